@@ -6,10 +6,15 @@ version, and a month that changed replaces its rows.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import os
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +25,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import TransientFailure
 from pipeline.tables import Table
 
-_FOLDER = "indexes"
+_FOLDER, _LOCKS = "indexes", "locks"
 _LOCK_SECONDS = 600.0
 # Pages are read where they lie in the system's cache: an index of 2 million titles is 520 MB.
 _MAPPED_BYTES = 2 << 30
@@ -82,7 +87,7 @@ class MonthIndex:
 
     @property
     def file(self) -> Path:
-        return self.workspace.cache(_FOLDER) / f"{self.name}.sqlite"
+        return self._cache(_FOLDER) / f"{self.name}.sqlite"
 
     @contextlib.contextmanager
     def open(self) -> Iterator[sqlite3.Connection]:
@@ -93,33 +98,31 @@ class MonthIndex:
         does, and TransientFailure where the file cannot be read or written; a damaged file is
         removed.
         """
+        lock = self._cache(_LOCKS) / f"index-{self.name}.lock"
         with self._file_errors(), contextlib.ExitStack() as stack:
             # The months are listed within the lock: by an older list, what another process has just
             # added would seem to be gone.
-            with self._lock() as writable:
-                connection = self._connect() if writable else self._create(":memory:")
-                stack.enter_context(contextlib.closing(connection))
+            with file_lock(lock, f"the index of {self.name}"):
+                connection = stack.enter_context(contextlib.closing(self._connect()))
                 self._extend(connection)
             yield connection
 
-    @contextlib.contextmanager
-    def _lock(self) -> Iterator[bool]:
-        """Hold the lock of the file; False where it cannot be written, as below a read-only data
-        root.
+    def _cache(self, name: str) -> Path:
+        """A folder of the local cache. Below a read-only data root it is a temporary one of this
+        process, so that the index is not made anew for every query.
         """
-        with contextlib.ExitStack() as stack:
-            writable = True
-            try:
-                lock = self.workspace.cache("locks") / f"index-{self.name}.lock"
-                stack.enter_context(file_lock(lock, f"the index of {self.name}"))
-            except OSError:
-                writable = False
-            yield writable
+        cache = self.workspace.local / "cache"
+        if _is_writable(cache / _FOLDER) and _is_writable(cache / _LOCKS):
+            return self.workspace.cache(name)
+        return _temporary_cache(cache)
 
     def _connect(self) -> sqlite3.Connection:
         """A connection to the file, which is made anew where it is damaged or of another
         version.
         """
+        read_only = self.workspace.local / "cache" / _FOLDER / self.file.name
+        if not self.file.exists() and read_only.exists():
+            shutil.copyfile(read_only, self.file)
         try:
             connection = connect(self.file)
             if connection.execute("pragma user_version").fetchone() == (self.version,):
@@ -129,10 +132,7 @@ class MonthIndex:
             if not _means_damage(error):
                 raise
         self._remove()
-        return self._create(self.file)
-
-    def _create(self, file: Path | str) -> sqlite3.Connection:
-        connection = connect(file)
+        connection = connect(self.file)
         create_tables(connection, self.schema, self.version)
         return connection
 
@@ -172,6 +172,21 @@ class MonthIndex:
                     ": free some disk space, or end the process that holds it; then run again"
                 )
             raise TransientFailure(message) from error
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether a folder can be written, or made."""
+    while not folder.exists():
+        folder = folder.parent
+    return folder.is_dir() and os.access(folder, os.W_OK)
+
+
+@lru_cache(maxsize=16)
+def _temporary_cache(cache: Path) -> Path:
+    """A folder that stands for a cache that cannot be written, until this process ends."""
+    folder = tempfile.mkdtemp(prefix="citeloom-indexes-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def _means_damage(error: sqlite3.Error) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sqlite3
 import zlib
@@ -83,12 +82,10 @@ def corrected(workspace: Workspace, query: str) -> str | None:
     Raises as `MonthIndex.open` does.
     """
     typed = [match for match in _WORD.finditer(query) if _may_be_misspelt(match, query)]
-    index = vocabulary(workspace)
-    # An index that cannot be stored would be made anew for every query.
-    if not typed or len(query.split()) > _MOST_WORDS or not os.access(index.file.parent, os.W_OK):
+    if not typed or len(query.split()) > _MOST_WORDS:
         return None
     parts, end = [], 0
-    with index.open() as connection:
+    with vocabulary(workspace).open() as connection:
         for match in typed:
             better = _better_spelling(connection, match[0].lower())
             if better is not None:

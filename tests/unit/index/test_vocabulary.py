@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -55,6 +56,13 @@ def test_misspelt_words_are_corrected_and_the_rest_stays(
 )
 def test_right_words_and_names_are_kept(workspace: Workspace, query: str) -> None:
     assert corrected(workspace, query) is None
+
+
+def test_words_are_corrected_where_the_cache_cannot_be_written(workspace: Workspace) -> None:
+    cache = workspace.local / "cache"
+    shutil.rmtree(cache, ignore_errors=True)
+    cache.write_text("a file where the folder should be")
+    assert corrected(workspace, "reciprocal rank fuson") == "reciprocal rank fusion"
 
 
 def test_words_come_and_go_with_their_month(workspace: Workspace) -> None:
