@@ -40,7 +40,7 @@ from typing import Any
 import httpx2
 import psutil
 
-from benchmarks.harness import Claim, report
+from benchmarks.harness import Claim, compile_modules, report
 from benchmarks.serve import COMMAND, environment_of, serving
 from benchmarks.synthetic_corpus import (
     PerturbedEmbedder,
@@ -129,6 +129,7 @@ class Measurement:
 
     def run(self) -> None:
         """Load up to each size, and measure there."""
+        compile_modules()
         self.dump.mkdir(parents=True, exist_ok=True)
         if not self.snapshot.exists():
             self.corpus.write_snapshot(self.snapshot, self.records)

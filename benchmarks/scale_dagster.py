@@ -33,7 +33,7 @@ import httpx2
 import psutil
 
 from assets.partitions import offer_months
-from benchmarks.harness import Claim, free_ports, report
+from benchmarks.harness import Claim, compile_modules, free_ports, report
 from benchmarks.serve import COMMAND
 from benchmarks.synthetic_corpus import SyntheticCorpus, months_until
 from pipeline.engine.stage import Workspace
@@ -83,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="12 months")
     options = parser.parse_args(arguments)
     count = options.months or (QUICK_MONTHS if options.quick else MONTHS)
+    compile_modules()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         workspace = make_root(folder, months_until(count))
