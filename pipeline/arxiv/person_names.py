@@ -15,7 +15,7 @@ PARTICLES = frozenset({
     "ten", "ter", "v", "van", "vom", "von", "y", "i", "zu", "zum", "zur",
 })  # fmt: skip
 
-# What is beside a name and is no part of it: (pattern, example).
+# What is beside a name and is no part of it: (pattern, example). \x02 is around marks in bylines.
 TITLES = (
     (
         r"\b(?:Graduate |Student |Senior |Life |Associate )*"
@@ -27,7 +27,7 @@ TITLES = (
         "Prof. Dr. Ann Lee",
     ),
     (
-        r",?\s+(?:Ph\.?\s?D|M\.?\s?D|D\.?\s?Sc|M\.?\s?Sc|B\.?\s?Sc|M\.S|M\.A|MBA|MPH|D\.?Phil)\.?(?![\w.@])",
+        r",?\s+(?:Ph\.?\s?D|M\.?\s?D|D\.?\s?Sc|M\.?\s?Sc|B\.?\s?Sc|M\.S|M\.A|MBA|MPH|D\.?Phil)\.?(?=[,;\s\x02]|$)",
         "Ann Lee, Ph.D.",
     ),
     (r"[\s,][\s,]*(?:\(?eds?\.\)|\(Eds?\.?\)|\beds?\.(?=\s|$))", "Ann Lee and Bob Roe (eds.)"),

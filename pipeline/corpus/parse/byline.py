@@ -76,16 +76,21 @@ def read_bylines(
 
 
 def _take_repeated_institutes(bylines: Sequence[Byline]) -> None:
-    """Take out of the notes of each byline what LaTeXML repeats of the bylines behind it.
+    """Take out of the notes of each byline what LaTeXML repeats of all bylines behind it.
 
     It does so with the institutes of a class that it does not know, such as EPTCS's.
     """
+    own_notes: list[str] = []
     behind = ""
     for byline in reversed(bylines):
         note = byline.remarks[-1] if byline.remarks else ""
-        if has_letters(behind) and note.endswith(behind) and note != behind:
-            note = byline.remarks[-1] = note.removesuffix(behind).rstrip()
-        behind = note + behind
+        own = note.removesuffix(behind).rstrip()
+        if not has_letters(own) or (behind and own == note):
+            return
+        own_notes.append(own)
+        behind = own + behind
+    for byline, own in zip(reversed(bylines), own_notes, strict=True):
+        byline.remarks[-1] = own
 
 
 @dataclass(slots=True)
