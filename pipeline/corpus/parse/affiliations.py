@@ -66,6 +66,7 @@ def split_marked(line: str) -> list[tuple[frozenset[str], str]]:
     """(marks, text) of the affiliations in a line; marks are before them, or all behind."""
     pieces = line.split(MARK)
     texts = [_ALSO_AT.sub("", without_signs(piece).strip(EDGES)) for piece in pieces[::2]]
+    texts[:-1] = [_TRAILING_AND.sub("", text) for text in texts[:-1]]
     marks = [split_marks(piece) for piece in pieces[1::2]]
     if marks and not texts[-1] and all(texts[:-1]):
         return list(zip(marks, texts, strict=False))

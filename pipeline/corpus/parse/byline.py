@@ -235,6 +235,10 @@ class _Linker:
         return tuple(_with_plain_affiliations(author) for author in placed)
 
 
+def _is_organisation(text: str) -> bool:
+    return not kinds_of(text).isdisjoint({"organisation", "institute"})
+
+
 def _is_place(text: str) -> bool:
     """Whether a text is an affiliation alone, not a sentence that names one."""
     return is_affiliation(text) and not has_sentence(text)
@@ -271,9 +275,10 @@ def _give_emails(
 def _share(names: Sequence[PrintedName], lines: Sequence[str]) -> None:
     """Give the affiliations in some lines to every name, or one to each if as many."""
     affiliations = join_lines(lines)
-    parts = affiliations[0].split(", ") if len(affiliations) == 1 else []
-    if len(parts) == len(names) > 1 and all("organisation" in kinds_of(part) for part in parts):
-        affiliations = parts
+    for separator in (", ", " & ", " and "):
+        parts = affiliations[0].split(separator) if len(affiliations) == 1 else []
+        if len(parts) == len(names) > 1 and all(map(_is_organisation, parts)):
+            affiliations = parts
     if len(affiliations) == len(names) > 1:
         for name, text in zip(names, affiliations, strict=True):
             name.affiliations.append(text)

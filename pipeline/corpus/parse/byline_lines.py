@@ -296,6 +296,9 @@ class LineReader:
         if not people:
             self._add_affiliation(line)
             return 0
+        before = _BEHIND_AFFILIATION.sub("", line[: people[0].start])
+        if self.groups[-1].names and is_affiliation(plain_line(before)):
+            self._add_affiliation(before)  # "University of X & Bob Roe"
         ends = [*(person.start for person in people[1:]), len(line)]
         for person, end in zip(people, ends, strict=True):
             self._add_name(person.text)
