@@ -161,7 +161,9 @@ class ExactRetriever:
             for row in rows
         ]
 
-    async def find(self, queries: Sequence[str], count: int) -> list[list[Scored[Passage]]]:
+    async def find(
+        self, queries: Sequence[str], count: int, papers: Sequence[str] = ()
+    ) -> list[list[Scored[Passage]]]:
         """The `count` best abstracts of each query, with their relevance."""
         return [self._find(query, count) for query in queries]
 

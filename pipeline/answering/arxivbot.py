@@ -19,7 +19,7 @@ from pipeline.answering.answer import (
 )
 from pipeline.answering.claim_extraction import extract_claims
 from pipeline.answering.composition import compose
-from pipeline.answering.facts import fact_claims
+from pipeline.answering.facts import fact_claims, named_papers
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     PROMPTS,
@@ -106,7 +106,8 @@ async def arxivbot(question: UserQuestion, tools: Tools) -> Answer:
         if hop == 1:
             # A title may be that of any candidate; without one, the question is on the paper that
             # ranks first. Claims from tables leave room for one of the model's own.
-            facts = await fact_claims(tools.facts, alone, [*best, *candidates], MOST_CLAIMS - 1)
+            papers = named_papers(alone, [*best, *candidates])
+            facts = await fact_claims(tools.facts, alone, papers, MOST_CLAIMS - 1)
         if facts:
             steps.add("facts", Spent(), hop=hop, claims=[fact.text for fact in facts])
         hops.append(distinct_passages([*best, *(fact.passage for fact in facts)]))

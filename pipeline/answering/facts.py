@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from pipeline.answering.answer import UnnumberedClaim
 from pipeline.answering.front_matter import FrontMatter, FrontMatterTables
+from pipeline.answering.question_kinds import content_words
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.corpus.passage import Passage
 from pipeline.text import one_line
@@ -82,16 +83,15 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 async def fact_claims(
-    facts: FrontMatterTables | None, question: str, passages: Sequence[Passage], most: int
+    facts: FrontMatterTables | None, question: str, papers: Sequence[str], most: int
 ) -> list[UnnumberedClaim]:
     """At most `most` claims from tables, paper by paper, each with its front matter.
 
-    There are none without tables or if the question asks for no facet, and none on what the tables
-    do not hold.
+    papers: arXiv ids. There are none without tables or if the question asks for no facet, and none
+    on what the tables do not hold.
     """
     facets = facets_of(question)
-    papers = named_papers(question, passages) if facets else []
-    if facts is None or not papers:
+    if facts is None or not facets or not papers:
         return []
     claims = []
     for front in await facts.front_matter(papers):
@@ -127,6 +127,105 @@ def named_papers(question: str, passages: Iterable[Passage]) -> list[str]:
     candidates = list(passages)
     titled = [passage.arxiv_id for passage in candidates if _names_title(question, passage.title)]
     return list(dict.fromkeys(titled or [passage.arxiv_id for passage in candidates[:1]]))
+
+
+_FACT_WORDS = frozenset(
+    [
+        "who",
+        "whom",
+        "whose",
+        "wrote",
+        "write",
+        "written",
+        "publish",
+        "published",
+        "propose",
+        "proposed",
+        "develop",
+        "developed",
+        "introduce",
+        "introduced",
+        "create",
+        "created",
+        "behind",
+        "author",
+        "authors",
+        "authored",
+        "affiliation",
+        "affiliations",
+        "affiliated",
+        "work",
+        "works",
+        "university",
+        "universities",
+        "institution",
+        "institutions",
+        "institute",
+        "company",
+        "companies",
+        "organization",
+        "organisation",
+        "lab",
+        "labs",
+        "laboratory",
+        "employer",
+        "employ",
+        "employs",
+        "employed",
+        "based",
+        "come",
+        "year",
+        "month",
+        "date",
+        "first",
+        "appear",
+        "appeared",
+        "submitted",
+        "submit",
+        "released",
+        "release",
+        "posted",
+        "post",
+        "category",
+        "categories",
+        "arxiv",
+        "primary",
+        "subject",
+        "class",
+        "filed",
+        "listed",
+        "publication",
+        "country",
+        "countries",
+        "city",
+        "group",
+        "team",
+        "department",
+        "school",
+        "people",
+        "person",
+    ]
+)
+
+
+def subject_words(question: str) -> str:
+    """The words of a question on a fact that say of which paper."""
+    return " ".join(word for word in content_words(question) if word not in _FACT_WORDS) or question
+
+
+_OF_PAPER = re.compile(
+    r"\b(?:papers?|articles?|preprints?|stud(?:y|ies)|authors?)\b", re.IGNORECASE
+)
+
+
+def papers_meant(question: str, passages: Sequence[Passage]) -> list[str]:
+    """The papers that a question without a name may mean: as `named_papers` says, but the paper of
+    the first passage only where the question speaks of a paper or its authors. Who proposed
+    dropout is not who wrote the first paper that uses it.
+    """
+    titled = [passage.arxiv_id for passage in passages if _names_title(question, passage.title)]
+    first = [passage.arxiv_id for passage in passages[:1]] if _OF_PAPER.search(question) else []
+    return list(dict.fromkeys(titled or first))
 
 
 def _names_title(question: str, title: str) -> bool:

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
+from pipeline.answering.paper_counts import count_papers
+from pipeline.answering.question_kinds import content_words
 from pipeline.answering.retriever import ALL_MONTHS, MonthSpan
 from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.engine.stage import Workspace
+from pipeline.index.paper_names import papers_named_in
 from pipeline.index.papers import rows_of_papers
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
@@ -37,7 +40,7 @@ class FrontMatterTables:
     """The front matter of the papers of a span of months."""
 
     def __init__(self, workspace: Workspace, span: MonthSpan = ALL_MONTHS) -> None:
-        self._root, self._span = workspace.root, span
+        self._workspace, self._root, self._span = workspace, workspace.root, span
 
     async def front_matter(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
         """The front matter of these papers, in order, without papers that are missing.
@@ -45,6 +48,29 @@ class FrontMatterTables:
         The tables are read off the event loop. Raises PermanentFailure if one is broken.
         """
         return await asyncio.to_thread(self._read, arxiv_ids)
+
+    async def papers_named_in(self, question: str) -> dict[str, list[str]]:
+        """The names of papers of these months in a question, in order, and the papers of each.
+
+        A single word may be a name if it has a capital or a digit; words in lower case only three
+        or more of them. Raises as `MonthIndex.open` does.
+        """
+
+        def may_be_name(words: str) -> bool:
+            content = content_words(words)
+            return len(content) > 2 or (bool(content) and words != words.lower())
+
+        named = await asyncio.to_thread(papers_named_in, self._workspace, question, may_be_name)
+        within: dict[str, list[str]] = {}
+        for name, papers in named.items():
+            papers = [paper for paper in papers if self._span.holds(month_of(paper) or "")]
+            if papers:
+                within[name] = papers
+        return within
+
+    async def count_papers(self, question: str, papers: Sequence[str]) -> str | None:
+        """The number of papers that a question asks for, as `paper_counts.count_papers` says."""
+        return await asyncio.to_thread(count_papers, self._workspace, self._span, question, papers)
 
     def _read(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
         papers = []

@@ -28,13 +28,16 @@ async def search(
     *,
     hop: int = 1,
     without: Collection[str] = frozenset(),
+    papers: Sequence[str] = (),
+    most: int | None = None,
 ) -> list[Scored[Passage]]:
-    """The passages for a query, best first, at most CITELOOM_ANSWER_CANDIDATES; step `search`.
+    """The passages for a query, best first; step `search`.
 
-    without: ids of passages to leave out.
+    without: ids of passages to leave out. papers: arXiv ids of the only papers; all for none.
+    most: passages at most; None for CITELOOM_ANSWER_CANDIDATES.
     """
-    count = tools.settings.answer_candidates
-    (ranking,) = await tools.retriever.find([query], count + len(without))
+    count = most or tools.settings.answer_candidates
+    (ranking,) = await tools.retriever.find([query], count + len(without), papers)
     by_id: dict[str, Scored[Passage]] = {}
     for scored in ranking:
         if scored.item.passage_id not in without:

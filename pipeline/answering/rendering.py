@@ -16,6 +16,9 @@ from pipeline.corpus.links import abstract_url, passage_url, source_name
 from pipeline.corpus.passage import Passage
 from pipeline.text import one_line, visible
 
+QUOTED = "Passages that may answer this"
+"""The heading of an answer that no model wrote."""
+
 # Of a passage among the steps; the link leads to the whole.
 PASSAGE_CHARS, TEXT_CHARS = 280, 400
 
@@ -51,29 +54,46 @@ def terminal_line(text: str, most: int | None = None) -> str:
     return f"{line[:most].rpartition(' ')[0] or line[:most]} …"
 
 
+def answer_heading(reply: Reply) -> str:
+    """The heading of an answer, which says where no model wrote it."""
+    quoted = any(claim.source == "passage" for claim in reply.answer.claims)
+    return QUOTED if quoted and not reply.system.calls_model else "Answer"
+
+
 def answer_lines(reply: Reply) -> list[str]:
-    """The answer, each sentence with the numbers of its claims, then these claims with sources."""
+    """The answer, each sentence with the numbers of its claims, then these claims with sources;
+    quotations that no model chose only once, with their sources.
+    """
     answer = reply.answer
     if not answer.claims or answer.abstained:
         return [terminal_safe(line) for line in answer.text.splitlines()]
+    if answer_heading(reply) == QUOTED:
+        lines = [QUOTED, ""]
+        for sentence, claim in zip(answer.sentences, answer.claims, strict=True):
+            lines += _claim_lines(claim, sentence.text, answer.passages[claim.passage_id])
+        return lines
     sentences = []
     for sentence in answer.sentences:
         marks = "".join(f"[{number}]" for number in sentence.claims)
         sentences.append(f"{terminal_line(sentence.text)} {marks}")
     used = {number for sentence in answer.sentences for number in sentence.claims}
-    passages = answer.passages
     lines = [" ".join(sentences), "", "Sources"]
     for claim in answer.claims:
         if claim.number in used:
-            passage = passages[claim.passage_id]
-            mark = f"[{claim.number}] "
-            indent = " " * len(mark)
-            origin = CLAIM_ORIGINS[claim.source]
-            remark = f" ({origin})" if origin else ""
-            lines.append(f"{mark}{terminal_line(claim.text)}{remark}")
-            lines.append(f"{indent}{_place_and_paper(passage)}")
-            lines.append(f"{indent}{passage.url}")
+            lines += _claim_lines(claim, claim.text, answer.passages[claim.passage_id])
     return lines
+
+
+def _claim_lines(claim: Claim, text: str, passage: Passage) -> list[str]:
+    mark = f"[{claim.number}] "
+    indent = " " * len(mark)
+    origin = CLAIM_ORIGINS[claim.source]
+    remark = f" ({origin})" if origin else ""
+    return [
+        f"{mark}{terminal_line(text)}{remark}",
+        f"{indent}{_place_and_paper(passage)}",
+        f"{indent}{passage.url}",
+    ]
 
 
 def place_in_paper(passage: Passage) -> str:
@@ -136,6 +156,7 @@ def reply_json(reply: Reply, *, steps: bool = False) -> dict[str, Any]:
         "system": reply.system.name,
         "model": reply.model,
         "answer": answer.text,
+        "heading": answer_heading(reply),
         "abstained": answer.abstained,
         "sentences": [
             {"text": sentence.text, "claims": list(sentence.claims)}
@@ -216,6 +237,10 @@ def _rank(step: Step, passages: Passages) -> Iterator[str]:
 def _facts(step: Step, passages: Passages) -> Iterator[str]:
     yield "from the tables:"
     yield from (f"  claim: {terminal_line(text)}" for text in step["claims"])
+
+
+def _count_papers(step: Step, passages: Passages) -> Iterator[str]:
+    yield f"counted in the tables: {terminal_line(step['text']) or 'they do not say how many'}"
 
 
 def _claims(step: Step, passages: Passages) -> Iterator[str]:
@@ -334,6 +359,7 @@ _RENDERERS: Mapping[str, Callable[[Step, Passages], Iterator[str]]] = {
     "search": _search,
     "rank": _rank,
     "facts": _facts,
+    "count": _count_papers,
     "claims": _claims,
     "reflect": _reflect,
     "answer": _answer,

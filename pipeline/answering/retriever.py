@@ -60,8 +60,9 @@ def month_span(workspace: Workspace, months: str) -> MonthSpan:
     return span
 
 
-SearchFunction = Callable[[Sequence[str], int], Sequence[Sequence[Scored[Passage]]]]
-"""Queries and a number of passages → the passages of each query, best first."""
+SearchFunction = Callable[[Sequence[str], int, Sequence[str]], Sequence[Sequence[Scored[Passage]]]]
+"""Queries, a number of passages, and arXiv ids of the only papers (all papers for none) → the
+passages of each query, best first."""
 
 
 def index_search(
@@ -72,9 +73,15 @@ def index_search(
     The embedder is loaded once in a process. Raises as `pipeline.index.search.search` does.
     """
 
-    def search(queries: Sequence[str], count: int) -> Sequence[Sequence[Scored[Passage]]]:
+    def search(
+        queries: Sequence[str], count: int, papers: Sequence[str]
+    ) -> Sequence[Sequence[Scored[Passage]]]:
         options = SearchOptions(
-            limit=min(count, MOST), first_month=span.first, last_month=span.last, by=by
+            limit=min(count, MOST),
+            first_month=span.first,
+            last_month=span.last,
+            papers=papers,
+            by=by,
         )
         return search_many(workspace, queries, options)
 
@@ -89,15 +96,18 @@ class PassageSearch:
         self.seen: dict[str, Passage] = {}
         """Every retrieved passage, by id."""
 
-    async def find(self, queries: Sequence[str], count: int) -> Sequence[Sequence[Scored[Passage]]]:
+    async def find(
+        self, queries: Sequence[str], count: int, papers: Sequence[str] = ()
+    ) -> Sequence[Sequence[Scored[Passage]]]:
         """For each query in order `count` passages, or as many as there are, best first.
 
-        No queries make no search. Raises as the search does.
+        papers: arXiv ids of the only papers; all for none. No queries make no search. Raises as the
+        search does.
         """
         if not queries:
             return []
         async with self._lock:
-            rankings = await asyncio.to_thread(self._search, queries, count)
+            rankings = await asyncio.to_thread(self._search, queries, count, papers)
         for ranking in rankings:
             self.seen |= {scored.item.passage_id: scored.item for scored in ranking}
         return rankings

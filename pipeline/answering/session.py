@@ -87,7 +87,8 @@ class Conversation:
         user_question = UserQuestion(question, self.turns)
         started = time.perf_counter()
         answer, usage = run(self._answer(user_question, observer))
-        self._turns.append(Turn(question, answer.text))
+        papers = dict.fromkeys(claim.arxiv_id for claim in answer.claims)
+        self._turns.append(Turn(question, answer.text, tuple(papers)))
         model = self._settings.llm_model if self._system.calls_model else None
         return Reply(question, self._system, model, answer, usage, time.perf_counter() - started)
 

@@ -252,7 +252,7 @@ def _search(job: Job, span: MonthSpan, by: By) -> SearchFunction:
         Scored(Passage.from_row(row), score=0.0)
         for row in islice(rows, job.settings.answer_candidates * 2)
     ]
-    return lambda queries, count: [passages[:count] for _ in queries]
+    return lambda queries, count, papers: [passages[:count] for _ in queries]
 
 
 def check_answering(settings: Settings) -> None:

@@ -77,6 +77,7 @@ SYSTEMS = in_order(
         ),
         AnsweringSystem(
             name="extractive",
+            version=2,
             settings=("answer_candidates", "answer_passages"),
             prompts=(),
             calls_model=False,

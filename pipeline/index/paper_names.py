@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pipeline import tables
@@ -66,19 +66,49 @@ def paper_named(workspace: Workspace, query: str) -> str | None:
     """The paper that introduces what a query names: by its title rather than in its abstract, then
     the most cited one. None if no paper does, or too many. Raises as `MonthIndex.open` does.
     """
-    name = _key(query)
-    if not name:
-        return None
     with paper_names(workspace).open() as connection:
-        rows = connection.execute(
-            "select paper, strength from names where name = ?", (name,)
-        ).fetchall()
-    best = max((strength for _, strength in rows), default=0)
-    papers = sorted(paper for paper, strength in rows if strength == best)
-    if not papers or (best == _INTRODUCED and len(papers) > _MOST_ABSTRACTS):
+        papers = _named(connection, query)
+    if not papers:
         return None
     citing = count_citing_papers(workspace, papers) if len(papers) > 1 else {}
     return str(max(papers, key=lambda paper: citing.get(paper, 0)))
+
+
+def _named(connection: sqlite3.Connection, name: str) -> list[str]:
+    """The papers that introduce a name: in their titles, or else in their abstracts, if few do."""
+    key = _key(name)
+    if not key:
+        return []
+    rows = connection.execute("select paper, strength from names where name = ?", (key,)).fetchall()
+    best = max((strength for _, strength in rows), default=0)
+    papers = sorted(paper for paper, strength in rows if strength == best)
+    return [] if best == _INTRODUCED and len(papers) > _MOST_ABSTRACTS else papers
+
+
+def papers_named_in(
+    workspace: Workspace, text: str, may_be: Callable[[str], bool]
+) -> dict[str, list[str]]:
+    """The names in a text, in order, and the papers that introduce each. Of a name within a longer
+    one only the longer one counts, and a name of many papers is none.
+
+    may_be: whether words of the text may be a name. Raises as `MonthIndex.open` does.
+    """
+    words = [word.strip(",;:?!()[]“”\".'’") for word in text.split()]
+    words = [word.removesuffix("'s").removesuffix("’s") for word in words]
+    papers: dict[str, list[str]] = {}
+    start = 0
+    with paper_names(workspace).open() as connection:
+        while start < len(words):
+            named: list[str] = []
+            length = min(_MOST_WORDS, len(words) - start) + 1
+            while not named and length > 1:
+                length -= 1
+                run = " ".join(words[start : start + length])
+                named = _named(connection, run) if may_be(run) else []
+            if 0 < len(named) <= _MOST_ABSTRACTS:
+                papers[run] = named
+            start += length
+    return papers
 
 
 def introduced_names(title: str, abstract: str) -> dict[str, int]:

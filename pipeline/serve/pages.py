@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from pipeline.answering.rendering import answer_notes, cost_line
+from pipeline.answering.rendering import answer_heading, answer_notes, cost_line
 from pipeline.errors import CiteloomError
 from pipeline.index.output import place
 from pipeline.index.paper_results import SearchResults
@@ -60,6 +60,7 @@ def _environment() -> Environment:
         grade_choices=[(grade, f"{grade} or better") for grade in GRADES],
         severity_choices=[(subset, subset.replace("_", " ")) for subset in SUBSETS],
         notes=answer_notes,
+        heading=answer_heading,
         cost=cost_line,
         render_passage=render_passage,
         render_inline=render_inline,

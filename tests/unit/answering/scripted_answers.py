@@ -50,7 +50,9 @@ class FakeRetriever:
         self.passages = list(passages) or [passage(number) for number in range(1, 31)]
         self.searches: list[tuple[tuple[str, ...], int]] = []
 
-    async def find(self, queries: Sequence[str], count: int) -> list[list[Scored[Passage]]]:
+    async def find(
+        self, queries: Sequence[str], count: int, papers: Sequence[str] = ()
+    ) -> list[list[Scored[Passage]]]:
         await asyncio.sleep(0)
         if queries:
             self.searches.append((tuple(queries), count))
@@ -64,6 +66,12 @@ class FakeTables:
     def __init__(self, *papers: FrontMatter) -> None:
         self.papers = {front.passage.arxiv_id: front for front in papers}
         self.lookups: list[tuple[str, ...]] = []
+
+    async def papers_named_in(self, question: str) -> dict[str, list[str]]:
+        return {}
+
+    async def count_papers(self, question: str, papers: Sequence[str]) -> str | None:
+        return None
 
     async def front_matter(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
         self.lookups.append(tuple(arxiv_ids))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from pipeline.answering.answer import ABSTAINED, Answer
-from pipeline.answering.extractive import choose_quotes, extractive, search_query
+from pipeline.answering.extractive import Subject, choose_quotes, extractive, search_query
 from pipeline.answering.front_matter import FrontMatter
 from pipeline.answering.model_calls import Tools
 from pipeline.answering.user_question import Turn, UserQuestion
@@ -85,9 +87,84 @@ def test_at_most_three_quotations_and_two_of_a_passage() -> None:
 
 def test_a_follow_up_is_searched_for_with_the_question_before_it() -> None:
     history = (Turn("What is QuillNet?", "A model."),)
-    assert (
-        search_query(UserQuestion("How large is it?", history))
-        == "How large is it? What is QuillNet?"
+    nothing, known = Subject((), ()), Subject(("2403.00001",), ())
+    large = UserQuestion("How large is it?", history)
+    assert search_query(large, nothing) == "How large is it? What is QuillNet?"
+    assert search_query(large, known) == "How large is it?"
+    other = UserQuestion("How large is GloVe?", history)
+    assert search_query(other, nothing) == "How large is GloVe?"
+    assert search_query(UserQuestion("How large is it?"), nothing) == "How large is it?"
+
+
+def test_a_follow_up_is_about_the_paper_of_the_last_answer() -> None:
+    front = FrontMatter(passage(9, "Front."), (Author("Ada Quill"),))
+    history = (
+        Turn("What does it weigh?", "Two tons.", ("2403.00009", "2403.00002")),
+        Turn("And what is dark?", ABSTAINED),
     )
-    assert search_query(UserQuestion("How large is GloVe?", history)) == "How large is GloVe?"
-    assert search_query(UserQuestion("How large is it?")) == "How large is it?"
+    question = UserQuestion("and who wrote that paper?", history)
+    answered = answer(FakeRetriever(relevance="none"), question, FakeTables(front))
+    assert answered.text == '"Title 9" (arXiv:2403.00009) was written by Ada Quill.'
+
+
+TABLE = """Table 3: Fuel of the boats.
+
+| Boat | # of nets | fuel (l) |
+| --- | --- | --- |
+| Old | 7 | 120 |
+| New \\| long | many | 60 |
+"""
+
+
+def quoted(question: str, text: str, **changed: str) -> list[str]:
+    made = passage(1, text, title="Boats", **changed)
+    return [quote.shown() for quote in choose_quotes(question, [made], shared_words)]
+
+
+@pytest.mark.parametrize(
+    ("question", "quotes"),
+    [
+        ("How many nets has the old boat?", ["“7” (row “Old”, column “# of nets”,"]),
+        ("How many sails has the old boat?", []),
+    ],
+)
+def test_a_number_is_quoted_from_a_cell_with_its_row_and_column(
+    question: str, quotes: list[str]
+) -> None:
+    shown = quoted(question, TABLE, kind="table")
+    assert [text.startswith(start) for text, start in zip(shown, quotes, strict=True)] == [
+        True for _ in quotes
+    ]
+
+
+def test_what_says_nothing_by_itself_is_not_quoted() -> None:
+    text = (
+        "How good is the new hull on the sea? Table 9 presents the new hull on the sea. The new hull"
+        " on the sea has two parts:\n\nIn this section, we test the new"
+        " hull on the sea. The new hull on the sea, as tested in [@b1]. We thank Ada for the new"
+        " hull on the sea."
+    )
+    assert quoted("Why is the new hull good on the sea?", text) == []
+    thanks = passage(1, HULL, section_path=("Acknowledgements",))
+    assert choose_quotes("How much fuel does the new hull save?", [thanks], shared_words) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many boats saved fuel?", "Many boats saved fuel, as Table 3 and Section 4 tell."),
+        ("How much fuel does PaLM 2 save?", "The PaLM boat saves 20 litres of fuel."),
+        ("Which data sets were used to test the hull?", "We used a data set to test the hull."),
+        ("What are the limitations of the hull?", "The hull is good on rivers and on the sea."),
+        ("Is the hull better than RWKV?", "The hull is better than all other old boats."),
+    ],
+)
+def test_a_sentence_without_what_is_asked_for_is_no_answer(question: str, text: str) -> None:
+    asked = UserQuestion(question)
+    assert answer(FakeRetriever(passage(1, text, title="Boats")), asked).abstained
+
+
+def test_a_list_is_quoted_with_the_sentence_that_introduces_it() -> None:
+    text = "We test the hull on three data sets:\n\n- Rivers. They are calm.\n- Oceania. It is far."
+    (shown, *_) = quoted("Which data sets were used to test the hull?", text, kind="list")
+    assert shown == "“We test the hull on three data sets: Rivers […] Oceania”"

@@ -60,7 +60,9 @@ def test_the_papers_that_a_question_is_on_are_named_by_id_title_or_rank(
 
 
 def told(question: str, *known: FrontMatter, most: int = 3) -> list[tuple[str, Passage]]:
-    claims = asyncio.run(fact_claims(FakeTables(*known), question, FOUND, most))
+    claims = asyncio.run(
+        fact_claims(FakeTables(*known), question, named_papers(question, FOUND), most)
+    )
     assert {source for _, _, source in claims} <= {"front_matter"}
     return [(text, passage) for text, passage, _ in claims]
 

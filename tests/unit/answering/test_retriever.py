@@ -70,7 +70,7 @@ class SlowSearch:
         self.threads: set[int] = set()
         self._busy = threading.Lock()
 
-    def __call__(self, queries: Sequence[str], count: int) -> Rankings:
+    def __call__(self, queries: Sequence[str], count: int, papers: Sequence[str]) -> Rankings:
         assert self._busy.acquire(blocking=False), "two searches at a time"
         try:
             self.threads.add(threading.get_ident())

@@ -59,7 +59,9 @@ def test_everything_is_asked_at_temperature_0(tmp_path: Path) -> None:
 
 
 def test_questions_side_by_side_are_answered_as_each_alone(tmp_path: Path) -> None:
-    def search(queries: Sequence[str], count: int) -> list[list[Scored[Passage]]]:
+    def search(
+        queries: Sequence[str], count: int, papers: Sequence[str]
+    ) -> list[list[Scored[Passage]]]:
         return [
             [Scored(passage, 1.0) for passage in FakeRetriever().passages[:count]] for _ in queries
         ]

@@ -1,0 +1,67 @@
+"""How many papers: counted from the tables, by citation, author or year, or not answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pipeline.answering.retriever import MonthSpan
+from pipeline.arxiv.identifiers import month_of
+from pipeline.corpus.paper_index import find_papers, paper_index
+from pipeline.corpus.references.citation_index import read_citing_papers
+from pipeline.engine.stage import Workspace
+
+_MOST_COUNTED = 100_000
+_PAPERS = r"\bhow many (?:\w+ )?(?:papers|articles|publications|preprints)\b"
+_CITING = re.compile(rf"{_PAPERS}[^?]*\bcit(?:e|es|ed|ing)\b", re.IGNORECASE)
+_BY_AUTHOR = re.compile(
+    rf"(?i:{_PAPERS}[^?]*?\b(?:did|has|have|by|of|from))\s+"
+    r"(?P<name>(?:[A-Z][\w.'’-]*\s+){1,3}[A-Z][\w'’-]+)"
+)
+_IN_CORPUS = re.compile(
+    rf"{_PAPERS}[^?]*(?:\b(?:corpus|collection|index|data root)\b|\bare there\b|\bdo you\b)",
+    re.IGNORECASE,
+)
+_ON_SUBJECT = re.compile(
+    rf"{_PAPERS}\s+(?:\w+\s+)?(?:about|on|mention|use|discuss|stud|propos|deal|treat"
+    r"|cover|address)",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+def count_papers(
+    workspace: Workspace, span: MonthSpan, question: str, papers: Sequence[str]
+) -> str | None:
+    """A sentence with the number of papers that a question asks for. None for a question that asks
+    for none; empty where the tables do not say it, as how many papers are on a subject.
+
+    papers: arXiv ids of those that the question names. Raises as the indexes of the tables do.
+    """
+    if _CITING.search(question):
+        counts = []
+        for paper in papers:
+            citing = [
+                each for each in read_citing_papers(workspace, paper) if span.holds(each.month)
+            ]
+            counts.append(f"{len(citing)} papers of this corpus cite arXiv:{paper}.")
+        return " ".join(counts)
+    if papers:
+        return None
+    author = _BY_AUTHOR.search(question)
+    if author is not None:
+        found = find_papers(workspace, author=author["name"], limit=_MOST_COUNTED)
+        written = [paper for paper in found if span.holds(month_of(paper.arxiv_id) or "")]
+        return f"{len(written)} papers of this corpus have {author['name']} among their authors."
+    if _ON_SUBJECT.search(question):
+        return ""
+    if not _IN_CORPUS.search(question):
+        return None
+    year = _YEAR.search(question)
+    if year is not None:
+        found = find_papers(workspace, year=int(year[0]), limit=_MOST_COUNTED)
+        of_year = [paper for paper in found if span.holds(month_of(paper.arxiv_id) or "")]
+        return f"This corpus holds {len(of_year)} papers of {year[0]}."
+    with paper_index(workspace).open() as connection:
+        ids = [row[0] for row in connection.execute("select arxiv_id from papers")]
+    return f"This corpus holds {sum(span.holds(month_of(paper) or '') for paper in ids):,} papers."

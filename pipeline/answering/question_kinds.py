@@ -1,0 +1,262 @@
+"""What a question asks for, and which sentences and table cells may answer it. English only."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pipeline.arxiv.titles import title_words
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionKind:
+    """A kind of question, recognised by its words.
+
+    asks: what questions of this kind say.
+    evidence: what a sentence must say to be an answer, where it must say something.
+    strong: what the best answers say.
+    sections: titles of the sections that hold answers.
+    best_sections: titles of those that alone are read where a paper has some.
+    section_suffices: whether sentences of these need no evidence.
+    wants_number: whether the evidence is a number, which a cell must have too.
+    needs_names: whether a sentence must have the names in the question; else its passage.
+    names_something: whether an answer has a name that the question lacks.
+    reads_tables: whether cells of tables may answer.
+    reads_labels: whether the labels of a table's rows or columns may.
+    is_list: whether a whole list may.
+    """
+
+    name: str
+    asks: re.Pattern[str]
+    evidence: re.Pattern[str] | None = None
+    strong: re.Pattern[str] | None = None
+    sections: re.Pattern[str] | None = None
+    best_sections: re.Pattern[str] | None = None
+    section_suffices: bool = False
+    wants_number: bool = False
+    needs_names: bool = False
+    names_something: bool = False
+    reads_tables: bool = False
+    reads_labels: bool = False
+    is_list: bool = False
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)
+
+
+_MEASURES = (
+    r"accurac\w+|scores?|f1|f-score|bleu|rouge|fid|perplexit\w+|rates?|size|number|values?|ratios?"
+    r"|speed-?ups?|precision|recall|auc|loss|log-?likelihoods?|costs?|percentages?|fraction|share"
+    r"|temperature|thresholds?|dimension\w*|latency|throughput|run-?time|error|length|width"
+    r"|depth|returns?|correlation|amount|budget|ndcg|mrr|map|resolution|iou|wer|ppl"
+)
+_NUMBER_WORDS = (
+    r"two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|hundreds?"
+    r"|thousands?|millions?|dozens?|half|thirds?|quarters?|twice|doubles?|no|none"
+)
+NUMBER = _pattern(
+    rf"(?<![\w.^_{{-])[-+~]?\d[\d.,]*(?:\s*(?:%|[kmb]\b|×|x\b))?(?![\w-])|\d[\d.,]*[KMB]\b"
+    rf"|\\times|\b(?:{_NUMBER_WORDS})\b"
+)
+_TIME = (
+    r"\b(?:19|20)\d\d\b|\b\d[\d.,]*\s*(?:\w+\s)?"
+    r"(?:days?|hours?|minutes?|seconds?|weeks?|months?|years?|ms|steps?|h|s)\b"
+)
+
+_DATA = r"(?:data|data ?-?sets?|corp(?:us|ora)|benchmarks?|collections?)"
+
+KINDS = (
+    QuestionKind(
+        "limitation",
+        _pattern(
+            r"\b(?:limit(?:s|ed|ations?)?|weakness\w*|shortcomings?|drawbacks?|caveats?|downsides?"
+            r"|disadvantages?|fail(?:s|ures?)?|threats? to validity)\b"
+        ),
+        evidence=_pattern(
+            r"\b(?<!not )(?:limit(?:s|ed|ation|ations|ing)?|weakness\w*|shortcoming\w*|drawback\w*"
+            r"|caveats?|disadvantage\w*|cannot|can not|unable|does not|do not|did not"
+            r"|fail(?:s|ed|ures?)?|only|future work|lack(?:s|ed)?|restrict\w*|misuse\w*"
+            r"|require further|may not|might not|not able|suffer\w*)\b"
+        ),
+        strong=_pattern(r"\b(?:limitations?|weakness\w*|shortcoming\w*|drawback\w*|caveats?)\b"),
+        sections=_pattern(r"limitation|threats to validity|discussion|conclusion|future work"),
+        best_sections=_pattern(r"limitations?\b|threats to validity"),
+        section_suffices=True,
+        is_list=True,
+    ),
+    QuestionKind(
+        "contribution",
+        _pattern(r"\bcontribut\w+|\b(?:main|key) (?:ideas?|novelt\w+|findings?|results?)\b"),
+        evidence=_pattern(
+            r"\b(?:we|this (?:paper|work|article))\b[^.]{0,40}\b(?:propos|present|introduc|develop"
+            r"|show|provid|contribut|demonstrat|find|found|describ|design|creat|releas|evaluat)"
+        ),
+        strong=_pattern(r"\bcontributions?\b"),
+        best_sections=_pattern(r"abstract|introduction|contribution"),
+        is_list=True,
+    ),
+    QuestionKind(
+        "number",
+        _pattern(
+            r"\bhow (?:many|much|large|big|high|low|small|deep|wide|often|fast|accurate)\b"
+            rf"|\b(?:what|which)\b[^?]{{0,60}}\b(?:{_MEASURES})\b"
+            r"|\bwhat (?:do|does|did)\b[^?]*\bcost\b"
+        ),
+        evidence=NUMBER,
+        wants_number=True,
+        needs_names=True,
+        reads_tables=True,
+    ),
+    QuestionKind(
+        "time",
+        _pattern(r"\bhow long\b|\bwhen\b|\b(?:what|which) (?:year|month|date|day)\b"),
+        evidence=_pattern(_TIME),
+        wants_number=True,
+        needs_names=True,
+        reads_tables=True,
+    ),
+    QuestionKind(
+        "comparison",
+        _pattern(
+            r"\b(?:compare[ds]?|comparison|versus|vs\.?|than|outperform\w*|differ(?:s|ence"
+            r"|ences|ent)?)\b"
+        ),
+        evidence=_pattern(
+            r"\b(?:than|compar\w+|versus|vs\.?|outperform\w*|whereas|while|unlike|differ\w*|better"
+            r"|worse|faster|slower|higher|lower|more|less|fewer|surpass\w*|exceed\w*|improv\w+"
+            r"|superior|inferior|instead of|in contrast|on the other hand|relative to|speed-?up)\b"
+        ),
+        strong=_pattern(
+            r"\b(?:than|outperform\w*|surpass\w*|exceed\w*|differs?|differences?|in contrast"
+            r"|on the other hand"
+            r"|superior|inferior)\b"
+        ),
+        needs_names=True,
+    ),
+    QuestionKind(
+        "dataset",
+        _pattern(
+            rf"\b{_DATA}\b[^?]*\b(?:us(?:e|ed|es|ing)|train"
+            r"|test|evaluat|experiment|measur|appl|work|collect|valid)|\b(?:train|test|evaluat"
+            r"|experiment)\w*\b[^?]*\bon\b"
+        ),
+        evidence=_pattern(rf"\b{_DATA}\b|\b(?:evaluat|experiment|train|test)\w*\b.*\bon\b"),
+        strong=_pattern(
+            rf"\b(?:evaluat|experiment|train|test|us(?:e|ed|ing)\b|stud(?:y|ied)\b|consider|collect"
+            rf"|conduct|run\b|appl)\w*.*\b{_DATA}\b|\b{_DATA}\b.*(?:\b(?:used|evaluat|are)\w*|:)"
+        ),
+        sections=_pattern(r"data|corpus|corpora|experiment|evaluation|empirical|benchmark|setup"),
+        names_something=True,
+        reads_labels=True,
+        is_list=True,
+    ),
+    QuestionKind(
+        "reason",
+        _pattern(r"\bwhy\b|\bwhat (?:is|was) the reason\b"),
+        strong=_pattern(
+            r"\b(?:because|since|due to|so that|in order to|caused? by|reason|as a result)\b"
+        ),
+    ),
+    QuestionKind(
+        "definition",
+        _pattern(
+            r"^what (?:is|are|was) (?!the (?:main|best|most|reason))[^,]{1,60}$"
+            r"|\bstand for\b|\bwhat does\b[^?]* mean\b"
+        ),
+        strong=_pattern(
+            r"\b(?:is|are) (?:an?|the|defined)\b|\brefers? to\b|\bdenotes?\b|\bstands? for\b"
+            r"|\bwe (?:\w+ )?(?:propose|introduce|present|define|call)\b|\bproposes that\b"
+        ),
+    ),
+    QuestionKind(
+        "method",
+        _pattern(
+            r"\bhow\b|\bwhat (?:is|are)\b|\bwh(?:at|ich) (?:method|algorithm|approach|technique)"
+        ),
+        strong=_pattern(
+            r"\b(?:by|using|via|through|based on|us(?:es?|ed)|comput\w+|consists? of|defin\w+"
+            r"|calculat\w+|propos\w+|introduc\w+|called|refers? to)\b"
+        ),
+    ),
+    QuestionKind("statement", _pattern("")),
+)
+"""The first kind that fits is that of a question; every question is of the last."""
+
+
+_IS_QUESTION = _pattern(
+    r"\?|^\W*(?:and |but |so )?(?:(?:in|on|at|for|by|under|with|from|of|to) )?(?:who|whom|whose"
+    r"|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|has|have|will|should"
+    r"|name|list|tell|give)\b"
+)
+
+
+def kind_of(question: str) -> QuestionKind:
+    """What a question asks for; a text that is no question is a statement."""
+    if not _IS_QUESTION.search(question):
+        return KINDS[-1]
+    return next(kind for kind in KINDS if kind.asks.search(question))
+
+
+_COUNTED = re.compile(
+    r"\bhow (?:many|much)\s+(?P<phrase>.+?)\s+(?:do|does|did|are|is|was|were|has|have|had|can|could"
+    r"|will|would|in|of|on|per|for|from|to|with|by|took|take|make|made)\b",
+    re.IGNORECASE,
+)
+# Words of a question that do not say what it is about.
+_NOT_CONTENT = frozenset({
+    "a", "about", "according", "achieve", "achieved", "achieves", "after", "all", "also", "am",
+    "an", "and", "any", "are", "article", "as", "at", "author", "authors", "be", "been",
+    "before", "between", "both", "but", "by", "can", "contain", "contains", "could", "did",
+    "do", "does", "doing", "each", "for", "from", "get", "gets", "give", "had", "has", "have",
+    "how", "i", "if", "in", "into", "is", "it", "its", "many", "me", "more", "most", "much",
+    "name", "of", "on", "or", "other", "over", "paper", "reach", "reached", "reaches", "say",
+    "she", "should", "so", "some", "state", "study", "than", "that", "the", "their", "them",
+    "then", "there", "these", "they", "this", "those", "to", "under", "up", "use", "used",
+    "uses", "using", "was", "were", "what", "when", "where", "which", "while", "who", "whom",
+    "whose", "why", "will", "with", "work", "would", "you", "your",
+})  # fmt: skip
+
+
+def counted_words(question: str) -> tuple[str, ...]:
+    """The words of what a question wants to be counted: "attention heads"; none for others."""
+    match = _COUNTED.search(question)
+    return tuple(title_words(match["phrase"])) if match else ()
+
+
+_MEASURE = _pattern(rf"\b(?:{_MEASURES})\b")
+
+
+def measures_in(question: str) -> list[str]:
+    """The measures whose value a question wants, folded: "accuracy", "ratio"."""
+    return [word for text in _MEASURE.findall(question) for word in title_words(text)]
+
+
+def content_words(question: str) -> list[str]:
+    """The words of a question that say what it is about, folded."""
+    return [word for word in title_words(question) if word not in _NOT_CONTENT]
+
+
+_TOKEN = re.compile(r"[^\s,;:?!()\[\]“”\"]+")
+
+
+def names_in(question: str) -> list[str]:
+    """The proper names in a question, which an answer has to have: "PaLM 2", "WMT", "Epinions".
+
+    A word with a capital that does not begin the question, or with two, or with letters and digits.
+    A number after a name belongs to it.
+    """
+    names: list[str] = []
+    last_was_name, begins = False, True
+    for match in _TOKEN.finditer(question):
+        at_start, begins = begins, match[0][-1] in ".?!"
+        token = match[0].strip(".'’‘").removesuffix("'s").removesuffix("’s")
+        if last_was_name and re.fullmatch(r"\d+(?:\.\d+)?", token):
+            names[-1] += f" {token}"
+            last_was_name = False
+            continue
+        capitals = sum(letter.isupper() for letter in token)
+        last_was_name = capitals > 1 or (capitals == 1 and not at_start and len(token) > 1)
+        if last_was_name:
+            names.append(token)
+    return names

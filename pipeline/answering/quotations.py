@@ -1,0 +1,216 @@
+"""Sentences and table cells of passages that may be quoted as an answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pipeline.corpus.passage import Passage
+from pipeline.corpus.passages.sentences import split_sentences
+from pipeline.text import one_line
+
+_PROSE_KINDS = frozenset({"abstract", "paragraph", "list", "theorem"})
+# Shorter sentences are headings and labels.
+_FEWEST_WORDS, _MOST_WORDS = 5, 80
+_MOST_ITEMS = 10
+_TABLE_NUMBER = re.compile(r"(?:Table|Tab\.) [\dA-Z][\w.]*\w|(?:Table|Tab\.) \d")
+_MOST_LABEL_CHARS, _MOST_VALUE_CHARS = 120, 60
+_NOT_QUOTED_SECTIONS = re.compile(
+    r"acknowledge?ments?|funding|author contributions?|checklist|ethic\w*|impact statement"
+    r"|conflicts? of interest|competing interests?|reproducib\w+ statement",
+    re.IGNORECASE,
+)
+_ACKNOWLEDGES = re.compile(
+    r"\b(?:we|authors?|i)\b[^.]{0,60}\b(?:thank|acknowledge|grateful)\b"
+    r"|\b(?:was|is|were|are) (?:\w+ )?(?:supported|funded|sponsored) (?:\w+ )?by\b[^.]*"
+    r"\b(?:grants?|foundation|award|contract|fellowship|agency|NSF|DARPA|ERC|council)\b",
+    re.IGNORECASE,
+)
+_PLACE = (
+    r"(?:tables?|tabs?\.?|figures?|figs?\.?|algorithms?|sections?|sec\.?|appendix|appendices"
+    r"|equations?|eqs?\.?|chapters?|listings?)"
+)
+_NUMBER = r"\(?(?-i:[\dA-Z])[\w.()–-]*"
+_SIDE = r"(?:left|right|top|bottom|upper|lower|middle|center|centre)"
+_SHOWS = (
+    r"(?:shows?|presents?|lists?|gives?|illustrates?|depicts?|displays?|summari[sz]es?|reports?"
+    r"|provides?|contains?|compares?|plots?|describes?|outlines?|details?|demonstrates?"
+    r"|discuss(?:es)?|visuali[sz]es?|exemplif(?:y|ies)|is|are)"
+)
+_THIS_PART = (
+    r"(?:this|the (?:next|following|remaining)) (?:sub)?"
+    r"(?:section|chapter|appendix|paragraph)s?"
+)
+_POINTS_TO_PLACE = re.compile(
+    # "Table 9 presents …", "Figure 2: …"
+    rf"(?:(?:the )?{_SIDE} (?:of|part of|panel of) )?{_PLACE}"
+    rf"\s*~?{_NUMBER}(?:\s*(?:,|and|&|to|–)\s*{_NUMBER})*\s*"
+    rf"(?:[:.]\s|[^.]{{0,30}}?\b{_SHOWS}\b)"
+    # "In Figure 3, we illustrate …", "In the next section, we …"
+    rf"|(?:in|on|at) (?:the {_SIDE} of )?(?:{_PLACE} {_NUMBER}|{_THIS_PART})"
+    r"[^,]{0,20},? (?:we|i)\b"
+    rf"|{_THIS_PART}\b|(?:please )?(?:see|refer to|cf\.?) ",
+    re.IGNORECASE,
+)
+# Bars within a cell are escaped.
+_BAR = re.compile(r"(?<!\\)\|")
+_MARKER = re.compile(r"^(?:[-*•–]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s+")
+_END = re.compile(r"[.!…。！](?:[\"”’'»)\]]*)$|\$$|\)$")
+# Where a citation was taken out, a hole is left: "as proposed in."
+_HOLE = re.compile(r"\b(?:in|by|of|from|with|to|see|and|following|as|like)\s*[.,;)]")
+# Begins by pointing at the sentence before it, which is quoted along.
+_LEANS_BACK = re.compile(
+    r"(?:this(?! (?:study|paper|work|article|survey|thesis)\b)|these|those|that|such|it|its|they"
+    r"|their|he|she|here|however|thus|hence|therefore|moreover|furthermore|then|also|instead"
+    r"|as a result|for (?:example|instance)|both|the (?:former|latter))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """Words of a passage that may answer a question.
+
+    text: a sentence, or two in a row; or the value of a table's cell. place: of a cell, its row,
+    column and table. labels: of a cell, those of its row and its column. sentences: numbers of the
+    sentences within the passage. leans: whether the second sentence points at the first.
+    """
+
+    text: str
+    passage: Passage
+    place: str = ""
+    labels: tuple[str, ...] = ()
+    sentences: tuple[int, ...] = ()
+    leans: bool = False
+
+    def shown(self) -> str:
+        """The quotation as an answer prints it."""
+        return f"“{self.text}” ({self.place})" if self.place else f"“{self.text}”"
+
+    def compared(self) -> str:
+        """The words by which it is compared with a question."""
+        return f"{self.place}: {self.text}" if self.place else self.text
+
+    def repeats(self, other: Quotation) -> bool:
+        """Whether one of two quotations says nothing that the other does not."""
+        if self.passage == other.passage and set(self.sentences) & set(other.sentences):
+            return True
+        if self.place or other.place:
+            return self == other
+        return self.text in other.text or other.text in self.text
+
+
+def quotable_sentences(passage: Passage) -> Iterator[tuple[Quotation, ...]]:
+    """The sentences of a passage that say something by themselves: each alone, and with the one
+    before it. A sentence that points at the one before it comes only with that one.
+
+    None of captions, tables, acknowledgements; no question, heading, list stub, or sentence that
+    ends in a colon or only says what a table shows.
+    """
+    if not is_prose(passage):
+        return
+    before = ""
+    for number, sentence in enumerate(split_sentences(passage.content())):
+        text = _MARKER.sub("", one_line(sentence))
+        readings = []
+        if _is_statement(text):
+            leans = bool(_LEANS_BACK.match(text))
+            if not leans and len(text.split()) >= _FEWEST_WORDS:
+                readings.append(Quotation(text, passage, sentences=(number,)))
+            if before and len(f"{before} {text}".split()) <= _MOST_WORDS:
+                readings.append(
+                    Quotation(
+                        f"{before} {text}", passage, sentences=(number - 1, number), leans=leans
+                    )
+                )
+        if readings:
+            yield tuple(readings)
+        before = text if readings and readings[0].sentences == (number,) else ""
+
+
+def is_prose(passage: Passage) -> bool:
+    """Whether sentences of a passage may be quoted."""
+    path = " ".join(passage.section_path)
+    return passage.kind in _PROSE_KINDS and not _NOT_QUOTED_SECTIONS.search(path)
+
+
+def whole_list(passage: Passage) -> Iterator[Quotation]:
+    """A list with the sentence that introduces it: of each item the first sentence."""
+    lines = [line.strip() for line in passage.content().splitlines() if line.strip()]
+    place = next((place for place, line in enumerate(lines) if _MARKER.match(line)), 0)
+    if passage.kind != "list" or not is_prose(passage) or place == 0:
+        return
+    introduction = list(split_sentences(lines[place - 1]))[-1:]
+    items = [first_sentence(_MARKER.sub("", line)) for line in lines[place:] if _MARKER.match(line)]
+    if introduction and introduction[0].endswith(":") and len(items) > 1:
+        text = one_line(f"{introduction[0]} {' […] '.join(items[:_MOST_ITEMS])}")
+        yield Quotation(text, passage, sentences=tuple(range(len(items) + 2)))
+
+
+def _is_statement(text: str) -> bool:
+    return (
+        len(text.split()) <= _MOST_WORDS
+        and bool(_END.search(text))
+        and not _POINTS_TO_PLACE.match(text)
+        and not _HOLE.search(text)
+        and not _ACKNOWLEDGES.search(text)
+    )
+
+
+def table_cells(passage: Passage) -> Iterator[Quotation]:
+    """The cells of a passage's tables that hold a value, each with its row and column."""
+    for title, header, rows in _tables_of(passage):
+        above = ""
+        for cells in rows:
+            above = label = cells[0] or above
+            for column, value in zip(header[1:], cells[1:], strict=False):
+                if value and label and len(value) <= _MOST_VALUE_CHARS:
+                    row, name = label[:_MOST_LABEL_CHARS], column[:_MOST_LABEL_CHARS]
+                    parts = [f"row “{row}”", f"column “{name}”" if name else "", title]
+                    yield Quotation(value, passage, ", ".join(filter(None, parts)), (row, name))
+
+
+def table_labels(passage: Passage) -> Iterator[Quotation]:
+    """The labels of the rows, and those of the columns, of a passage's tables."""
+    for title, header, rows in _tables_of(passage):
+        for what, labels in (("columns", header[1:]), ("rows", [cells[0] for cells in rows])):
+            named = list(dict.fromkeys(label for label in labels if label))
+            if len(named) > 1:
+                text = ", ".join(label[:_MOST_LABEL_CHARS] for label in named[:_MOST_ITEMS])
+                yield Quotation(text, passage, f"{what} of {title or 'a table'}")
+
+
+def _tables_of(passage: Passage) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """The title, the header and the rows of each table."""
+    if passage.kind != "table":
+        return
+    caption: list[str] = []
+    lines: list[list[str]] = []
+    for line in [*passage.content().splitlines(), ""]:
+        if line.startswith("|"):
+            cells = [cell.strip() for cell in _BAR.split(line.strip())[1:-1]]
+            if not all(set(cell) <= set("-: ") for cell in cells):
+                lines.append(cells)
+            continue
+        if len(lines) > 1:
+            yield _table_title(caption), lines[0], lines[1:]
+        if lines:
+            caption, lines = [], []
+        caption.append(line)
+
+
+def _table_title(caption: Sequence[str]) -> str:
+    """The first sentence of a caption; of several captions only their numbers, as nobody knows
+    which is that of the table.
+    """
+    numbered = [line for line in caption if _TABLE_NUMBER.match(line)]
+    if len(numbered) > 1:
+        return ", ".join(match[0] for line in numbered if (match := _TABLE_NUMBER.match(line)))
+    return first_sentence(one_line(" ".join(caption)))
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a text, without its full stop."""
+    sentences = list(split_sentences(text))
+    return one_line(sentences[0]).rstrip(".") if sentences else ""
