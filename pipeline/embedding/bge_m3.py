@@ -19,7 +19,7 @@ from pipeline.embedding.model_files import (
     UnreadableWeights,
     content_name,
     find_folder,
-    is_hub_name,
+    is_folder,
     read_file,
     read_weights,
 )
@@ -29,6 +29,8 @@ from pipeline.errors import SettingError
 if TYPE_CHECKING:
     from torch import Tensor
 
+_SETTING = "CITELOOM_EMBEDDER_PATH"
+_OTHERWISE = "CITELOOM_EMBEDDER to minilm"
 _MAX_TOKENS = 8192
 # What the lexical weights leave out: FlagEmbedding's _process_token_weights.
 _SPECIAL = ("cls_token", "eos_token", "pad_token", "unk_token")
@@ -82,8 +84,7 @@ class BgeM3(PackedEmbedder):
 
     def _broken(self, error: Exception) -> SettingError:
         return SettingError(
-            f"CITELOOM_EMBEDDER_PATH: the model in {self._folder} cannot be loaded ({error}): copy"
-            " it again"
+            f"{_SETTING}: the model in {self._folder} cannot be loaded ({error}): copy it again"
         )
 
     def _linear(self, name: str) -> tuple[Tensor, Tensor]:
@@ -118,14 +119,9 @@ def name_of(path: str, precision: str) -> str:
     SettingError for a folder that is not there.
     """
     suffix = "+int8" if precision == "int8" else ""
-    folder = Path(path).expanduser()
-    if folder.is_dir():
-        return content_name(folder, (*_FILES, *WEIGHT_FILES, *_TOKENIZERS)) + suffix
-    if not is_hub_name(path):
-        raise SettingError(
-            f"CITELOOM_EMBEDDER_PATH: there is no folder {path}; give the folder of BGE-M3's files,"
-            " or a name of the Hugging Face hub such as BAAI/bge-m3"
-        )
+    if is_folder(path, _SETTING, _OTHERWISE):
+        files = (*_FILES, *WEIGHT_FILES, *_TOKENIZERS)
+        return content_name(Path(path).expanduser(), files) + suffix
     return path + suffix
 
 
@@ -157,4 +153,4 @@ def _read_config(file: Path) -> Shape:
         fault = f"has no {error}"
     except (OSError, ValueError, TypeError, AttributeError) as error:
         fault = f"cannot be read ({error})"
-    raise SettingError(f"CITELOOM_EMBEDDER_PATH: {file} {fault}: copy BGE-M3's folder again")
+    raise SettingError(f"{_SETTING}: {file} {fault}: copy BGE-M3's folder again")

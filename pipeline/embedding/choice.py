@@ -11,7 +11,7 @@ from pipeline.embedding import bge_m3, sentence_transformers
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.flag_embedding import FlagBgeM3
 from pipeline.embedding.minilm import NAME, MiniLM
-from pipeline.embedding.model_files import cached_folder, is_hub_name
+from pipeline.embedding.model_files import cached_folder
 from pipeline.embedding.sentence_transformers import SentenceEmbedder
 
 if TYPE_CHECKING:
@@ -73,11 +73,15 @@ def model_name(settings: Settings) -> str:
 
 
 def files_to_fetch(settings: Settings) -> list[str]:
-    """The files that `make_embedder` would fetch from the hub, as far as the hub's cache tells."""
-    name = settings.embedder_path
-    if settings.embedder == "minilm" or Path(name).is_dir() or not is_hub_name(name):
+    """The files that `make_embedder` would fetch from the hub, as far as the hub's cache tells.
+
+    Raises SettingError where the model is neither a folder nor a name of the hub.
+    """
+    model_name(settings)
+    path = settings.embedder_path
+    if settings.embedder == "minilm" or Path(path).expanduser().is_dir():
         return []
-    folder = cached_folder(name)
+    folder = cached_folder(path)
     if folder is None:
         return ["all files"]
     if settings.embedder == "sentence-transformers":

@@ -26,9 +26,21 @@ WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 _FIRST = "embeddings.word_embeddings.weight"
 
 
-def is_hub_name(path: str) -> bool:
-    """Whether a path may be a name of the hub, such as BAAI/bge-m3 or BAAI/bge-m3@revision."""
-    return path.count("/") == 1 and not path.startswith((".", "/", "~")) and not path.endswith("/")
+def is_folder(path: str, setting: str, otherwise: str) -> bool:
+    """Whether a path is a folder; else it is a name of the hub, such as BAAI/bge-m3 or
+    BAAI/bge-m3@revision.
+
+    setting: that named the path; otherwise: what else to do, for the message. Raises SettingError
+    where it is neither.
+    """
+    if Path(path).expanduser().is_dir():
+        return True
+    if path.count("/") != 1 or path.startswith((".", "/", "~")) or path.endswith("/"):
+        raise SettingError(
+            f"{setting}: there is no folder {path}; give one, or a name of the hub such as"
+            f" BAAI/bge-m3, or {otherwise}"
+        )
+    return False
 
 
 def find_folder(
@@ -39,22 +51,18 @@ def find_folder(
 ) -> Path:
     """The folder `path`, or the model of this name from the hub's cache or the hub.
 
-    setting: that named the path; otherwise: what else to do, for the message. lacking: names the
-    files that a folder should have and does not; of a name of the hub, they are fetched. Raises
-    SettingError where there is no folder, or one that lacks a file.
+    setting, otherwise: as of `is_folder`. lacking: names the files that a folder should have and
+    does not; of a name of the hub, they are fetched. Raises SettingError where there is no folder,
+    or one that lacks a file.
     """
+    if not is_folder(path, setting, otherwise):
+        return _hub_folder(path, setting, otherwise, lacking)
     folder = Path(path).expanduser()
-    if folder.is_dir():
-        if files := lacking(folder):
-            raise SettingError(
-                f"{setting}: {folder} lacks {', '.join(files)}: give the model's whole folder"
-            )
-        return folder
-    if not is_hub_name(path):
+    if files := lacking(folder):
         raise SettingError(
-            f"{setting}: there is no folder {path}; give one, or a name of the hub, or {otherwise}"
+            f"{setting}: {folder} lacks {', '.join(files)}: give the model's whole folder"
         )
-    return _hub_folder(path, setting, otherwise, lacking)
+    return folder
 
 
 def cached_folder(name: str) -> Path | None:

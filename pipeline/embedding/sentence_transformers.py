@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.embedding.device import DeviceModel, torch_type
 from pipeline.embedding.encoder import Heads
 from pipeline.embedding.engine import PackedEmbedder
-from pipeline.embedding.model_files import content_name, find_folder, is_hub_name
+from pipeline.embedding.model_files import content_name, find_folder, is_folder
 from pipeline.embedding.packing import Window, cut, plain, positions, tokenize
 from pipeline.embedding.padded import pad
 from pipeline.errors import SettingError
@@ -150,15 +150,10 @@ def name_of(path: str) -> str:
 
     Raises SettingError for a folder that is not there.
     """
-    folder = Path(path).expanduser()
-    if folder.is_dir():
-        return content_name(find_model(path), _model_files(folder))
-    if not is_hub_name(path):
-        raise SettingError(
-            f"{_SETTING}: there is no folder {path}; give a folder of sentence-transformers, a name"
-            f" of the Hugging Face hub such as BAAI/bge-small-en-v1.5, or {_OTHERWISE}"
-        )
-    return path
+    if not is_folder(path, _SETTING, _OTHERWISE):
+        return path
+    folder = find_model(path)
+    return content_name(folder, _model_files(folder))
 
 
 def find_model(path: str) -> Path:

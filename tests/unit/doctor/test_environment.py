@@ -20,6 +20,8 @@ def test_a_folder_that_lacks_files_of_bge_m3_is_refused_and_a_hub_name_is_not_fe
         list(embedding_model(workspace(embedder="bge-m3", embedder_path=str(tmp_path))))
     absent = one(embedding_model(workspace(embedder="bge-m3", embedder_path="nobody/none")))
     assert (absent.state, "hub's cache lacks all files" in absent.seen) == (WARNING, True)
+    with pytest.raises(SettingError, match="no folder /nowhere"):
+        list(embedding_model(workspace(embedder="/nowhere")))
     assert one(embedding_model(workspace())).state is OK
 
 
