@@ -7,7 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.arxiv.titles import surname, title_words
-from pipeline.corpus.parse.typed_references import is_title_of_references
+from pipeline.corpus.parse.typed_references import (
+    are_references,
+    cited_names,
+    is_title_of_references,
+)
 from pipeline.draft_check.draft import Entry
 
 _MARKUP = "#*_=: \t"
@@ -18,8 +22,6 @@ _LABEL = re.compile(
 )
 _BULLET = re.compile(r"[ \t]*[-*+•][ \t]+")
 _HEADING = re.compile(r"#{1,6}[ \t]+\S|(?i:appendix|acknowledge?ments?|annex)\b.{0,60}$")
-_EVIDENCE = re.compile(r"\b(?:1[89]|20)\d\d[a-z]?\b|https?:|arXiv|\b10\.\d{4}|[Ii]n press")
-_LONGEST_ITEM = 1_500
 _BEGINS_ITEM = re.compile(r"[A-Z][^.]{0,40}[,.]")
 _ENDS_ITEM = re.compile(r"(?:[.)\d/]|https?://\S{1,150}|10\.\d{4}\S{1,100})\s{0,9}$")
 
@@ -33,7 +35,6 @@ _UNKNOWN = re.compile(
     r"\(([A-Z][\w’'-]+(?: et al\.?| (?:and|&) [A-Z][\w’'-]+)?,? (?:19|20)\d\d[a-z]?)\)"
 )
 _LONGEST_NAMES = 80
-_LONGEST_RANGE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,7 @@ def find_list(lines: Sequence[str]) -> TypedList | None:
     while end < len(lines) and not _HEADING.match(lines[end]):
         end += 1
     form, items = _items(lines, first, end)
-    evident = sum(_EVIDENCE.search(text) is not None for _, text, _ in items)
-    is_read = bool(items) and 2 * evident > len(items)
-    is_read = is_read and all(len(text) <= _LONGEST_ITEM for _, text, _ in items)
+    is_read = are_references([text for _, text, _ in items])
     if not headings and not is_read:
         return None
     return TypedList(start, tuple(items), form, is_read)
@@ -146,21 +145,18 @@ def mark_labels(text: str, form: str, keys: frozenset[str]) -> str:
 
 
 def _named(match: re.Match[str], keys: frozenset[str]) -> str:
-    names = re.split(r"\s*[,;]\s*", match[1])
-    return f"[{'; '.join(f'@{name}' for name in names)}]" if keys.issuperset(names) else match[0]
+    names = list(cited_names(match[1]))
+    return _group(names) if keys.issuperset(names) else match[0]
 
 
 def _numbered(match: re.Match[str], keys: frozenset[str]) -> str:
-    numbers = list[str]()
-    for part in re.split(r"\s*[,;]\s*", match[1]):
-        first, _, last = (piece.strip() for piece in re.sub("[–—]", "-", part).partition("-"))
-        if last and 0 <= int(last) - int(first) < _LONGEST_RANGE:
-            numbers += map(str, range(int(first), int(last) + 1))
-        else:
-            numbers += filter(None, (first, last))
-    if keys.isdisjoint(numbers):
-        return match[0]  # an interval, or a year
-    return f"[{'; '.join(f'@{number}' for number in numbers)}]"
+    numbers = list(cited_names(match[1]))
+    # Without one of them it is an interval, or a year.
+    return match[0] if keys.isdisjoint(numbers) else _group(numbers)
+
+
+def _group(names: Sequence[str]) -> str:
+    return f"[{'; '.join(f'@{name}' for name in names)}]"
 
 
 def mark_names(text: str, entries: Sequence[Entry], keys: Sequence[str]) -> tuple[str, list[str]]:

@@ -88,7 +88,8 @@ def take_typed_references(findings: Findings) -> None:
     titles = [block.text for block in blocks if is_title_of_references(block.text)]
     listing = [block for block in blocks if block.text not in titles]
     items = [item for block in listing for item in _items_of(block)]
-    if not _are_references(items):
+    is_single_block = len(items) == 1 and not items[0].label
+    if is_single_block or not are_references([item.text for item in items]):
         return
     keys = [f"bib.item{place}" for place in range(1, len(items) + 1)]
     findings.printed_items += [
@@ -112,14 +113,23 @@ def take_typed_references(findings: Findings) -> None:
     ]
 
 
-def _are_references(items: Sequence[_Item]) -> bool:
+def are_references(texts: Sequence[str]) -> bool:
     """Whether most items show a year, an address or an identifier, and none is a page of prose."""
-    if len(items) == 1 and not items[0].label:
+    if any(len(text) > _LONGEST_ITEM for text in texts):
         return False
-    if any(len(item.text) > _LONGEST_ITEM for item in items):
-        return False
-    evident = sum(_EVIDENCE.search(item.text) is not None for item in items)
-    return 2 * evident > len(items)
+    evident = sum(_EVIDENCE.search(text) is not None for text in texts)
+    return 2 * evident > len(texts)
+
+
+def cited_names(text: str) -> Iterator[str]:
+    """The names in a citation, without its brackets; "2, 4–6" has four."""
+    for part in re.split(r"\s*[,;]\s*", text):
+        limits = _RANGE.fullmatch(part)
+        first, last = (int(limits[1]), int(limits[2])) if limits else (0, 0)
+        if 0 < last - first < _MOST_IN_RANGE:
+            yield from map(str, range(first, last + 1))
+        else:
+            yield part
 
 
 def _blocks_of_list(blocks: Sequence[Block]) -> list[Block]:
@@ -186,7 +196,7 @@ def _with_markers(block: Block, key_of: dict[str, str], findings: Findings) -> B
     pieces: list[str] = []
     end = 0
     for match in _CITATION.finditer(mask(block.text)):
-        names = list(_names(match[1]))
+        names = list(cited_names(match[1]))
         if all(name in key_of for name in names):
             keys = "; ".join(f"@{key_of[name]}" for name in dict.fromkeys(names))
             pieces += [block.text[end : match.start()], f"[{keys}]"]
@@ -196,14 +206,3 @@ def _with_markers(block: Block, key_of: dict[str, str], findings: Findings) -> B
         return block
     text = "".join([*pieces, block.text[end:]])
     return block._replace(text=text, cited_keys=policies.cited_keys(text))
-
-
-def _names(text: str) -> Iterator[str]:
-    """The names in a citation; "4–6" is three."""
-    for part in re.split(r"\s*[,;]\s*", text):
-        limits = _RANGE.fullmatch(part)
-        first, last = (int(limits[1]), int(limits[2])) if limits else (0, 0)
-        if 0 < last - first < _MOST_IN_RANGE:
-            yield from map(str, range(first, last + 1))
-        else:
-            yield part
