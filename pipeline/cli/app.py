@@ -50,6 +50,7 @@ PANELS: Mapping[str, Commands] = {
         "search": search.search,
         "find-quote": papers.find_quote,
         "paper": papers.paper,
+        "papers": papers.papers,
         "ask": ask.ask,
         "chat": ask.chat,
         "serve": serve.serve,

@@ -1,4 +1,4 @@
-"""The commands `citeloom paper` and `find-quote`: read the corpus and its citations."""
+"""The commands `citeloom papers`, `paper` and `find-quote`: read the corpus and its citations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,87 @@ from pipeline.cli.common import AsJson, open_workspace
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from pipeline.corpus.paper import FullPaper
     from pipeline.corpus.references.citation_index import CitingPaper
+    from pipeline.index.corpus_papers import PaperListing
+
+_AUTHORS_SHOWN = 3
 
 PaperArgument = Annotated[str, typer.Argument(metavar="ID", help="arXiv id, such as 2404.90003.")]
+
+
+def papers(
+    title: Annotated[str, typer.Option(help="Only papers whose title has these words.")] = "",
+    author: Annotated[
+        str, typer.Option(help="Only papers of an author whose name has these words.")
+    ] = "",
+    year: Annotated[int | None, typer.Option(help="Only papers of this year.")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=100_000, help="Most papers.")] = 50,
+    as_bibtex: Annotated[
+        bool, typer.Option("--bibtex", help="Print the BibTeX entries of the papers.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """List the papers of the corpus, or find them by title, author and year; newest months first.
+
+    Examples:
+      citeloom papers
+      citeloom papers --title "related work" --author lovelace
+      citeloom papers --year 2024 --bibtex > corpus.bib
+    """
+    if as_bibtex and as_json:
+        raise SettingError("--bibtex and --json exclude each other: give one of them")
+
+    from pipeline.cli.console import out, print_json, print_note
+    from pipeline.corpus.citation_formats import bibtex_of
+    from pipeline.index.corpus_papers import list_papers
+
+    listing = list_papers(open_workspace(), title, author, year, limit)
+    if as_json:
+        print_json([asdict(entry) for entry in listing.papers])
+    elif as_bibtex:
+        typer.echo(bibtex_of([entry.paper for entry in listing.papers]))
+    else:
+        out.print(_papers_table(listing))
+        if listing.has_more:
+            print_note(f"the corpus has more: --limit {2 * limit} shows more of them")
+    if not listing.papers and listing.near:
+        print_note(f"near: {', '.join(listing.near)}")
+    return 0
+
+
+def _papers_table(listing: PaperListing) -> Table | str:
+    from rich.style import Style
+    from rich.text import Text
+
+    from pipeline.cli.console import make_table
+    from pipeline.text import visible
+
+    if not listing.papers:
+        return "Nothing found."
+    count = "1 paper" if len(listing.papers) == 1 else f"{len(listing.papers)} papers"
+    table = make_table(count, ("arXiv", "year", "title", "authors", "categories"))
+    table.add_column("passages", justify="right")
+    table.add_column("cited by", justify="right")
+    for entry in listing.papers:
+        table.add_row(
+            entry.arxiv_id,
+            str(entry.year or ""),
+            Text(visible(entry.title), style=Style(link=entry.url)),
+            Text(visible(_some_names(entry.authors))),
+            ", ".join(entry.categories),
+            str(entry.passages),
+            str(entry.cited_by),
+        )
+    return table
+
+
+def _some_names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_AUTHORS_SHOWN])
+    more = len(names) - _AUTHORS_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def paper(

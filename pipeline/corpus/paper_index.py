@@ -66,13 +66,13 @@ def find_papers(
     limit: int = 20,
 ) -> list[Paper]:
     """The papers whose title has these words, in any order, one of whose authors has this name, and
-    of this year.
+    of this year; all papers where none of the three is given.
 
-    Newest months first. Raises SettingError if none of the three is given.
+    Newest months first. Raises SettingError for a title or an author without a word.
     """
     words, names = title_words(title), title_words(author)
-    if not words and not names and year is None:
-        raise SettingError("give words of a title, an author or a year")
+    if (title and not words) or (author and not names):
+        raise SettingError("give words of a title, or an author's name")
     papers: list[Paper] = []
     with paper_index(workspace).open() as connection:
         for paper in _candidates(connection, words, names, year):

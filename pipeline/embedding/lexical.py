@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from pipeline.corpus.passages.text import UNSPACED
 from pipeline.embedding.embedder import SparseRows, SparseVector
 
 if TYPE_CHECKING:
@@ -26,9 +27,26 @@ if TYPE_CHECKING:
 K1, B = 1.5, 0.75
 MEAN_LENGTH = 150
 # Raised when the same text gives another vector: collections made before are then loaded anew.
-VERSION = 1
+VERSION = 2
 
 _WORD = re.compile(r"\w\w+")
+# C++, C#; R and other names of one capital, but not within formulas, and not initials: J. Smith.
+_SIGNED_LETTER = re.compile(r"(?<!\w)[A-Za-z](?:\+\+|#)(?!\w)")
+_CAPITAL = re.compile(r"(?<!\S)[B-HJ-Z](?=[\s,;:?!)]|$)")
+# GPT-4, GPT-3.5, k-NN, t-SNE, pre-training: parts of a name in which one is short.
+_COMPOUND = re.compile(r"(?<![\w\\-])\w+(?:[-\u2010\u2011]\w+(?:\.\d+)*)+(?![\w-])")
+_HYPHENS = re.compile(r"[-\u2010\u2011]")
+_SHORT_PART = 3
+# Llama 2, Qwen 2.5: a name with its version, but not Table 2.
+_VERSIONED = re.compile(r"(?<![\w-])([A-Z]\w+) (\d{1,2}(?:\.\d+)?)(?![\w.-]*\d)")
+_NUMBERED = frozenset({
+    "algorithm", "appendix", "assumption", "case", "chapter", "claim", "corollary", "definition",
+    "eq", "equation", "example", "experiment", "fig", "figure", "figures", "lemma", "line", "list",
+    "listing", "note", "page", "part", "phase", "problem", "proposition", "remark", "rq", "sec",
+    "section", "sections", "stage", "step", "tab", "table", "tables", "theorem", "version", "vol",
+})  # fmt: skip
+# Scripts without spaces are cut into overlapping pairs of characters.
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 # Lucene's English stop words.
 STOP_WORDS = frozenset({
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it",
@@ -41,12 +59,36 @@ _MOST_WORDS = 1 << 19
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a lexical vector: two letters or more, lower case, no accents, unstemmed."""
+    """The words of a text: two letters or more, lower case, no accents, unstemmed."""
     if not text.isascii():
         text = "".join(
             sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign)
         )
     return [word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
+
+
+def terms_of(text: str) -> list[str]:
+    """The terms of a lexical vector: the words, and what they leave out or do not tell apart.
+
+    Such are names of one letter (C++, R), compounds with a short part as one term beside their
+    words (gpt-4, pre-training), names with a version (Llama 2), and pairs of characters of scripts
+    without spaces.
+    """
+    terms = words_of(text)
+    terms += (match[0].lower() for match in _SIGNED_LETTER.finditer(text))
+    terms += (match[0].lower() for match in _CAPITAL.finditer(text))
+    for match in _COMPOUND.finditer(text):
+        parts = _HYPHENS.split(match[0].lower())
+        if min(map(len, parts)) <= _SHORT_PART:
+            terms.append("".join(parts))
+    for match in _VERSIONED.finditer(text):
+        name = match[1].lower()
+        if name not in _NUMBERED and name not in STOP_WORDS:
+            terms.append(name + match[2])
+    if not text.isascii():
+        for match in _UNSPACED_RUN.finditer(text):
+            terms += (match[0][place : place + 2] for place in range(max(len(match[0]) - 1, 1)))
+    return terms
 
 
 @lru_cache(maxsize=_MOST_WORDS)
@@ -71,7 +113,7 @@ def lexical_rows(texts: Iterable[str], mean_length: int = MEAN_LENGTH) -> Sparse
     """A vector per passage: BM25's saturation of a stem's count, normalised by length."""
     rows = []
     for text in texts:
-        counts = Counter(map(term_id, words_of(text)))
+        counts = Counter(map(term_id, terms_of(text)))
         norm = K1 * (1 - B + B * counts.total() / mean_length)
         rows.append({number: count / (count + norm) for number, count in counts.items()})
     return SparseRows.of(rows)
@@ -79,4 +121,4 @@ def lexical_rows(texts: Iterable[str], mean_length: int = MEAN_LENGTH) -> Sparse
 
 def lexical_query(text: str) -> SparseVector:
     """The vector of a query: how often it has each stem."""
-    return SparseRows.of([Counter(map(term_id, words_of(text)))]).row(0)
+    return SparseRows.of([Counter(map(term_id, terms_of(text)))]).row(0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.embedding.lexical import term_id, words_of
+from pipeline.embedding.lexical import term_id, terms_of
 from pipeline.index.output import Hit
 
 _MOST_SENTENCES = 2
@@ -35,7 +35,7 @@ def rank_sentences(query: str, hits: Sequence[Hit]) -> list[RankedPassage]:
     """The hits with their best sentences: those with most of the query's stems, rare ones first."""
 
     def stems_of(text: str) -> set[int]:
-        return set(map(term_id, words_of(text)))
+        return set(map(term_id, terms_of(text)))
 
     stems = stems_of(query)
     texts = [without_markers(hit.text) for hit in hits]

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from pipeline.corpus.passages.boilerplate import is_boilerplate
 from pipeline.index.passage_index import (
     Condition,
     PassageIndex,
@@ -31,10 +32,13 @@ DENSE_WEIGHT = 0.55
 # Factor of a passage's score by its kind. Author lines are near to many queries on a topic; a query
 # that names an author still finds them.
 KIND_WEIGHTS: Mapping[str, float] = {"front_matter": 0.8}
+# Factor of a passage's score in acknowledgements and the like, which names of many things fill.
+BOILERPLATE_WEIGHT = 0.7
 _LEAST_CANDIDATES = 100
-# Fields of the payload that a ranking needs: the kind for the weight, the paper where only its best
-# passage counts. Fetching whole payloads of both lists took ten times as long as the search itself.
-_FIELDS = ("kind", "arxiv_id")
+# Fields of the payload that a ranking needs: kind and sections for the weight, the paper where only
+# its best passage counts. Fetching whole payloads of both lists took ten times as long as the
+# search itself.
+_FIELDS = ("kind", "section_path", "arxiv_id")
 # Scores tie where passages share their words, or are alike. A ranking by one kind of vector asks
 # for more than are wanted, so that who just makes the limit is not left to the order in which the
 # index found them.
@@ -71,7 +75,7 @@ class Ranking:
 def rank(
     index: PassageIndex, queries: Sequence[QueryVectors], ranking: Ranking
 ) -> list[list[ScoredPoint]]:
-    """Each query's passages, best first, ties by id; of their payloads, only kind and arxiv_id.
+    """Each query's passages, best first, ties by id; of their payloads, only _FIELDS.
 
     Raises as `PassageIndex.search` does.
     """
@@ -178,6 +182,8 @@ def fuse_scores(dense: Sequence[ScoredPoint], words: Sequence[ScoredPoint]) -> l
         if best_lexical > 0:
             score += (1 - DENSE_WEIGHT) * lexical.get(point.passage_id, 0.0) / best_lexical
         weight = KIND_WEIGHTS.get(point.payload.get("kind", ""), 1.0)
+        if is_boilerplate(point.payload.get("section_path", ())):
+            weight *= BOILERPLATE_WEIGHT
         fused.append(
             ScoredPoint(point.passage_id, weight * score, point.payload, cosine=point.score)
         )

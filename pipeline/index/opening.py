@@ -124,14 +124,16 @@ def collection_of(collections: Collections, layout: Layout) -> PassageIndex:
 
 
 def layout_mismatch(collections: Collections, live: str, layout: Layout) -> str:
-    """The message for settings that ask for another layout than that of the live collection."""
+    """The message for settings, or a version, that ask for another layout than that of the live
+    collection.
+    """
     live_layout = collections.collection(live).layout()
     return (
         "searches use the collection"
         f" {live} ({live_layout.describe() if live_layout else 'without layout'}), and the settings"
-        f" now ask for {layout.describe()}: run citeloom reindex, which loads all months into a"
-        " second collection and then switches to it, or set CITELOOM_EMBEDDER and"
-        " CITELOOM_QDRANT_QUANTIZATION and the like back"
+        f" or this version of citeloom now ask for {layout.describe()}: run citeloom reindex, which"
+        " loads all months into a second collection and then switches to it, or set what you"
+        " changed of CITELOOM_EMBEDDER, CITELOOM_QDRANT_QUANTIZATION and the like back"
     )
 
 

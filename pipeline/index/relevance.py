@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.embedding.lexical import term_id, words_of
+from pipeline.embedding.lexical import term_id, terms_of
 from pipeline.embedding.minilm import NAME as MINILM
 
 Relevance = Literal["strong", "weak", "none"]
@@ -42,8 +42,8 @@ BOUNDS: Mapping[str, RelevanceBounds] = {
 
 def coverage(query: str, text: str) -> float:
     """The share of a query's distinct stems that a text has; 0 for a query without words."""
-    stems = set(map(term_id, words_of(query)))
-    return len(stems & set(map(term_id, words_of(text)))) / len(stems) if stems else 0.0
+    stems = set(map(term_id, terms_of(query)))
+    return len(stems & set(map(term_id, terms_of(text)))) / len(stems) if stems else 0.0
 
 
 def relevance_of(model: str, query: str, text: str, cosine: float | None) -> Relevance | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -15,15 +15,16 @@ from pipeline import __version__
 from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.paper import FullPaper, PaperReference
-from pipeline.corpus.paper_index import find_papers
 from pipeline.corpus.references.citation_index import CitingPaper, read_citing_papers
 from pipeline.errors import MissingInput, SettingError
+from pipeline.index.corpus_papers import PaperListing
 from pipeline.index.output import PaperJson
 from pipeline.index.paper_results import SearchResults
 from pipeline.index.papers import read_paper
 from pipeline.index.quotes import QuoteSource, find_quote
 from pipeline.serve.corpus_view import CorpusView
 from pipeline.serve.guard import PROBLEM_TYPE, Problem
+from pipeline.serve.paper_listing import parse_listing, run_paper_listing
 from pipeline.serve.paper_view import (
     Heading,
     RelatedPaper,
@@ -39,8 +40,6 @@ from pipeline.serve.search_results import (
     run_search,
 )
 from pipeline.serve.site import LONGEST_QUERY, Site, ask
-
-_MOST_PAPERS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +61,6 @@ class Endpoint:
     call: Callable[[Site, Request], Any]
     returns: Any
     parameters: tuple[Parameter, ...] = ()
-
-
-class FoundPaper(BaseModel):
-    """A paper of the corpus as a look-up by title, author or year returns it."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    arxiv_id: str
-    title: str
-    authors: tuple[str, ...]
-    year: int | None
-    categories: tuple[str, ...]
-    url: str
 
 
 _TEXT = {"type": "string"}
@@ -149,25 +135,15 @@ def _corpus(site: Site, request: Request) -> CorpusView:
 
 @_endpoint(
     "/api/papers",
-    "Find papers by title, author or year",
-    list[FoundPaper],
+    "List papers, or find them by title, author or year",
+    PaperListing,
     Parameter("title", "words of the title", _TEXT),
     Parameter("author", "words of an author's name", _TEXT),
     Parameter("year", "year", _TEXT),
+    Parameter("page", "page of 50 papers", {"type": "integer", "default": 1}),
 )
-def _papers(site: Site, request: Request) -> list[FoundPaper]:
-    values = request.query_params
-    year = values.get("year", "")
-    if year and not (year.isascii() and year.isdecimal() and len(year) == 4):
-        raise SettingError(f"year: {year[:50]!r} is no year: write 2024")
-    papers = find_papers(
-        site.workspace,
-        values.get("title", ""),
-        values.get("author", ""),
-        int(year) if year else None,
-        _MOST_PAPERS,
-    )
-    return [FoundPaper.model_validate(paper) for paper in papers]
+def _papers(site: Site, request: Request) -> PaperListing:
+    return run_paper_listing(site, parse_listing(request.query_params.multi_items()))
 
 
 def _requested_paper(site: Site, request: Request) -> FullPaper:

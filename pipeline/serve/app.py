@@ -32,6 +32,7 @@ _PAGES: Mapping[str, Handler] = {
     "/": pages.search_page,
     "/search": pages.search_page,
     "/passages": pages.passages_page,
+    "/papers": pages.papers_page,
     "/paper/{id:path}": pages.paper_page,
     "/ask": pages.ask_page,
     "/corpus": pages.corpus_page,

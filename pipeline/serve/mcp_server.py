@@ -24,12 +24,13 @@ from pipeline.answering.prompt_injection import looks_like_prompt_injection
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import FullPaper
-from pipeline.corpus.paper_index import find_papers, titles_of
+from pipeline.corpus.paper_index import titles_of
 from pipeline.corpus.parse.policies import without_known_markers
 from pipeline.corpus.passage import Passage
 from pipeline.corpus.references.citation_index import read_citing_papers
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
+from pipeline.index.corpus_papers import list_papers
 from pipeline.index.output import Hit
 from pipeline.index.paper_results import PaperHit
 from pipeline.index.papers import count_passages, read_paper
@@ -253,10 +254,12 @@ class CorpusTools:
         author: Annotated[str, Field(max_length=200, description="words of an author's name")] = "",
         year: Annotated[int | None, Field(ge=1990, le=2100)] = None,
         limit: Limit = 20,
+        start: Start = 0,
     ) -> PaperResults:
-        """Find papers by words of the title, an author's name or the year; newest months first."""
-        papers = find_papers(self._site.workspace, title, author, year, limit)
-        passages = count_passages(self._site.root, [paper.arxiv_id for paper in papers])
+        """Find papers by words of the title, an author's name or the year, or list all of them;
+        newest months first. Where more follow, total counts only one of them.
+        """
+        listing = list_papers(self._site.workspace, title, author, year, limit, start)
         entries = [
             PaperEntry(
                 arxiv_id=paper.arxiv_id,
@@ -264,11 +267,16 @@ class CorpusTools:
                 authors=_names(paper.authors),
                 year=paper.year,
                 url=paper.url,
-                passages=passages[paper.arxiv_id],
+                passages=paper.passages,
             )
-            for paper in papers
+            for paper in listing.papers
         ]
-        return PaperResults(papers=entries, total=len(entries))
+        return PaperResults(
+            papers=entries,
+            total=start + len(entries) + listing.has_more,
+            next_start=start + limit if listing.has_more else None,
+            note=f"near: {_line(', '.join(listing.near))}" if listing.near else None,
+        )
 
     def outline(self, arxiv_id: ArxivId) -> Outline:
         """Front matter, abstract and section titles of a paper."""

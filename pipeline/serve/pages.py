@@ -20,6 +20,7 @@ from pipeline.index.paper_results import SearchResults
 from pipeline.report import rendering
 from pipeline.report.formatting import month_name, passage_link
 from pipeline.serve.guard import Problem, problem_of, report_policy
+from pipeline.serve.paper_listing import parse_listing, run_paper_listing
 from pipeline.serve.paper_view import RelatedPaper, read_paper_view, similar_papers
 from pipeline.serve.passage_html import render_inline, render_passage
 from pipeline.serve.search_results import (
@@ -146,6 +147,18 @@ def _results_page(
     )
     response.headers.update(problem.headers if problem else {})
     return response
+
+
+def papers_page(site: Site, request: Request) -> Response:
+    """The list of the corpus's papers."""
+    pairs = request.query_params.multi_items()
+    form = parse_listing(pairs)
+    listing = run_paper_listing(site, form)
+
+    def address(page: int) -> str:
+        return f"/papers?{urlencode(form.pairs(page))}".removesuffix("?")
+
+    return _page("papers.html.j2", request, form=form, listing=listing, address=address)
 
 
 def paper_page(site: Site, request: Request) -> Response:

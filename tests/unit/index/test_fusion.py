@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pipeline.embedding.minilm import NAME as MINILM
@@ -42,10 +44,18 @@ def test_cosines_below_zero_count_nothing() -> None:
     assert scores_of(fused) == pytest.approx({"a": 0.0, "b": 1 - DENSE_WEIGHT})
 
 
-def test_front_matter_counts_less() -> None:
-    author_line = ScoredPoint("front", 0.9, {"kind": "front_matter"})
-    fused = scores_of(fuse_scores([author_line, *found(a=0.8)], []))
-    assert fused["front"] < fused["a"]
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"kind": "front_matter"},
+        {"section_path": ["Acknowledgments"]},
+        {"section_path": ["Appendix", "Ethics Statement"]},
+        {"section_path": ["NeurIPS Paper Checklist"]},
+    ],
+)
+def test_front_matter_and_boilerplate_count_less(payload: dict[str, Any]) -> None:
+    fused = scores_of(fuse_scores([ScoredPoint("less", 0.9, payload), *found(a=0.8)], []))
+    assert fused["less"] < fused["a"]
 
 
 @pytest.mark.parametrize(

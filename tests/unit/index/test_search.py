@@ -463,6 +463,20 @@ def test_the_command_takes_every_option(loaded: Workspace) -> None:
     assert hits[0]["url"] == f"https://arxiv.org/abs/{expected[0].item.arxiv_id}"
 
 
+def test_the_command_lists_the_papers(loaded: Workspace) -> None:
+    environment = {"CITELOOM_DATA": str(loaded.root.path), "NO_COLOR": "1", "COLUMNS": "160"}
+
+    def invoke(*arguments: str) -> Result:
+        return CliRunner().invoke(app, ["papers", *arguments], env=environment)
+
+    listing = json.loads(invoke("--author", "lovelace", "--json").stdout)
+    assert sum(entry["passages"] for entry in listing) == len(TEXTS)
+    assert f"{len(listing)} papers" in invoke().stdout
+    assert invoke("--year", "2024", "--bibtex").stdout.count("@misc{") == len(listing)
+    assert "near: Noël Ada Lovelace" in invoke("--author", "Lovelase").output
+    assert invoke("--bibtex", "--json").exit_code == 2
+
+
 def test_the_command_asks_the_queries_of_a_file(loaded: Workspace, tmp_path: Path) -> None:
     file = tmp_path / "queries.txt"
     file.write_bytes("\ufeffuntranslated\r\n\n  plants in little light \n".encode())

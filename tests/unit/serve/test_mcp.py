@@ -146,7 +146,7 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         ("search_passages", {"query": "fusion", "limit": 51}),
         ("search_passages", {"query": "fusion", "start": 99_999}),
         ("search_passages", {"query": "fusion", "first_month": "March"}),
-        ("find_papers", {}),
+        ("find_papers", {"title": " - "}),
         ("outline", {"arxiv_id": "9912.99999"}),
         ("section", {"arxiv_id": FUSION, "section": "Nothing"}),
         ("passage", {"arxiv_id": FUSION, "passage_id": passage_id(0)}),

@@ -297,13 +297,24 @@ def test_with_a_token_every_request_needs_it(corpus: Workspace) -> None:
 
 def test_papers_are_found_by_title_author_and_year(client: TestClient) -> None:
     def found(**params: str) -> list[str]:
-        return [paper["arxiv_id"] for paper in client.get("/api/papers", params=params).json()]
+        listing = client.get("/api/papers", params=params).json()
+        return [paper["arxiv_id"] for paper in listing["papers"]]
 
     assert found(title="retrieval SPARSE") == [RETRIEVAL]
     assert found(title="fusion", author="lovelace noel", year="2024") == [FUSION]
     assert found(title="fusion", year="2023") == []
-    assert client.get("/api/papers").status_code == 400
-    assert client.get("/api/papers", params={"year": "x"}).status_code == 400
+    first, second = (found(page=page) for page in ("1", "2"))
+    assert (len(first), len(second)) == (50, 3 + len(HOSTILE_TEXTS) - 50)
+    assert set(first).isdisjoint(second)
+    (paper,) = client.get("/api/papers", params={"title": "sparse"}).json()["papers"]
+    assert (paper["passages"], paper["cited_by"]) == (2, 1)
+    near = client.get("/api/papers", params={"author": "Lovelase"}).json()
+    assert (near["papers"], near["near"]) == ([], ["Noël Ada Lovelace"])
+    page = parsed(client, "/papers?author=lovelace")
+    assert hrefs(page, "ul.papers li > a:first-child") == [f"/paper/{paper}" for paper in first]
+    assert hrefs(page, "a[rel=next]") == ["/papers?author=lovelace&page=2"]
+    for wrong in ({"year": "x"}, {"page": "0"}, {"title": " - "}, {"colour": "red"}):
+        assert client.get("/api/papers", params=wrong).status_code == 400
 
 
 def test_the_description_of_the_api_names_every_endpoint_and_its_schema(client: TestClient) -> None:

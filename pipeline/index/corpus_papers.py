@@ -1,0 +1,91 @@
+"""The papers of the corpus as every door lists them, by title, author or year, with counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.corpus.paper import Paper
+from pipeline.corpus.paper_index import authors_like, find_papers, years_of_papers
+from pipeline.corpus.references.citation_index import count_citing_papers
+from pipeline.index.papers import count_passages
+
+if TYPE_CHECKING:
+    from pipeline.engine.stage import Workspace
+
+_NEAR = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPaper:
+    """A paper with its page on arXiv, the number of its passages, and how many papers of the
+    corpus cite it.
+    """
+
+    arxiv_id: str
+    title: str
+    authors: tuple[str, ...]
+    year: int | None
+    categories: tuple[str, ...]
+    url: str
+    passages: int
+    cited_by: int
+
+    @property
+    def paper(self) -> Paper:
+        """The paper without the counts."""
+        return Paper(self.arxiv_id, self.title, self.authors, self.year, self.categories)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperListing:
+    """Papers, newest months first. has_more: whether others follow. near: where there are none,
+    the names of authors that are near, or the years that the corpus has.
+    """
+
+    papers: tuple[ListedPaper, ...]
+    has_more: bool
+    near: tuple[str, ...] = ()
+
+
+def list_papers(
+    workspace: Workspace,
+    title: str = "",
+    author: str = "",
+    year: int | None = None,
+    limit: int = 20,
+    offset: int = 0,
+) -> PaperListing:
+    """The papers of the corpus, or those whose title has these words, one of whose authors has
+    this name, and of this year.
+    """
+    with workspace.read_cache():
+        found = find_papers(workspace, title, author, year, offset + limit + 1)
+        page = found[offset : offset + limit]
+        near: Sequence[str] = ()
+        if not found and author:
+            near = authors_like(workspace, author)[:_NEAR]
+        if not found and not near and year is not None:
+            years = years_of_papers(workspace)
+            near = sorted(map(str, years), key=lambda known: abs(int(known) - year))[:_NEAR]
+        return PaperListing(_with_counts(workspace, page), len(found) > offset + limit, tuple(near))
+
+
+def _with_counts(workspace: Workspace, papers: Sequence[Paper]) -> tuple[ListedPaper, ...]:
+    ids = [paper.arxiv_id for paper in papers]
+    passages = count_passages(workspace.root, ids)
+    cited_by = count_citing_papers(workspace, ids)
+    return tuple(
+        ListedPaper(
+            paper.arxiv_id,
+            paper.title,
+            paper.authors,
+            paper.year,
+            paper.categories,
+            paper.url,
+            passages[paper.arxiv_id],
+            cited_by[paper.arxiv_id],
+        )
+        for paper in papers
+    )
