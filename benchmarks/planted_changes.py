@@ -1,0 +1,320 @@
+"""True citing sentences with one fact changed in each: how many changes `citeloom check` finds.
+
+The changes are mechanical and the same on every run: another number, another unit or counted thing,
+a negation put in or taken out, a direction reversed. A hash of the sentence puts it into the tuned
+part, on which rules may be chosen, or the held part, which gives the figures that documents quote.
+
+Sentences come from claims that people labelled as supported (SciFact with abstracts,
+Citation-Integrity with passages), and from data roots with full texts: sentences that cite one
+paper of the corpus whose text has their numbers and most of their words, and sentences of a paper's
+abstract as another author would tell them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from benchmarks.labelled_claims import read_sets
+from pipeline import tables
+from pipeline.corpus.parse.policies import without_markers
+from pipeline.corpus.passages.sentences import split_sentences
+from pipeline.embedding.lexical import term_id, words_of
+from pipeline.engine.stage import Workspace
+from pipeline.settings import load_settings
+
+LABELLED = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled"
+Kind = Literal["untouched", "number", "unit", "negation", "direction"]
+KINDS: tuple[Kind, ...] = ("untouched", "number", "unit", "negation", "direction")
+# Share of a citing sentence's words that one sentence of the cited paper must have, so that the
+# text can be said to back it.
+_BACKED = 0.5
+_FEWEST_WORDS, _MOST_WORDS = 6, 60
+
+# A number that says how many or how much: no year, and no part of a name such as GPT-4 or p53.
+_NUMBER = re.compile(r"(?<![\w.,/$^_{-])(\d+(?:,\d{3})*(?:\.\d+)?)(?![\w$^}]|[.,]\d|-[a-z])")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_NUMBER_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve")
+_NUMBER_WORD = re.compile(rf"\b({'|'.join(_NUMBER_WORDS)})\b", re.IGNORECASE)
+
+_UNITS = {
+    "%": "points", "percent": "points", "points": "percent", "million": "billion",
+    "billion": "million", "thousand": "million", "ms": "s", "seconds": "minutes",
+    "minutes": "hours", "hours": "days", "days": "weeks", "weeks": "months", "months": "years",
+    "years": "months", "GB": "MB", "MB": "GB", "TB": "GB", "KB": "MB", "mg": "g", "kg": "mg",
+    "km": "m", "questions": "answers", "papers": "authors", "documents": "words",
+    "sentences": "paragraphs", "passages": "papers", "words": "sentences", "tokens": "sentences",
+    "students": "teachers", "patients": "mice", "users": "items", "images": "videos",
+    "parameters": "layers", "layers": "parameters", "datasets": "models", "models": "datasets",
+    "tasks": "languages", "languages": "tasks", "pages": "characters", "points": "percent",
+    "claims": "questions", "answers": "claims", "pairs": "triples", "participants": "hospitals",
+    "genes": "proteins", "proteins": "genes", "children": "adults", "women": "men", "men": "women",
+}  # fmt: skip
+_COUNTED = re.compile(
+    r"(?<![\w.,-])\d+(?:,\d{3})*(?:\.\d+)?\s?(?:[a-z-]+ )?"
+    rf"(?P<unit>{'|'.join(sorted(map(re.escape, _UNITS), key=len, reverse=True))})(?![\w-])"
+)
+
+_NEGATIONS = (
+    (re.compile(r"\b(do|does|did|is|are|was|were|can|could|has|have|had|will|would) not\b"), r"\1"),
+    (re.compile(r"\bcannot\b"), "can"),
+    (re.compile(r"\bwithout\b"), "with"),
+    (re.compile(r"\bnever\b"), "always"),
+    (
+        re.compile(r"\bno (?=(?:\w+ ){0,2}(?:effect|difference|evidence|change|impact|role)\b)"),
+        "a ",
+    ),
+)
+_AUXILIARY = re.compile(
+    r"\b(is|are|was|were|can|could|may|might|will|would|should|has been|have been)\b(?! not\b)"
+)
+# Verbs of findings and methods, as a third person, or as a plural behind one.
+_VERBS = (
+    "increase", "reduce", "decrease", "improve", "affect", "cause", "require", "show", "allow",
+    "enable", "induce", "inhibit", "promote", "regulate", "contribute", "lead", "play", "provide",
+    "support", "suggest", "predict", "depend", "contain", "achieve", "produce", "protect",
+    "prevent", "impair", "interact", "bind", "activate", "suppress", "outperform", "exceed",
+    "keep", "remove", "raise", "make", "give", "learn", "propose", "introduce", "present",
+    "describe", "find", "prove", "apply", "combine", "encode", "express", "occur",
+)  # fmt: skip
+_VERB = re.compile(
+    rf"\b(?:(?P<third>{'|'.join(_VERBS)})s|"
+    rf"(?:(?<=s )|(?<=[Tt]hey ))(?P<plural>{'|'.join(_VERBS)}))\b(?= (?!of\b|in\b|is\b|are\b))"
+)
+
+_OPPOSITES = {
+    "more": "less", "fewer": "more", "less": "more", "higher": "lower", "lower": "higher",
+    "larger": "smaller", "smaller": "larger", "better": "worse", "worse": "better",
+    "faster": "slower", "slower": "faster", "increases": "decreases", "decreases": "increases",
+    "increase": "decrease", "decrease": "increase", "increased": "decreased",
+    "decreased": "increased", "reduces": "increases", "reduced": "increased",
+    "reduce": "increase", "improves": "worsens", "improve": "worsen", "improved": "worsened",
+    "outperforms": "underperforms", "outperform": "underperform", "first": "last",
+    "best": "worst", "inhibits": "activates", "activates": "inhibits", "promotes": "prevents",
+    "prevents": "promotes", "most": "least", "positively": "negatively",
+    "upregulated": "downregulated", "downregulated": "upregulated", "above": "below",
+    "longer": "shorter", "shorter": "longer", "stronger": "weaker", "weaker": "stronger",
+}  # fmt: skip
+_DIRECTION = re.compile(rf"\b({'|'.join(_OPPOSITES)})\b", re.IGNORECASE)
+_TELLING = (
+    (re.compile(r"\b[Ii]n this (?:paper|work|article|study),? "), ""),
+    (re.compile(r"\b[Ww]e\b"), "they"),
+    (re.compile(r"\b[Oo]ur\b"), "their"),
+    (re.compile(r"\b[Uu]s\b"), "them"),
+)
+
+
+_MARKER = re.compile(r"\[@[^\]]*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class CitingSentence:
+    """A true sentence about a cited work, or one with a change.
+
+    paper: its arXiv id in the data root `root`; where `root` is empty, passages are the work.
+    """
+
+    id: str
+    source: str
+    text: str
+    kind: Kind = "untouched"
+    root: str = ""
+    paper: str = ""
+    passages: tuple[str, ...] = ()
+
+    @property
+    def part(self) -> str:
+        """`tuned` or `held`, by a hash of the sentence's id."""
+        return "held" if _hash(self.id) % 2 else "tuned"
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+def true_sentences(labelled: Path, roots: Sequence[Path]) -> Iterator[CitingSentence]:
+    """All true sentences: of the labelled sets, where the folder is there, and of the roots."""
+    if labelled.is_dir():
+        for part in ("train", "dev"):
+            for name, claims in read_sets(labelled, part).items():
+                for claim in claims:
+                    if claim.label == "SUPPORT":
+                        yield CitingSentence(
+                            f"{name} {part} {claim.id}",
+                            name,
+                            claim.claim,
+                            passages=claim.passages,
+                        )
+    for root in roots:
+        yield from _of_root(root)
+
+
+def _of_root(folder: Path) -> Iterator[CitingSentence]:
+    """Sentences on papers whose full text a data root has."""
+    root = Workspace(load_settings(data=folder, _env_file=None)).root
+    passages = [
+        row
+        for month in root.months(tables.PASSAGES)
+        for row in root.read(tables.PASSAGES, month).to_pylist()
+    ]
+    texts: dict[str, list[str]] = defaultdict(list)
+    for row in passages:
+        texts[row["arxiv_id"]].append(without_markers(row["text"]))
+    cited_paper = {
+        (row["arxiv_id"], row["key"]): row["cited_arxiv_id"]
+        for month in root.months(tables.REFERENCES)
+        for row in root.read(tables.REFERENCES, month).to_pylist()
+    }
+    for row in passages:
+        paper = row["arxiv_id"]
+        for place, sentence in enumerate(split_sentences(row["text"])):
+            name = f"{row['passage_id']} {place}"
+            if row["kind"] == "abstract":
+                retold = _retold(sentence)
+                if _is_plain(retold):
+                    yield CitingSentence(
+                        name, "abstract retold", retold, root=str(folder), paper=paper
+                    )
+            elif row["kind"] == "paragraph":
+                keys = re.findall(r"@([^\s;\]]+)", " ".join(_MARKER.findall(sentence)))
+                cited = {cited_paper.get((paper, key)) for key in keys}
+                target = cited.pop() if len(cited) == 1 else None
+                claim = " ".join(_MARKER.sub("", sentence).split())
+                if (
+                    target
+                    and target != paper
+                    and _is_plain(claim)
+                    and _backed(claim, texts[target])
+                ):
+                    yield CitingSentence(
+                        name, "citing sentence", claim, root=str(folder), paper=target
+                    )
+
+
+def _retold(sentence: str) -> str:
+    """A sentence of an abstract as another author tells it."""
+    for pattern, words in _TELLING:
+        sentence = pattern.sub(words, sentence)
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _is_plain(sentence: str) -> bool:
+    return "$" not in sentence and _FEWEST_WORDS <= len(sentence.split()) <= _MOST_WORDS
+
+
+def _backed(claim: str, texts: Sequence[str]) -> bool:
+    """Whether a text has all numbers of a claim, and a sentence of it most of its words."""
+    numbers = {number for text in texts for number in _NUMBER.findall(text)}
+    if not set(_NUMBER.findall(claim)) <= numbers:
+        return False
+    stems = _stems(claim)
+    best = max(
+        (len(stems & _stems(sentence)) for text in texts for sentence in split_sentences(text)),
+        default=0,
+    )
+    return best >= _BACKED * len(stems)
+
+
+def _stems(text: str) -> set[int]:
+    return {term_id(word) for word in words_of(text)}
+
+
+def change_number(text: str, seed: int) -> str | None:
+    """The text with its first number changed to another of the same form; None without one."""
+    matches = [found for found in _NUMBER.finditer(text) if not _YEAR.fullmatch(found[1])]
+    if matches:
+        found = matches[seed % len(matches)]
+        digits = [place for place, sign in enumerate(found[1]) if sign.isdigit()]
+        place = digits[seed % min(len(digits), 2)]
+        old = int(found[1][place])
+        new = (old + 1 + seed % 8) % 10
+        if new == 0 and place == 0:
+            new = 9 if old != 9 else 8
+        start = found.start(1) + place
+        return f"{text[:start]}{new}{text[start + 1 :]}"
+    word = _NUMBER_WORD.search(text)
+    if word is None:
+        return None
+    others = [other for other in _NUMBER_WORDS if other != word[1].lower()]
+    new_word = others[seed % len(others)]
+    if word[1][0].isupper():
+        new_word = new_word.capitalize()
+    return text[: word.start()] + new_word + text[word.end() :]
+
+
+def change_unit(text: str, seed: int) -> str | None:
+    """The text with the unit of a number, or what it counts, changed; None without one."""
+    found = _COUNTED.search(text)
+    if found is None:
+        return None
+    return f"{text[: found.start('unit')]} {_UNITS[found['unit']]}{text[found.end() :]}".replace(
+        "  ", " "
+    )
+
+
+def change_negation(text: str, seed: int) -> str | None:
+    """The text without its negation, or with one; None where no verb is known."""
+    for pattern, words in _NEGATIONS:
+        if pattern.search(text):
+            return pattern.sub(words, text, count=1)
+    places = [found for found in (_AUXILIARY.search(text), _VERB.search(text)) if found]
+    if not places:
+        return None
+    found = min(places, key=lambda match: match.start())
+    if found.re is _AUXILIARY:
+        first, _, rest = found[0].partition(" ")
+        denied = f"{first} not {rest}".rstrip()
+    elif found["third"]:
+        denied = f"does not {found['third']}"
+    else:
+        denied = f"do not {found['plural']}"
+    return text[: found.start()] + denied + text[found.end() :]
+
+
+def change_direction(text: str, seed: int) -> str | None:
+    """The text with the first word of direction replaced by its opposite; None without one."""
+    found = _DIRECTION.search(text)
+    if found is None:
+        return None
+    opposite = _OPPOSITES[found[1].lower()]
+    if found[1][0].isupper():
+        opposite = opposite.capitalize()
+    return text[: found.start()] + opposite + text[found.end() :]
+
+
+CHANGES: Mapping[Kind, Callable[[str, int], str | None]] = {
+    "number": change_number,
+    "unit": change_unit,
+    "negation": change_negation,
+    "direction": change_direction,
+}
+
+
+def with_changes(sentence: CitingSentence) -> Iterator[CitingSentence]:
+    """The sentence untouched, and with each change that it allows.
+
+    A number is changed only where the work's passages, if they are known, have it: a change of what
+    the text does not say anyway is no change that a reader could find.
+    """
+    yield sentence
+    for kind, change in CHANGES.items():
+        text = change(sentence.text, _hash(f"{sentence.id} {kind}"))
+        if text is None or text == sentence.text:
+            continue
+        if kind in ("number", "unit") and sentence.passages and not _has_numbers(sentence):
+            continue
+        yield replace(sentence, text=text, kind=kind)
+
+
+def _has_numbers(sentence: CitingSentence) -> bool:
+    numbers = {number for text in sentence.passages for number in _NUMBER.findall(text)}
+    words = {word.lower() for text in sentence.passages for word in _NUMBER_WORD.findall(text)}
+    return (
+        set(_NUMBER.findall(sentence.text)) <= numbers
+        and {word.lower() for word in _NUMBER_WORD.findall(sentence.text)} <= words
+    )
