@@ -5,9 +5,9 @@ a negation put in or taken out, a direction reversed. A hash of the sentence put
 part, on which rules may be chosen, or the held part, which gives the figures that documents quote.
 
 Sentences come from claims that people labelled as supported (SciFact with abstracts,
-Citation-Integrity with passages), and from data roots with full texts: sentences that cite one
-paper of the corpus whose text has their numbers and most of their words, and sentences of a paper's
-abstract as another author would tell them.
+Citation-Integrity with passages), if these texts have their numbers, and from data roots with full
+texts: sentences that cite one paper of the corpus whose text has their numbers and most of their
+words, and sentences of a paper's abstract as another author would tell them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _UNITS = {
     "sentences": "paragraphs", "passages": "papers", "words": "sentences", "tokens": "sentences",
     "students": "teachers", "patients": "mice", "users": "items", "images": "videos",
     "parameters": "layers", "layers": "parameters", "datasets": "models", "models": "datasets",
-    "tasks": "languages", "languages": "tasks", "pages": "characters", "points": "percent",
+    "tasks": "languages", "languages": "tasks", "pages": "characters",
     "claims": "questions", "answers": "claims", "pairs": "triples", "participants": "hospitals",
     "genes": "proteins", "proteins": "genes", "children": "adults", "women": "men", "men": "women",
 }  # fmt: skip
@@ -143,7 +143,7 @@ def true_sentences(labelled: Path, roots: Sequence[Path]) -> Iterator[CitingSent
         for part in ("train", "dev"):
             for name, claims in read_sets(labelled, part).items():
                 for claim in claims:
-                    if claim.label == "SUPPORT":
+                    if claim.label == "SUPPORT" and _has_numbers(claim.claim, claim.passages):
                         yield CitingSentence(
                             f"{name} {part} {claim.id}",
                             name,
@@ -207,10 +207,18 @@ def _is_plain(sentence: str) -> bool:
     return "$" not in sentence and _FEWEST_WORDS <= len(sentence.split()) <= _MOST_WORDS
 
 
+def _has_numbers(claim: str, texts: Sequence[str]) -> bool:
+    """Whether a text has all numbers of a claim."""
+    return all(
+        {number.lower() for number in pattern.findall(claim)}
+        <= {number.lower() for text in texts for number in pattern.findall(text)}
+        for pattern in (_NUMBER, _NUMBER_WORD)
+    )
+
+
 def _backed(claim: str, texts: Sequence[str]) -> bool:
     """Whether a text has all numbers of a claim, and a sentence of it most of its words."""
-    numbers = {number for text in texts for number in _NUMBER.findall(text)}
-    if not set(_NUMBER.findall(claim)) <= numbers:
+    if not _has_numbers(claim, texts):
         return False
     stems = _stems(claim)
     best = max(
@@ -296,25 +304,10 @@ CHANGES: Mapping[Kind, Callable[[str, int], str | None]] = {
 
 
 def with_changes(sentence: CitingSentence) -> Iterator[CitingSentence]:
-    """The sentence untouched, and with each change that it allows.
-
-    A number is changed only where the work's passages, if they are known, have it: a change of what
-    the text does not say anyway is no change that a reader could find.
-    """
+    """The sentence untouched, and with each change that it allows."""
     yield sentence
     for kind, change in CHANGES.items():
         text = change(sentence.text, _hash(f"{sentence.id} {kind}"))
         if text is None or text == sentence.text:
             continue
-        if kind in ("number", "unit") and sentence.passages and not _has_numbers(sentence):
-            continue
         yield replace(sentence, text=text, kind=kind)
-
-
-def _has_numbers(sentence: CitingSentence) -> bool:
-    numbers = {number for text in sentence.passages for number in _NUMBER.findall(text)}
-    words = {word.lower() for text in sentence.passages for word in _NUMBER_WORD.findall(text)}
-    return (
-        set(_NUMBER.findall(sentence.text)) <= numbers
-        and {word.lower() for word in _NUMBER_WORD.findall(sentence.text)} <= words
-    )

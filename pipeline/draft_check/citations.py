@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.corpus.links import abstract_url, passage_url
-from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.draft import Draft, DraftSentence
 from pipeline.draft_check.references import ReferenceCheck
 from pipeline.embedding.choice import make_embedder
-from pipeline.embedding.lexical import words_of
 from pipeline.engine.stage import Workspace
+from pipeline.evaluation.citation_support.claim_comparison import (
+    Comparison,
+    Sentence,
+    compare,
+    missing_numbers,
+)
+from pipeline.evaluation.citation_support.claim_facts import Number, facts_of_passage, numbers_of
 from pipeline.evaluation.citation_support.judge import judge, judge_request, place_of
-from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
-from pipeline.evaluation.passages import EvidencePassage, among, search
+from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge, decide, stems_of
+from pipeline.evaluation.passages import EvidencePassage, among, read_passages, search
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import get_model, judge_models
@@ -26,34 +30,31 @@ from pipeline.settings.validators import OVERLAP_JUDGE
 if TYPE_CHECKING:
     from pipeline.settings import Settings
 
-Verdict = Literal["supported", "partly", "contradicted", "not_found", "not_checked"]
+Verdict = Literal["supported", "words_found", "partly", "contradicted", "not_found", "not_checked"]
 
 # Passages of a cited paper that a verdict rests on, as in the evaluation of citations.
 PASSAGES = 3
 _FEWEST_WORDS = 2
-_VERDICTS: Mapping[str, Verdict] = {
+# Share of a claim's words that the quoted passage must have, so that a claim whose facts all stand
+# there is supported and not only similar.
+_SUPPORTED_WORDS = 0.75
+_BY_MODEL: Mapping[str, Verdict] = {
     "supported": "supported",
     "partly": "partly",
     "not": "not_found",
 }
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?![\w]|\.\d)")
-_WORD = re.compile(r"[^\W\d_]+")
-_NEGATION = re.compile(
-    r"\b(?:not|no|never|none|neither|nor|cannot|without|fails?|failed|lacks?|hardly)\b|n['’]t\b",
-    re.IGNORECASE,
-)
-# Share of the claim's words that a sentence must have before a difference in a number or a negation
-# is a contradiction and not another subject. Chosen on the drafts of benchmarks/draft_check.py.
-_SAME_SUBJECT = 0.6
+_BY_WORDS: Mapping[str, Verdict] = {**_BY_MODEL, "supported": "words_found"}
 
 
 @dataclass(frozen=True, slots=True)
 class CitationCheck:
     """Whether a cited paper supports a sentence; one check for each key of each citing sentence.
 
-    verdict: `supported`, `partly`, `contradicted`, `not_found` (the best passages do not say it),
-    or `not_checked`, for `reason`. quote: the words of the paper that decide. url: of the passage.
-    abstract_only: whether only the paper's abstract could be read.
+    verdict: `supported`; `words_found` (much of the claim's words, and no fact to tell by);
+    `partly`; `contradicted`; `not_found` (the best passages do not say it, or a number is not in
+    the paper); or `not_checked`. reason: why, where the quote does not show it. quote: the words of
+    the paper that decide. ours, theirs: the words of claim and quote that clash. url: of the
+    passage. abstract_only: whether only the paper's abstract could be read.
     """
 
     key: str
@@ -62,6 +63,8 @@ class CitationCheck:
     reason: str = ""
     arxiv_id: str | None = None
     quote: str = ""
+    ours: str = ""
+    theirs: str = ""
     passage_id: str | None = None
     url: str = ""
     abstract_only: bool = False
@@ -69,7 +72,11 @@ class CitationCheck:
 
 @dataclass(frozen=True, slots=True)
 class CitationCase:
-    """A citation that can be judged, with the passages of the cited paper to judge it by."""
+    """A citation that can be judged, with the passages of the cited paper to judge it by.
+
+    more: passages with numbers of the claim that the best passages lack; numbers: of the whole
+    paper where they were looked up, None where the passages have all of the claim's.
+    """
 
     key: str
     sentence: DraftSentence
@@ -78,10 +85,16 @@ class CitationCase:
     title: str
     passages: tuple[EvidencePassage, ...]
     abstract_only: bool
+    more: tuple[EvidencePassage, ...] = ()
+    numbers: tuple[Number, ...] | None = None
+
+    @property
+    def evidence(self) -> tuple[EvidencePassage, ...]:
+        return (*self.passages, *self.more)
 
     @property
     def texts(self) -> list[str]:
-        return [passage.text for passage in self.passages]
+        return [passage.text for passage in self.evidence]
 
 
 def judge_name(settings: Settings) -> str:
@@ -105,6 +118,7 @@ def check_citations(
     by_key = {check.key: check for check in references}
     pairs = [(key, sentence) for sentence in draft.sentences for key in sentence.keys]
     cases, unchecked = _with_passages(workspace, pairs, by_key)
+    cases = _with_numbers(workspace, cases)
     name = judge_name(workspace.settings)
     announce(name, 0 if name == OVERLAP_JUDGE else len(cases))
     if name == OVERLAP_JUDGE:
@@ -162,6 +176,44 @@ def _with_passages(
     return cases, unchecked
 
 
+def _with_numbers(
+    workspace: Workspace, cases: Mapping[int, CitationCase]
+) -> dict[int, CitationCase]:
+    """The cases; where a paper's best passages lack a number of the claim, with the numbers of the
+    whole paper, and the passage that has most of those that are missing.
+    """
+    lacking = {}
+    for place, case in cases.items():
+        numbers = [number for text in case.texts for number in numbers_of(text)]
+        missing = missing_numbers(case.claim, numbers)
+        if missing and not case.abstract_only:
+            lacking[place] = missing
+    papers = {cases[place].arxiv_id for place in lacking}
+    passages = read_passages(workspace.root, papers) if papers else {}
+    numbers_by_paper = {
+        arxiv_id: [numbers_of(passage.text) for passage in of_paper]
+        for arxiv_id, of_paper in passages.items()
+    }
+    completed = dict(cases)
+    for place, missing in lacking.items():
+        case = cases[place]
+        by_passage = numbers_by_paper[case.arxiv_id]
+        found = [
+            sum(
+                any(number.same_value(other) and number.same_unit(other) for other in numbers)
+                for number in missing
+            )
+            for numbers in by_passage
+        ]
+        best = max(range(len(found)), key=found.__getitem__)
+        completed[place] = replace(
+            case,
+            more=(passages[case.arxiv_id][best],) if found[best] else (),
+            numbers=tuple(number for numbers in by_passage for number in numbers),
+        )
+    return completed
+
+
 def _says_something(claim: str) -> bool:
     """Whether words stand beside a citation; none do in a table, a formula or an option."""
     return len(claim.split()) >= _FEWEST_WORDS
@@ -170,13 +222,32 @@ def _says_something(claim: str) -> bool:
 def _by_overlap(settings: Settings, cases: Sequence[CitationCase]) -> list[CitationCheck]:
     if not cases:
         return []
-    judge = OverlapJudge.of(settings)
-    verdicts = judge.verdicts([(case.claim, case.texts) for case in cases])
-    checks = []
-    for case, verdict in zip(cases, verdicts, strict=True):
-        against = contradicting_sentence(case.claim, case.texts)
-        checks.append(_checked(case, verdict.label, verdict.sentence, against))
-    return checks
+    sentences = OverlapJudge.of(settings).sentences([(case.claim, case.texts) for case in cases])
+    return [judge_by_words(case, of_case) for case, of_case in zip(cases, sentences, strict=True)]
+
+
+def judge_by_words(case: CitationCase, sentences: Sequence[Sentence]) -> CitationCheck:
+    """The verdict that words, embeddings and facts give on a case; sentences: of its passages."""
+    judged = decide(case.claim, sentences, case.numbers)
+    verdict = _BY_WORDS[judged.label]
+    nearest = judged.sentence
+    if verdict == "words_found" and nearest:
+        quoted = [each for each in sentences if each.passage == nearest.passage]
+        if _states(case.claim, quoted):
+            verdict = "supported"
+    quote = nearest.facts.text if nearest else ""
+    place = nearest.passage if nearest else 0
+    return _checked(case, verdict, quote, place, judged.comparison)
+
+
+def _states(claim: str, sentences: Sequence[Sentence]) -> bool:
+    """Whether sentences have all facts of a claim, of which it has some, and most of its words."""
+    numbers = [number for sentence in sentences for number in sentence.facts.numbers]
+    stems = stems_of(claim)
+    shared = stems & frozenset().union(*(stems_of(each.facts.text) for each in sentences))
+    if len(shared) < _SUPPORTED_WORDS * len(stems):
+        return False
+    return compare(claim, sentences, numbers).all_stated
 
 
 async def _by_model(
@@ -191,71 +262,66 @@ async def _by_model(
             if answer.verdict is None:
                 reason = f"the judge's answer could not be read: {answer.failure}"
                 return CitationCheck(case.key, case.sentence, "not_checked", reason, case.arxiv_id)
-            against = ""
-            if answer.verdict != "supported":
-                against = contradicting_sentence(case.claim, case.texts)
-            return _checked(case, answer.verdict, answer.quote, against)
+            return judge_by_model(case, answer.verdict, answer.quote)
 
         return await side_by_side(check(case) for case in cases)
 
 
-def _checked(case: CitationCase, verdict: str, quote: str, against: str) -> CitationCheck:
-    """verdict, quote: the judge's; a sentence that contradicts the claim overrules both."""
-    quote = against or quote
-    passage = case.passages[place_of(quote, case.texts) or 0]
+def judge_by_model(case: CitationCase, verdict: str, quote: str) -> CitationCheck:
+    """A model's verdict, which facts overrule: "supported" needs a quote that is in the passages,
+    and no number that is missing and no fact that clashes.
+    """
+    sentences = [
+        Sentence(facts, passage=place)
+        for place, text in enumerate(case.texts)
+        for facts in facts_of_passage(text)
+    ]
+    numbers = case.numbers
+    if numbers is None:
+        numbers = tuple(number for sentence in sentences for number in sentence.facts.numbers)
+    comparison = compare(case.claim, sentences, numbers)
+    place = place_of(quote, case.texts)
+    if verdict == "supported" and place is None:
+        reason = "the quote of the judge is not in the passages"
+        return replace(_checked(case, "partly", quote, 0, Comparison()), reason=reason)
+    return _checked(case, _BY_MODEL[verdict], quote, place or 0, comparison)
+
+
+def _checked(
+    case: CitationCase, verdict: Verdict, quote: str, place: int, comparison: Comparison
+) -> CitationCheck:
+    """The check by a judge's verdict, which a clash and a missing number overrule."""
+    reason = ours = theirs = ""
+    clash = comparison.clash
+    if clash:
+        verdict, quote, ours, theirs = "contradicted", clash.sentence, clash.ours, clash.theirs
+        place = clash.passage
+    elif comparison.missing:
+        verdict, reason = "not_found", _missing_numbers(case, comparison)
+        ours = comparison.missing[0].number
+    passage = case.evidence[place]
     url = abstract_url(case.arxiv_id)
     if passage.anchor:
         url = passage_url(case.arxiv_id, passage.anchor)
     return CitationCheck(
         case.key,
         case.sentence,
-        "contradicted" if against else _VERDICTS[verdict],
-        arxiv_id=case.arxiv_id,
-        quote=quote,
+        verdict,
+        reason,
+        case.arxiv_id,
+        quote,
+        ours,
+        theirs,
         passage_id=passage.passage_id,
         url=url,
         abstract_only=case.abstract_only,
     )
 
 
-def contradicting_sentence(claim: str, passages: Sequence[str]) -> str:
-    """The sentence of passages that says a claim with another number, or denies it; else empty.
-
-    It must share most of the claim's words, and no sentence of the passages may say the claim as it
-    is. Words alone decide: a paraphrase that contradicts is not seen.
-    """
-    stems = _stems(claim)
-    numbers, denied = _numbers(claim), _is_denied(claim)
-    anywhere = {number for text in passages for number in _numbers(text)}
-    unknown = {number: beside for number, beside in numbers.items() if number not in anywhere}
-    against, best = "", 0.0
-    for sentence in [sentence for text in passages for sentence in split_sentences(text)]:
-        shared = len(stems & _stems(sentence)) / max(len(stems), 1)
-        if shared < _SAME_SUBJECT:
-            continue
-        # Another number beside the same word as a number of the claim that no passage has.
-        others = [words for number, words in _numbers(sentence).items() if number not in numbers]
-        differs = any(ours & theirs for ours in unknown.values() for theirs in others)
-        if not differs and _is_denied(sentence) == denied:
-            return ""
-        if shared > best:
-            best, against = shared, sentence
-    return against
-
-
-def _stems(text: str) -> set[str]:
-    return set(words_of(_NUMBER.sub(" ", _NEGATION.sub(" ", text))))
-
-
-def _numbers(text: str) -> dict[str, set[str]]:
-    """Each number of a text with the words before and after it."""
-    numbers: dict[str, set[str]] = {}
-    for match in _NUMBER.finditer(text):
-        before = _WORD.findall(text[: match.start()])[-1:]
-        after = _WORD.findall(text[match.end() :])[:1]
-        numbers.setdefault(match[0], set()).update(word.lower() for word in (*before, *after))
-    return numbers
-
-
-def _is_denied(text: str) -> bool:
-    return len(_NEGATION.findall(text)) % 2 == 1
+def _missing_numbers(case: CitationCase, comparison: Comparison) -> str:
+    work = "its abstract" if case.abstract_only else "this paper"
+    return "; ".join(
+        f"{missing.number} is not in {work}"
+        + (f"; nearest: {missing.nearest}" if missing.nearest else "")
+        for missing in comparison.missing
+    )

@@ -170,7 +170,7 @@ def search(
     ranked = RankedEvidence()
     for papers in months.values():
         vectors = read_vectors(root, papers, model_name(settings)) if make else {}
-        for arxiv_id, passages in _read_passages(root, papers).items():
+        for arxiv_id, passages in read_passages(root, papers).items():
             if any(passage.passage_id in vectors for passage in passages):
                 ranked.by_both += 1
             else:
@@ -180,7 +180,7 @@ def search(
     return ranked
 
 
-def _read_passages(root: DataRoot, papers: Collection[str]) -> dict[str, list[EvidencePassage]]:
+def read_passages(root: DataRoot, papers: Collection[str]) -> dict[str, list[EvidencePassage]]:
     """Each paper's passages in order, without front matter: authors' names support no claim."""
     passages: dict[str, list[EvidencePassage]] = defaultdict(list)
     rows = [

@@ -1,67 +1,109 @@
-"""A judge of citations that calls no model: overlap of words and of sentence embeddings, with
-fitted thresholds.
+"""A judge of citations that calls no language model: a logistic regression over overlap of words,
+sentence embeddings and facts.
 
 It is the floor for judges that are language models, and judges citations where CITELOOM_JUDGES
-names it first. It cannot see a contradiction: a negated claim overlaps as much as the claim itself.
+names it first. Its facts are numbers, negations and directions; other contradictions it cannot see.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache, lru_cache
+from math import log
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.lexical import term_id, words_of
+from pipeline.evaluation.citation_support.claim_comparison import Comparison, Sentence, compare
+from pipeline.evaluation.citation_support.claim_facts import Number, facts_of_passage
 from pipeline.related_work.support_check import Verdict
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from pipeline.embedding.embedder import Embedder
     from pipeline.settings import Settings
 
-# Weight of the embeddings beside that of words, and the lowest scores of the two better verdicts:
-# fitted for MiniLM to the highest mean macro-F1 on the training parts of Citation-Integrity (three
-# classes) and SciFact (two).
-EMBEDDING_WEIGHT, SUPPORTED_FROM, PARTLY_FROM = 0.75, 0.64, 0.46
+MODEL_FILE = Path(__file__).with_name("overlap_model.json")
+LABELS: tuple[Verdict, ...] = ("supported", "partly", "not")
+# Weight of the cosine beside the share of words, for the sentence that is shown.
+_COSINE_WEIGHT = 0.75
+# Names, gene symbols, acronyms: words with two capitals, or with a capital or letter and a digit.
+_NAME = re.compile(r"\b(?:\w*[A-Z]\w*[A-Z0-9]\w*|[a-z]+\d\w*)\b")
+
+
+class WordWeights(NamedTuple):
+    """How much a shared word tells. stems: stem → weight; rare: weight of all other words."""
+
+    stems: dict[int, float]
+    rare: float
+
+    def total(self, stems: Iterable[int]) -> float:
+        return sum(self.stems.get(stem, self.rare) for stem in stems)
+
+
+class OverlapModel(NamedTuple):
+    """The fitted model, by `python -m benchmarks.fit_overlap_judge`.
+
+    mean, scale: of each feature. weights: for each of `LABELS`, of the scaled features and of 1.
+    """
+
+    words: WordWeights
+    mean: list[float]
+    scale: list[float]
+    weights: list[list[float]]
+
+
+@cache
+def fitted_model() -> OverlapModel:
+    """The committed model."""
+    values = json.loads(MODEL_FILE.read_text())
+    stems = {term_id(word): weight for word, weight in values["stems"].items()}
+    words = WordWeights(stems, values["rare"])
+    return OverlapModel(words, values["mean"], values["scale"], values["weights"])
 
 
 def fingerprint() -> str:
-    """SHA-256 of the fitted constants."""
-    return hashlib.sha256(
-        repr((EMBEDDING_WEIGHT, SUPPORTED_FROM, PARTLY_FROM)).encode()
-    ).hexdigest()
+    """SHA-256 of the fitted model."""
+    return hashlib.sha256(MODEL_FILE.read_bytes()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """How far passages overlap with a claim.
+class Features(NamedTuple):
+    """What the model sees of a claim and the passages.
 
-    words: share, 0 to 1, of the claim's word stems that the passages have. cosine: of the claim and
-    the nearest sentence, by embeddings. sentence: the one that overlaps most; empty where there is
-    none.
+    cosine: of claim and nearest sentence; cosine_of_three: mean of the nearest three. words: share
+    of the claim's words, by weight, that the passages have; words_of_one: that one sentence has.
+    missing: numbers that are not there, at most three, of three. clash: 1 where a fact clashes.
+    names_missing: share of the claim's names. length: logarithm of its words.
     """
 
-    words: float
     cosine: float
-    sentence: str
+    cosine_of_three: float
+    words: float
+    words_of_one: float
+    missing: float
+    clash: float
+    names_missing: float
+    length: float
 
 
 @dataclass(frozen=True, slots=True)
 class OverlapVerdict:
-    """A verdict, the score from 0 to 1 behind it, and the sentence that overlaps most."""
+    """A verdict, the model's value for "supported" behind it, the sentence that overlaps most, and
+    the comparison of facts.
+    """
 
     label: Verdict
     score: float
-    sentence: str
+    sentence: Sentence | None
+    comparison: Comparison
 
 
 class OverlapJudge:
-    """Judges claims by overlap with passages; thresholds are fitted for MiniLM as embedder."""
+    """Judges claims by overlap with passages; fitted for MiniLM as embedder."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -79,60 +121,113 @@ class OverlapJudge:
 
     def verdicts(self, cases: Sequence[tuple[str, Sequence[str]]]) -> list[OverlapVerdict]:
         """Verdicts on several (claim, passages), embedded together."""
-        return [decide(overlap) for overlap in self.overlaps(cases)]
-
-    def overlaps(self, cases: Sequence[tuple[str, Sequence[str]]]) -> list[Overlap]:
-        """How far the passages of several cases overlap with their claims."""
-        sentences = [
-            [sentence for text in passages for sentence in split_sentences(text)]
-            for _, passages in cases
-        ]
-        distinct = list(dict.fromkeys(sentence for of_case in sentences for sentence in of_case))
-        place = {sentence: number for number, sentence in enumerate(distinct)}
-        vectors = [each.dense for each in self._embedder.encode(distinct)]
-        claims = [
-            query.dense for query in self._embedder.encode_queries([claim for claim, _ in cases])
-        ]
         return [
-            _overlap(claim, of_case, vector, [vectors[place[sentence]] for sentence in of_case])
-            for (claim, _), of_case, vector in zip(cases, sentences, claims, strict=True)
+            decide(claim, sentences)
+            for (claim, _), sentences in zip(cases, self.sentences(cases), strict=True)
+        ]
+
+    def sentences(self, cases: Sequence[tuple[str, Sequence[str]]]) -> list[list[Sentence]]:
+        """The sentences of the passages of several (claim, passages), with their cosines.
+
+        Cells of tables are not embedded; their cosine is 0.
+        """
+        facts = {
+            text: facts_of_passage(text)
+            for text in dict.fromkeys(text for _, passages in cases for text in passages)
+        }
+        texts = list(
+            dict.fromkeys(
+                each.text
+                for of_passage in facts.values()
+                for each in of_passage
+                if not each.is_cell
+            )
+        )
+        vectors = dict(
+            zip(texts, (each.dense for each in self._embedder.encode(texts)), strict=True)
+        )
+        claims = self._embedder.encode_queries([claim for claim, _ in cases])
+        return [
+            [
+                Sentence(
+                    each,
+                    0.0 if each.is_cell else float(claim.dense @ vectors[each.text]),
+                    place,
+                )
+                for place, text in enumerate(passages)
+                for each in facts[text]
+            ]
+            for claim, (_, passages) in zip(claims, cases, strict=True)
         ]
 
 
-def _overlap(
-    claim: str,
-    sentences: Sequence[str],
-    vector: NDArray[np.float32],
-    vectors: Sequence[NDArray[np.float32]],
-) -> Overlap:
+def decide(
+    claim: str, sentences: Sequence[Sentence], everywhere: Sequence[Number] | None = None
+) -> OverlapVerdict:
+    """The verdict on a claim by sentences of the cited work.
+
+    everywhere: the numbers of the whole work; None where the sentences are all there is. A claim
+    that a sentence contradicts is "not" supported.
+    """
+    if everywhere is None:
+        everywhere = [number for sentence in sentences for number in sentence.facts.numbers]
+    comparison = compare(claim, sentences, everywhere)
     if not sentences:
-        return Overlap(0.0, 0.0, "")
-    stems = _stems(claim)
-    shared = [stems & _stems(sentence) for sentence in sentences]
-    cosines = [float(vector @ of_sentence) for of_sentence in vectors]
-    count = max(len(stems), 1)
-    best = max(
-        range(len(sentences)),
-        key=lambda number: score(len(shared[number]) / count, cosines[number]),
+        return OverlapVerdict("not", 0.0, None, comparison)
+    values = _values(features(claim, sentences, comparison, fitted_model().words))
+    label = LABELS[values.index(max(values))]
+    if comparison.clash:
+        label = "not"
+    return OverlapVerdict(label, values[0], _nearest(claim, sentences), comparison)
+
+
+def features(
+    claim: str, sentences: Sequence[Sentence], comparison: Comparison, words: WordWeights
+) -> Features:
+    """The features of a claim beside sentences, of which there is at least one."""
+    stems = stems_of(claim)
+    shared = [stems & stems_of(sentence.facts.text) for sentence in sentences]
+    total = words.total(stems) or 1.0
+    cosines = sorted((sentence.cosine for sentence in sentences), reverse=True)[:3]
+    names = {name.lower() for name in _NAME.findall(claim)}
+    text = " ".join(sentence.facts.text for sentence in sentences).lower()
+    return Features(
+        cosine=cosines[0],
+        cosine_of_three=sum(cosines) / len(cosines),
+        words=words.total(set().union(*shared)) / total,
+        words_of_one=max(map(words.total, shared)) / total,
+        missing=min(len(comparison.missing), 3) / 3,
+        clash=float(comparison.clash is not None),
+        names_missing=sum(name not in text for name in names) / max(len(names), 1),
+        length=log(len(claim.split()) + 1),
     )
-    return Overlap(len(set().union(*shared)) / count, max(cosines), sentences[best])
 
 
-def _stems(text: str) -> set[int]:
-    return {term_id(word) for word in words_of(text)}
+@lru_cache(maxsize=1 << 14)
+def stems_of(text: str) -> frozenset[int]:
+    """The stems of a text's words."""
+    return frozenset(term_id(word) for word in words_of(text))
 
 
-def score(words: float, cosine: float, weight: float = EMBEDDING_WEIGHT) -> float:
-    """The score of a share of words and a cosine, 0 to 1."""
-    return weight * max(cosine, 0.0) + (1 - weight) * words
+def _values(seen: Features) -> list[float]:
+    """The value of each label; the highest decides."""
+    model = fitted_model()
+    scaled = [
+        (value - mean) / scale
+        for value, mean, scale in zip(seen, model.mean, model.scale, strict=True)
+    ]
+    return [
+        sum(weight * value for weight, value in zip(of_label, [*scaled, 1.0], strict=True))
+        for of_label in model.weights
+    ]
 
 
-def decide(overlap: Overlap) -> OverlapVerdict:
-    """The verdict that follows from an overlap."""
-    value = score(overlap.words, overlap.cosine)
-    label: Verdict = "not"
-    if value >= SUPPORTED_FROM:
-        label = "supported"
-    elif value >= PARTLY_FROM:
-        label = "partly"
-    return OverlapVerdict(label, value, overlap.sentence)
+def _nearest(claim: str, sentences: Sequence[Sentence]) -> Sentence:
+    """The sentence to show: by cosine and share of words."""
+    stems = stems_of(claim)
+
+    def overlap(sentence: Sentence) -> float:
+        share = len(stems & stems_of(sentence.facts.text)) / max(len(stems), 1)
+        return _COSINE_WEIGHT * max(sentence.cosine, 0.0) + (1 - _COSINE_WEIGHT) * share
+
+    return max(sentences, key=overlap)

@@ -111,8 +111,8 @@ def _judge_by_overlap(
         claims = [(sample[place].citation.claim, texts[place]) for place in batch]
         for place, verdict in zip(batch, judge.verdicts(claims), strict=True):
             request = JudgeRequest((), sample[place].passages, 0)
-            quoted = place_of(verdict.sentence, texts[place])
-            judged = Judged(verdict.label, verdict.sentence, quoted, Spent())
+            quote = verdict.sentence.facts.text if verdict.sentence else ""
+            judged = Judged(verdict.label, quote, place_of(quote, texts[place]), Spent())
             verdicts[place] = request, judged
         job.advance(len(sample) - len(places) + len(verdicts))
     return verdicts

@@ -1,0 +1,307 @@
+"""The comparison of a claim's numbers, negations and directions with sentences of the cited work.
+
+A clash is a fact that a sentence on the same subject states otherwise. It is found in sentences
+that share many of the claim's words, or whose embeddings are near; a contradiction in other words
+is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.evaluation.citation_support.claim_facts import Facts, Number, Span, Word
+
+# From which share of the clause's word stems, or which cosine, a sentence speaks of the same
+# subject; chosen on the tuned part of benchmarks/planted_changes.py.
+SHARE_NUMBER, SHARE_OTHER_NUMBER = 0.6, 0.75
+# Nearer where the sentence lacks the word that the claim denies.
+CLOSE_SAID, CLOSE_UNSAID, WHOLE_CLAIM = 0.55, 0.75, 0.7
+SHARE_THEIR_NEGATION = 0.75
+SHARE_DIRECTION, COSINE_DIRECTION, SHARED_NEAR = 0.6, 0.7, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the cited work.
+
+    cosine: of its embedding and the claim's. passage: the place of its passage among those given.
+    """
+
+    facts: Facts
+    cosine: float = 0.0
+    passage: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """A fact of a claim that a sentence of the cited work states otherwise.
+
+    kind: `number`, `unit`, `negation` or `direction`. ours, theirs: the words of the claim and of
+    the sentence that clash. passage: the place of the sentence's. closeness: of claim and
+    sentence, 0 to 1.
+    """
+
+    kind: str
+    ours: str
+    theirs: str
+    sentence: str
+    passage: int
+    closeness: float
+
+
+@dataclass(frozen=True, slots=True)
+class MissingNumber:
+    """A number of a claim that the work does not have. nearest: one that it has, or empty."""
+
+    number: str
+    nearest: str
+
+
+@dataclass(slots=True)
+class Comparison:
+    """The facts of a claim beside a work.
+
+    facts: how many the claim has. stated: how many of these the sentences state. clash: with the
+    closest sentence of those that clash. missing: numbers that are nowhere in the work.
+    """
+
+    facts: int = 0
+    stated: int = 0
+    clash: Clash | None = None
+    missing: list[MissingNumber] = field(default_factory=list)
+
+    @property
+    def all_stated(self) -> bool:
+        """Whether the claim has facts and all of them are stated."""
+        return 0 < self.facts == self.stated
+
+    def _add(self, result: Clash | bool) -> None:
+        self.facts += 1
+        if isinstance(result, Clash):
+            self._add_clash(result)
+        else:
+            self.stated += result
+
+    def _add_clash(self, clash: Clash) -> None:
+        if self.clash is None or clash.closeness > self.clash.closeness:
+            self.clash = clash
+
+
+def compare(claim: str, sentences: Sequence[Sentence], everywhere: Sequence[Number]) -> Comparison:
+    """The facts of a claim beside sentences of a work.
+
+    everywhere: the numbers of the whole work, those of the sentences included.
+    """
+    ours = Facts(claim)
+    comparison = Comparison()
+    for number in ours.numbers:
+        result = _number(ours, number, sentences, everywhere)
+        if isinstance(result, MissingNumber):
+            comparison.facts += 1
+            comparison.missing.append(result)
+        else:
+            comparison._add(result)
+    for negation in ours.negations:
+        comparison._add(_negation(ours, negation, sentences))
+    if not ours.negations:
+        for clash in _their_negations(ours, sentences):
+            comparison._add_clash(clash)
+    for word in ours.words:
+        if word.direction:
+            comparison._add(_direction(ours, word, sentences))
+    return comparison
+
+
+def missing_numbers(claim: str, numbers: Sequence[Number]) -> list[Number]:
+    """The numbers of a claim that are not among others with their unit."""
+    return [
+        number
+        for number in Facts(claim).numbers
+        if not any(number.same_value(other) and number.same_unit(other) for other in numbers)
+    ]
+
+
+def _share(context: frozenset[int], sentence: Sentence) -> float:
+    return len(context & sentence.facts.stems) / max(len(context), 1)
+
+
+def _number(
+    ours: Facts, number: Number, sentences: Sequence[Sentence], everywhere: Sequence[Number]
+) -> Clash | MissingNumber | bool:
+    """Whether the sentences have a number; a clash where one has another in its place."""
+    same = [other for other in everywhere if number.same_value(other) and number.same_unit(other)]
+    if any(_count_alike(number, other) for other in same):
+        return any(
+            number.same_value(other) and number.same_unit(other) and _count_alike(number, other)
+            for sentence in sentences
+            for other in sentence.facts.numbers
+        )
+    context = ours.clause(number.span[0])
+    clash = None
+    for sentence in sentences:
+        share = _share(context, sentence)
+        if share < (SHARE_OTHER_NUMBER if same else SHARE_NUMBER):
+            continue
+        other = _number_in_place_of(number, ours, sentence.facts)
+        if other and (clash is None or share > clash.closeness):
+            kind = "number" if other.unit == number.unit else "unit"
+            clash = Clash(
+                kind, number.text, other.text, sentence.facts.text, sentence.passage, share
+            )
+    if clash:
+        return clash
+    if number.is_plain and not same:
+        return MissingNumber(number.text, _nearest(number, everywhere))
+    return False
+
+
+def _count_alike(number: Number, other: Number) -> bool:
+    """Whether they count or measure the same, or one of them counts nothing that is known."""
+    return not (number.counts and other.counts) or bool(number.counts & other.counts)
+
+
+def _number_in_place_of(number: Number, ours: Facts, theirs: Facts) -> Number | None:
+    """A number of theirs of the same unit for the same thing, or the number with another unit."""
+    for other in theirs.numbers:
+        if number.same_value(other) and not number.same_unit(other):
+            return other
+        is_ours = any(each.same_value(other) and each.same_unit(other) for each in ours.numbers)
+        if not is_ours and number.unit == other.unit and number.counts & other.counts:
+            return other
+    return None
+
+
+def _nearest(number: Number, everywhere: Sequence[Number]) -> str:
+    """The nearest number that counts or measures the same; else the nearest of the same unit."""
+    of_unit = [other for other in everywhere if number.unit == other.unit]
+    others = [other for other in of_unit if number.counts & other.counts] or of_unit
+    if not others:
+        return ""
+    return min(others, key=lambda other: abs(other.value - number.value)).text
+
+
+def _heads(facts: Facts, negation: Span) -> list[Word]:
+    """The first words that a negation denies, adverbs left out."""
+    denied = [
+        word
+        for word in facts.words
+        if word.negated and word.span[0] >= negation[1] and not _text(facts, word).endswith("ly")
+    ]
+    return denied[:2]
+
+
+def _negation(ours: Facts, negation: Span, sentences: Sequence[Sentence]) -> Clash | bool:
+    """Whether the closest sentences deny something too; a clash where they say what is denied."""
+    heads = _heads(ours, negation)
+    stems = {head.stem for head in heads}
+    sides = {head.direction for head in heads if head.direction}
+    context = ours.clause(negation[0])
+    # The cosine is the whole claim's, and tells of the clause where this is most of the claim.
+    whole = len(context) >= WHOLE_CLAIM * len(ours.stems)
+    agreed, clash = 0.0, None
+    for sentence in sentences:
+        share = _share(context, sentence)
+        closeness = max(share, sentence.cosine) if whole else share
+        theirs = sentence.facts
+        said = [_text(theirs, word) for word in theirs.words if word.stem in stems]
+        if closeness < (CLOSE_SAID if said else CLOSE_UNSAID):
+            continue
+        opposite = any(
+            word.direction and (word.direction[0], -word.direction[1]) in sides
+            for word in theirs.words
+        )
+        if theirs.denies or opposite:
+            agreed = max(agreed, closeness)
+        elif not theirs.is_purpose and (clash is None or closeness > clash.closeness):
+            ours_text = _phrase(ours, negation, heads)
+            clash = Clash(
+                "negation",
+                ours_text,
+                said[0] if said else "",
+                theirs.text,
+                sentence.passage,
+                closeness,
+            )
+    if clash and clash.closeness > agreed:
+        return clash
+    return agreed > 0
+
+
+def _their_negations(ours: Facts, sentences: Sequence[Sentence]) -> Iterator[Clash]:
+    """Negations of close sentences in what the claim says without one."""
+    stems = {word.stem: word for word in ours.words}
+    agreed = max(
+        (_share(ours.stems, sentence) for sentence in sentences if not sentence.facts.negations),
+        default=0.0,
+    )
+    for sentence in sentences:
+        share = _share(ours.stems, sentence)
+        if share < SHARE_THEIR_NEGATION or share <= agreed or sentence.facts.is_purpose:
+            continue
+        for negation in sentence.facts.negations:
+            heads = _heads(sentence.facts, negation)
+            if heads and heads[0].stem in stems:
+                yield Clash(
+                    "negation",
+                    _text(ours, stems[heads[0].stem]),
+                    _phrase(sentence.facts, negation, heads),
+                    sentence.facts.text,
+                    sentence.passage,
+                    share,
+                )
+
+
+def _direction(ours: Facts, word: Word, sentences: Sequence[Sentence]) -> Clash | bool:
+    """Whether a close sentence has a direction of the claim; a clash where one has the opposite."""
+    dimension, side = _effective(word)
+    context = ours.clause(word.span[0])
+    near = _near(ours, word)
+    agreed, clash = 0.0, None
+    for sentence in sentences:
+        share = _share(context, sentence)
+        if share < SHARE_DIRECTION and sentence.cosine < COSINE_DIRECTION:
+            continue
+        closeness = max(share, sentence.cosine)
+        for other in sentence.facts.words:
+            if other.direction is None or other.direction[0] != dimension:
+                continue
+            if _effective(other)[1] == side:
+                agreed = max(agreed, closeness)
+            elif len(near & _near(sentence.facts, other)) >= SHARED_NEAR and (
+                clash is None or closeness > clash.closeness
+            ):
+                theirs = sentence.facts
+                clash = Clash(
+                    "direction",
+                    _text(ours, word),
+                    _text(theirs, other),
+                    theirs.text,
+                    sentence.passage,
+                    closeness,
+                )
+    if clash and clash.closeness > agreed:
+        return clash
+    return agreed > 0
+
+
+def _effective(word: Word) -> tuple[str, int]:
+    """The direction of a word, reversed where it is negated."""
+    dimension, side = word.direction or ("", 0)
+    return dimension, -side if word.negated else side
+
+
+def _near(facts: Facts, word: Word) -> set[int]:
+    """The stems within three words of a word."""
+    place = facts.words.index(word)
+    around = facts.words[max(0, place - 3) : place + 4]
+    return {other.stem for other in around if other.direction is None}
+
+
+def _text(facts: Facts, word: Word) -> str:
+    return facts.text[word.span[0] : word.span[1]]
+
+
+def _phrase(facts: Facts, negation: Span, heads: Sequence[Word]) -> str:
+    """A negation with the first word that it denies."""
+    return facts.text[negation[0] : heads[0].span[1] if heads else negation[1]]

@@ -1,0 +1,365 @@
+"""The facts of a sentence that words and embeddings do not tell apart: numbers, negations and
+directions; and their comparison with the sentences of a cited work.
+
+Rules in place of a model: each finding can be shown, with the words of both sides that decide.
+A paraphrase that shares few words with the claim is not compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from pipeline.corpus.passages.sentences import split_sentences
+from pipeline.embedding.lexical import STOP_WORDS, term_id, words_of
+
+Span = tuple[int, int]
+
+_FEWEST_STEMS = 3
+# How far a number that is "about" another may be from it.
+_ROUNDING = 0.05
+
+_UNITS = {
+    "%": "%", "percent": "%", "per cent": "%", "percentage points": "points", "points": "points",
+    "percentage point": "points", "point": "points", "pp": "points", "x": "times", "×": "times",
+    "times": "times", "-fold": "times", "fold": "times", "ms": "ms", "milliseconds": "ms",
+    "s": "s", "seconds": "s", "second": "s", "minutes": "min", "min": "min", "hours": "h",
+    "hour": "h", "h": "h", "days": "days", "day": "days", "weeks": "weeks", "week": "weeks",
+    "months": "months", "month": "months", "years": "years", "year": "years", "KB": "KB",
+    "MB": "MB", "GB": "GB", "TB": "TB", "mg": "mg", "kg": "kg", "km": "km", "cm": "cm",
+    "mm": "mm",
+}  # fmt: skip
+_MULTIPLIERS = {
+    "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "K": 1e3,
+    "M": 1e6, "B": 1e9,
+}  # fmt: skip
+_WORD_VALUES = {
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
+}  # fmt: skip
+
+
+def _any_of(words: Sequence[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+# Not a number: digits within a name (GPT-4, recall@10, p53), an index (x_1), a version (1.2.3), a
+# fraction, a place in a formula of chemistry.
+_NUMBER = re.compile(
+    rf"(?<![\w.@^_#/+·])(?<![^\W\d_][-–(])"
+    rf"(?P<digits>\d{{1,3}}(?:(?:[, ]|\{{,\}})\d{{3}})+(?!\d)(?:[.·]\d+)?|\d+(?:[.·]\d+)?"
+    rf"|\b(?:{_any_of(list(_WORD_VALUES))})\b)"
+    rf"(?P<times>(?:[\s–-]?(?:thousand|million|billion|trillion)|(?-i:[kKMB]))(?![^\W_]))?"
+    rf"(?P<unit>[\s~\\-]{{0,2}}(?:{_any_of(list(_UNITS))})(?!\w))?"
+    rf"(?![^\W_]|\.\d|[@/]|,\d)",
+    re.IGNORECASE,
+)
+# Words before a number that make it a name: "type 2 diabetes".
+_LABELLED = re.compile(
+    r"(?:\b(?:type|stage|grade|phase|level|class|step|group|table|figure|fig|section|chapter|kinase"
+    r"|factor|chromosome|day|version|question|equation|algorithm|theorem|lemma|appendix|case|part"
+    r"|layer|experiment|study|cluster|protein|receptor)\.?|\b[A-Z]\w*)\s$",
+)
+_SEPARATOR = re.compile(r"\{,\}|[, ]")
+# Words before a number that is not meant to the digit.
+_ROUNDED = re.compile(
+    r"(?:\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|over|more than|less than"
+    r"|up to|at least|at most|some|circa|ca\.)|[~≈∼><≥≤])\s?(?:another )?$",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*|[.,;:()|]")
+# Words between a number and the name of what it measures: "a recall of 0.52".
+_LINKS = frozenset({
+    "of", "is", "are", "was", "were", "at", "to", "from", "by", "in", "about", "around", "nearly",
+    "almost", "roughly", "only", "up", "over", "under", "than", "least", "most", "a", "an", "the",
+    "reaches", "reached", "reach", "achieves", "achieved", "achieve", "with", "equals",
+    "approximately", "between", "and", "as",
+})  # fmt: skip
+_BREAKS = re.compile(
+    r"[,;:]\s|\s[(—–-]\s?|\b(?:but|while|whereas|although|though|however|yet|which|because)\b"
+)
+
+# Negations of a statement; and words that deny something in another way.
+_NEGATION = re.compile(
+    r"(?<!may )(?<!might )(?<!could )\b(?:not(?! (?:only|just|merely|necessarily|well|yet|clear"
+    r"|clearly|known|fully|always|understood|surprising\w*|all|every|even|been)\b)|never"
+    r"|cannot|no(?! longer than| more than| less than| doubt|\.))\b|(?<=\w)n['’]t\b",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(
+    r"\b(?:no|not|none|neither|nor|without|fail\w*|lack\w*|unable|unlikely|hardly|rarely|seldom"
+    r"|little|absen\w*|independent\w*|insufficient\w*|rather than|un(?:affected|changed|altered"
+    r"|related|necessary|successful\w*|detect\w+)|ineffective|insignificant\w*|dispensable"
+    r"|deficien\w*|contrary)\b",
+    re.IGNORECASE,
+)
+# A sentence that says what was asked, and not what was found.
+_PURPOSE = re.compile(
+    r"\b(?:whether|aim\w*|objectives?|purpose|hypothes\w+|sought|to (?:assess|evaluate|determine"
+    r"|investigate|examine|test|study|estimate|compare|identify)|unclear|unknown)\b|\?$",
+    re.IGNORECASE,
+)
+# Content words behind a negation that it denies.
+_SCOPE = 4
+
+# Kind of direction → words that say it, and words that say the opposite. Verbs have their forms.
+_COMPARATIVES = {
+    "comparison": (
+        "more higher highest greater greatest larger largest longer longest bigger",
+        "less fewer lower lowest fewest smaller smallest shorter shortest",
+    ),
+    "quality": ("better best superior", "worse worst inferior"),
+    "speed": ("faster quicker fastest", "slower slowest"),
+    "order": ("first earlier", "last later"),
+    "extent": ("most", "least"),
+    "strength": ("stronger strongest", "weaker weakest"),
+    "sign": ("positive positively", "negative negatively"),
+    "frequency": ("always", "never"),
+}
+_VERBS = {
+    "change": (
+        "increase rise raise elevate upregulate enhance boost",
+        "decrease reduce decline diminish downregulate attenuate drop",
+    ),
+    "quality": ("improve outperform beat surpass", "worsen underperform impair degrade"),
+    "strength": ("strengthen", "weaken"),
+    "effect": ("promote activate stimulate facilitate", "inhibit suppress prevent repress hinder"),
+}
+
+
+def _forms(verb: str) -> list[str]:
+    base = verb.removesuffix("e")
+    return [verb, f"{verb}s", f"{verb}es", f"{base}ed", f"{base}ing", f"{verb}{verb[-1]}ed"]
+
+
+def _sides() -> Iterator[tuple[str, tuple[str, int]]]:
+    for kind, sides in _COMPARATIVES.items():
+        for side, words in zip((1, -1), sides, strict=True):
+            yield from ((word, (kind, side)) for word in words.split())
+    for kind, sides in _VERBS.items():
+        for side, verbs in zip((1, -1), sides, strict=True):
+            for verb in verbs.split():
+                yield from ((form, (kind, side)) for form in _forms(verb))
+
+
+_DIRECTIONS = dict(_sides())
+"""Word → kind of direction, and +1 or -1."""
+
+
+@lru_cache(maxsize=1 << 16)
+def _stem(word: str) -> int:
+    return term_id(word.lower())
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of a sentence. value: with its multiplier ("3 million").
+
+    unit: as `_UNITS` names it, empty for none. counts: stems of what it counts or measures.
+    is_plain: in digits, and no part of a name ("type 2"). is_rounded: after "about" or the like.
+    span: of the number and its unit.
+    """
+
+    text: str
+    value: float
+    decimals: int
+    unit: str
+    counts: frozenset[int]
+    is_plain: bool
+    is_rounded: bool
+    span: Span
+
+    def same_value(self, other: Number) -> bool:
+        """Whether the other has this value, or has it once it is rounded to these digits."""
+        values = [other.value]
+        if "%" in (self.unit, other.unit) and not (self.unit and other.unit):
+            values += [other.value * 100, other.value / 100]
+        tolerance = _ROUNDING if self.is_rounded else 1e-9
+        if any(abs(value - self.value) <= tolerance * max(1.0, value) for value in values):
+            return True
+        half = 0.5000001 * 10.0**-self.decimals
+        return self.decimals < other.decimals and abs(other.value - self.value) <= half
+
+    def same_unit(self, other: Number) -> bool:
+        """Whether the units are one, or one of the two has none."""
+        return self.unit == other.unit or not (self.unit and other.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A content word. negated: it stands behind a negation. direction: as in `_DIRECTIONS`."""
+
+    stem: int
+    span: Span
+    negated: bool
+    direction: tuple[str, int] | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A sentence with its facts. is_cell: a cell of a table, as `table_cells` words it."""
+
+    text: str
+    is_cell: bool = False
+
+    @cached_property
+    def numbers(self) -> list[Number]:
+        return list(_numbers(self.text))
+
+    @cached_property
+    def negations(self) -> list[Span]:
+        return [match.span() for match in _NEGATION.finditer(self.text)]
+
+    @cached_property
+    def denies(self) -> bool:
+        """Whether it denies something, in whatever way."""
+        return bool(self.negations) or _DENIAL.search(self.text) is not None
+
+    @cached_property
+    def is_purpose(self) -> bool:
+        """Whether it says what was asked, and not what was found."""
+        return _PURPOSE.search(self.text) is not None
+
+    @cached_property
+    def words(self) -> list[Word]:
+        return list(_words(self.text, self.negations))
+
+    @cached_property
+    def stems(self) -> frozenset[int]:
+        """Stems that say what the sentence is about, without negations and directions."""
+        return frozenset(word.stem for word in self.words if word.direction is None)
+
+    @cached_property
+    def breaks(self) -> list[int]:
+        return [0, *(match.start() for match in _BREAKS.finditer(self.text)), len(self.text)]
+
+    def clause(self, place: int) -> frozenset[int]:
+        """The stems of the clause around a place; of the sentence where the clause has few."""
+        for start, end in zip(self.breaks, self.breaks[1:], strict=False):
+            if start <= place < end:
+                stems = frozenset(
+                    word.stem
+                    for word in self.words
+                    if start <= word.span[0] < end and word.direction is None
+                )
+                if len(stems) >= _FEWEST_STEMS:
+                    return stems
+        return self.stems
+
+
+def _numbers(text: str) -> Iterator[Number]:
+    for match in _NUMBER.finditer(text):
+        digits = _SEPARATOR.sub("", match["digits"]).replace("·", ".")
+        word = _WORD_VALUES.get(digits.lower())
+        following = [found[0] for found in _WORD.finditer(text, match.end(), match.end() + 60)]
+        if word is None and _is_year(match, text, following):
+            continue
+        decimals = len(digits.partition(".")[2])
+        value = float(digits) if word is None else float(word)
+        unit = (match["unit"] or "").strip(" ~\\-")
+        times = (match["times"] or "").strip(" –-")
+        if times:
+            factor = _MULTIPLIERS.get(times) or _MULTIPLIERS[times.lower()]
+            value *= factor
+            decimals -= len(str(int(factor))) - 1
+        label = None
+        if not (unit or times or decimals):
+            label = _LABELLED.search(text, max(0, match.start() - 30), match.start())
+        if label:
+            counts = frozenset(_stem(word) for word in [*words_of(label[0]), *following[:1]])
+        else:
+            counts = _counted(text, match.start(), following)
+        yield Number(
+            text=match[0].strip(),
+            value=value,
+            decimals=decimals,
+            unit=_UNITS.get(unit) or _UNITS.get(unit.lower(), ""),
+            counts=counts,
+            is_plain=word is None and not label and text[match.end() : match.end() + 1] != "-",
+            is_rounded=_ROUNDED.search(text, max(0, match.start() - 30), match.start()) is not None,
+            span=match.span(),
+        )
+
+
+def _is_year(match: re.Match[str], text: str, following: Sequence[str]) -> bool:
+    if match["unit"] or match["times"] or not _YEAR.fullmatch(match["digits"]):
+        return False
+    before = text[: match.start()].rstrip(" (").rpartition(" ")[2].lower()
+    counted = bool(following) and following[0].isalpha() and following[0].lower() not in STOP_WORDS
+    return not counted or before in ("in", "since", "by", "during", "until", "early", "late")
+
+
+def _counted(text: str, start: int, following: Sequence[str]) -> frozenset[int]:
+    """Stems of the noun behind a number, or of the measure before it."""
+    counted = []
+    for word in following[:4]:
+        if not word[0].isalpha() or word.lower() in STOP_WORDS or word.lower() in _LINKS:
+            break
+        counted.append(_stem(word))
+    if counted:
+        return frozenset(counted[:3])
+    before = [found[0] for found in _WORD.finditer(text, max(0, start - 60), start)]
+    measures: list[int] = []
+    for word in reversed(before):
+        if not word[0].isalpha():
+            break
+        if word.lower() in _LINKS:
+            if measures:
+                break
+            continue
+        measures.append(_stem(word))
+        if len(measures) == 2:
+            break
+    return frozenset(measures)
+
+
+def _words(text: str, negations: Sequence[Span]) -> Iterator[Word]:
+    left, waiting = 0, list(negations)
+    for match in _WORD.finditer(text):
+        while waiting and match.start() >= waiting[0][1]:
+            waiting.pop(0)
+            left = _SCOPE
+        sign = match[0]
+        if not sign[0].isalpha():
+            left = 0
+            continue
+        if any(start <= match.start() < end for start, end in negations):
+            continue
+        for part in words_of(sign):
+            stem = term_id(part)
+            yield Word(stem, match.span(), left > 0, _DIRECTIONS.get(part))
+            left = max(0, left - 1)
+
+
+def facts_of_passage(text: str) -> list[Facts]:
+    """The sentences of a passage; of a table in Markdown, its cells with their headings."""
+    lines = [line for line in text.splitlines() if not line.startswith("|")]
+    cells = [Facts(cell, is_cell=True) for cell in table_cells(text)]
+    if not cells:
+        return [Facts(sentence) for sentence in split_sentences(text)]
+    return [*(Facts(each) for line in lines for each in split_sentences(line)), *cells]
+
+
+def numbers_of(text: str) -> list[Number]:
+    """The numbers of a passage."""
+    return [number for facts in facts_of_passage(text) for number in facts.numbers]
+
+
+def table_cells(text: str) -> Iterator[str]:
+    """Each cell of a table in Markdown, as "row, column: cell"."""
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    heads = _cells(rows[0]) if rows else []
+    for row in rows[1:]:
+        cells = _cells(row)
+        if set(row) <= set("|-: "):
+            continue
+        for head, cell in zip(heads[1:], cells[1:], strict=False):
+            if cell:
+                yield f"{cells[0]}, {head}: {cell}"
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip().strip("|").split("|")]
