@@ -1,5 +1,7 @@
 """True citing sentences with one fact changed in each: how many changes `citeloom check` finds.
 
+    python -m benchmarks.planted_changes [--labelled FOLDER] [--root FOLDER …] [--part tuned]
+
 The changes are mechanical and the same on every run: another number, another unit or counted thing,
 a negation put in or taken out, a direction reversed. A hash of the sentence puts it into the tuned
 part, on which rules may be chosen, or the held part, which gives the figures that documents quote.
@@ -12,20 +14,33 @@ words, and sentences of a paper's abstract as another author would tell them.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from benchmarks.harness import Claim, report
 from benchmarks.labelled_claims import read_sets
 from pipeline import tables
+from pipeline.arxiv.record import Record
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
+from pipeline.draft_check.citations import (
+    CitationCase,
+    CitationCheck,
+    check_citations,
+    judge_by_words,
+)
+from pipeline.draft_check.draft import Draft, DraftSentence
+from pipeline.draft_check.references import ReferenceCheck
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.engine.stage import Workspace
+from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
+from pipeline.evaluation.passages import EvidencePassage
 from pipeline.settings import load_settings
 
 LABELLED = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled"
@@ -35,6 +50,7 @@ KINDS: tuple[Kind, ...] = ("untouched", "number", "unit", "negation", "direction
 # text can be said to back it.
 _BACKED = 0.5
 _FEWEST_WORDS, _MOST_WORDS = 6, 60
+_BATCH = 128
 
 # A number that says how many or how much: no year, and no part of a name such as GPT-4 or p53.
 _NUMBER = re.compile(r"(?<![\w.,/$^_{-])(\d+(?:,\d{3})*(?:\.\d+)?)(?![\w$^}]|[.,]\d|-[a-z])")
@@ -311,3 +327,99 @@ def with_changes(sentence: CitingSentence) -> Iterator[CitingSentence]:
         if text is None or text == sentence.text:
             continue
         yield replace(sentence, text=text, kind=kind)
+
+
+def verdicts(sentences: Sequence[CitingSentence]) -> list[CitationCheck]:
+    """The checks of sentences, in order, by the judge that calls no model."""
+    by_root: dict[str, list[int]] = defaultdict(list)
+    for place, sentence in enumerate(sentences):
+        by_root[sentence.root].append(place)
+    checks: dict[int, CitationCheck] = {}
+    for root, places in by_root.items():
+        of_root = [sentences[place] for place in places]
+        judged = _in_root(Path(root), of_root) if root else _by_passages(of_root)
+        checks |= zip(places, judged, strict=True)
+    return [checks[place] for place in range(len(sentences))]
+
+
+def _in_root(root: Path, sentences: Sequence[CitingSentence]) -> list[CitationCheck]:
+    settings = load_settings(data=root, llm_url=None, llm_model="", _env_file=None)
+    draft = Draft(Path("draft.tex"), sentences=[_in_draft(sentence) for sentence in sentences])
+    references = [
+        ReferenceCheck(paper, "verified", paper, record=Record(paper))
+        for paper in {sentence.paper for sentence in sentences}
+    ]
+    return check_citations(Workspace(settings), draft, references)
+
+
+def _by_passages(sentences: Sequence[CitingSentence]) -> list[CitationCheck]:
+    judge = OverlapJudge.of(load_settings(_env_file=None))
+    checks = []
+    for start in range(0, len(sentences), _BATCH):
+        cases = [
+            CitationCase(
+                key="",
+                sentence=_in_draft(sentence),
+                claim=sentence.text,
+                arxiv_id="",
+                title="",
+                passages=tuple(map(EvidencePassage, sentence.passages)),
+                abstract_only=True,
+            )
+            for sentence in sentences[start : start + _BATCH]
+        ]
+        evidence = judge.sentences([(case.claim, case.texts) for case in cases])
+        checks += map(judge_by_words, cases, evidence)
+    return checks
+
+
+def _in_draft(sentence: CitingSentence) -> DraftSentence:
+    text = f"{sentence.text} [@{sentence.paper}]"
+    return DraftSentence(text, (sentence.paper,), "draft.tex", 1, 0)
+
+
+def is_alarm(check: CitationCheck) -> bool:
+    """Whether a check says that a fact of the sentence is wrong: a clash, or a missing number."""
+    return check.verdict == "contradicted" or bool(check.ours)
+
+
+def main() -> None:
+    """Judge the sentences of a part and print the shares that raise an alarm."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--labelled", type=Path, default=LABELLED)
+    parser.add_argument("--root", type=Path, action="append", default=[], help="a data root")
+    parser.add_argument("--part", choices=("tuned", "held"), default="held")
+    parser.add_argument("--every", type=int, default=1, help="judge one sentence of so many")
+    parser.add_argument("--json", action="store_true", help="as every benchmark has it")
+    options = parser.parse_args()
+    true = list(true_sentences(options.labelled, options.root))
+    chosen = [
+        each
+        for each in true
+        if each.part == options.part and _hash(f"{each.id} every") % options.every == 0
+    ]
+    sentences = [changed for sentence in chosen for changed in with_changes(sentence)]
+    total, alarms, ticks = Counter[str](), Counter[str](), Counter[str]()
+    for sentence, check in zip(sentences, verdicts(sentences), strict=True):
+        for name in (f"{sentence.source}, {sentence.kind}", f"all, {sentence.kind}"):
+            total[name] += 1
+            alarms[name] += is_alarm(check)
+            ticks[name] += check.verdict == "supported"
+    figures = {}
+    for name, count in sorted(total.items()):
+        figures[f"{name}: alarm, % of {count}"] = round(100 * alarms[name] / count, 1)
+        figures[f"{name}: supported, % of {count}"] = round(100 * ticks[name] / count, 1)
+
+    def share(kind: str) -> float:
+        return round(100 * alarms[f"all, {kind}"] / max(total[f"all, {kind}"], 1), 1)
+
+    claims = [
+        Claim("altered numbers found, %", share("number"), 80),
+        Claim("negations found, %", share("negation"), 60),
+        Claim("false alarms on untouched sentences, %", share("untouched"), 2, at_most=True),
+    ]
+    report("planted_changes", {"part": options.part, **figures}, claims)
+
+
+if __name__ == "__main__":
+    main()

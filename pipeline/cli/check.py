@@ -146,6 +146,10 @@ def cite(
     table = make_table("To cite", ("key", "paper", "passage"))
     for paper in papers:
         passage = f"{visible(paper.hit.title)}\n{visible(without_known_markers(paper.hit.text))}"
-        table.add_row(Text(visible(paper.key or "")), paper.hit.arxiv_id, Text(passage))
+        table.add_row(Text(visible(paper.key)), paper.hit.arxiv_id, Text(passage))
     out.print(table)
+    for paper in papers:
+        if paper.bibtex:
+            lines = map(visible, paper.bibtex.splitlines())
+            out.print(Text("\n".join(["", *lines])), soft_wrap=True)
     return 0

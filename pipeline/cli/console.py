@@ -42,7 +42,7 @@ from pipeline.stage_names import STAGE_NAMES
 from pipeline.text import UNSAFE, visible
 
 if TYPE_CHECKING:
-    from pipeline.report.grid import PageSection
+    from pipeline.report.grid import Cell, PageSection
     from pipeline.storage.data_root import DataRoot
 
 
@@ -107,8 +107,17 @@ def print_section(section: PageSection) -> None:
                     escape(heading), justify="right" if grid.numeric(column) else "left"
                 )
             for row in group.rows:
-                table.add_row(*(Text(visible(cell.plain())) for cell in row))
+                table.add_row(*map(_cell_text, row))
             out.print(table)
+
+
+def _cell_text(cell: Cell) -> Text:
+    """A cell of a table, its marked words bold."""
+    from pipeline.text import visible
+
+    text = Text(visible(cell.plain()))
+    text.highlight_words([visible(mark) for mark in cell.marks if mark], "bold reverse")
+    return text
 
 
 @contextmanager

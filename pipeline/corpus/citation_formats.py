@@ -131,6 +131,17 @@ def _letters(text: str) -> str:
     return re.sub(r"[^a-z]", "", ascii_only.lower())
 
 
+def bibtex_item(paper: Paper) -> dict[str, Any]:
+    """A paper of the corpus as `bibtex_keys` and `bibtex_entry` take it."""
+    return {
+        "title": paper.title,
+        "authors": paper.authors,
+        "year": paper.year,
+        "arxiv_id": paper.arxiv_id,
+        "primary_category": paper.categories[0] if paper.categories else "",
+    }
+
+
 def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
     """A BibTeX entry, in arXiv's own form (https://info.arxiv.org/help/hypertex/bibstyles) where it
     is on arXiv.
@@ -154,16 +165,7 @@ def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
 def bibtex_of(papers: Sequence[Paper]) -> str:
     """The BibTeX entries of papers, each once, under unique keys."""
     distinct = {paper.arxiv_id: paper for paper in papers}
-    entries = [
-        {
-            "title": paper.title,
-            "authors": paper.authors,
-            "year": paper.year,
-            "arxiv_id": paper.arxiv_id,
-            "primary_category": paper.categories[0] if paper.categories else "",
-        }
-        for paper in distinct.values()
-    ]
+    entries = [bibtex_item(paper) for paper in distinct.values()]
     pairs = zip(bibtex_keys(entries), entries, strict=True)
     return "\n\n".join(bibtex_entry(key, entry) for key, entry in pairs)
 

@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pipeline import tables
+from pipeline.corpus.citation_formats import bibtex_entry, bibtex_item, bibtex_keys
+from pipeline.corpus.paper import PAPER_COLUMNS, Paper
 from pipeline.draft_check.bibliography import merge_keys_by_case, read_bibliographies
 from pipeline.draft_check.citations import CitationCheck, check_citations, judge_name
 from pipeline.draft_check.draft import Draft, DraftSentence
@@ -19,6 +22,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.evaluation.judge_figures import judge_label
 from pipeline.index.output import Hit
+from pipeline.index.papers import rows_of_papers
 from pipeline.index.search import search, search_many
 from pipeline.index.search_options import SearchOptions
 
@@ -55,12 +59,12 @@ class MissingPaper:
 
 @dataclass(frozen=True, slots=True)
 class DraftCheck:
-    """The result. judge: with its measured error rate."""
+    """The result. judge: with its measured error rate. missing: None if nothing was searched."""
 
     draft: Draft
     references: Sequence[ReferenceCheck]
     citations: Sequence[CitationCheck]
-    missing: Sequence[MissingPaper]
+    missing: Sequence[MissingPaper] | None
     judge: str
 
     @property
@@ -113,7 +117,7 @@ class DraftCheck:
                 for key, sentence in self.without_entry
             ],
             "duplicate_keys": list(self.draft.duplicate_keys),
-            "missing": [asdict(paper) for paper in self.missing],
+            "missing": [asdict(paper) for paper in self.missing or ()],
             "problems": list(self.draft.problems),
         }
 
@@ -167,7 +171,7 @@ def check_draft(
     """
     references = check_references(draft, KnownPapers(workspace))
     citations = check_citations(workspace, draft, references, announce=announce)
-    missing = _missing_papers(workspace, draft, references) if suggest else []
+    missing = _missing_papers(workspace, draft, references) if suggest else None
     judge = judge_label(judge_name(workspace.settings), "citation_support")
     return DraftCheck(draft, references, citations, missing, judge)
 
@@ -197,14 +201,19 @@ def _missing_papers(
 
 @dataclass(frozen=True, slots=True)
 class PaperToCite:
-    """A paper, by its best passage. key: in the bibliography; None if it has no such entry."""
+    """A paper, by its best passage.
 
-    key: str | None
+    key: in the bibliography, or a new one. bibtex: an entry to paste; empty where the bibliography
+    has one.
+    """
+
+    key: str
+    bibtex: str
     hit: Hit
 
     def as_json(self) -> dict[str, Any]:
         """The paper as plain data."""
-        return {"key": self.key, **asdict(self.hit)}
+        return {"key": self.key, "bibtex": self.bibtex, **asdict(self.hit)}
 
 
 def papers_to_cite(
@@ -216,4 +225,17 @@ def papers_to_cite(
     keys: dict[str, str] = {}
     if bibliography is not None and hits:
         keys = keys_by_paper(workspace, read_bibliography(bibliography))
-    return [PaperToCite(keys.get(hit.arxiv_id), hit) for hit in hits]
+    found = [hit.arxiv_id for hit in hits]
+    papers = {
+        hit.arxiv_id: Paper(hit.arxiv_id, hit.title, (), None, hit.categories) for hit in hits
+    }
+    for row in rows_of_papers(workspace.root, tables.PAPERS, found, PAPER_COLUMNS):
+        papers[row["arxiv_id"]] = Paper.from_row(row)
+    items = {arxiv_id: bibtex_item(paper) for arxiv_id, paper in papers.items()}
+    new_keys = bibtex_keys([items[arxiv_id] for arxiv_id in found], keys)
+    return [
+        PaperToCite(
+            key, "" if hit.arxiv_id in keys else bibtex_entry(key, items[hit.arxiv_id]), hit
+        )
+        for key, hit in zip(new_keys, hits, strict=True)
+    ]

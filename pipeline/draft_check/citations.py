@@ -296,6 +296,11 @@ def _checked(
     if clash:
         verdict, quote, ours, theirs = "contradicted", clash.sentence, clash.ours, clash.theirs
         place = clash.passage
+        reason = f"the draft has “{ours}”, the paper “{theirs}”"
+        if not theirs:
+            reason = f"the draft has “{ours}”, and the paper does not deny it"
+        elif not ours:
+            reason = f"the paper has “{theirs}”, and the draft does not"
     elif comparison.missing:
         verdict, reason = "not_found", _missing_numbers(case, comparison)
         ours = comparison.missing[0].number

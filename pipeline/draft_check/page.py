@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.draft_check.check import DraftCheck
-from pipeline.draft_check.citations import CitationCheck
+from pipeline.draft_check.check import DraftCheck, MissingPaper
+from pipeline.draft_check.citations import CitationCheck, Verdict
 from pipeline.draft_check.references import ReferenceCheck
 from pipeline.report.grid import Cell, Grid, PageSection
 from pipeline.report.pages import Page
 from pipeline.report.rendering import render
 from pipeline.storage.writing import write_whole
 
-_VERDICTS = {
-    "supported": "✓ supported",
-    "partly": "◐ partly supported",
+# Worst first.
+_VERDICTS: dict[Verdict, str] = {
     "contradicted": "✗ contradicted",
     "not_found": "? not found",
+    "partly": "◐ found in part",
+    "words_found": "≈ words found",
     "not_checked": "not checked",
+    "supported": "✓ supported",
 }
-_WORST_FIRST = ("contradicted", "not_found", "partly", "not_checked", "supported")
+_WORST_FIRST = list(_VERDICTS)
+CHANGES_FOUND = ""
+"""How many planted changes are found, of a part that no rule was chosen on."""
 _STATUS_ORDER = ("retracted", "withdrawn", "suspicious", "differs", "not_found", "verified")
 
 
@@ -33,6 +37,7 @@ def write_page(check: DraftCheck, folder: Path) -> Path:
         ("References", str(len(check.references)), f"{counts['verified']} verified"),
         ("Citations", str(len(check.citations)), f"{verdicts.count('supported')} supported"),
         ("Contradicted", str(counts["contradicted"]), ""),
+        ("Not found", str(verdicts.count("not_found")), ""),
         ("Not checked", str(verdicts.count("not_checked")), "the cited text is not here"),
     ]
     name = check.draft.file.name
@@ -45,45 +50,61 @@ def write_page(check: DraftCheck, folder: Path) -> Path:
 
 
 def sections(check: DraftCheck, *, good: bool = True) -> list[PageSection]:
-    """Citations, references, and papers that are not cited. good: also those without a fault."""
+    """Citations, references, and papers that are not cited. good: also references without a fault.
+
+    A part that has nothing is one sentence.
+    """
     judge = (
-        "Each citation beside the passage of the cited paper that fits it best. The judge is"
-        f" {check.judge}; a contradiction is a sentence of nearly the same words with another"
-        " number or a negation."
+        "Each citation beside the passage of the cited paper that fits it best, worst first. The"
+        f" judge is {check.judge}. “Supported” needs every number, negation and direction of the"
+        " sentence in the quoted passage; “words found” says that the words are there, and no more."
+        f" {CHANGES_FOUND}"
     )
     about = (
         "Each entry of the bibliography beside arXiv's metadata. An entry that is not found there"
         " may exist all the same."
     )
-    citations = _citations(check.citations, good=good)
-    references = _references(check.references, good=good)
-    parts = [
-        PageSection("citations", "What the cited papers say", [judge], [citations]),
-        PageSection("references", "References", [about], [references]),
-    ]
-    if check.missing:
+    parts = []
+    if check.citations:
+        grid = _citations(check.citations)
+        parts.append(PageSection("citations", "What the cited papers say", [judge], [grid]))
+    else:
+        nothing = f"{check.draft.file.name} has no sentence that cites a work."
+        parts.append(PageSection("citations", "What the cited papers say", [nothing]))
+    if check.references:
+        references = _references(check.references, good=good)
+        parts.append(PageSection("references", "References", [about], [references]))
+    else:
+        nothing = "It has no bibliography that could be read."
+        parts.append(PageSection("references", "References", [nothing]))
+    if check.missing is not None:
         title = "Papers that the draft does not cite"
-        parts.append(PageSection("missing", title, [], [_missing(check)]))
+        nothing = "No paper of the corpus fits a paragraph that does not cite it."
+        grids = [_missing(check.missing)] if check.missing else []
+        parts.append(PageSection("missing", title, [] if grids else [nothing], grids))
     return parts
 
 
-def _citations(citations: Sequence[CitationCheck], *, good: bool) -> Grid:
+def _citations(citations: Sequence[CitationCheck]) -> Grid:
     rows = []
     for check in sorted(citations, key=lambda check: _WORST_FIRST.index(check.verdict)):
-        if check.verdict == "supported" and not good:
-            continue
-        tag = "abstract only" if check.abstract_only else ""
-        quote = Cell(f"{check.key}: {check.reason or check.quote}", page=check.url, tag=tag)
+        sentence = Cell(check.sentence.readable, marks=(check.ours,))
+        paper = ". ".join(filter(None, [check.reason, check.quote]))
+        tag = ""
+        if check.verdict != "not_checked":
+            tag = "abstract" if check.abstract_only else "full text"
+        quote = Cell(f"{check.key}: {paper}", page=check.url, tag=tag, marks=(check.theirs,))
         place = f"{check.sentence.file}:{check.sentence.line}"
-        rows.append((_VERDICTS[check.verdict], check.sentence.readable, quote, place))
-    counts = Counter[str](check.verdict for check in citations)
+        rows.append((_VERDICTS[check.verdict], sentence, quote, place))
+    counts = Counter(check.verdict for check in citations)
     summary = ", ".join(
-        f"{counts[name]} {words.lstrip('✓◐✗? ')}" for name, words in _VERDICTS.items()
+        f"{counts[verdict]} {words.lstrip('✓◐✗?≈ ')}"
+        for verdict, words in _VERDICTS.items()
+        if counts[verdict]
     )
-    title = f"{len(citations)} citations: {summary}"
     return Grid(
         "citation-checks",
-        title,
+        f"{len(citations)} citations: {summary}",
         ["verdict", "the draft", "the cited paper", "place"],
         rows,
         stacked=True,
@@ -109,15 +130,18 @@ def _references(references: Sequence[ReferenceCheck], *, good: bool) -> Grid:
     )
 
 
-def _missing(check: DraftCheck) -> Grid:
+def _missing(papers: Sequence[MissingPaper]) -> Grid:
+    """Each paper once, those of most paragraphs first."""
+    paragraphs: dict[str, list[str]] = defaultdict(list)
+    by_id: dict[str, MissingPaper] = {}
+    for paper in papers:
+        paragraphs[paper.arxiv_id].append(f"{paper.beginning} …")
+        by_id.setdefault(paper.arxiv_id, paper)
     rows = [
-        (f"{paper.beginning} …", Cell(paper.arxiv_id, page=paper.url), paper.title, paper.text)
-        for paper in check.missing
+        (Cell(arxiv_id, page=by_id[arxiv_id].url), by_id[arxiv_id].title, "\n".join(beginnings))
+        for arxiv_id, beginnings in sorted(
+            paragraphs.items(), key=lambda item: len(item[1]), reverse=True
+        )
     ]
-    return Grid(
-        "missing-papers",
-        "Not cited",
-        ["paragraph", "paper", "title", "passage"],
-        rows,
-        stacked=True,
-    )
+    title = f"{len(rows)} papers that are not cited"
+    return Grid("missing-papers", title, ["paper", "title", "paragraphs"], rows, stacked=True)

@@ -36,7 +36,7 @@ class Cell:
 
     low, high: the ends of its interval. tag: a word beside it. page: a file of the report that it
     links to. arxiv_id: a paper that it links to. best: whether it is the best of its column in its
-    group.
+    group. marks: words of the text that are marked.
     """
 
     value: float | int | str | None
@@ -47,6 +47,7 @@ class Cell:
     page: str = ""
     arxiv_id: str | None = None
     best: bool = False
+    marks: tuple[str, ...] = ()
 
     @property
     def numeric(self) -> bool:

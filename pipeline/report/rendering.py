@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import html
 import re
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -88,7 +89,9 @@ def environment_with_filters(*folders: Path) -> Environment:
     """Templates of these folders with the filters of reports."""
     environment = make_environment(*folders)
     environment.filters.update(
-        {name: getattr(formatting, name) for name in _FILTERS}, tex=render_formulas
+        {name: getattr(formatting, name) for name in _FILTERS},
+        tex=render_formulas,
+        marked=render_marked,
     )
     return environment
 
@@ -130,6 +133,21 @@ def render_formulas(text: str) -> Markup:
         parts += [escape(text[end : formula.start()]), _formula(formula[2], formula[1])]
         end = formula.end()
     return Markup("").join([*parts, escape(text[end:])])
+
+
+def render_marked(text: str, marks: Sequence[str]) -> Markup:
+    """A text as `render_formulas` has it, with the first occurrence of each of some words marked.
+
+    Words within a formula are not marked.
+    """
+    for mark in filter(None, marks):
+        before, found, after = text.partition(mark)
+        if found and before.count("$") % 2 == 0:
+            rest = tuple(other for other in marks if other != mark)
+            return Markup("{}<mark>{}</mark>{}").format(
+                render_marked(before, rest), printable(mark), render_marked(after, rest)
+            )
+    return render_formulas(text)
 
 
 @lru_cache(maxsize=10_000)

@@ -48,7 +48,7 @@ def _any_of(words: Sequence[str]) -> str:
 # Not a number: digits within a name (GPT-4, recall@10, p53), an index (x_1), a version (1.2.3), a
 # fraction, a place in a formula of chemistry.
 _NUMBER = re.compile(
-    rf"(?<![\w.@^_#/+·])(?<![^\W\d_][-–(])"
+    rf"(?<![\w.,@^_#/+·])(?<![^\W\d_][-–(])"
     rf"(?P<digits>\d{{1,3}}(?:(?:[, ]|\{{,\}})\d{{3}})+(?!\d)(?:[.·]\d+)?|\d+(?:[.·]\d+)?"
     rf"|\b(?:{_any_of(list(_WORD_VALUES))})\b)"
     rf"(?P<times>(?:[\s–-]?(?:thousand|million|billion|trillion)|(?-i:[kKMB]))(?![^\W_]))?"
@@ -96,6 +96,11 @@ _DENIAL = re.compile(
     r"|deficien\w*|contrary)\b",
     re.IGNORECASE,
 )
+_STRICT = re.compile(
+    r"\b(?:not|no|never|none|neither|cannot|without|rarely|hardly)\b|(?<=\w)n['’]t\b",
+    re.IGNORECASE,
+)
+_DENIED_WITHIN = 40
 # A sentence that says what was asked, and not what was found.
 _PURPOSE = re.compile(
     r"\b(?:whether|aim\w*|objectives?|purpose|hypothes\w+|sought|to (?:assess|evaluate|determine"
@@ -214,6 +219,17 @@ class Facts:
         return [match.span() for match in _NEGATION.finditer(self.text)]
 
     @cached_property
+    def strict_denials(self) -> list[Span]:
+        """Words that turn a statement into its opposite, where all others are the same."""
+        return [match.span() for match in _STRICT.finditer(self.text)]
+
+    def is_denied(self, place: int) -> bool:
+        """Whether a denial stands shortly before a place, within its clause."""
+        start = max(0, place - _DENIED_WITHIN)
+        before = re.split(r"[,;:]", self.text[start:place])[-1]
+        return _DENIAL.search(before) is not None
+
+    @cached_property
     def denies(self) -> bool:
         """Whether it denies something, in whatever way."""
         return bool(self.negations) or _DENIAL.search(self.text) is not None
@@ -255,7 +271,7 @@ def _numbers(text: str) -> Iterator[Number]:
         digits = _SEPARATOR.sub("", match["digits"]).replace("·", ".")
         word = _WORD_VALUES.get(digits.lower())
         following = [found[0] for found in _WORD.finditer(text, match.end(), match.end() + 60)]
-        if word is None and _is_year(match, text, following):
+        if word is None and (_is_year(match, text, following) or _is_item(match, text)):
             continue
         decimals = len(digits.partition(".")[2])
         value = float(digits) if word is None else float(word)
@@ -290,6 +306,12 @@ def _is_year(match: re.Match[str], text: str, following: Sequence[str]) -> bool:
     before = text[: match.start()].rstrip(" (").rpartition(" ")[2].lower()
     counted = bool(following) and following[0].isalpha() and following[0].lower() not in STOP_WORDS
     return not counted or before in ("in", "since", "by", "during", "until", "early", "late")
+
+
+def _is_item(match: re.Match[str], text: str) -> bool:
+    """Whether it numbers the items of a list: "(1) … (2) …"."""
+    around = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
+    return around == "()" and len(match["digits"]) == 1
 
 
 def _counted(text: str, start: int, following: Sequence[str]) -> frozenset[int]:
