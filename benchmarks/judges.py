@@ -53,6 +53,8 @@ LABELLED = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled"
 QUICK = 60
 UNREADABLE = "unreadable"
 """In place of a verdict: an answer that could not be read. It counts as wrong."""
+CONTRADICTED = "contradicted"
+"""In place of "not", where the judge that calls no model finds a fact that clashes."""
 # Which label a verdict stands for, by task and set. Citation-Integrity's REFUTE is a citation that
 # is not accurate, one that overstates included: the verdict "partly". SciFact's REFUTE is a
 # contradiction, which the judge of citations calls "not", as it does what is not said at all, so
@@ -63,6 +65,7 @@ LABEL_OF: Mapping[tuple[TaskName, str], Mapping[str, Label]] = {
         "supported": "SUPPORT",
         "partly": "REFUTE",
         "not": "NEI",
+        CONTRADICTED: "REFUTE",
     },
     ("claim_grade", "Citation-Integrity"): {
         "correct": "SUPPORT",
@@ -152,7 +155,7 @@ def judge_without_model(sets: Mapping[str, Sequence[LabelledClaim]]) -> list[Ver
             name,
             claims,
             [
-                verdict.label
+                CONTRADICTED if verdict.comparison.clash else verdict.label
                 for verdict in judge.verdicts([(claim.claim, claim.passages) for claim in claims])
             ],
         )
@@ -164,10 +167,7 @@ def judges_without_reading(
     sets: Mapping[str, Sequence[LabelledClaim]], folder: Path
 ) -> list[Verdicts]:
     """Always "supported", and verdicts drawn by the shares of labels in the training part."""
-    verdict_of = {
-        label: verdict
-        for verdict, label in LABEL_OF["citation_support", "Citation-Integrity"].items()
-    }
+    verdict_of: Mapping[Label, str] = {"SUPPORT": "supported", "REFUTE": "partly", "NEI": "not"}
     train = read_sets(folder, "train")
     judged = []
     for name, claims in sets.items():

@@ -1,6 +1,6 @@
 """True citing sentences with one fact changed in each: how many changes `citeloom check` finds.
 
-    python -m benchmarks.planted_changes [--labelled FOLDER] [--root FOLDER …] [--part tuned]
+    python -m benchmarks.planted_changes [--root FOLDER …] [--part tuned] [--every N]
 
 The changes are mechanical and the same on every run: another number, another unit or counted thing,
 a negation put in or taken out, a direction reversed. A hash of the sentence puts it into the tuned
@@ -389,14 +389,16 @@ def main() -> None:
     parser.add_argument("--labelled", type=Path, default=LABELLED)
     parser.add_argument("--root", type=Path, action="append", default=[], help="a data root")
     parser.add_argument("--part", choices=("tuned", "held"), default="held")
-    parser.add_argument("--every", type=int, default=1, help="judge one sentence of so many")
+    parser.add_argument(
+        "--every", type=int, default=1, help="of labelled claims, judge one of so many"
+    )
     parser.add_argument("--json", action="store_true", help="as every benchmark has it")
     options = parser.parse_args()
-    true = list(true_sentences(options.labelled, options.root))
     chosen = [
-        each
-        for each in true
-        if each.part == options.part and _hash(f"{each.id} every") % options.every == 0
+        sentence
+        for sentence in true_sentences(options.labelled, options.root)
+        if sentence.part == options.part
+        and (sentence.root or _hash(f"{sentence.id} every") % options.every == 0)
     ]
     sentences = [changed for sentence in chosen for changed in with_changes(sentence)]
     total, alarms, ticks = Counter[str](), Counter[str](), Counter[str]()

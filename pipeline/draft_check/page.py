@@ -24,8 +24,12 @@ _VERDICTS: dict[Verdict, str] = {
     "supported": "✓ supported",
 }
 _WORST_FIRST = list(_VERDICTS)
-CHANGES_FOUND = ""
-"""How many planted changes are found, of a part that no rule was chosen on."""
+CHANGES_FOUND = (
+    "In sentences that no rule was chosen on, it finds 84 % of altered numbers and 98 % of added or"
+    " removed negations where it has the full text (65 % and 49 % in abstracts and excerpts), and"
+    " calls 0.5 % of the unaltered ones wrong (1.9 %)."
+)
+"""Held part of `python -m benchmarks.planted_changes`; docs/methods/judges.md has the table."""
 _STATUS_ORDER = ("retracted", "withdrawn", "suspicious", "differs", "not_found", "verified")
 
 
@@ -57,7 +61,7 @@ def sections(check: DraftCheck, *, good: bool = True) -> list[PageSection]:
     judge = (
         "Each citation beside the passage of the cited paper that fits it best, worst first. The"
         f" judge is {check.judge}. “Supported” needs every number, negation and direction of the"
-        " sentence in the quoted passage; “words found” says that the words are there, and no more."
+        " sentence in the quoted passage; “words found” says that the words are there, no more."
         f" {CHANGES_FOUND}"
     )
     about = (

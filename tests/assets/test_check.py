@@ -13,7 +13,6 @@ import pytest
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.draft_check.bibliography import write_bibliography
 from pipeline.draft_check.check import FAILURES, DraftCheck, check_draft, papers_to_cite, read_draft
-from pipeline.draft_check.citations import contradicting_sentence
 from pipeline.draft_check.page import write_page
 from pipeline.draft_check.related_work import relate_draft
 from pipeline.engine.stage import Workspace
@@ -149,46 +148,14 @@ def test_papers_that_fit_a_paragraph_are_suggested(workspace: Workspace, tmp_pat
         " bias of position from its grades.\n"
     )
     check = check_draft(workspace, read_draft(tmp_path / "draft.txt"), suggest=True)
+    assert check.missing
     assert check.missing[0].arxiv_id == "2404.90009"
     assert "Papers that the draft does not cite" in write_page(check, tmp_path / "page").read_text()
     papers = papers_to_cite(
         workspace, "position bias of judges in graded summaries", EXAMPLE / "references.bib", 3
     )
     assert papers[0].hit.arxiv_id == "2404.90009"
-    assert papers[0].key is None
-
-
-@pytest.mark.parametrize(
-    ("claim", "passage", "contradicts"),
-    [
-        (
-            "The set has 1,400 questions by students.",
-            "The set has 1,200 questions by students.",
-            True,
-        ),
-        (
-            "The set has 1,200 questions by students.",
-            "The set has 1,200 questions by students.",
-            False,
-        ),
-        ("More votes improve the final score.", "More votes do not improve the final score.", True),
-        (
-            "More votes do not improve the final score.",
-            "More votes never improve the final score.",
-            False,
-        ),
-        ("Ferries carry 12 seeds to islands.", "The set has 1,200 questions by students.", False),
-        (
-            "It reaches a recall of 0.52 on it.",
-            "It reaches a recall of 0.53 on it, and of 0.52 elsewhere.",
-            False,
-        ),
-    ],
-)
-def test_other_numbers_and_negations_contradict(
-    claim: str, passage: str, contradicts: bool
-) -> None:
-    assert bool(contradicting_sentence(claim, [passage])) is contradicts
+    assert papers[0].bibtex.startswith(f"@misc{{{papers[0].key},")
 
 
 def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(

@@ -139,20 +139,22 @@ def _differences(ours: Facts, copy: Sentence) -> Iterator[Clash]:
             yield Clash(kind, number.text, other.text, theirs.text, copy.passage, 1.0)
     ours_denied, theirs_denied = _denials(ours, theirs), _denials(theirs, ours)
     if len(ours_denied) % 2 != len(theirs_denied) % 2:
-        ours_words, theirs_words = "".join(ours_denied[:1]), "".join(theirs_denied[:1])
+        (ours_words, theirs_words) = (ours_denied or theirs_denied)[0]
+        if not ours_denied:
+            ours_words, theirs_words = theirs_words, ours_words
         yield Clash("negation", ours_words, theirs_words, theirs.text, copy.passage, 1.0)
 
 
-def _denials(facts: Facts, other: Facts) -> list[str]:
-    """Denials of words that the other sentence has too, each with this word."""
-    stems = {word.stem for word in other.words}
+def _denials(facts: Facts, other: Facts) -> list[tuple[str, str]]:
+    """Denials of words that the other sentence has too: with this word, and the other's word."""
+    words = {word.stem: _text(other, word) for word in other.words}
     denials = []
     for start, end in facts.strict_denials:
         behind = next((word for word in facts.words if word.span[0] >= end), None)
         if behind is None:
-            denials.append(facts.text[start:end])
-        elif behind.stem in stems:
-            denials.append(facts.text[start : behind.span[1]])
+            denials.append((facts.text[start:end], ""))
+        elif behind.stem in words:
+            denials.append((facts.text[start : behind.span[1]], words[behind.stem]))
     return denials
 
 
@@ -223,7 +225,11 @@ def _named_alike(number: Number, other: Number) -> bool:
 
 
 def _number_in_place_of(number: Number, ours: Facts, theirs: Facts) -> Number | None:
-    """A number of theirs of the same unit for the same thing, or the number with another unit."""
+    """A number of theirs of the same unit for the same thing, or the number with another unit; None
+    where they have the number itself.
+    """
+    if any(number.same_value(other) and number.same_unit(other) for other in theirs.numbers):
+        return None
     for other in theirs.numbers:
         if number.same_value(other) and not number.same_unit(other):
             return other

@@ -76,7 +76,8 @@ _LINKS = frozenset({
     "of", "is", "are", "was", "were", "at", "to", "from", "by", "in", "about", "around", "nearly",
     "almost", "roughly", "only", "up", "over", "under", "than", "least", "most", "a", "an", "the",
     "reaches", "reached", "reach", "achieves", "achieved", "achieve", "with", "equals",
-    "approximately", "between", "and", "as",
+    "approximately", "between", "and", "as", "after", "before", "for", "against", "when", "while",
+    "using", "across", "into", "within", "during", "that", "which", "compared", "or", "but",
 })  # fmt: skip
 _BREAKS = re.compile(
     r"[,;:]\s|\s[(—–-]\s?|\b(?:but|while|whereas|although|though|however|yet|which|because)\b"
@@ -90,7 +91,7 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 _DENIAL = re.compile(
-    r"\b(?:no|not|none|neither|nor|without|fail\w*|lack\w*|unable|unlikely|hardly|rarely|seldom"
+    r"n['’]t\b|\b(?:no|not|never|cannot|none|neither|nor|without|fail\w*|lack\w*|unable|unlikely|hardly|rarely|seldom"
     r"|little|absen\w*|independent\w*|insufficient\w*|rather than|un(?:affected|changed|altered"
     r"|related|necessary|successful\w*|detect\w+)|ineffective|insignificant\w*|dispensable"
     r"|deficien\w*|contrary)\b",
@@ -315,7 +316,10 @@ def _is_item(match: re.Match[str], text: str) -> bool:
 
 
 def _counted(text: str, start: int, following: Sequence[str]) -> frozenset[int]:
-    """Stems of the noun behind a number, or of the measure before it."""
+    """Stems of the noun behind a number, or of the measure before it ("a recall of 0.52")."""
+    before = [found[0] for found in _WORD.finditer(text, max(0, start - 60), start)]
+    if before and before[-1].lower() == "of":
+        return _measured(before)
     counted = []
     for word in following[:4]:
         if not word[0].isalpha() or word.lower() in STOP_WORDS or word.lower() in _LINKS:
@@ -323,7 +327,10 @@ def _counted(text: str, start: int, following: Sequence[str]) -> frozenset[int]:
         counted.append(_stem(word))
     if counted:
         return frozenset(counted[:3])
-    before = [found[0] for found in _WORD.finditer(text, max(0, start - 60), start)]
+    return _measured(before)
+
+
+def _measured(before: Sequence[str]) -> frozenset[int]:
     measures: list[int] = []
     for word in reversed(before):
         if not word[0].isalpha():

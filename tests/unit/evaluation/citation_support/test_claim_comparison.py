@@ -1,0 +1,151 @@
+"""Numbers, negations and directions of a claim beside sentences of the cited paper."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.evaluation.citation_support.claim_comparison import Comparison, Sentence, compare
+from pipeline.evaluation.citation_support.claim_facts import Facts, facts_of_passage, numbers_of
+
+TABLE = """Table 2: Results on the test part.
+| System | Recall | Seconds |
+| --- | --- | --- |
+| BM25 | 0.52 | 3 |
+| Lanternfish | 0.69 | 41 |"""
+
+
+def compared(claim: str, passage: str) -> Comparison:
+    sentences = [Sentence(facts) for facts in facts_of_passage(passage)]
+    return compare(claim, sentences, numbers_of(passage))
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage", "kind", "ours", "theirs"),
+    [
+        (
+            "The set has 1,400 questions by students.",
+            "The set has 1,200 questions by students.",
+            "number",
+            "1,400",
+            "1,200",
+        ),
+        (
+            "Judges reached a Sharpe ratio of 3.21 on the held stocks.",
+            "On held stocks we reach a Sharpe ratio of 5.60 after costs.",
+            "number",
+            "3.21",
+            "5.60",
+        ),
+        (
+            "The first summary wins 9 percent more often than chance.",
+            "The first summary wins 9 points more often than chance.",
+            "unit",
+            "9 percent",
+            "9 points",
+        ),
+        (
+            "More votes improve the final score.",
+            "More votes do not improve the final score.",
+            "negation",
+            "improve",
+            "not improve",
+        ),
+        (
+            "Reordering does not change the grades of the judge.",
+            "Reordering changes the grades that the judge gives.",
+            "negation",
+            "not change",
+            "changes",
+        ),
+        (
+            "Binary codes need fewer candidates than int8 codes.",
+            "Binary codes need more candidates than int8 codes.",
+            "direction",
+            "fewer",
+            "more",
+        ),
+        (
+            "Lanternfish outperforms BM25 on short questions.",
+            "Lanternfish underperforms BM25 on short questions.",
+            "direction",
+            "outperforms",
+            "underperforms",
+        ),
+    ],
+)
+def test_a_fact_that_a_close_sentence_states_otherwise_is_a_clash(
+    claim: str, passage: str, kind: str, ours: str, theirs: str
+) -> None:
+    clash = compared(claim, passage).clash
+    assert clash
+    assert (clash.kind, clash.ours, clash.theirs) == (kind, ours, theirs)
+    assert clash.sentence == passage
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage"),
+    [
+        ("The set has 1,200 questions by students.", "The set has 1,200 questions by students."),
+        ("About 5,000 pages were read.", "In all, 5,036 pages were read."),
+        ("It reads 94 % of the pages.", "It reads 94.1% of the pages."),
+        ("A third needs 3 million pages.", "A third needs 3,000,000 pages."),
+        (
+            "More votes do not improve the final score.",
+            "More votes never improve the final score.",
+        ),
+        ("It reaches a recall of 0.52.", "It reaches a recall of 0.53, and of 0.52 elsewhere."),
+        (
+            "Bf16 does not increase the error of cosines.",
+            "Bf16 decreases the error of cosines.",
+        ),
+        (
+            "Headings raise recall of long passages.",
+            "Headings raise recall of long passages, with no harm to others.",
+        ),
+        ("Ferries carry 12 seeds to islands, on 12 days.", "The ferries of 12 islands rest."),
+    ],
+)
+def test_the_same_fact_in_other_words_is_no_clash(claim: str, passage: str) -> None:
+    comparison = compared(claim, passage)
+    assert comparison.clash is None
+    assert not comparison.missing
+
+
+def test_a_number_that_is_nowhere_is_named_with_the_nearest() -> None:
+    comparison = compared(
+        "A fund earned a Sharpe ratio of 3.21.", "Costs are low. The portfolio ends at 5.60."
+    )
+    (missing,) = comparison.missing
+    assert (missing.number, missing.nearest) == ("3.21", "5.60")
+    assert not comparison.all_stated
+
+
+@pytest.mark.parametrize(
+    ("claim", "stated"),
+    [
+        ("The set has 1,200 questions.", True),
+        ("The set has 1,200 answers.", False),
+        ("The set has questions.", False),
+        ("The set has 1,200 questions and beats all others.", False),
+    ],
+)
+def test_facts_are_stated_where_all_of_them_are_and_there_is_one(claim: str, stated: bool) -> None:
+    assert compared(claim, "The set has 1,200 questions of students.").all_stated is stated
+
+
+def test_years_names_and_items_are_no_numbers() -> None:
+    text = "In 2019, GPT-4 and p53 reached recall@10 on CIFAR-10: (1) first, (2) second [3.1.2]."
+    assert numbers_of(text) == []
+
+
+def test_a_table_is_evidence_by_its_cells() -> None:
+    assert "Lanternfish, Recall: 0.69" in [facts.text for facts in facts_of_passage(TABLE)]
+    comparison = compared("Lanternfish reaches a recall of 0.69 in the test.", TABLE)
+    assert comparison.all_stated
+    assert compared("Lanternfish reaches a recall of 0.71.", TABLE).missing
+
+
+def test_the_numbers_of_the_rest_of_the_work_count() -> None:
+    sentences = [Sentence(Facts("The set is large."))]
+    everywhere = numbers_of("It has 1,200 questions.")
+    assert not compare("The set has 1,200 questions.", sentences, everywhere).missing
