@@ -13,29 +13,31 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import unquote
 
-from pipeline.arxiv.identifiers import find_arxiv_id, normalize_arxiv_id
-from pipeline.arxiv.person_names import PARTICLES, is_name, split_names
+from pipeline.arxiv.person_names import PARTICLES, split_names
 from pipeline.corpus.parse import bibliography_rules as rules
 from pipeline.corpus.parse.bibliography_rules import (
     DATE,
+    EDGES,
     JOURNAL,
+    LETTER,
     MONTH,
+    OPENING,
     PUBLISHER,
-    SENTENCE_END,
+    QUOTED_TITLE,
+    QUOTES,
     THESIS,
     YEAR,
+    Italics,
     alternation,
 )
+from pipeline.corpus.parse.item_identifiers import find_doi, find_item_id, find_year
+from pipeline.corpus.parse.item_venue import archive_in_title, tidy_venue
 from pipeline.corpus.parse.parsed_page import BibliographyItem
 
-Italics = tuple[str, ...]
-
-_EDGES = " \n\t,.;:"
-_LETTER, _CAPITAL = r"[^\W\d_]", r"[^\W\d_a-z]"
+_CAPITAL = r"[^\W\d_a-z]"
 _YEAR = re.compile(YEAR)
-_WORD = re.compile(rf"{_LETTER}{{2}}")
+_WORD = re.compile(rf"{LETTER}{{2}}")
 
 
 @dataclass(slots=True)
@@ -81,10 +83,10 @@ def _to_item(parts: ItemParts, reading: _Reading) -> BibliographyItem:
         raw=parts.raw,
         title=title,
         authors=_authors(reading.names),
-        year=reading.year or _find_year(parts.raw),
-        venue=_tidy_venue(reading.venue, reading.italics) or _archive_in(reading.title),
-        doi=_find_doi(parts, title),
-        arxiv_id=_find_id(parts),
+        year=reading.year or find_year(parts.raw),
+        venue=tidy_venue(reading.venue, reading.italics) or archive_in_title(reading.title),
+        doi=find_doi(parts.raw, parts.links, title),
+        arxiv_id=find_item_id(parts.raw, parts.links, parts.fields),
     )
 
 
@@ -171,13 +173,13 @@ _YEAR_AFTER_NAMES = re.compile(
 )
 # Behind a word, or the initials of an only name: "Roe A. On words.", "Roe A. B. On words."
 _SENTENCE = re.compile(
-    rf"(?:(?<={_LETTER}{{2}})|(?<={_LETTER}{{2}} [A-Z])|(?<={_LETTER}{{2}} [A-Z]\. [A-Z]))"
+    rf"(?:(?<={LETTER}{{2}})|(?<={LETTER}{{2}} [A-Z])|(?<={LETTER}{{2}} [A-Z]\. [A-Z]))"
     r"\.\s+(?![A-Z]\.)"
 )
 
 # Lists with initials. Groups are atomic: a name is taken whole or not at all, so a list of a
 # thousand is read once.
-_LAST = rf"(?:(?:d[aeu]|del|der|den|van|von|l[ae]) +){{0,3}}{_LETTER}[\w’'`$\\{{}}^-]+"
+_LAST = rf"(?:(?:d[aeu]|del|der|den|van|von|l[ae]) +){{0,3}}{LETTER}[\w’'`$\\{{}}^-]+"
 _FIRST = rf"(?:{_CAPITAL}[a-z]?\.(?:-?[a-z]\.)?[\s~-]*){{1,6}}"
 _BARE = rf"{_LAST}(?: {_LAST})? [A-Z](?: ?[A-Z]){{0,2}}"  # medicine's "Roe AB"
 _NAME = (
@@ -206,7 +208,7 @@ _NO_NAMES = re.compile(r"[?!\d:.](?:(?<=[?!\d])|(?<=:)\s|(?<=[a-z]{3}\.)(?<!eds\
 _NO_ORGANISATION = re.compile(r"https?:|[a-z]\.\s|\n|[?!]")
 _PUBLISHER = re.compile(PUBLISHER)
 _SEPARATORS = (",", ";", " and ", " & ")
-_MARK_OF_A_NAME = re.compile(rf"\b{_LETTER}\.|\bet al\b|\s[A-Z]{{1,3}}$")
+_MARK_OF_A_NAME = re.compile(rf"\b{LETTER}\.|\bet al\b|\s[A-Z]{{1,3}}$")
 _BETWEEN_NAMES = PARTICLES | {"and", "et", "others", "eds", "editors", "editor"}
 _IN_ORGANISATIONS = _BETWEEN_NAMES | {
     "of",
@@ -226,7 +228,7 @@ _WORDS_OF_A_NAME, _WORDS_OF_AN_ORGANISATION, _WORDS_OF_AUTHORS = 5, 10, 60
 
 def _take_names(text: str, label: str, usual: str, reading: _Reading) -> str:
     """Read the names, and a year after them, off the front of an item, and return the rest."""
-    if text[:1] in _OPENING:
+    if text[:1] in OPENING:
         return text
     dated = _YEAR_FIRST.match(text)
     if dated:
@@ -282,7 +284,7 @@ def _are_names(
     text: str, rule: str, end: int, start: int, label: str, usual: str, italics: Italics
 ) -> bool:
     """Whether the text up to a place is names, by form, label, or the list's habit."""
-    head = text[:end].strip(_EDGES + "([")
+    head = text[:end].strip(EDGES + "([")
     if not head or any(words in head for words in italics):
         return not head and rule in _YEAR_RULES
     listed = _reads_as_names(head)
@@ -304,7 +306,7 @@ def _precedes_title(text: str, start: int) -> bool:
     """Whether names before a comma and a whole title in quotation marks may be an
     organisation's: "FORCE11 Group, “On words,”".
     """
-    title = _QUOTED.match(text, start)
+    title = QUOTED_TITLE.match(text, start)
     if title is None or not text[:start].rstrip().endswith(","):
         return False
     return _ends_title(text, title.end()) and not _NO_ORGANISATION.search(text, 0, start)
@@ -333,7 +335,7 @@ def _confirms(label: str, head: str, date: str) -> bool:
     return named and not _NUMBER_OR_MARK.search(head)
 
 
-_LABEL_NAME = re.compile(rf"{_LETTER}{{3,}}")
+_LABEL_NAME = re.compile(rf"{LETTER}{{3,}}")
 _NUMBER_OR_MARK = re.compile(r"[\d?!:]")
 
 
@@ -365,11 +367,9 @@ def _given_first(name: str) -> str:
 
 # Titles.
 
-_QUOTED = alternation(rules.QUOTED)
 _AFTER_TITLE = alternation(rules.AFTER_TITLE)
 _AFTER_TITLE_IN_A_RUN = alternation((*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN))
 _TITLE_TAIL = alternation(rules.TITLE_TAIL, rules.TAIL_MARK)
-_OPENING, _QUOTES = '“‘”"`«', "“”‘’\"'`«»"
 # The last is what Chinese styles print behind a title: "On words[J]. ", "On words[C]//".
 _STOP = re.compile(r"[.?!,;]['”’)]?\s+|\s+(?=\((?:19|20))|\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?")
 _WITHIN = re.compile(r"[Ii]n:\s|[Ii]n (?=[A-Z\d“‘])")
@@ -409,8 +409,8 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
     `own_block`: the title has a block of its own if there are more. `commas`: a comma ends the
     names, so that one may end the title.
     """
-    rest = _without_front(rest.lstrip(_EDGES + ")–—"), own_block=own_block)
-    quoted = _QUOTED.match(rest) if rest[:1] in _OPENING else None
+    rest = _without_front(rest.lstrip(EDGES + ")–—"), own_block=own_block)
+    quoted = QUOTED_TITLE.match(rest) if rest[:1] in OPENING else None
     if quoted and _ends_title(rest, quoted.end()):
         return quoted[0], rest[quoted.end() :]
     title, line, later = rest.partition("\n")
@@ -477,7 +477,7 @@ def _ends_title(text: str, end: int) -> bool:
 
     A comma or stop within the quotation ends it in any case: “On words,” arXiv preprint.
     """
-    if text[end - 1] in _QUOTES and text[end - 2] in ",.;":
+    if text[end - 1] in QUOTES and text[end - 2] in ",.;":
         return True
     following = text[end : end + 2]
     if following[:1] == " ":
@@ -488,7 +488,7 @@ def _ends_title(text: str, end: int) -> bool:
 
 def _reads_as_venue(text: str, italics: Italics) -> bool:
     """Whether a text is empty or begins with a venue, its number or an address."""
-    text = text.lstrip(_EDGES)
+    text = text.lstrip(EDGES)
     if not text or _VENUE_FIRST.match(text):
         return True
     words = next((words for words in italics if text.startswith(words)), "")
@@ -497,198 +497,19 @@ def _reads_as_venue(text: str, italics: Italics) -> bool:
 
 def _tidy_title(text: str) -> str | None:
     """The title without quotation marks around it and without what styles hang on to it."""
-    title = text.strip(_EDGES)
-    quoted = _QUOTED.match(title) if title[:1] in _OPENING else None
+    title = text.strip(EDGES)
+    quoted = QUOTED_TITLE.match(title) if title[:1] in OPENING else None
     if quoted and quoted.end() == len(title):
         title = _without_quotes(title)
     while tail := _TITLE_TAIL.search(title):
-        title = title[: tail.start()].rstrip(_EDGES)
+        title = title[: tail.start()].rstrip(EDGES)
     half = len(title) // 2
-    if half > 8 and title[:half].strip(_EDGES).lower() == title[half:].strip(_EDGES).lower():
-        title = title[half:].strip(_EDGES)  # apacite prints it in two cases
+    if half > 8 and title[:half].strip(EDGES).lower() == title[half:].strip(EDGES).lower():
+        title = title[half:].strip(EDGES)  # apacite prints it in two cases
     return title if _WORD.search(title) else None
 
 
 def _without_quotes(title: str) -> str:
     """A title without the quotation marks around it; those of a word within it stay."""
-    bare = title.strip(_QUOTES + _EDGES)
+    bare = title.strip(QUOTES + EDGES)
     return f"{bare}”" if bare.count("“") > bare.count("”") else bare
-
-
-# Venues.
-
-_BEFORE_VENUE = alternation(rules.BEFORE_VENUE)
-_AFTER_VENUE = alternation(rules.AFTER_VENUE, rules.VENUE_MARK)
-_LONGEST_VENUE = 600
-_NO_VENUE = re.compile(
-    rf"(?:\(?{YEAR}[a-z]?\)?[.,;]+\s*)?(?:https?:|www\.|[Aa]ccessed|[Rr]etrieved|[Vv]ersion"
-    r" \d|URL|doi|DOI|10\.\d{4}|"
-    r"[Mm]anuscript|[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Ii]n"
-    rf" prep|\[?Online|{YEAR}\W*$|pp?\.|ISBN|ISSN|"
-    rf"\d[\d\s–-]*(?:pages|pp)?\W*$|$|(?i:n/a|preprint|thesis|submitted|to appear|in"
-    rf" press)[\W\d]*$)"
-)
-_ARCHIVE_IN_TITLE = re.compile(r"[\s,.(\[]ar[Xx]iv(?::\s*\d|:[a-z-]+/\d|\s[Pp]reprint)")
-_ARCHIVE_MARKS = ("rXiv", "rxiv", "CoRR", "Corr", "abs/", "quant-ph archive")
-# The archive is the venue where nothing that may be one is before it.
-_ARCHIVE = re.compile(
-    r"(?:.{0,12}?|(?:(?:\S+"
-    r" )?(?:[Pp]re|[Ee]-?)print|[Aa]vailable|[Uu]npub|[Ss]ubmitted|[Mm]anus|[Tt]ech).{0,60}?)"
-    r"\b([Aa]r[Xx]iv|Co[Rr][Rr]\b|abs/|quant-ph archive)",
-    re.DOTALL,
-)
-_SERIES_BEFORE = re.compile(
-    rf"{_LETTER}{{3}}.*(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Nn]umber) ?\w+ (?:of|in) $"
-)
-_VENUE_SENTENCE = re.compile(rf"{SENTENCE_END}(?=[A-Z][\w’-]+(?![\w’.-]))")
-_VOLUME_AT_END = re.compile(rf"[\s,](?!{YEAR})\d+$")
-
-
-def _archive_in(text: str) -> str | None:
-    return "arXiv" if "rXiv" in text and _ARCHIVE_IN_TITLE.search(text) else None
-
-
-def _tidy_venue(text: str, italics: Italics) -> str | None:
-    """The journal, proceedings or publisher, without editors, volume, pages, place and date."""
-    text = text.lstrip(_EDGES + "()")[:_LONGEST_VENUE]
-    if _NO_VENUE.match(text):
-        return None
-    archive = _ARCHIVE.match(text) if any(mark in text for mark in _ARCHIVE_MARKS) else None
-    if archive:
-        return "CoRR" if archive[1][0] == "C" else "arXiv"
-    words = next(
-        (words for words in italics if words in text and _may_begin(text[: text.find(words)])), ""
-    )
-    venue = words or text
-    before = _BEFORE_VENUE.match(venue)
-    while before and (before.lastgroup != "editors" or is_name(split_names(before[0])[0])):
-        venue = venue[before.end() :]
-        if _NO_VENUE.match(venue):
-            return None
-        before = _BEFORE_VENUE.match(venue)
-    after = _AFTER_VENUE.search(venue, 2)
-    if after:
-        venue = venue[: after.start()]
-    if not words and ". " in venue and "." not in venue.split(" ", 1)[0]:
-        venue = _VENUE_SENTENCE.split(venue, maxsplit=1)[0]
-    quoted = _QUOTED.match(venue) if venue[:1] in _OPENING else None
-    if quoted:
-        venue = quoted[0].strip(_QUOTES + _EDGES)
-    if venue[-1:].isdigit() and text[:2] not in ("In", "in"):
-        venue = _VOLUME_AT_END.sub("", venue)
-    return _close(_without_publisher(venue.strip(_EDGES)), text)
-
-
-def _may_begin(before: str) -> bool:
-    """Whether a venue may begin behind a text: not within a name or a book's series."""
-    if before and before.rstrip()[-1:] not in ",.:;)(" and not before.endswith(("n ", "of ")):
-        return False
-    return not _SERIES_BEFORE.search(before)
-
-
-def _without_publisher(venue: str) -> str:
-    """The work in "Six lectures, Springer, New York", or the publisher where it is first."""
-    if ", " not in venue or not _PUBLISHER.search(venue):
-        return venue
-    pieces = venue.split(", ")
-    publishers = (number for number, piece in enumerate(pieces) if _PUBLISHER.search(piece))
-    first = next(publishers, len(pieces))
-    return ", ".join(pieces[: first or 1])
-
-
-def _close(venue: str, text: str) -> str | None:
-    """The venue, its bracket closed or removed; None where no word is left."""
-    if venue.count("(") > venue.count(")"):
-        venue = f"{venue})" if f"{venue})" in text else venue[: venue.rindex("(")].strip(_EDGES)
-    if "." in venue and f"{venue}." in text:
-        venue = f"{venue}."
-    return venue if any(letter.isalpha() for letter in venue) else None
-
-
-# Years and identifiers.
-
-# No part of a longer number, a range of pages, an address or an identifier.
-_LONE_YEAR = re.compile(r"(?:19|20)\d\d(?<![\w.:/–-]\d{4})(?![\d/–-]|\.\d)")
-_AFTERWORDS = (" preliminary version", " english translation", " translation in")
-_DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"“<>]{1,200}")
-_PLAIN_ID = re.compile(r"(?:arXiv[:,\s(]{1,4}|abs/)(\d{4}\.\d{4,5})(?!\d)")
-_OLD_NUMBER = re.compile(r"/\d{7}")
-_WITHIN_PAGE = re.compile(r"/html/[^#]*#")
-_ARCHIVE_LENGTH = 20  # "math-ph/0309136 arXiv": an old id may be before the word
-_OLD_ARCHIVE = re.compile(
-    r"\b((?:quant|hep|cond|gr|astro|nucl|math)-(?:ph|th|lat|ex|mat|qc)) archive (\d{7})\b"
-)
-
-
-def _find_year(text: str) -> int | None:
-    """The last year, in brackets if any is, before other prints of the work."""
-    years = [
-        year
-        for year in _LONE_YEAR.finditer(text, 0, _end_of_first_print(text))
-        if not _in_address(text, year)
-    ]
-    bracketed = [year for year in years if text[year.start() - 1 : year.start()] == "("]
-    candidates = bracketed or years
-    return int(candidates[-1][0]) if candidates else None
-
-
-def _in_address(text: str, year: re.Match[str]) -> bool:
-    """Whether a year is in an address or an identifier."""
-    token = text[text.rfind(" ", 0, year.start()) + 1 : year.start()]
-    return "/" in token or "10." in token
-
-
-def _end_of_first_print(text: str) -> int:
-    if " version" not in text and " translat" not in text:
-        return len(text)
-    places = map(text.lower().find, _AFTERWORDS)
-    return min((place for place in places if place >= 0), default=len(text))
-
-
-def _find_doi(parts: ItemParts, title: str | None) -> str | None:
-    if "10." in parts.raw:
-        match = _DOI.search(parts.raw)
-        if match:
-            # A title may follow without a space: `_without_front`.
-            start = parts.raw.find(title, match.start(), match.end() + len(title)) if title else -1
-            is_glued = match.start() < start < match.end()
-            return _end_of_doi(parts.raw[match.start() : start] if is_glued else match[0])
-    for link in parts.links:
-        if "10." in link:
-            match = _DOI.search(unquote(link) if "%" in link else link)
-            if match:
-                return _end_of_doi(match[0])
-    return None
-
-
-def _end_of_doi(text: str) -> str:
-    doi = text.rstrip(".,;:")
-    while doi.endswith(")") and doi.count("(") < doi.count(")"):
-        doi = doi[:-1].rstrip(".,;:")
-    return doi.lower().replace("˙", "_")  # LaTeXML's underscore in an old font
-
-
-def _find_id(parts: ItemParts) -> str | None:
-    at = parts.raw.lower().find("arxiv")
-    if at >= 0 or "abs/" in parts.raw or "[" in parts.raw or _OLD_NUMBER.search(parts.raw):
-        arxiv_id = _id_in(parts.raw, max(0, at - _ARCHIVE_LENGTH))
-        if arxiv_id:
-            return arxiv_id
-    for link in parts.links:
-        # arXiv writes links within a page as whole addresses: those name the paper itself.
-        names_paper = "rxiv" in link.lower() and not _WITHIN_PAGE.search(link)
-        arxiv_id = _id_in(link, 0) if names_paper else None
-        if arxiv_id:
-            return arxiv_id
-    for name, text in parts.fields:
-        arxiv_id = normalize_arxiv_id(text) if name in ("external", "eprint") else None
-        if arxiv_id:
-            return arxiv_id
-    archive = _OLD_ARCHIVE.search(parts.raw) if " archive " in parts.raw else None
-    return normalize_arxiv_id(f"{archive[1]}/{archive[2]}") if archive else None
-
-
-def _id_in(text: str, start: int) -> str | None:
-    plain = _PLAIN_ID.search(text, start)
-    arxiv_id = normalize_arxiv_id(plain[1]) if plain else None
-    return arxiv_id or find_arxiv_id(text[start:])

@@ -29,6 +29,13 @@ def alternation(table: Rules, mark: str = "") -> re.Pattern[str]:
     return re.compile(f"{mark}(?:{'|'.join(f'(?P<{rule.name}>{rule.pattern})' for rule in table)})")
 
 
+Italics = tuple[str, ...]
+"""The words of an item that are set in italics."""
+
+EDGES = " \n\t,.;:"
+LETTER = r"[^\W\d_]"
+OPENING, QUOTES = '“‘”"`«', "“”‘’\"'`«»"
+
 YEAR = r"(?:19|20)\d\d(?!\d)"
 _NO_DATE = (
     r"[Nn]\. ?d\.|[Ii]n press|[Tt]o appear|[Ff]orthcoming|[Ss]ubmitted|[Ii]n preparation|[Uu]nder"
@@ -122,6 +129,8 @@ QUOTED: Rules = (
     ),
     StyleRule("angled", r"«[^»]{1,600}»", "« Sur les mots », J. Words", "« Sur les mots »"),
 )
+
+QUOTED_TITLE = alternation(QUOTED)
 
 # What follows the title within its block, tried after each comma and stop. An example yields the
 # title.
