@@ -68,12 +68,13 @@ def _audit_table(audit: IndexAudit) -> Table:
 
     columns = ("expected", "present", *KINDS)
     collections = ", ".join(dict.fromkeys(month.collection for month in audit.months))
+    title = "The index agrees with the tables"
+    if audit.outside_count or not all(month.clean for month in audit.months):
+        title = "[red]The index differs from the tables[/]"
+    elif audit.failures:
+        title = "[red]Some months could not be audited[/]"
     table = make_table(
-        (
-            "The index agrees with the tables"
-            if audit.clean
-            else "[red]The index differs from the tables[/]"
-        ),
+        title,
         ("month", *columns),
         right=columns,
         caption=f"{audit.describe()}\n{escape(collections)}",

@@ -230,6 +230,7 @@ def test_rows_that_are_not_those_that_were_written_are_named(tmp_path: Path, tab
     way_out = "--select ledger --force" if table == LEDGER else "import the sheets again"
     with pytest.raises(PermanentFailure, match=f"not those that were written.*{way_out}"):
         root.check_rows(table, "2024-03")
+    root.check_rows(replace(table, version=table.version + 1), "2024-03")
 
 
 def test_texts_have_a_dictionary_and_vectors_none(tmp_path: Path) -> None:
