@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -119,47 +119,50 @@ def _print_machinery(workspace: Workspace) -> None:
     the cache.
     """
     from pipeline import tables
-    from pipeline.answering.session import open_conversation
     from pipeline.cli.console import out, print_error, spinner
     from pipeline.errors import CiteloomError
     from pipeline.llm.models import EMBEDDED_MODEL, small_model_note
-    from pipeline.related_work.relate import relate
-    from pipeline.related_work.task_reader import in_corpus
 
     month = workspace.root.months(tables.RELATED_WORK_TASKS)[-1]
-    tasks = sorted(
-        workspace.root.rows(tables.RELATED_WORK_TASKS, month), key=lambda row: row["task_id"]
-    )
-    questions = sorted(
-        workspace.root.rows(tables.QUESTIONS, month), key=lambda row: row["question_id"]
-    )
+    tasks = workspace.root.rows(tables.RELATED_WORK_TASKS, month)
+    questions = workspace.root.rows(tables.QUESTIONS, month)
     if not tasks or not questions:
         return
-    task, question = tasks[0], questions[0]["question"]
-    # ChatCite takes 1 + 2·references steps one after another, of several seconds each.
-    references = [
-        reference["arxiv_id"] for reference in task["references"] if in_corpus(reference)
-    ][:2]
+    task = min(tasks, key=lambda row: str(row["task_id"]))
+    question = min(questions, key=lambda row: str(row["question_id"]))
     start = time.perf_counter()
     try:
         with spinner(f"ChatCite and arXivBot write with {EMBEDDED_MODEL}"):
-            related = relate(
-                workspace, task["description"], references, f"chatcite@{EMBEDDED_MODEL}"
-            )
-            reply = open_conversation(workspace, f"arxivbot@{EMBEDDED_MODEL}").ask(question)
+            texts = _write_texts(workspace, task, question["question"], EMBEDDED_MODEL)
     except CiteloomError as error:
         print_error(f"the embedded model could not show ChatCite and arXivBot: {error}")
         return
     seconds = time.perf_counter() - start
-    texts = {
-        f"ChatCite on {task['title']}": related.summary.text,
-        f"arXivBot: {question}": reply.answer.text,
-    }
     for heading, text in texts.items():
         out.print(f"{heading}\n  {text}\n", markup=False, highlight=False)
     out.print(
         f"({small_model_note(EMBEDDED_MODEL)}; {seconds:.0f} s)\n", markup=False, highlight=False
     )
+
+
+def _write_texts(
+    workspace: Workspace, task: Mapping[str, Any], question: str, model: str
+) -> dict[str, str]:
+    """Heading → a section by ChatCite, and an answer by arXivBot."""
+    from pipeline.answering.session import open_conversation
+    from pipeline.related_work.relate import relate
+    from pipeline.related_work.task_reader import in_corpus
+
+    # ChatCite takes 1 + 2·references steps one after another, of several seconds each.
+    references = [
+        reference["arxiv_id"] for reference in task["references"] if in_corpus(reference)
+    ][:2]
+    related = relate(workspace, task["description"], references, f"chatcite@{model}")
+    reply = open_conversation(workspace, f"arxivbot@{model}").ask(question)
+    return {
+        f"ChatCite on {task['title']}": related.summary.text,
+        f"arXivBot: {question}": reply.answer.text,
+    }
 
 
 def _next_commands(workspace: Workspace) -> list[str]:

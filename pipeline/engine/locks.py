@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from pipeline.engine import shutdown
 from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import Workspace
-from pipeline.errors import TransientFailure
+from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.settings import Settings
 
 _LONGEST_WAIT = 6 * 3600.0
@@ -56,10 +56,19 @@ def _is_single(pool: str, settings: Settings) -> bool:
 
 @contextmanager
 def file_lock(file: Path, name: str) -> Iterator[None]:
-    """Hold a lock file; wait for other processes. name: of what it locks, for messages."""
+    """Hold a lock file; wait for other processes. name: of what it locks, for messages.
+
+    Raises PermanentFailure where the file system takes no locks, or the file cannot be written.
+    """
     lock = FileLock(file)
     try:
-        _acquire(lock, name)
+        try:
+            _acquire(lock, name)
+        except (OSError, NotImplementedError) as error:
+            raise PermanentFailure(
+                f"{name} cannot be locked by {file} ({error}): set CITELOOM_LOCAL to a folder on a"
+                " disk of this machine that can be written"
+            ) from error
         yield
     finally:
         lock.release()

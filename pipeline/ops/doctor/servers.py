@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 # For one answer of a server.
 _SECONDS = 4.0
+# Of a list of models; one of 400 with prices has 600 KB.
+_MOST_BYTES = 8 << 20
 # A paper that will stay: "Attention Is All You Need".
 _PAPER = "1706.03762"
 # The oldest server that the client supports, and the one that citeloom is tested with.
@@ -316,27 +319,24 @@ def _probe_endpoint(model: Model, url: str) -> DoctorFinding:
     key = model.api_key.get_secret_value() if model.api_key else ""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        response = httpx2.get(f"{url.rstrip('/')}/models", headers=headers, timeout=_SECONDS)
-        models = []
-        if response.status_code == 200:
-            models = [str(item["id"]) for item in response.json()["data"]]
+        status, body = _get(f"{url.rstrip('/')}/models", headers)
+        models = [str(item["id"]) for item in json.loads(body)["data"]] if status == 200 else []
     except httpx2.HTTPError as error:
         return problem(
             f"{address} cannot be reached ({error})", f"start it, or correct {url_setting}"
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return problem(
             f"{address}/models does not answer as OpenAI's does", f"correct {url_setting} (…/v1)"
         )
-    if response.status_code in (401, 403):
+    if status in (401, 403):
         fault = "is refused" if key else "is not set, and the endpoint asks for one"
         return problem(
             f"{address}: {key_setting} {fault}", f"set {key_setting} to a key that it accepts"
         )
-    if response.status_code != 200:
+    if status != 200:
         message = (
-            f"{address} answers, but lists no models (status {response.status_code}):"
-            f" {model.name} may be there"
+            f"{address} answers, but lists no models (status {status}): {model.name} may be there"
         )
         return warning(
             message, f"check that {url_setting} ends as the service documents, mostly in /v1"
@@ -346,3 +346,17 @@ def _probe_endpoint(model: Model, url: str) -> DoctorFinding:
         message = f"{address} does not list {model.name}, but {some or 'nothing'}"
         return problem(message, f"set {model.setting('model')} to a model that it lists")
     return ok(f"{address} lists {model.name}; {'the key is accepted' if key else 'no key'}")
+
+
+def _get(url: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    """The status of a response and the first megabytes of its body."""
+    import httpx2
+
+    plain = {**headers, "Accept-Encoding": "identity"}
+    body = b""
+    with httpx2.stream("GET", url, headers=plain, timeout=_SECONDS) as response:
+        for chunk in response.iter_raw():
+            body += chunk
+            if len(body) > _MOST_BYTES:
+                break
+    return response.status_code, body

@@ -17,6 +17,7 @@ import pytest
 from pipeline.engine import shutdown
 from pipeline.engine.locks import month_lock, pool_lock
 from pipeline.engine.stage import Workspace
+from pipeline.errors import PermanentFailure
 from pipeline.settings import load_settings
 
 pytestmark = pytest.mark.slow
@@ -128,6 +129,16 @@ def test_a_server_is_used_by_many_at_once(
 ) -> None:
     with pool_lock(Workspace(load_settings(data=tmp_path, **settings)), pool):  # type: ignore[arg-type]
         assert is_free(tmp_path, pool=pool, settings=settings)
+
+
+def test_a_lock_that_the_file_system_refuses_is_named(workspace: Workspace) -> None:
+    file = workspace.cache("locks") / f"papers-{MONTH}.lock"
+    file.mkdir()
+    with (
+        pytest.raises(PermanentFailure, match=rf"papers of {MONTH} cannot be locked by {file}"),
+        month_lock(workspace, "papers", MONTH),
+    ):
+        pass
 
 
 def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
