@@ -27,6 +27,12 @@ _TEX_SPECIAL = {
 }
 _CITATIONS = re.compile(r"\[Reference \d{1,4}\](?:[,;]? ?\[Reference \d{1,4}\])*")
 _FORMULA = re.compile(r"\$[^$%#&~\n]{1,400}\$")
+# Formulas, escaped signs, accents, letters and fonts, which BibTeX leaves to LaTeX.
+_SET_BY_TEX = re.compile(
+    rf"{_FORMULA.pattern}|\\[&%$#_]|\\['`^\"~=.](?:\{{\\?[A-Za-z]\}}|\\?[A-Za-z])"
+    r"|\\[uvHckrbdt]\{\\?[A-Za-z]{1,2}\}|\\(?:o|O|l|L|ss|ae|AE|oe|OE|aa|AA|i|j)(?![A-Za-z])"
+    r"|\\(?:emph|text(?:it|bf|tt|sc|rm|sf|sl))(?=\{)|\\(?:TeX|LaTeX|ldots|dots)(?![A-Za-z])"
+)
 # Commands of formulas that can neither define nor read anything. Formulas with others are escaped.
 _IN_FORMULAS = frozenset((
     "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "kappa",
@@ -42,10 +48,10 @@ _IN_FORMULAS = frozenset((
 
 
 def markdown_section(
-    text: str, keys: Mapping[int, str], papers: Sequence[Mapping[str, Any]]
+    text: str, keys: Mapping[int, str], papers: Sequence[Mapping[str, Any]], note: str = ""
 ) -> str:
     """A section with `[Reference i]` as Markdown with Pandoc's citations and its list of
-    references.
+    references. note: for the reader, above the section.
     """
 
     def cite(match: re.Match[str]) -> str:
@@ -57,11 +63,18 @@ def markdown_section(
         f"{number}. [@{keys[number]}] {_reference_item(paper)}"
         for number, paper in enumerate(papers, 1)
     ]
-    return "\n".join(["## Related work", "", body, "", "## References", "", *items, ""])
+    above = [f"*{note}*", ""] if note else []
+    return "\n".join(["## Related work", "", *above, body, "", "## References", "", *items, ""])
 
 
-def latex_section(text: str, keys: Mapping[int, str]) -> str:
-    """A section with `[Reference i]` as LaTeX; formulas with unknown commands are escaped."""
+def latex_section(
+    text: str, keys: Mapping[int, str], note: str = "", *, csquotes: bool = False
+) -> str:
+    """A section with `[Reference i]` as LaTeX; formulas with unknown commands are escaped.
+
+    note: for the reader, as a comment. csquotes: whether quotations are `\\enquote{…}`, which needs
+    that package.
+    """
     parts, last = [], 0
     for match in _CITATIONS.finditer(text):
         cited = _cited_keys(match[0], keys)
@@ -71,7 +84,10 @@ def latex_section(text: str, keys: Mapping[int, str]) -> str:
         ]
         last = match.end()
     parts.append(_tex_with_formulas(text[last:]))
-    return f"\\section{{Related Work}}\n\n{''.join(parts)}\n"
+    left, right = ("\\enquote{", "}") if csquotes else ("``", "''")
+    body = "".join(parts).replace("“", left).replace("”", right)
+    above = f"% {note}\n" if note else ""
+    return f"\\section{{Related Work}}\n{above}\n{body}\n"
 
 
 def _cited_keys(citations: str, keys: Mapping[int, str]) -> list[str]:
@@ -147,8 +163,8 @@ def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
     is on arXiv.
     """
     fields = {
-        "title": f"{{{_tex(paper['title'])}}}",
-        "author": " and ".join(map(_tex, paper["authors"])),
+        "title": f"{{{_bibtex_text(paper['title'])}}}",
+        "author": " and ".join(map(_bibtex_text, paper["authors"])),
         "year": str(paper["year"] or ""),
     }
     if paper["arxiv_id"]:
@@ -174,11 +190,15 @@ def _tex_with_formulas(text: str) -> str:
     """Text for LaTeX. It is data: of its commands only those of `_IN_FORMULAS` reach TeX."""
     parts, last = [], 0
     for match in _FORMULA.finditer(text):
-        commands = set(re.findall(r"\\([A-Za-z]+)", match[0]))
-        if commands <= _IN_FORMULAS and "^^" not in match[0] and _braces_match(match[0]):
+        if _is_harmless(match[0]):
             parts += [_escape(text[last : match.start()]), match[0]]
             last = match.end()
     return "".join([*parts, _escape(text[last:])])
+
+
+def _is_harmless(formula: str) -> bool:
+    commands = set(re.findall(r"\\([A-Za-z]+)", formula))
+    return commands <= _IN_FORMULAS and "^^" not in formula and _braces_match(formula)
 
 
 def _braces_match(formula: str) -> bool:
@@ -190,9 +210,23 @@ def _braces_match(formula: str) -> bool:
     return depth == 0
 
 
-def _escape(text: str) -> str:
-    return "".join(_TEX_SPECIAL.get(character, character) for character in text)
+def _escape(text: str, left_alone: str = "") -> str:
+    return "".join(
+        character if character in left_alone else _TEX_SPECIAL.get(character, character)
+        for character in text
+    )
 
 
-def _tex(text: str) -> str:
-    return _escape(one_line(text))
+def _bibtex_text(text: str) -> str:
+    """A title or a name for BibTeX: formulas, accents, letters and fonts of TeX stay as they are,
+    as do braces that match; all else is escaped.
+    """
+    line = one_line(text)
+    left_alone = "{}" if _braces_match(line) else ""
+    parts, last = [], 0
+    for match in _SET_BY_TEX.finditer(line):
+        if match[0].startswith("$") and not _is_harmless(match[0]):
+            continue
+        parts += [_escape(line[last : match.start()], left_alone), match[0]]
+        last = match.end()
+    return "".join([*parts, _escape(line[last:], left_alone)])

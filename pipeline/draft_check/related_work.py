@@ -46,7 +46,8 @@ def relate_draft(
             f" the corpus at {workspace.root.path}: name papers with --reference, or a bibliography"
             " with --bib"
         )
-    related = relate(workspace, _text(file, draft), papers, system, keys)
+    csquotes = "{csquotes}" in file.read_text(encoding="utf-8", errors="replace")
+    related = relate(workspace, _text(file, draft), papers, system, keys, csquotes=csquotes)
     if absent:
         note = (
             "not cited, since the corpus lacks them or they repeat another entry:"

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pipeline.embedding.lexical import term_id, words_of
 from pipeline.llm.messages import Spent
 from pipeline.related_work.quotable_works import (
     CONTRIBUTION,
@@ -30,7 +31,6 @@ from pipeline.related_work.sentence_rewriting import (
     author_names,
     citable_sentence,
     follow_up,
-    general_sentence,
 )
 from pipeline.related_work.summary import Summary, SummarySentence, citation_counts
 from pipeline.related_work.task import Task
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 Encode = Callable[[Sequence[str]], "Vectors"]
 """Texts → vectors of unit length, float32 of shape (texts, dimensions)."""
 _TARGET_WORDS = 250
-# Fewer references are one paragraph; fewer in a paragraph need no sentence on their subject.
-FEWEST_TO_GROUP, FEWEST_TO_OPEN = 5, 3
+# Fewer references are one paragraph.
+FEWEST_TO_GROUP = 5
 _MOST_TITLES = 6
 _FINDING = re.compile(
     r"\b(?:outperform|achiev|improv|demonstrat|show|find|found|reveal|state-of-the-art"
@@ -55,6 +55,14 @@ _FINDING = re.compile(
     r"|competitive|significant)\w*",
     re.IGNORECASE,
 )
+_OF_THE_WORK = re.compile(
+    rf"{CONTRIBUTION.pattern}|\b(?:we|our|ours|us)\b"
+    r"|\b(?:this|the present|the proposed)"
+    r" (?:paper|work|article|study|survey|review|method|model)\b",
+    re.IGNORECASE,
+)
+# Of two sentences that share this part of the shorter one's words, the second repeats the first.
+_SAME = 0.7
 # A sentence of fewer or more words is worth less.
 _TYPICAL_WORDS = 20
 
@@ -144,6 +152,16 @@ def first_scores(prepared: PreparedTask, place: int) -> list[float]:
     ]
 
 
+def _speaks_of_work(work: QuotableWork, place: int) -> bool:
+    """Whether a candidate is about its work, and no background: it speaks of the authors, or comes
+    after a sentence that does, or else states a finding.
+    """
+    own = [bool(_OF_THE_WORK.search(candidate.text)) for candidate in work.candidates]
+    if any(own):
+        return any(own[: place + 1])
+    return bool(_FINDING.search(work.candidates[place].text))
+
+
 def _best_sentence(prepared: PreparedTask, place: int) -> tuple[int, SummarySentence] | None:
     """The first candidate, best first, that can be cited, as (its place among the candidates, the
     sentence).
@@ -152,7 +170,7 @@ def _best_sentence(prepared: PreparedTask, place: int) -> tuple[int, SummarySent
     scores = first_scores(prepared, place)
     for i in sorted(range(len(scores)), key=lambda i: (-scores[i], i)):
         text = citable_sentence(work.candidates[i].text, work.number, work.reference.authors)
-        if text is not None:
+        if text is not None and _speaks_of_work(work, i):
             return i, SummarySentence(text, (work.number,), (work.candidates[i].passage_id,))
     return None
 
@@ -170,7 +188,8 @@ def _further_sentences(
     def rank(i: int) -> tuple[bool, float]:
         return i < used, -float(close[i]) - work.candidates[i].place / 2
 
-    ranked = sorted((i for i in range(len(work.candidates)) if i != used), key=rank)
+    others = [i for i in range(len(work.candidates)) if i != used and _speaks_of_work(work, i)]
+    ranked = sorted(others, key=rank)
     texts = {
         i: rephrase(work.candidates[i].text, work.number, work.reference.authors) for i in ranked
     }
@@ -185,26 +204,18 @@ def _further_sentences(
 
 
 def write_section(prepared: PreparedTask, words: int | None = None) -> Summary:
-    """The section of one task: a paragraph for each group of references, opened by a sentence on
-    its subject.
-    """
+    """The section of one task: a paragraph for each group of references."""
     words = section_words(len(prepared.works)) if words is None else words
     groups = group_references(prepared)
     first = {place: _best_sentence(prepared, place) for place in range(len(prepared.works))}
-    openers = [_opening_sentence(prepared, group, first) for group in groups]
-    words_left = (
-        words
-        - _words(choice[1] for choice in first.values() if choice)
-        - _words(filter(None, openers))
-    )
+    chosen = [choice[1].text for choice in first.values() if choice]
+    words_left = words - sum(len(text.split()) for text in chosen)
     by_title = [work for place, work in enumerate(prepared.works) if first[place] is None]
     words_left -= sum(len(work.reference.title.split()) + 2 for work in by_title)
-    further = _fill(
-        prepared, first, words_left, {sentence.text for sentence in openers if sentence}
-    )
+    further = _fill(prepared, first, words_left, chosen)
     paragraphs = []
-    for group, opener in zip(groups, openers, strict=True):
-        sentences = [opener] if opener else []
+    for group in groups:
+        sentences: list[SummarySentence] = []
         for place in group:
             choice = first[place]
             sentences += [choice[1], *further[place]] if choice else []
@@ -225,44 +236,15 @@ def write_section(prepared: PreparedTask, words: int | None = None) -> Summary:
     )
 
 
-def _words(sentences: Iterable[SummarySentence]) -> int:
-    return sum(len(sentence.text.split()) for sentence in sentences)
-
-
-def _opening_sentence(
-    prepared: PreparedTask,
-    group: Sequence[int],
-    first: Mapping[int, tuple[int, SummarySentence] | None],
-) -> SummarySentence | None:
-    """A sentence on the subject that a group shares: the first of one of its abstracts."""
-    if len(group) < FEWEST_TO_OPEN:
-        return None
-    centre = prepared.documents[group].mean(axis=0)
-    best: tuple[float, SummarySentence] | None = None
-    for place in group:
-        work, used = prepared.works[place], first[place]
-        if (
-            not work.candidates
-            or (used and used[0] == 0)
-            or CONTRIBUTION.search(work.candidates[0].text)
-        ):
-            continue
-        text = general_sentence(work.candidates[0].text, work.number)
-        score = float(prepared.sentences[place][0] @ (centre + prepared.target))
-        if text is not None and (best is None or score > best[0]):
-            best = score, SummarySentence(text, (work.number,), (work.candidates[0].passage_id,))
-    return best[1] if best else None
-
-
 def _fill(
     prepared: PreparedTask,
     first: Mapping[int, tuple[int, SummarySentence] | None],
     words_left: int,
-    texts: set[str],
+    texts: list[str],
 ) -> dict[int, list[SummarySentence]]:
     """Further sentences on each reference in `words_left` words at most: one on each in turn, the
     references closest to the
-    target first, until none fits. texts: sentences that are not repeated.
+    target first, until none fits. texts: sentences that are not repeated, in other words neither.
     """
     close = prepared.documents @ prepared.target
     waiting = {
@@ -275,11 +257,19 @@ def _fill(
     while any(waiting.values()):
         for place in order:
             sentence = waiting[place].pop(0) if waiting[place] else None
-            if sentence and sentence.text not in texts and len(sentence.text.split()) <= words_left:
+            if sentence is None or len(sentence.text.split()) > words_left:
+                continue
+            if not any(_says_the_same(sentence.text, text) for text in texts):
                 further[place].append(sentence)
-                texts.add(sentence.text)
+                texts.append(sentence.text)
                 words_left -= len(sentence.text.split())
     return further
+
+
+def _says_the_same(one: str, other: str) -> bool:
+    """Whether two sentences share most of their words."""
+    stems, others = ({term_id(word) for word in words_of(text)} for text in (one, other))
+    return len(stems & others) >= _SAME * min(len(stems), len(others))
 
 
 def _title_sentences(works: Sequence[QuotableWork]) -> list[SummarySentence]:

@@ -25,6 +25,7 @@ from pipeline.llm.messages import Spent
 from pipeline.llm.models import settings_for, small_model_note
 from pipeline.related_work.examples import choose_examples, corpus_examples
 from pipeline.related_work.key_elements import Extraction, extract_known
+from pipeline.related_work.quotation_marks import NOTE, quoted_section
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.systems import RELATED_WORK_WRITERS, RelatedWorkSystem
 from pipeline.related_work.task import ReferenceSource, Task, read_task_file
@@ -74,12 +75,15 @@ def relate(
     reference_ids: Sequence[str],
     system: str | None = None,
     keys: Mapping[str, str] | None = None,
+    *,
+    csquotes: bool = False,
 ) -> Related:
     """A related-work section for a draft, over papers of the data root, in the order given.
 
     A reference is an arXiv id or an address of arXiv's, with a version or without. system: its
     name, or with its model as in `chatcite@gpt-4`; None for the default. keys: arXiv id → the key
     of a reference in the author's own bibliography; the others get one from author, year and title.
+    csquotes: whether the draft loads that package of LaTeX, whose command then marks quotations.
     Raises SettingError for a draft that is empty or no text, no references, ids that are malformed
     or not in the corpus, an unknown system; and what a language model's client raises.
     """
@@ -101,7 +105,7 @@ def relate(
             _reference_row(number, papers[arxiv_id]) for number, arxiv_id in enumerate(arxiv_ids, 1)
         ],
     }
-    return _related(workspace, row, papers, chosen, writer.model, keys)
+    return _related(workspace, row, papers, chosen, writer.model, keys, csquotes=csquotes)
 
 
 def relate_file(workspace: Workspace, file: Path, system: str | None = None) -> Related:
@@ -139,6 +143,8 @@ def _related(
     system: RelatedWorkSystem,
     model: str | None,
     keys: Mapping[str, str] | None = None,
+    *,
+    csquotes: bool = False,
 ) -> Related:
     """The section for a row of `related_work_tasks`. papers: its references in the corpus."""
     references = row["references"]
@@ -156,9 +162,12 @@ def _related(
     )
     summary, cost, notes = run(_write(workspace, task, system, model))
     numbered = dict(enumerate(bibtex_keys(references, keys or {}), 1))
+    text, note = summary.text, ""
+    if not system.calls_model:
+        text, note = quoted_section(summary, task), NOTE
     return Related(
-        markdown=markdown_section(summary.text, numbered, references),
-        latex=latex_section(summary.text, numbered),
+        markdown=markdown_section(text, numbered, references, note),
+        latex=latex_section(text, numbered, note, csquotes=csquotes),
         bibtex="\n\n".join(bibtex_entry(numbered[item["number"]], item) for item in references)
         + "\n",
         summary=summary,

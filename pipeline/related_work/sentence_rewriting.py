@@ -208,19 +208,6 @@ def follow_up(sentence: str, number: int, authors: Sequence[str]) -> str | None:
     return f"{_in_third_person(text)[:-1]} [Reference {number}]."
 
 
-def general_sentence(sentence: str, number: int) -> str | None:
-    """A sentence on a subject rather than on the paper, with its citation; None where it speaks of
-    the authors.
-    """
-    text = _without_lead_in(_plain(sentence))
-    of_itself = _FIRST_PERSON.search(text) or re.search(
-        rf"\b(?:this|the) {_PAPER}\b", text, re.IGNORECASE
-    )
-    if of_itself or re.match(r"existing|recent", text, re.IGNORECASE):
-        return None
-    return citable_sentence(sentence, number, ())
-
-
 def _plain(sentence: str) -> str:
     """The sentence in one line, without TeX's fonts and escapes."""
     text = one_line(sentence)

@@ -124,7 +124,7 @@ SYSTEMS = in_order(
         ),
         RelatedWorkSystem(
             name="extractive",
-            version=2,
+            version=3,
             settings=("embedder", "embedder_path"),
             prompts=(),
             calls_model=False,

@@ -88,8 +88,8 @@ def test_each_reference_has_a_sentence_on_what_it_does_then_on_what_it_found_the
     )
     assert summary.spent.calls == 0
     roomy = [sentence.text for sentence in write(abstract_task(BOATS, NETS), words=500).sentences]
-    assert len(roomy) == len(set(roomy)) == 6
-    assert roomy[2] == "Boats have been built for thousands of years on many shores [Reference 1]."
+    # None on boats and nets as such, which says nothing of the two works.
+    assert len(roomy) == len(set(roomy)) == 4
     short = write(abstract_task(BOATS, NETS), words=1)
     assert [sentence.references for sentence in short.sentences] == [(1,), (2,)]
 
@@ -106,7 +106,10 @@ def test_all_writers_have_the_length_by_default_that_the_number_of_references_gi
     ]
     names = [[f"w{work}s{place}" for place in range(5)] for work in range(4)]
     task = abstract_task(
-        *[[f"Boats {name} {' '.join([f'{name}x'] * 10)}." for name in own] for own in names]
+        *[
+            [f"We build boats {name} {' '.join([f'{name}x'] * 10)}." for name in own]
+            for own in names
+        ]
     )
     lengths = [len(summary.text.split()) for summary in (write(task), lead(task), lexrank(task))]
     assert all(0.8 * section_words(4) <= length <= section_words(4) + 10 for length in lengths), (
@@ -149,14 +152,16 @@ def test_works_of_which_nothing_can_be_quoted_are_named_by_title() -> None:
     ]
 
 
-def test_similar_references_share_a_paragraph_that_opens_with_their_subject() -> None:
+def test_similar_references_share_a_paragraph() -> None:
     summary = write(abstract_task(BOATS, NETS, BOATS, NETS, BOATS, NETS), words=1)
     assert summary.trace["paragraphs"] == [[1, 3, 5], [2, 4, 6]]
-    first, second = summary.text.split("\n\n")
-    assert first.startswith(
-        "Boats have been built for thousands of years on many shores [Reference 1]."
-    )
-    assert second.startswith("Nets hold fish in all of the seas [Reference 2].")
+    assert len(summary.text.split("\n\n")) == 2
+
+
+def test_no_sentence_is_repeated_in_other_words() -> None:
+    again = "On two rivers, our experiments show that boats with the hull are much faster."
+    texts = [sentence.text for sentence in write(abstract_task([*BOATS, again]), 500).sentences]
+    assert len(texts) == 2
 
 
 def test_of_a_full_text_the_abstract_and_telling_sentences_of_other_sections_are_read() -> None:

@@ -198,9 +198,26 @@ def test_a_task_file_is_related_with_what_there_is_of_its_references(tmp_path: P
 
 def test_bibtex_escapes_what_tex_would_read() -> None:
     entry = bibtex_entry("k", paper_row("2403.00001") | {"authors": ["Ada Lövelace"]})
-    assert r"title = {{The \{Paper\} \& 2403.00001}}" in entry
+    assert r"title = {{The {Paper} \& 2403.00001}}" in entry
     assert entry.startswith("@misc{k,\n")
     assert entry.endswith("\n}")
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        (r"Min-$p$ and $\{a_1\}$ at 5%", r"Min-$p$ and $\{a_1\}$ at 5\%"),
+        (r"Schr\"odinger, G\'{e}rard and \L{}uk", r"Schr\"odinger, G\'{e}rard and \L{}uk"),
+        (r"\emph{Fast} A\&B_c", r"\emph{Fast} A\&B\_c"),
+        (
+            r"\input{x} $\input{x}$ }",
+            r"\textbackslash{}input\{x\} \$\textbackslash{}input\{x\}\$ \}",
+        ),
+    ],
+)
+def test_bibtex_keeps_what_tex_can_set(title: str, shown: str) -> None:
+    paper = paper_row("2403.00001") | {"title": title, "authors": []}
+    assert f"title = {{{{{shown}}}}}" in bibtex_entry("k", paper)
 
 
 def test_keys_are_unique_and_plain_and_avoid_those_of_the_users_own_bibliography() -> None:
@@ -229,3 +246,12 @@ def test_a_section_in_latex_cites_keys_and_escapes_what_tex_would_read() -> None
         " \\textbackslash{}input\\{x\\} \\& \\$\\textbackslash{}input\\{/etc/passwd\\}\\$"
         " [Reference 7].\n"
     )
+
+
+def test_quotations_are_marked_and_a_line_says_so(tmp_path: Path) -> None:
+    related, _ = related_by(tmp_path, system="extractive")
+    assert "\n\n*No model wrote this section" in related.markdown
+    assert "\n% No model wrote this section" in related.latex
+    text = "“Boats float” [Reference 1]."
+    assert "\n``Boats float'' \\cite{one}." in latex_section(text, {1: "one"})
+    assert "\\enquote{Boats float} \\cite{one}." in latex_section(text, {1: "one"}, csquotes=True)

@@ -8,7 +8,6 @@ from pipeline.related_work.sentence_rewriting import (
     author_names,
     citable_sentence,
     follow_up,
-    general_sentence,
 )
 
 THREE = ("Yuang Zhao", "Chuhan Wu", "Qinglin Jia")
@@ -124,15 +123,6 @@ def test_a_sentence_behind_another_on_the_same_paper_speaks_of_its_authors_as_th
         == "They show that calibration works on their data [Reference 3]."
     )
     assert follow_up("Our experiments show that calibration works.", 3, ("Xin Yuan",)) is None
-
-
-def test_a_general_sentence_speaks_of_the_subject_alone() -> None:
-    assert (
-        general_sentence("Calibration is essential for safe neural networks.", 2)
-        == "Calibration is essential for safe neural networks [Reference 2]."
-    )
-    assert general_sentence("This paper is on calibration of large networks.", 2) is None
-    assert general_sentence("We propose a calibration of large networks.", 2) is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,113 @@
+"""Quotation marks around the words that a section takes from the cited papers."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from pipeline.related_work.summary import Summary
+from pipeline.related_work.task import Task
+
+NOTE = (
+    "No model wrote this section: the words in quotation marks are those of the cited papers, and"
+    " words in brackets stand for theirs."
+)
+# Fewer words in a row are anybody's.
+_FEWEST_WORDS = 3
+# As many words between two stretches may stand in brackets for those of the source.
+_MOST_REPLACED = 2
+_TOKEN = re.compile(r"\[Reference \d{1,4}\][.,;]?|\S+")
+_WORD = re.compile(r"[^\W_]+")
+
+Words = tuple[str, ...]
+
+
+def quoted_section(summary: Summary, task: Task) -> str:
+    """The text of a section with quotation marks in each of its sentences."""
+    sources = {
+        reference.number: SourceWords(
+            "\n".join([reference.text, *(passage.text for passage in reference.passages)])
+        )
+        for reference in task.references
+    }
+    parts, place = [], 0
+    for sentence in summary.sentences:
+        start = summary.text.index(sentence.text, place)
+        marked = sentence.text
+        for number in sentence.references[:1]:
+            marked = sources[number].with_quotation_marks(sentence.text)
+        parts += [summary.text[place:start], marked]
+        place = start + len(sentence.text)
+    return "".join([*parts, summary.text[place:]])
+
+
+class SourceWords:
+    """The words of a source in order, in which stretches of other texts are found."""
+
+    def __init__(self, text: str) -> None:
+        self._words = [_folded(token) for token in text.split()]
+        places = defaultdict(list)
+        for place in range(len(self._words) - _FEWEST_WORDS + 1):
+            places[tuple(self._words[place : place + _FEWEST_WORDS])].append(place)
+        self._places: Mapping[Words, Sequence[int]] = places
+
+    def with_quotation_marks(self, text: str) -> str:
+        """The text with marks around each stretch of words that the source has in this order. A
+        text with marks stays as it is.
+        """
+        if "“" in text:
+            return text
+        tokens = _TOKEN.findall(text)
+        stretches = self._stretches(tokens)
+        shown: list[str] = []
+        end_before, source_before = 0, -1
+        for start, end, source in stretches:
+            between = tokens[end_before:start]
+            gap = source - source_before
+            is_replaced = (
+                bool(shown)
+                and shown[-1].endswith("”")
+                and 0 < len(between) <= _MOST_REPLACED
+                and gap == len(between)
+                and not any("[" in token for token in between)
+            )
+            if is_replaced:
+                opened = shown[-1].removesuffix("”")
+                shown[-1] = " ".join([opened, f"[{' '.join(between)}]", *tokens[start:end]]) + "”"
+            else:
+                shown += [*between, f"“{' '.join(tokens[start:end])}”"]
+            end_before, source_before = end, source + (end - start)
+        return " ".join([*shown, *tokens[end_before:]])
+
+    def _stretches(self, tokens: Sequence[str]) -> list[tuple[int, int, int]]:
+        """(start, end, start in the source) of the longest stretches, in order."""
+        words = [_folded(token) for token in tokens]
+        stretches, start = [], 0
+        while start < len(words):
+            length, source = max(
+                (
+                    (self._length(words, start, place), place)
+                    for place in self._places.get(tuple(words[start : start + _FEWEST_WORDS]), ())
+                ),
+                key=lambda found: found[0],
+                default=(0, 0),
+            )
+            if length:
+                stretches.append((start, start + length, source))
+            start += max(length, 1)
+        return stretches
+
+    def _length(self, words: Sequence[str], start: int, place: int) -> int:
+        """The number of words in a row that are the same from two places on."""
+        length = 0
+        for ours, theirs in zip(words[start:], self._words[place:], strict=False):
+            if ours != theirs:
+                break
+            length += 1
+        return length
+
+
+def _folded(token: str) -> str:
+    """A token's letters and digits in lower case; the token itself where it has none."""
+    return "".join(_WORD.findall(token)).lower() or token
