@@ -61,8 +61,9 @@ _OF_THE_WORK = re.compile(
     r" (?:paper|work|article|study|survey|review|method|model)\b",
     re.IGNORECASE,
 )
+_CITATION = re.compile(r"\[Reference \d+\]")
 # Of two sentences that share this part of the shorter one's words, the second repeats the first.
-_SAME = 0.7
+_SAME = 0.6
 # A sentence of fewer or more words is worth less.
 _TYPICAL_WORDS = 20
 
@@ -268,7 +269,9 @@ def _fill(
 
 def _says_the_same(one: str, other: str) -> bool:
     """Whether two sentences share most of their words."""
-    stems, others = ({term_id(word) for word in words_of(text)} for text in (one, other))
+    stems, others = (
+        {term_id(word) for word in words_of(_CITATION.sub(" ", text))} for text in (one, other)
+    )
     return len(stems & others) >= _SAME * min(len(stems), len(others))
 
 

@@ -85,18 +85,21 @@ class SourceWords:
         words = [_folded(token) for token in tokens]
         stretches, start = [], 0
         while start < len(words):
-            length, source = max(
-                (
-                    (self._length(words, start, place), place)
-                    for place in self._places.get(tuple(words[start : start + _FEWEST_WORDS]), ())
-                ),
-                key=lambda found: found[0],
-                default=(0, 0),
-            )
-            if length:
+            length, source = self._longest(words, start)
+            # Names of authors stand in a paper too, and are not its words.
+            is_name = tokens[start + length - 1] == "al." if length else False
+            if length and not is_name and self._longest(words, start + 1)[0] < length:
                 stretches.append((start, start + length, source))
-            start += max(length, 1)
+                start += length
+            else:
+                start += 1
         return stretches
+
+    def _longest(self, words: Sequence[str], start: int) -> tuple[int, int]:
+        """The length of the longest stretch from a word on, and its start in the source."""
+        places = self._places.get(tuple(words[start : start + _FEWEST_WORDS]), ())
+        lengths = [(self._length(words, start, place), place) for place in places]
+        return max(lengths, key=lambda found: found[0], default=(0, 0))
 
     def _length(self, words: Sequence[str], start: int, place: int) -> int:
         """The number of words in a row that are the same from two places on."""

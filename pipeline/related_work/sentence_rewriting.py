@@ -94,6 +94,8 @@ _FOREIGN = re.compile(
     r"|\b(?:Section|Sec\.|Table|Tab\.|Figure|Fig\.|Figs\.|Appendix|Equation|Eq\.|Algorithm|Theorem|Lemma|Chapter)\s*"
     r"(?:\d|[A-Z]\b|[IVX]+\b)|\((?:i{1,3}|[a-d]|[1-9])\)|\bas follows\b|\bthe"
     r" following\b|\b(?:19|20)\d\d[a-z]?\)"
+    r"|\bequal contribution\b|\bresponsible for\b"
+    r"|\b(?:work|research) (?:was )?(?:done|performed|conducted) (?:while|during|when)\b"
     r"|\bavailable"
     r" (?:at|from|online|here)\b|\b(?:code|models?|data(?:sets?)?|implementations?)\b[^.]*\b(?:is"
     r"|are|will"
