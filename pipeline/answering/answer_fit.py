@@ -10,21 +10,26 @@ from functools import cached_property
 
 from pipeline.answering.question_kinds import (
     NUMBER,
+    STATEMENT,
     QuestionKind,
     content_words,
     counted_words,
     kind_of,
     measures_in,
     names_in,
+    noun_asked,
 )
 from pipeline.answering.quotations import Quotation
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.passage import Passage
 from pipeline.embedding.lexical import term_id
+from pipeline.index.relevance import coverage
 
-_STRONG, _IN_SECTION, _WHOLE_LIST = 0.15, 0.1, 0.2
+_STRONG, _IN_SECTION, _WHOLE_LIST, _FIRST = 0.15, 0.1, 0.2, 0.1
 # Words between a number and what it counts.
 _NEAR_BEFORE, _NEAR_BEHIND = 6, 3
+# Letters in which spellings of one word agree.
+_SPELT_ALIKE = 5
 _VALUE = re.compile(r"[\s$\\{}~≈<>+\-–−±(]*(?:\w+\{)?\d")
 # Labels of rows and columns with counts: "# of users", "n_heads", "Number of layers".
 _COUNT_LABEL = re.compile(r"\W*(?:#|n_|num|number\b|no\. of|count|total)", re.IGNORECASE)
@@ -41,7 +46,7 @@ class AnswerFit:
     def __init__(self, question: str, names: Sequence[str] = ()) -> None:
         """names: which an answer has to have, beside what the paper is called."""
         self.question, self.kind = question, kind_of(question)
-        self._names = [_folded(name).strip() for name in names] if self.kind.asks.pattern else []
+        self._names = [_folded(name).strip() for name in names if self.kind != STATEMENT]
         self._counted, self._measures = counted_words(question), measures_in(question)
         self._own_names = names_in(question)
 
@@ -58,6 +63,8 @@ class AnswerFit:
         if not all(f" {name} " in held for name in self._names):
             return False
         if self.kind.names_something and not self._new_names(quote):
+            return False
+        if self.kind.says_noun and not self._says_noun(quote):
             return False
         if not self._has_evidence(quote):
             return False
@@ -76,15 +83,22 @@ class AnswerFit:
             weight += _WHOLE_LIST
         # The first sentence of a section on limitations names the main one.
         if _matches(kind.best_sections, path) and quote.sentences[:1] == (0,):
-            weight += _WHOLE_LIST
+            weight += _FIRST
         return weight
 
     def shares_of_words(self, quotes: Sequence[Quotation]) -> list[float]:
         """The share of the question's words that each quotation has under its paper's title; words
-        that few of the quotations have count more.
+        that few of the quotations have count more, unless the text is a statement.
         """
-        stems = {term_id(word) for word in content_words(self.question)}
-        held = [stems & _stems(f"{quote.passage.title} {quote.compared()}") for quote in quotes]
+        titled = [f"{quote.passage.title} {quote.compared()}" for quote in quotes]
+        if self.kind == STATEMENT:
+            return [coverage(self.question, text) for text in titled]
+        # The words by which the kind is recognised are in the evidence already.
+        subject = self.question
+        if self.kind.example:
+            subject = self.kind.asks.sub(" ", subject)
+        stems = {term_id(word) for word in content_words(subject)}
+        held = [stems & _stems(text) for text in titled]
         counts = Counter(stem for each in held for stem in each)
         weights = {stem: math.log(1 + len(quotes) / (1 + counts[stem])) for stem in stems}
         total = sum(weights.values()) or 1.0
@@ -122,6 +136,11 @@ class AnswerFit:
             return _counts(self._counted[-1], quote)
         measured = [f" {term_id(word)} " in held for word in self._measures]
         return not measured or any(measured)
+
+    def _says_noun(self, quote: Quotation) -> bool:
+        """Whether it has the noun asked for, in any spelling: "licence", "optimisation"."""
+        noun = noun_asked(self.question)[:_SPELT_ALIKE]
+        return any(word.startswith(noun) for word in title_words(quote.text))
 
     def _new_names(self, quote: Quotation) -> bool:
         """Whether it has a name that is not in the question or the title, and no abbreviation."""

@@ -32,7 +32,7 @@ from pipeline.answering.facts import (
     subject_words,
 )
 from pipeline.answering.model_calls import StepLog, Tools, passage_trace
-from pipeline.answering.question_kinds import QuestionKind, kind_of, names_in
+from pipeline.answering.question_kinds import STATEMENT, QuestionKind, kind_of, names_in
 from pipeline.answering.quotations import (
     Quotation,
     quotable_sentences,
@@ -230,12 +230,15 @@ def choose_quotes(
     compared = sorted(order[:_MOST_COMPARED])
     if not compared:
         return []
-    close = cosines(question, [candidates[place].compared() for place in compared])
+    asked = f"{question} {fit.kind.example}".strip()
+    close = cosines(asked, [candidates[place].compared() for place in compared])
     evidence = {
         place: float(cosine) + merits[place] for place, cosine in zip(compared, close, strict=True)
     }
     ranked = sorted(compared, key=lambda place: (-evidence[place], place))
-    least = max(evidence[ranked[0]] - _BEHIND, _LEAST_EVIDENCE)
+    least = evidence[ranked[0]] - _BEHIND
+    if fit.kind != STATEMENT:
+        least = max(least, _LEAST_EVIDENCE)
     chosen: list[Quotation] = []
     for place in ranked:
         quote = candidates[place]

@@ -13,6 +13,7 @@ class QuestionKind:
     """A kind of question, recognised by its words.
 
     asks: what questions of this kind say.
+    example: how a sentence that answers may begin, with which sentences are compared too.
     evidence: what a sentence must say to be an answer, where it must say something.
     strong: what the best answers say.
     sections: titles of the sections that hold answers.
@@ -21,6 +22,7 @@ class QuestionKind:
     wants_number: whether the evidence is a number, which a cell must have too.
     needs_names: whether a sentence must have the names in the question; else its passage.
     names_something: whether an answer has a name that the question lacks.
+    says_noun: whether an answer has the noun behind "which".
     reads_tables: whether cells of tables may answer.
     reads_labels: whether the labels of a table's rows or columns may.
     is_list: whether a whole list may.
@@ -28,6 +30,7 @@ class QuestionKind:
 
     name: str
     asks: re.Pattern[str]
+    example: str = ""
     evidence: re.Pattern[str] | None = None
     strong: re.Pattern[str] | None = None
     sections: re.Pattern[str] | None = None
@@ -36,6 +39,7 @@ class QuestionKind:
     wants_number: bool = False
     needs_names: bool = False
     names_something: bool = False
+    says_noun: bool = False
     reads_tables: bool = False
     reads_labels: bool = False
     is_list: bool = False
@@ -64,7 +68,7 @@ _TIME = (
     r"(?:days?|hours?|minutes?|seconds?|weeks?|months?|years?|ms|steps?|h|s)\b"
 )
 
-_DATA = r"(?:data|data ?-?sets?|corp(?:us|ora)|benchmarks?|collections?)"
+_DATA = r"(?:data ?-?sets?|corp(?:us|ora)|benchmarks?|collections?)"
 
 KINDS = (
     QuestionKind(
@@ -73,6 +77,7 @@ KINDS = (
             r"\b(?:limit(?:s|ed|ations?)?|weakness\w*|shortcomings?|drawbacks?|caveats?|downsides?"
             r"|disadvantages?|fail(?:s|ures?)?|threats? to validity)\b"
         ),
+        example="A limitation of our work is that it cannot",
         evidence=_pattern(
             r"\b(?<!not )(?:limit(?:s|ed|ation|ations|ing)?|weakness\w*|shortcoming\w*|drawback\w*"
             r"|caveats?|disadvantage\w*|cannot|can not|unable|does not|do not|did not"
@@ -88,9 +93,9 @@ KINDS = (
     QuestionKind(
         "contribution",
         _pattern(r"\bcontribut\w+|\b(?:main|key) (?:ideas?|novelt\w+|findings?|results?)\b"),
+        example="Our main contribution is that we propose a new",
         evidence=_pattern(
-            r"\b(?:we|this (?:paper|work|article))\b[^.]{0,40}\b(?:propos|present|introduc|develop"
-            r"|show|provid|contribut|demonstrat|find|found|describ|design|creat|releas|evaluat)"
+            r"\b(?:we|this (?:paper|work|article)|(?:our|main|key) contributions?)\b"
         ),
         strong=_pattern(r"\bcontributions?\b"),
         best_sections=_pattern(r"abstract|introduction|contribution"),
@@ -137,10 +142,11 @@ KINDS = (
     QuestionKind(
         "dataset",
         _pattern(
-            rf"\b{_DATA}\b[^?]*\b(?:us(?:e|ed|es|ing)|train"
+            rf"\b(?:data|{_DATA})\b[^?]*\b(?:us(?:e|ed|es|ing)|train"
             r"|test|evaluat|experiment|measur|appl|work|collect|valid)|\b(?:train|test|evaluat"
             r"|experiment)\w*\b[^?]*\bon\b"
         ),
+        example="We evaluate on the following data sets.",
         evidence=_pattern(rf"\b{_DATA}\b|\b(?:evaluat|experiment|train|test)\w*\b.*\bon\b"),
         strong=_pattern(
             rf"\b(?:evaluat|experiment|train|test|us(?:e|ed|ing)\b|stud(?:y|ied)\b|consider|collect"
@@ -150,6 +156,12 @@ KINDS = (
         names_something=True,
         reads_labels=True,
         is_list=True,
+    ),
+    QuestionKind(
+        "which",
+        _pattern(r"\b(?:what|which)\s+(?!is\b|are\b|was\b|were\b|do\b|does\b|did\b)\w"),
+        names_something=True,
+        says_noun=True,
     ),
     QuestionKind(
         "reason",
@@ -179,9 +191,12 @@ KINDS = (
             r"|calculat\w+|propos\w+|introduc\w+|called|refers? to)\b"
         ),
     ),
-    QuestionKind("statement", _pattern("")),
+    QuestionKind("other", _pattern("")),
 )
 """The first kind that fits is that of a question; every question is of the last."""
+
+STATEMENT = QuestionKind("statement", _pattern(""))
+"""The kind of texts that are no question."""
 
 
 _IS_QUESTION = _pattern(
@@ -194,7 +209,7 @@ _IS_QUESTION = _pattern(
 def kind_of(question: str) -> QuestionKind:
     """What a question asks for; a text that is no question is a statement."""
     if not _IS_QUESTION.search(question):
-        return KINDS[-1]
+        return STATEMENT
     return next(kind for kind in KINDS if kind.asks.search(question))
 
 
@@ -222,6 +237,19 @@ def counted_words(question: str) -> tuple[str, ...]:
     """The words of what a question wants to be counted: "attention heads"; none for others."""
     match = _COUNTED.search(question)
     return tuple(title_words(match["phrase"])) if match else ()
+
+
+_NOUN = re.compile(
+    r"\b(?:which|what)\s+(?P<phrase>(?:[\w'’-]+\s+){1,5}?)(?:is|are|was|were|do|does|did|has|have|had"
+    r"|can|could|will|would|us\w+)\b",
+    re.IGNORECASE,
+)
+
+
+def noun_asked(question: str) -> str:
+    """The last word of the phrase behind "which" or "what", folded; empty where there is none."""
+    match = _NOUN.search(question)
+    return "".join(title_words(match["phrase"])[-1:]) if match else ""
 
 
 _MEASURE = _pattern(rf"\b(?:{_MEASURES})\b")

@@ -126,7 +126,7 @@ def quotable_sentences(passage: Passage) -> Iterator[tuple[Quotation, ...]]:
                 )
         if readings:
             yield tuple(readings)
-        before = text if readings and readings[0].sentences == (number,) else ""
+        before = text if _is_statement(text) else ""
 
 
 def is_prose(passage: Passage) -> bool:
