@@ -242,8 +242,8 @@ def test_the_commands_run_search_and_name_the_model(family: Family, tmp_path: Pa
         return done.stdout
 
     invoke("run", "--months", MONTH, "--until", "index_receipts")
-    hits = json.loads(invoke("search", "beam search", "--by", "dense", "--exact", "--json"))
-    assert hits
+    found = json.loads(invoke("search", "beam search", "--by", "dense", "--exact", "--json"))
+    assert found["papers"]
     doctor = invoke("doctor")
     dimensions = DIMENSIONS if family == "bert" else DIMENSIONS // 2
     assert f"{dimensions} dimensions, reads {TOKENS} tokens" in doctor
