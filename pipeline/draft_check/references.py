@@ -152,10 +152,17 @@ def _check(
     identifier = _identifier(entry)
     by_id = records.get(identifier) if identifier else None
     by_doi = _by_doi(entry, candidates, records)
+    by_title = _by_title(entry, candidates, records)
     stated = [
-        record for record in (by_id, by_doi) if record and _likeness(entry, record) >= SAME_TITLE
+        record
+        for record in (by_id, by_doi)
+        if record
+        and (
+            _likeness(entry, record) >= SAME_TITLE
+            or (by_title is None and _is_renamed(entry, record))
+        )
     ]
-    record = stated[0] if stated else _by_title(entry, candidates, records)
+    record = stated[0] if stated else by_title
     broken = dict(broken_rules(entry, is_known=record is not None))
     suspicions, notes = list(broken.values()), list[str]()
     if identifier in impossible_ids:
@@ -163,7 +170,7 @@ def _check(
     elif identifier and by_id is None:
         notes.append(f"{identifier} is not in the metadata at hand")
     for other, what in ((by_id, f"arXiv id {identifier}"), (by_doi, f"DOI {entry.doi}")):
-        if other is not None and entry.title and _likeness(entry, other) < SAME_TITLE:
+        if other is not None and other not in stated and entry.title:
             suspicions.append(f"{what} belongs to another work: {other.title} ({other.arxiv_id})")
     if record is None:
         status: Status = "suspicious" if suspicions else "not_found"
@@ -192,6 +199,12 @@ def _check(
         corrections=corrections,
         rules=tuple(broken),
     )
+
+
+def _is_renamed(entry: Entry, record: Record) -> bool:
+    """Whether an entry names the authors of a paper, whose title may be that of another version."""
+    authors = _compare_authors(entry, record)
+    return bool(entry.authors and record.authors) and not (authors.has_other or authors.missing)
 
 
 def _by_doi(
@@ -344,7 +357,8 @@ def _corrections(
     }
     if sum(agreeing.values()) < _FEWEST_AGREEING:
         return
-    if "title" in differing and agreeing["authors"] and record.title:
+    is_same_title = _likeness(entry, record) >= SAME_TITLE
+    if "title" in differing and is_same_title and agreeing["authors"] and record.title:
         yield "title", f"{{{record.title}}}"
     if authors.has_other and agreeing["title"]:
         yield "author", " and ".join(record.authors)
