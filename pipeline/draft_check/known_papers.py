@@ -22,7 +22,7 @@ from pipeline.corpus.references.title_index import (
     TitleIndex,
     replace_titles,
 )
-from pipeline.draft_check.title_likeness import lookup_titles
+from pipeline.draft_check.title_likeness import lookup_titles, may_be_title
 from pipeline.engine.month_index import MonthIndex
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
@@ -56,10 +56,10 @@ class KnownPapers:
     def candidates(
         self, works: Sequence[tuple[str | None, Sequence[str]]]
     ) -> list[list[TitleCandidate]]:
-        """For each (title, DOIs) the papers with one of the DOIs or most of the title's words.
+        """For each (title, DOIs) the papers with one of the DOIs or a title like this.
 
-        Four words in a row, too, find a paper, if its longest is among them: a subtitle may be left
-        out.
+        Most of the longest words find a paper, or four words in a row with its longest: a subtitle
+        may be left out.
 
         The papers of each are ordered by identifier.
         """
@@ -75,7 +75,11 @@ class KnownPapers:
         for index in self._indexes:
             with index.open() as connection:
                 for number, candidates in TitleIndex(connection).candidates(keys):
-                    papers[number].update({paper.arxiv_id: paper for paper in candidates})
+                    title, dois = works[number]
+                    for paper in candidates:
+                        shares_doi = not set(dois).isdisjoint(paper.dois.split())
+                        if shares_doi or may_be_title(title or "", paper.title):
+                            papers[number][paper.arxiv_id] = paper
         return [[of_work[name] for name in sorted(of_work)] for of_work in papers]
 
     def records(self, ids: Collection[str]) -> Mapping[str, Record]:

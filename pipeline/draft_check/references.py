@@ -18,7 +18,7 @@ from pipeline.draft_check.entry_rules import broken_rules
 from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.publication import Publication, publication_of
 from pipeline.draft_check.retractions import find_retractions
-from pipeline.draft_check.title_likeness import title_likeness, whole_likeness
+from pipeline.draft_check.title_likeness import SAME_TITLE, title_likeness, whole_likeness
 from pipeline.draft_check.venues import (
     find_venues,
     is_preprint,
@@ -30,10 +30,6 @@ from pipeline.engine.stage import Workspace
 
 Status = Literal["verified", "differs", "not_found", "suspicious", "withdrawn", "retracted"]
 
-# Likeness of two titles in percent (rapidfuzz.fuzz.ratio of their words without blanks). From
-# SAME_TITLE on they are one title with a word changed, left out or misspelt; below, they are two
-# works.
-SAME_TITLE = 75.0
 # A title that is found without an identifier must be this like: many titles share most of their
 # words.
 SAME_TITLE_ALONE = 86.0

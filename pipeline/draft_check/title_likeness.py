@@ -8,6 +8,9 @@ from rapidfuzz import fuzz
 
 from pipeline.arxiv.titles import title_words
 
+# Likeness of two titles in percent (rapidfuzz.fuzz.ratio of their words without blanks). From
+# here on they are one title with a word changed, left out or misspelt; below, they are two works.
+SAME_TITLE = 75.0
 _SUBTITLE = re.compile(r":\s|\s[-–—]+\s|[?!.]\s")
 _REMARK = re.compile(
     r"\s*\((?:extended|full|long|short|technical|supplement|student|\d+(?:st|nd|rd|th)\sed)"
@@ -45,6 +48,17 @@ def whole_likeness(title: str, other: str) -> float:
     """Likeness in percent of the letters, subtitles included; 0 where a title is empty."""
     ours, theirs = _letters(title), _letters(other)
     return fuzz.ratio(ours, theirs) if ours and theirs else 0.0
+
+
+def may_be_title(title: str, folded: str) -> bool:
+    """Whether a paper, of whose title the folded words are given, may bear this title.
+
+    A candidate shares some words; most others would be read from the metadata for nothing.
+    """
+    ours, theirs = _letters(title), _letters(folded)
+    if ours.startswith(theirs) or theirs.startswith(ours):
+        return True
+    return fuzz.ratio(ours, theirs, score_cutoff=SAME_TITLE) > 0
 
 
 def lookup_titles(title: str) -> set[str]:
