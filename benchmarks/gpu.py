@@ -1,4 +1,4 @@
-"""BGE-M3 on one GPU in five minutes: parity, speed, memory, the peers, and 100,000 passages into
+"""BGE-M3 on one GPU in seven minutes: parity, speed, memory, the peers, and 100,000 passages into
 the index.
 
     make bench-gpu [GPU_OUT=FOLDER]
@@ -39,8 +39,8 @@ from benchmarks.harness import Claim, report
 LIMITS: Mapping[str, float] = {
     "prepare": 90,
     "parity": 70,
-    "packs": 110,
-    "flagembedding": 80,
+    "packs": 130,
+    "flagembedding": 110,
     "vllm": 90,
     "months": 300,
 }

@@ -28,6 +28,9 @@ settings.register_profile(
 )
 settings.load_profile("steady")
 
+# The GPU's kernels are tested on the CPU; triton reads this when it is imported, which torch may do.
+os.environ["TRITON_INTERPRET"] = "1"
+
 # A shell starts what it puts in the background deaf to Ctrl-C, and every process below inherits
 # that; tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -77,7 +77,9 @@ class BgeM3(PackedEmbedder):
         try:
             encoder = Encoder(read_weights(self._folder), self._shape, device, kind)
             sparse, colbert = (self._linear(f"{name}_linear.pt") for name in ("sparse", "colbert"))
-            heads = M3Heads(sparse, colbert if self._colbert else None, device, kind)
+            heads = M3Heads(
+                sparse, colbert if self._colbert else None, device, encoder.head_precision
+            )
         except (UnreadableWeights, KeyError) as error:
             raise self._broken(error) from error
         return DeviceModel(encoder, heads, device)
@@ -115,10 +117,10 @@ class BgeM3(PackedEmbedder):
 def name_of(path: str, precision: str) -> str:
     """The model's name: that of the hub, or a folder's name with 8 digits of what lies in it.
 
-    int8 is part of the name, since nobody has measured what it does to BGE-M3's vectors. Raises
-    SettingError for a folder that is not there.
+    int8 and fp8 are part of the name, since nobody has measured what they do to BGE-M3's vectors.
+    Raises SettingError for a folder that is not there.
     """
-    suffix = "+int8" if precision == "int8" else ""
+    suffix = f"+{precision}" if precision in ("int8", "fp8") else ""
     if is_folder(path, _SETTING, _OTHERWISE):
         files = (*_FILES, *WEIGHT_FILES, *_TOKENIZERS)
         return content_name(Path(path).expanduser(), files) + suffix

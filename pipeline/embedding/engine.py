@@ -27,6 +27,7 @@ from pipeline.embedding.device import (
 )
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
 from pipeline.embedding.packing import Pack, Window, offsets_of, packs, spans, text_windows
+from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 # Texts of a window: enough to find texts of like length, few enough that a killed run loses little.
-# A window also ends at a number of characters, so that 1,024 texts of 8,192 tokens are not 8
+# A window also ends at a number of characters, so that 512 texts of 8,192 tokens are not 4
 # million tokens at once; ColBERT vectors of the smaller number are 250 MB.
-WINDOW_TEXTS = 1024
+WINDOW_TEXTS = 512
 WINDOW_CHARS = 4_000_000
 COLBERT_CHARS = 500_000
 # Packs that a device has before their vectors are fetched: one runs while the next is made ready.
@@ -96,28 +97,38 @@ class Engine:
         greatest size. Texts are taken from the iterator in the caller's thread. Any error of a
         device is raised as it is, but for memory: see `PackBudget`.
         """
+        # Two threads for a GPU: one starts a window while the last packs of another are computed.
+        slots = [
+            pair
+            for device, model in self._models
+            for pair in [(device, model)] * (1 if device == "cpu" else 2)
+        ]
         free: queue.SimpleQueue[tuple[str, EncodingModel]] = queue.SimpleQueue()
-        for pair in self._models:
+        for pair in slots:
             free.put(pair)
         stopped = threading.Event()
 
-        def encode(window: Future[Window]) -> VectorBatch:
+        def divide(texts: Sequence[str]) -> tuple[Window, list[Pack]]:
+            window = prepare(texts)
+            return window, packs(window, self.budget.tokens)
+
+        def encode(divided: Future[tuple[Window, list[Pack]]]) -> VectorBatch:
             device, model = free.get()
             try:
                 return _encode_window(
-                    window.result(), device, model, self.budget, half=True, stopped=stopped
+                    *divided.result(), device, model, self.budget, half=True, stopped=stopped
                 )
             finally:
                 free.put((device, model))
 
         # The tokenizer uses all cores itself: two threads keep it busy.
         tokenizers = ThreadPoolExecutor(min(2, os.cpu_count() or 1), "tokens")
-        workers = ThreadPoolExecutor(len(self._models), "encode")
+        workers = ThreadPoolExecutor(len(slots), "encode")
         waiting: deque[Future[VectorBatch]] = deque()
         try:
             for window in text_windows(texts, window_texts, window_chars):
-                waiting.append(workers.submit(encode, tokenizers.submit(prepare, window)))
-                if len(waiting) > len(self._models) + 2:
+                waiting.append(workers.submit(encode, tokenizers.submit(divide, window)))
+                if len(waiting) > len(slots) + 2:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
@@ -129,11 +140,14 @@ class Engine:
     def encode(self, texts: Sequence[str], prepare: Prepare) -> VectorBatch:
         """Vectors of a few texts (at least one) in the caller's thread, as float32."""
         device, model = self._models[0]
-        return _encode_window(prepare(texts), device, model, self.budget, half=False)
+        window = prepare(texts)
+        divided = packs(window, self.budget.tokens)
+        return _encode_window(window, divided, device, model, self.budget, half=False)
 
 
 def _encode_window(
     window: Window,
+    divided: Sequence[Pack],
     device: str,
     model: EncodingModel,
     budget: PackBudget,
@@ -141,13 +155,16 @@ def _encode_window(
     half: bool,
     stopped: threading.Event | None = None,
 ) -> VectorBatch:
-    """A window's vectors. stopped: raise CancelledError before the next pack once it is set.
+    """A window's vectors.
 
-    Where memory does not hold a pack, its halves are computed. Errors of the device are raised as
-    they are, also torch.cuda.OutOfMemoryError for a single text.
+    divided: all its texts in packs. stopped: raise CancelledError before the next pack once it is
+    set.
+
+    Where memory does not hold a pack, its halves are computed. Raises SettingError where it does
+    not hold a single text; other errors of the device are raised as they are.
     """
     vectors = _WindowVectors(window, half)
-    waiting = deque(packs(window, budget.tokens))
+    waiting = deque(divided)
     in_flight: deque[tuple[Pack, Callable[[], HostVectors]]] = deque()
     while waiting:
         if stopped is not None and stopped.is_set():
@@ -159,12 +176,20 @@ def _encode_window(
             continue
         wait = _launch(pack, model, half=half)
         if wait is None:
-            budget.too_large(pack, device)
             while in_flight:  # this frees their memory
                 vectors.put(*in_flight.popleft())
             model.release()
-            waiting.extendleft(reversed(pack.halves()))
-            continue
+            if len(pack.places) > 1:
+                budget.too_large(pack, device)
+                waiting.extendleft(reversed(pack.halves()))
+                continue
+            wait = _launch(pack, model, half=half)
+            if wait is None:
+                raise SettingError(
+                    f"CITELOOM_EMBEDDER_DEVICE: the memory of {device} does not hold one text of"
+                    f" {pack.tokens} tokens: end other programs that use it, or set another device"
+                    " or cpu"
+                )
         in_flight.append((pack, wait))
         if len(in_flight) >= _IN_FLIGHT:
             vectors.put(*in_flight.popleft())
@@ -174,15 +199,15 @@ def _encode_window(
 
 
 def _launch(pack: Pack, model: EncodingModel, *, half: bool) -> Callable[[], HostVectors] | None:
-    """Start a pack; None where memory does not hold its several texts."""
-    if len(pack.places) < 2:
-        return model.launch(pack, half=half)
-    import torch
-
+    """Start a pack; None where memory does not hold it."""
     try:
         return model.launch(pack, half=half)
-    except torch.cuda.OutOfMemoryError:
-        return None
+    except RuntimeError as error:
+        import torch  # not before: a query is encoded without it
+
+        if isinstance(error, torch.cuda.OutOfMemoryError):
+            return None
+        raise
 
 
 class _WindowVectors:

@@ -47,15 +47,15 @@ class FlagBgeM3(BgeM3):
 
     @cached_property
     def _precision(self) -> str:
-        if self._devices[0] != "cpu":
-            return super()._precision
-        if self._precision_setting not in ("auto", "fp32"):
+        on_gpu = self._devices[0] != "cpu"
+        computed = ("fp16", "bf16", "fp32") if on_gpu else ("fp32",)
+        if self._precision_setting not in ("auto", *computed):
             raise SettingError(
-                "CITELOOM_EMBEDDER_PRECISION: FlagEmbedding computes in fp32 on a CPU, not in"
-                f" {self._precision_setting}; set it to fp32, or CITELOOM_EMBEDDER_ENGINE to"
-                " citeloom"
+                f"CITELOOM_EMBEDDER_PRECISION: FlagEmbedding computes in {', '.join(computed)} on"
+                f" {self._devices[0]}, not in {self._precision_setting}; set it to auto, or"
+                " CITELOOM_EMBEDDER_ENGINE to citeloom"
             )
-        return "fp32"
+        return super()._precision if on_gpu else "fp32"
 
     def _model(self, device: str, precision: str) -> DeviceModel:
         network = _FlagNetwork(

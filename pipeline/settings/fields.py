@@ -183,19 +183,20 @@ class EmbeddingSettings(BaseModel):
         "auto",
         description="auto or cuda (all GPUs), cpu, or devices such as cuda:1, separated by commas.",
     )
-    embedder_precision: Literal["auto", "fp32", "bf16", "fp16", "int8"] = Field(
+    embedder_precision: Literal["auto", "fp32", "bf16", "fp16", "fp8", "int8"] = Field(
         "auto",
         description=(
             "Numbers that the embedder multiplies. auto: for MiniLM int8 where the processor has"
             " instructions for it; for BGE-M3 fp16 on a GPU, bf16 where the processor has it; for"
-            " other models fp16 on a GPU; else fp32. int8 is part of BGE-M3's name."
+            " other models fp16 on a GPU; else fp32. fp8 needs a GPU from Hopper on. int8 and fp8"
+            " are part of BGE-M3's name."
         ),
     )
     embedder_tokens: int = Field(
         0,
         ge=0,
         description=(
-            "Tokens in one batch of the embedder; 0 for 1,024 on a CPU (256 in int8), 32,768 on a"
+            "Tokens in one batch of the embedder; 0 for 1,024 on a CPU (256 in int8), 65,536 on a"
             " GPU."
         ),
     )

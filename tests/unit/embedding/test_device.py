@@ -51,13 +51,23 @@ def test_auto_is_the_fastest_precision_of_the_processor(
     assert pick_precision("auto", "cpu", BgeM3.precisions) == bge_m3
 
 
+@pytest.fixture
+def _hopper_without_triton(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda _device: (9, 0))
+    monkeypatch.setattr("pipeline.embedding.device.gpu_kernels", lambda _device, _precision: None)
+
+
+@pytest.mark.usefixtures("_hopper_without_triton")
 def test_a_gpu_has_half_precision() -> None:
     assert pick_precision("auto", "cuda:0", BgeM3.precisions) == "fp16"
     assert pick_precision("auto", "cuda:0", MiniLM.precisions) == "fp32"
     assert pick_precision("bf16", "cuda:0", BgeM3.precisions) == "bf16"
 
 
-@pytest.mark.parametrize(("precision", "device"), [("int8", "cuda:0"), ("fp16", "cpu")])
+@pytest.mark.usefixtures("_hopper_without_triton")
+@pytest.mark.parametrize(
+    ("precision", "device"), [("int8", "cuda:0"), ("fp8", "cuda:0"), ("fp16", "cpu")]
+)
 def test_a_precision_that_a_device_lacks_is_refused(precision: str, device: str) -> None:
     with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION"):
         pick_precision(precision, device, (*BgeM3.precisions, *MiniLM.precisions))

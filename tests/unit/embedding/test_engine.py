@@ -14,6 +14,7 @@ import pytest
 from pipeline.embedding.device import HostVectors
 from pipeline.embedding.engine import Engine, PackBudget
 from pipeline.embedding.packing import Pack, TokenRows, Window, distinct_terms, packs, positions
+from pipeline.errors import SettingError
 
 DEVICE = "card"
 
@@ -135,8 +136,6 @@ def test_a_device_or_a_tokenizer_that_fails_stops_the_stream_with_its_own_error(
 def test_memory_that_runs_out_halves_the_budget_is_said_once_and_ends_at_a_single_text(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    import torch
-
     # All packs of 50 tokens fit and no whole one of 100 does, so that it ends alike whichever
     # thread is ahead.
     model = FakeModel(fits=51)
@@ -147,11 +146,11 @@ def test_memory_that_runs_out_halves_the_budget_is_said_once_and_ends_at_a_singl
     assert "card ran out of memory" in caplog.text
     assert "CITELOOM_EMBEDDER_TOKENS" in caplog.text
     assert (engine.budget.halved, engine.budget.tokens) == (2, 50)
-    assert model.released == 2
+    assert model.released >= 2
     halved = engine.budget.halved
     list(_stream(engine, TEXTS))
     assert engine.budget.halved == halved, "what was learnt holds for the next stream"
-    with pytest.raises(torch.cuda.OutOfMemoryError, match="40 tokens"):
+    with pytest.raises(SettingError, match="does not hold one text of 40 tokens"):
         list(_stream(_engine(FakeModel(fits=39)), TEXTS))
 
 

@@ -1,0 +1,72 @@
+"""The GPU's kernels, run by Triton's interpreter on the CPU, beside torch's own operations."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from types import ModuleType
+
+import pytest
+import torch
+from torch.nn.functional import gelu, layer_norm, scaled_dot_product_attention
+
+WIDTHS = [(64, torch.float32), (96, torch.float16), (1024, torch.float16)]
+
+
+@pytest.fixture(scope="module")
+def kernels() -> ModuleType:
+    """The module. TRITON_INTERPRET is set in tests/conftest.py, before anything imports triton."""
+    pytest.importorskip("triton", reason="triton is not installed (pip install triton)")
+    from pipeline.embedding import kernels
+
+    return kernels
+
+
+def _rows(width: int, kind: torch.dtype, seed: int) -> torch.Tensor:
+    return torch.randn(9, width, generator=torch.Generator().manual_seed(seed)).to(kind)
+
+
+@pytest.mark.parametrize(("width", "kind"), WIDTHS)
+def test_a_sum_and_its_norm_are_torchs(kernels: ModuleType, width: int, kind: torch.dtype) -> None:
+    hidden, update = _rows(width, kind, 1), _rows(width, kind, 2)
+    weight, bias = _rows(width, kind, 3)[0], _rows(width, kind, 4)[0]
+    expected = layer_norm(
+        hidden.float() + update.float(), (width,), weight.float(), bias.float(), 1e-5
+    )
+    normed = kernels.add_norm(hidden, update, weight, bias, 1e-5)
+    assert normed.dtype == kind
+    torch.testing.assert_close(normed.float(), expected, atol=4e-3, rtol=1e-3)
+    beside, codes, scales = kernels.add_norm_codes(hidden, update, weight, bias, 1e-5)
+    assert torch.equal(beside, normed)
+    largest = expected.abs().amax(1, keepdim=True)
+    torch.testing.assert_close(scales * 448, largest, atol=0, rtol=1e-3)
+    # The greatest value of every row has the greatest code.
+    assert torch.equal(codes.float().abs().amax(1), torch.full((9,), 448.0))
+
+
+@pytest.mark.parametrize(("width", "kind"), WIDTHS)
+def test_gelu_is_the_exact_one(kernels: ModuleType, width: int, kind: torch.dtype) -> None:
+    rows = 4 * _rows(width, kind, 5)
+    tolerance = 1e-6 if kind == torch.float32 else 4e-3
+    torch.testing.assert_close(
+        kernels.gelu(rows).float(), gelu(rows.float()), atol=tolerance, rtol=1e-3
+    )
+
+
+def test_what_fp8_can_hold_is_held_exactly(kernels: ModuleType) -> None:
+    # Of other values the interpreter rounds some to a wrong power of two, which a GPU does not.
+    rows = torch.tensor([[448.0, -3.5, 0.25, 0.0], [0.0, 0.0, 0.0, 0.0]]) / 64
+    codes, scales = kernels.to_codes(rows)
+    assert torch.equal(codes.float() * scales, rows)
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float16])
+def test_attention_is_torchs_text_by_text(kernels: ModuleType, kind: torch.dtype) -> None:
+    starts, heads, size = [0, 150, 213, 214], 2, 16
+    mixed = torch.randn(214, 3 * heads * size, generator=torch.Generator().manual_seed(6)).to(kind)
+    attended = kernels.attention(mixed, heads, torch.tensor(starts, dtype=torch.int32), 150)
+    for first, last in pairwise(starts):
+        text = mixed[first:last].float().view(last - first, 3, heads, size)
+        expected = scaled_dot_product_attention(*text.permute(1, 2, 0, 3)).transpose(0, 1)
+        torch.testing.assert_close(
+            attended[first:last].float(), expected.reshape(last - first, -1), atol=2e-3, rtol=1e-3
+        )
