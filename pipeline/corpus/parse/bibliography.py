@@ -162,7 +162,7 @@ _USUAL_ENDS = {
     "bare_year": re.compile(rf"\s{YEAR}[a-z]?"),
 }
 _YEAR_FIRST = re.compile(
-    rf"(?:[(\[](?:({YEAR})[a-z]?|[Nn]\. ?d\.)[)\]]|({YEAR})[a-z]?(?=\.?\n|,\s{_CAPITAL}))"
+    rf"(?:[(\[](?:({YEAR})[a-z]?|[Nn]\. ?d\.)[)\]]|({YEAR})[a-z]?(?=\.?\n|,\s(?:{_CAPITAL}|[‘“])))"
     r"[.,:]*\s"
 )
 _YEAR_AT_END = re.compile(rf"\s[(\[]?({DATE})[^\n]{{0,12}}$")

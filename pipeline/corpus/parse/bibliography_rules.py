@@ -90,7 +90,7 @@ AFTER_NAMES: Rules = (
     ),
     StyleRule(
         "year",
-        rf"(?<=[.,]\s){DATE}(?:[.,:;]+(?=\s)|(?=\n))|{YEAR}[a-z]?\.(?=\n)",
+        rf"(?<=[.,:]\s){DATE}(?:[.,:;]+(?=\s)|(?=\n))|{YEAR}[a-z]?\.(?=\n)",
         "Lee, Ann. 1999. On words. J. Words.",
         "Lee, Ann.",
     ),
