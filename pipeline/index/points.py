@@ -105,7 +105,7 @@ def _joined(
 
 def _venues(root: DataRoot, month: str) -> dict[str, list[str]]:
     """The words of each paper's journal reference and comment."""
-    if month not in root.months(tables.METADATA):
+    if not root.exists(tables.METADATA, month):
         return {}
     rows = root.rows(tables.METADATA, month, _METADATA)
     return {

@@ -153,7 +153,7 @@ def similar_papers(workspace: Workspace, identifier: str) -> list[RelatedPaper]:
 
 
 def _read_quality(root: DataRoot, paper: Paper) -> PageQuality | None:
-    if paper.month not in root.months(tables.PAPERS):
+    if not root.exists(tables.PAPERS, paper.month):
         return None
     for row in root.rows_with(
         tables.PAPERS, paper.month, "arxiv_id", {paper.arxiv_id}, _QUALITY_COLUMNS

@@ -75,10 +75,10 @@ def find_changes(
     the next harvest continues where this one broke off. Raises SettingError for unsuitable
     settings.
     """
-    from pipeline.arxiv.harvest import harvest
-
     report, failure = None, ""
     if ask_arxiv:
+        from pipeline.arxiv.harvest import harvest
+
         try:
             report = harvest(workspace)
         except SettingError:
