@@ -98,11 +98,11 @@ def write_overall_page(workspace: Workspace) -> None:
     file = workspace.root.path / FOLDER / "index.html"
     with workspace.read_cache():
         digest = _overall_digest(workspace)
-    if file.is_file():
-        made_from = _MADE_FROM.search(file.read_bytes())
-        if made_from and made_from[1].decode() == digest:
-            return
-    page = pages.overall_page(read_overall_report(workspace), digest)
+        if file.is_file():
+            made_from = _MADE_FROM.search(file.read_bytes())
+            if made_from and made_from[1].decode() == digest:
+                return
+        page = pages.overall_page(read_overall_report(workspace), digest)
     write_whole(file, render(_SECTIONS, page))
 
 
