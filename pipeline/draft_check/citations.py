@@ -20,7 +20,12 @@ from pipeline.evaluation.citation_support.claim_comparison import (
 )
 from pipeline.evaluation.citation_support.claim_facts import Number, facts_of_passage, numbers_of
 from pipeline.evaluation.citation_support.judge import judge, judge_request, place_of
-from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge, decide, stems_of
+from pipeline.evaluation.citation_support.overlap_judge import (
+    OverlapJudge,
+    decide,
+    share_of_words,
+    stems_of,
+)
 from pipeline.evaluation.passages import EvidencePassage, among, read_passages, search
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run, side_by_side
@@ -38,6 +43,8 @@ _FEWEST_WORDS = 2
 # Share of a claim's words that the quoted passage must have, so that a claim whose facts all stand
 # there is supported and not only similar.
 _SUPPORTED_WORDS = 0.75
+# Share by weight below which it cannot be said that the words are found.
+_WORDS_FOUND = 0.5
 _BY_MODEL: Mapping[str, Verdict] = {
     "supported": "supported",
     "partly": "partly",
@@ -233,7 +240,9 @@ def judge_by_words(case: CitationCase, sentences: Sequence[Sentence]) -> Citatio
     nearest = judged.sentence
     if verdict == "words_found" and nearest:
         quoted = [each for each in sentences if each.passage == nearest.passage]
-        if _states(case.claim, quoted):
+        if share_of_words(case.claim, quoted) < _WORDS_FOUND:
+            verdict = "partly"
+        elif _states(case.claim, quoted):
             verdict = "supported"
     quote = nearest.facts.text if nearest else ""
     place = nearest.passage if nearest else 0

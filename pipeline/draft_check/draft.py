@@ -63,18 +63,20 @@ class DraftSentence:
     paragraph: int
 
     def claim(self, key: str) -> str:
-        """The claim that cites a key: the words between the previous citation and its own.
+        """The claim that cites a key: the words between the previous citation and its own, of each
+        place that cites it.
 
         The whole sentence, without citations, where these are few, as in "[@key] show that …".
         """
         groups = list(_CITATION.finditer(self.text))
         starts = [0, *(group.end() for group in groups)]
+        claims = []
         for start, group in zip(starts, groups, strict=False):
             keys = [part.strip().removeprefix("@") for part in group[1].split(";")]
             words = _without_space(self.text[start : group.start()]).strip(" ,;:")
             if len(groups) > 1 and key in keys and len(words.split()) >= _FEWEST_WORDS:
-                return words
-        return _without_space(_CITATION.sub(" ", self.text))
+                claims.append(words)
+        return "; ".join(claims) or _without_space(_CITATION.sub(" ", self.text))
 
     def with_keys(self, renamed: Mapping[str, str]) -> DraftSentence:
         """The sentence with other names of its keys."""

@@ -162,7 +162,7 @@ def _stem(word: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of a sentence. value: with its multiplier ("3 million").
+    """A number of a sentence. value: with its factor ("3 million").
 
     unit: as `_UNITS` names it, empty for none. counts: stems of what it counts or measures.
     is_plain: in digits, and no part of a name ("type 2"). is_rounded: after "about" or the like.
@@ -172,6 +172,7 @@ class Number:
     text: str
     value: float
     decimals: int
+    factor: float
     unit: str
     counts: frozenset[int]
     is_plain: bool
@@ -184,6 +185,9 @@ class Number:
         if "%" in (self.unit, other.unit) and not (self.unit and other.unit):
             values += [other.value * 100, other.value / 100]
         tolerance = _ROUNDING if self.is_rounded else 1e-9
+        # A table says "millions" in its heading.
+        if self.factor > 1 and other.factor == 1:
+            values.append(other.value * self.factor)
         if any(abs(value - self.value) <= tolerance * max(1.0, value) for value in values):
             return True
         half = 0.5000001 * 10.0**-self.decimals
@@ -278,6 +282,7 @@ def _numbers(text: str) -> Iterator[Number]:
         value = float(digits) if word is None else float(word)
         unit = (match["unit"] or "").strip(" ~\\-")
         times = (match["times"] or "").strip(" –-")
+        factor = 1.0
         if times:
             factor = _MULTIPLIERS.get(times) or _MULTIPLIERS[times.lower()]
             value *= factor
@@ -293,6 +298,7 @@ def _numbers(text: str) -> Iterator[Number]:
             text=match[0].strip(),
             value=value,
             decimals=decimals,
+            factor=factor,
             unit=_UNITS.get(unit) or _UNITS.get(unit.lower(), ""),
             counts=counts,
             is_plain=word is None and not label and text[match.end() : match.end() + 1] != "-",
@@ -324,7 +330,8 @@ def _counted(text: str, start: int, following: Sequence[str]) -> frozenset[int]:
     for word in following[:4]:
         if not word[0].isalpha() or word.lower() in STOP_WORDS or word.lower() in _LINKS:
             break
-        counted.append(_stem(word))
+        if len(word) > 1:
+            counted.append(_stem(word))
     if counted:
         return frozenset(counted[:3])
     return _measured(before)

@@ -19,8 +19,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.lexical import term_id, words_of
-from pipeline.evaluation.citation_support.claim_comparison import Comparison, Sentence, compare
-from pipeline.evaluation.citation_support.claim_facts import Number, facts_of_passage
+from pipeline.evaluation.citation_support.claim_comparison import (
+    Comparison,
+    Sentence,
+    compare,
+    missing_numbers,
+)
+from pipeline.evaluation.citation_support.claim_facts import Facts, Number, facts_of_passage
 from pipeline.related_work.support_check import Verdict
 
 if TYPE_CHECKING:
@@ -31,6 +36,7 @@ MODEL_FILE = Path(__file__).with_name("overlap_model.json")
 LABELS: tuple[Verdict, ...] = ("supported", "partly", "not")
 # Weight of the cosine beside the share of words, for the sentence that is shown.
 _COSINE_WEIGHT = 0.75
+_NUMBERS_WEIGHT = 0.5
 # Names, gene symbols, acronyms: words with two capitals, or with a capital or letter and a digit.
 _NAME = re.compile(r"\b(?:\w*[A-Z]\w*[A-Z0-9]\w*|[a-z]+\d\w*)\b")
 
@@ -223,11 +229,23 @@ def _values(seen: Features) -> list[float]:
 
 
 def _nearest(claim: str, sentences: Sequence[Sentence]) -> Sentence:
-    """The sentence to show: by cosine and share of words."""
+    """The sentence to show: by cosine, share of words, and share of the claim's numbers."""
     stems = stems_of(claim)
+    numbers = Facts(claim).numbers
 
     def overlap(sentence: Sentence) -> float:
         share = len(stems & stems_of(sentence.facts.text)) / max(len(stems), 1)
-        return _COSINE_WEIGHT * max(sentence.cosine, 0.0) + (1 - _COSINE_WEIGHT) * share
+        lacking = len(missing_numbers(claim, sentence.facts.numbers))
+        stated = (len(numbers) - lacking) / max(len(numbers), 1)
+        by_words = _COSINE_WEIGHT * max(sentence.cosine, 0.0) + (1 - _COSINE_WEIGHT) * share
+        return by_words + _NUMBERS_WEIGHT * stated * (share > 0)
 
     return max(sentences, key=overlap)
+
+
+def share_of_words(claim: str, sentences: Sequence[Sentence]) -> float:
+    """Share of a claim's words, by weight, that sentences have."""
+    stems = stems_of(claim)
+    words = fitted_model().words
+    found = stems & frozenset().union(*(stems_of(sentence.facts.text) for sentence in sentences))
+    return words.total(found) / (words.total(stems) or 1.0)
