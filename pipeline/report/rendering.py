@@ -91,7 +91,6 @@ def environment_with_filters(*folders: Path) -> Environment:
     environment.filters.update(
         {name: getattr(formatting, name) for name in _FILTERS},
         tex=render_formulas,
-        marked=render_marked,
     )
     return environment
 
@@ -123,31 +122,29 @@ def _source(text: str) -> str:
     return f"'sha256-{policy_hash(text)}'"
 
 
-def render_formulas(text: str) -> Markup:
+def render_formulas(text: str, marks: Sequence[str] = ()) -> Markup:
     """A text with its formulas, `$…$` and `$$…$$`, as MathML, or as code where they cannot be
-    converted; the rest is escaped.
+    converted; the rest is escaped. marks: words to mark where they are no part of a formula.
     """
     parts, end = [], 0
     text = printable(text)
     for formula in _FORMULA.finditer(text):
-        parts += [escape(text[end : formula.start()]), _formula(formula[2], formula[1])]
+        before = text[end : formula.start()]
+        parts += [_with_marks(before, marks), _formula(formula[2], formula[1])]
         end = formula.end()
-    return Markup("").join([*parts, escape(text[end:])])
+    return Markup("").join([*parts, _with_marks(text[end:], marks)])
 
 
-def render_marked(text: str, marks: Sequence[str]) -> Markup:
-    """A text as `render_formulas` has it, with the first occurrence of each of some words marked.
-
-    Words within a formula are not marked.
-    """
-    for mark in filter(None, marks):
-        before, found, after = text.partition(mark)
-        if found and before.count("$") % 2 == 0:
-            rest = tuple(other for other in marks if other != mark)
-            return Markup("{}<mark>{}</mark>{}").format(
-                render_marked(before, rest), printable(mark), render_marked(after, rest)
-            )
-    return render_formulas(text)
+def _with_marks(text: str, marks: Sequence[str]) -> Markup:
+    words = [re.escape(printable(mark)) for mark in marks if mark]
+    if not words:
+        return escape(text)
+    # Every second piece is a word to mark.
+    pieces = re.split(rf"(?<!\w)({'|'.join(words)})(?!\w)", text)
+    marked = Markup("<mark>{}</mark>")
+    return Markup("").join(
+        marked.format(piece) if place % 2 else escape(piece) for place, piece in enumerate(pieces)
+    )
 
 
 @lru_cache(maxsize=10_000)
