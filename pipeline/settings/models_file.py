@@ -77,6 +77,8 @@ class ModelEntry(BaseModel):
     """Longest answer where the caller sets no limit; None for the endpoint's own."""
 
 
+# A thousand models are some 200 KB.
+_MOST_BYTES = 1_000_000
 _ENTRIES = TypeAdapter(dict[str, ModelEntry])
 # Kind of pydantic's error → what to do.
 _MESSAGES = {
@@ -96,10 +98,13 @@ def read_models_file(file: Path) -> dict[str, ModelEntry]:
     """
     try:
         with file.open("rb") as stream:
-            tables = tomllib.load(stream)
+            content = stream.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise ValueError(f"it has over {_MOST_BYTES:,} bytes")
+        tables = tomllib.loads(content.decode())
     except OSError as error:
         raise SettingError(f"CITELOOM_MODELS: {file} cannot be read ({error.strerror})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise SettingError(f"CITELOOM_MODELS: {file} is not TOML ({error})") from None
     if not tables:
         raise SettingError(

@@ -116,6 +116,8 @@ def test_address_key_and_price_change_no_fingerprint(tmp_path: Path) -> None:
         ('url = "http://h/v1"\n', "models.toml: url"),
         ('[a]\nurl = "http://h/v1"\ncontext = 1\n[b]\n', "[b] url"),
         ("[a\n", "models.toml"),
+        (f"a = {'[' * 5000}{']' * 5000}\n", "is not TOML"),
+        (f"# {'x' * 1_000_000}\n", "over 1,000,000 bytes"),
         ("", "models.toml"),
     ],
 )
