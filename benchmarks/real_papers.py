@@ -41,6 +41,8 @@ SNAPSHOTS = ("metadata/snapshot.jsonl", "dump2/snapshot.jsonl", "dump3/snapshot.
 QUICK = 8
 # Papers of the first page.
 FIRST_PAGE = 5
+# Every such topic is looked at on all its pages.
+PAGED = 4
 
 Row = dict[str, Any]
 
@@ -104,27 +106,32 @@ def measure(corpus: Corpus, part: str | None, most: int | None) -> None:
     say_missed("identifier", ids, right_ids)
     for question in [*wrong, *abstained]:
         print(f"{outcomes[question]}: {question}")
+    repeating = [row for row in topics[::PAGED] if repeats_a_paper(corpus, row["query"])]
     report(
         "real_papers",
         {
             "part": part or "tuned and held",
-            "names: its paper first": f"{len(first_by_name)} of {len(names)}",
-            "names: its abstract or front matter first": f"{len(by_abstract)} of {len(names)}",
-            "topics: its paper first": f"{len(first_by_topic)} of {len(topics)}",
-            "one misspelt word: its paper hidden": f"{len(hidden_one)} of {len(topics)}",
-            "two misspelt words: its paper hidden": f"{len(hidden_two)} of {len(topics)}",
-            "identifiers: that paper, or none": f"{len(right_ids)} of {len(ids)}",
-            "no answer in the corpus: something shown": f"{len(answered)} of {len(nothing)}",
+            "names: its paper first": counts(first_by_name, names),
+            "names: its abstract or front matter first": counts(by_abstract, names),
+            "topics: its paper first": counts(first_by_topic, topics),
+            "topics: a paper on two pages": counts(repeating, topics[::PAGED]),
+            "one misspelt word: its paper hidden": counts(hidden_one, topics),
+            "two misspelt words: its paper hidden": counts(hidden_two, topics),
+            "identifiers: that paper, or none": counts(right_ids, ids),
+            "no answer in the corpus: something said to fit": counts(answered, nothing),
             "questions: right, wrong, abstained": f"{len(right)}, {len(wrong)}, {len(abstained)}",
         },
         [
             Claim("share of names whose paper is first", share(first_by_name, names), 0.94),
             Claim("share of names whose abstract is first", share(by_abstract, names), 0.94),
             Claim("share of topics whose paper is first", share(first_by_topic, topics), 0.94),
+            Claim("topics with a paper on two pages", len(repeating), 0, at_most=True),
             Claim("one misspelt word, hidden", len(hidden_one), 0, at_most=True),
             Claim("two misspelt words, hidden", share(hidden_two, topics), 0.03, at_most=True),
             Claim("share of identifiers that are right", share(right_ids, ids), 1.0),
-            Claim("unanswerable, something shown", share(answered, nothing), 0.05, at_most=True),
+            Claim(
+                "unanswerable, something said to fit", share(answered, nothing), 0.05, at_most=True
+            ),
             Claim("share of questions that are right", share(right, questions), 0.66),
             Claim("share of questions that are wrong", share(wrong, questions), 0.1, at_most=True),
         ],
@@ -175,6 +182,23 @@ def answer_outcome(corpus: Corpus, row: Row) -> str:
         any(spelling.lower() in text for spelling in spellings) for spellings in row["right"]
     )
     return "right" if holds else "wrong"
+
+
+def repeats_a_paper(corpus: Corpus, query: str) -> bool:
+    """Whether a paper stands on two pages of a search."""
+    papers: list[str] = []
+    has_more = True
+    while has_more:
+        page = corpus.search(query, limit=FIRST_PAGE, offset=len(papers))
+        papers += [paper.arxiv_id for paper in page]
+        has_more = page.has_more
+    return len(papers) > len(set(papers))
+
+
+def counts(rows: Sequence[Row], of: Sequence[Row]) -> str:
+    """How many rows, and how many of the held part."""
+    held, of_held = (sum(row["part"] == "held" for row in some) for some in (rows, of))
+    return f"{len(rows)} of {len(of)} (held: {held} of {of_held})"
 
 
 def share(rows: Sequence[object], of: Sequence[object]) -> float:

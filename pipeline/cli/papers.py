@@ -40,7 +40,7 @@ def papers(
     Examples:
       citeloom papers
       citeloom papers --title "related work" --author lovelace
-      citeloom papers --year 2024 --bibtex > corpus.bib
+      citeloom papers --year 2024 --bibtex
     """
     if as_bibtex and as_json:
         raise SettingError("--bibtex and --json exclude each other: give one of them")

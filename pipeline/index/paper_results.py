@@ -179,7 +179,7 @@ def _page(
         cited_by=reading.cited_by,
         fits=fits or leading is not None,
         first=options.offset + 1,
-        has_more=len(papers) > options.end,
+        has_more=(fits or include_unfit) and len(papers) > options.end,
         note=_note(reading, leading, page, fits=fits),
     )
 

@@ -78,6 +78,7 @@ def test_where_nothing_fits_the_nearest_are_shown_as_such(client: TestClient) ->
     assert 0 < len(results["papers"]) <= 3
     assert {paper["relevance"] for paper in results["papers"]} == {"none"}
     assert results["note"] == NOTHING_FITS
+    assert not found(client, q="asdf qwer zxcv uiop", limit="1")["has_more"]
     everything = found(client, q="asdf qwer zxcv uiop", all="1")
     assert len(everything["papers"]) > 3
     passages = found_passages(client, q="asdf qwer zxcv uiop")
