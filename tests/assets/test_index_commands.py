@@ -85,6 +85,6 @@ def test_reindex_changes_over_and_drops_the_old_collection_where_it_is_told_to(o
         [first["before"]],
     )
     assert told(changed, "audit")["clean"]
-    assert told(changed, "search", "beam search", "--limit", "1")
+    assert told(changed, "search", "beam search", "--limit", "1")["papers"]
     assert told(changed, "reindex", "--drop-old")["dropped"] == [first["before"]]
     assert "nothing was loaded" in changed.invoke("reindex").stdout
