@@ -141,7 +141,9 @@ def _results(
         others = (*options.without_papers, reading.without or "")
         groups.append(([reading], replace(deeper, without_papers=others)))
     pages = {
-        reading.typed: _page(workspace, reading, [], options, include_unfit) for reading in readings
+        reading.typed: _page(workspace, reading, [], options, include_unfit)
+        for reading in readings
+        if not reading.text
     }
     for group, wanted in groups:
         rankings = rank_papers(
