@@ -26,13 +26,15 @@ _LONG_PART = 4
 class AuthorComparison(NamedTuple):
     """How an entry's authors agree with a paper's.
 
-    are_others: the first one, and three quarters of all, are none of the paper's. has_other: one of
-    them is none of the paper's, the first ones differ, or most given names begin otherwise.
+    are_others: the first one, and three quarters of all, are none of the paper's. has_unknown: one
+    of them is none of the paper's. has_other: that, or the first ones differ, or most given names
+    begin otherwise.
     missing: the paper's authors that the entry leaves out, though it does not end in "and others".
     is_reordered: the same names in another order.
     """
 
     are_others: bool = False
+    has_unknown: bool = False
     has_other: bool = False
     missing: tuple[str, ...] = ()
     is_reordered: bool = False
@@ -51,12 +53,14 @@ def compare_authors(
     places = [_place(person, theirs) for person in ours]
     known = [place for place in places if place is not None]
     is_first = _same(ours[0], theirs[0])
-    has_other = len(known) < len(ours) or not is_first or _other_given_names(ours, theirs)
+    has_unknown = len(known) < len(ours)
+    has_other = has_unknown or not is_first or _other_given_names(ours, theirs)
     missing = list[str]()
     if is_whole and not any(map(_is_collective, (*names, *authors))):
         missing = [person.name for person in theirs if _place(person, ours) is None]
     return AuthorComparison(
         are_others=not is_first and 4 * len(known) <= len(ours),
+        has_unknown=has_unknown,
         has_other=has_other,
         missing=tuple(missing),
         is_reordered=not has_other and known != sorted(known),

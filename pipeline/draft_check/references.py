@@ -341,7 +341,7 @@ def _corrections(
 
     A year is corrected in a preprint, or where it is before arXiv's and nothing says that the paper
     was printed earlier: the year of a later print is right. A list of authors is corrected where it
-    names another one; one that is shorter may be that of the printed version.
+    names a stranger; one that is shorter, or in another order, may be that of the printed version.
     """
     differing = {difference.field for difference in differences}
     possible = _possible_years(entry, record, publication_of(record))
@@ -356,7 +356,7 @@ def _corrections(
     is_same_title = _likeness(entry, record) >= SAME_TITLE
     if "title" in differing and is_same_title and agreeing["authors"] and record.title:
         yield "title", f"{{{record.title}}}"
-    if authors.has_other and agreeing["title"]:
+    if authors.has_unknown and agreeing["title"]:
         yield "author", " and ".join(record.authors)
     if "year" in differing and agreeing["title"] and entry.year and possible and record.published:
         is_unprinted = record.journal_ref is None and record.doi is None
