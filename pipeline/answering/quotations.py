@@ -56,6 +56,12 @@ _POINTS_TO_PLACE = re.compile(
 # Bars within a cell are escaped.
 _BAR = re.compile(r"(?<!\\)\|")
 _MARKER = re.compile(r"^(?:[-*•–]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s+")
+# "Subsequently, we introduce OTSL in Section 4."
+_ROADMAP = re.compile(
+    rf"\bwe\b[^.]{{0,40}}\b(?:introduce|present|describe|discuss|show|report|evaluate|review|give)\b"
+    rf"[^.]*\bin (?:section|sec\.?|appendix|chapter) {_NUMBER}",
+    re.IGNORECASE,
+)
 _END = re.compile(r"[.!…。！](?:[\"”’'»)\]]*)$|\$$|\)$")
 # Where a citation was taken out, a hole is left: "as proposed in."
 _HOLE = re.compile(r"\b(?:in|by|of|from|with|to|see|and|following|as|like)\s*[.,;)]")
@@ -153,6 +159,7 @@ def _is_statement(text: str) -> bool:
         len(text.split()) <= _MOST_WORDS
         and bool(_END.search(text))
         and not _POINTS_TO_PLACE.match(text)
+        and not _ROADMAP.search(text)
         and not _HOLE.search(text)
         and not _ACKNOWLEDGES.search(text)
     )
