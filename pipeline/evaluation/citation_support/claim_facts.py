@@ -370,6 +370,7 @@ def _words(text: str, negations: Sequence[Span]) -> Iterator[Word]:
             left = max(0, left - 1)
 
 
+@lru_cache(maxsize=1 << 12)
 def facts_of_passage(text: str) -> list[Facts]:
     """The sentences of a passage; of a table in Markdown, its cells with their headings."""
     lines = [line for line in text.splitlines() if not line.startswith("|")]

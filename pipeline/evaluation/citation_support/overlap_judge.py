@@ -23,7 +23,6 @@ from pipeline.evaluation.citation_support.claim_comparison import (
     Comparison,
     Sentence,
     compare,
-    missing_numbers,
 )
 from pipeline.evaluation.citation_support.claim_facts import Facts, Number, facts_of_passage
 from pipeline.related_work.support_check import Verdict
@@ -235,8 +234,9 @@ def _nearest(claim: str, sentences: Sequence[Sentence]) -> Sentence:
 
     def overlap(sentence: Sentence) -> float:
         share = len(stems & stems_of(sentence.facts.text)) / max(len(stems), 1)
-        lacking = len(missing_numbers(claim, sentence.facts.numbers))
-        stated = (len(numbers) - lacking) / max(len(numbers), 1)
+        stated = sum(
+            any(number.same_value(other) for other in sentence.facts.numbers) for number in numbers
+        ) / max(len(numbers), 1)
         by_words = _COSINE_WEIGHT * max(sentence.cosine, 0.0) + (1 - _COSINE_WEIGHT) * share
         return by_words + _NUMBERS_WEIGHT * stated * (share > 0)
 
