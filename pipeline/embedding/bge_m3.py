@@ -132,7 +132,7 @@ def find_model(path: str) -> Path:
 
     Raises SettingError where it is not there, or lacks a part.
     """
-    return find_folder(path, "CITELOOM_EMBEDDER_PATH", "CITELOOM_EMBEDDER to minilm", lacking_files)
+    return find_folder(path, _SETTING, _OTHERWISE, lacking_files)
 
 
 def lacking_files(folder: Path) -> list[str]:

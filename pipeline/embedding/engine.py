@@ -1,4 +1,4 @@
-"""Texts to vectors, in order: threads tokenize, a worker per device encodes windows.
+"""Turn texts into vectors, in order: threads tokenize windows of texts, others encode them.
 
 `PackedEmbedder` is the base class of the embedders that run on the engine.
 """
@@ -40,21 +40,24 @@ _log = logging.getLogger(__name__)
 WINDOW_TEXTS = 512
 WINDOW_CHARS = 4_000_000
 COLBERT_CHARS = 500_000
-# Packs that a device has before their vectors are fetched: one runs while the next is made ready.
+# Windows that a GPU encodes at once: one starts while the last packs of the other are computed.
+_GPU_WINDOWS = 2
+# Packs of a window that a device has before their vectors are fetched: one runs while the next is
+# made ready.
 _IN_FLIGHT = 2
 # Texts that `PackedEmbedder.encode` hands to the engine at once.
 _AT_ONCE = 256
 
 
 class PackBudget:
-    """The tokens of a pack for all workers; halved, and logged, where memory runs out."""
+    """The most tokens of a pack, for all threads; halved, with a warning, where memory runs out."""
 
     def __init__(self, tokens: int) -> None:
         self.tokens, self.halved = tokens, 0
         self._lock = threading.Lock()
 
     def too_large(self, pack: Pack, device: str) -> None:
-        """Halve the budget, unless another worker has done so since the pack was started."""
+        """Halve the budget, unless another thread has done so since the pack was started."""
         with self._lock:
             if pack.tokens > self.tokens:
                 return
@@ -73,7 +76,10 @@ Prepare = Callable[[Sequence[str]], Window]
 
 
 class Engine:
-    """A model on its devices. models: one per device, with the device's name."""
+    """A model on its devices.
+
+    models: one per device, with the device's name. On a GPU, two threads call one model.
+    """
 
     def __init__(self, models: Sequence[tuple[str, EncodingModel]], budget: PackBudget) -> None:
         self._models, self.budget = models, budget
@@ -94,60 +100,58 @@ class Engine:
         """Vectors of the texts as float16, window by window, in their order.
 
         prepare: makes a window of texts, in another thread. window_texts, window_chars: a window's
-        greatest size. Texts are taken from the iterator in the caller's thread. Any error of a
-        device is raised as it is, but for memory: see `PackBudget`.
+        greatest size. Texts are taken from the iterator in the caller's thread. Raises SettingError
+        where a device's memory does not hold a single text; its other errors are raised as they
+        are.
         """
-        # Two threads for a GPU: one starts a window while the last packs of another are computed.
-        slots = [
-            pair
-            for device, model in self._models
-            for pair in [(device, model)] * (1 if device == "cpu" else 2)
-        ]
         free: queue.SimpleQueue[tuple[str, EncodingModel]] = queue.SimpleQueue()
-        for pair in slots:
-            free.put(pair)
+        for device, model in self._models:
+            for _ in range(1 if device == "cpu" else _GPU_WINDOWS):
+                free.put((device, model))
+        threads = free.qsize()
         stopped = threading.Event()
 
         def divide(texts: Sequence[str]) -> tuple[Window, list[Pack]]:
             window = prepare(texts)
             return window, packs(window, self.budget.tokens)
 
-        def encode(divided: Future[tuple[Window, list[Pack]]]) -> VectorBatch:
+        def encode(division: Future[tuple[Window, list[Pack]]]) -> VectorBatch:
             device, model = free.get()
             try:
+                window, window_packs = division.result()
                 return _encode_window(
-                    *divided.result(), device, model, self.budget, half=True, stopped=stopped
+                    window, window_packs, device, model, self.budget, half=True, stopped=stopped
                 )
             finally:
                 free.put((device, model))
 
         # The tokenizer uses all cores itself: two threads keep it busy.
         tokenizers = ThreadPoolExecutor(min(2, os.cpu_count() or 1), "tokens")
-        workers = ThreadPoolExecutor(len(slots), "encode")
+        workers = ThreadPoolExecutor(threads, "encode")
         waiting: deque[Future[VectorBatch]] = deque()
         try:
             for window in text_windows(texts, window_texts, window_chars):
                 waiting.append(workers.submit(encode, tokenizers.submit(divide, window)))
-                if len(waiting) > len(slots) + 2:
+                if len(waiting) > threads + 2:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
         finally:
             stopped.set()
-            for threads in (workers, tokenizers):
-                threads.shutdown(cancel_futures=True)
+            for pool in (workers, tokenizers):
+                pool.shutdown(cancel_futures=True)
 
     def encode(self, texts: Sequence[str], prepare: Prepare) -> VectorBatch:
         """Vectors of a few texts (at least one) in the caller's thread, as float32."""
         device, model = self._models[0]
         window = prepare(texts)
-        divided = packs(window, self.budget.tokens)
-        return _encode_window(window, divided, device, model, self.budget, half=False)
+        window_packs = packs(window, self.budget.tokens)
+        return _encode_window(window, window_packs, device, model, self.budget, half=False)
 
 
 def _encode_window(
     window: Window,
-    divided: Sequence[Pack],
+    window_packs: Sequence[Pack],
     device: str,
     model: EncodingModel,
     budget: PackBudget,
@@ -157,14 +161,14 @@ def _encode_window(
 ) -> VectorBatch:
     """A window's vectors.
 
-    divided: all its texts in packs. stopped: raise CancelledError before the next pack once it is
-    set.
+    window_packs: all its texts. half: as float16, else float32. stopped: raise CancelledError
+    before the next pack once it is set.
 
-    Where memory does not hold a pack, its halves are computed. Raises SettingError where it does
-    not hold a single text; other errors of the device are raised as they are.
+    A pack that does not fit into memory is halved. Raises SettingError where a single text does not
+    fit; other errors of the device are raised as they are.
     """
     vectors = _WindowVectors(window, half)
-    waiting = deque(divided)
+    waiting = deque(window_packs)
     in_flight: deque[tuple[Pack, Callable[[], HostVectors]]] = deque()
     while waiting:
         if stopped is not None and stopped.is_set():
@@ -199,7 +203,7 @@ def _encode_window(
 
 
 def _launch(pack: Pack, model: EncodingModel, *, half: bool) -> Callable[[], HostVectors] | None:
-    """Start a pack; None where memory does not hold it."""
+    """Start a pack; None where it does not fit into memory."""
     try:
         return model.launch(pack, half=half)
     except RuntimeError as error:
@@ -284,14 +288,13 @@ class PackedEmbedder(ABC):
     """An embedder on the engine. Weights are loaded on first use, onto every device that is named.
 
     device, precision and tokens: as in the settings CITELOOM_EMBEDDER_DEVICE, _PRECISION and
-    _TOKENS. On a CPU a text's vectors do not depend on its neighbours, nor on the number of threads
-    or workers. On a GPU the last place of a value may differ with the pack, the card and its
-    driver.
+    _TOKENS. On a CPU a text's vectors do not depend on its neighbours or on the number of threads.
+    On a GPU the last digit of a value may differ with the pack, the card and its driver.
     """
 
     engine = "citeloom"
     precisions: Sequence[str]
-    """What the setting auto takes: the first that the device has."""
+    """The setting auto takes the first that the device supports."""
 
     def __init__(
         self,
