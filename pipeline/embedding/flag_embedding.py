@@ -1,9 +1,9 @@
-"""BGE-M3 by FlagEmbedding: its network and heads in place of ours, on the same windows and packs.
+"""BGE-M3 with FlagEmbedding's network and heads in place of ours, on the same windows and packs.
 
 `BGEM3FlagModel.encode` is not called for a corpus: it computes the first batch of every call twice,
 builds a Python dict of every text's weights and shows a progress bar that cannot be switched off.
-What it calls for a batch is called here, with the ids that its tokenizer gives; the tests and
-`citeloom verify-model` compare the two.
+Its network is called directly, with our token ids; the tests and `citeloom verify-model` compare
+the results with those of `encode`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.device import DeviceModel
 from pipeline.embedding.encoder import Heads, greatest_weights
-from pipeline.embedding.padded import pad, padded_places
+from pipeline.embedding.padded import padded_features, padded_places
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ class FlagBgeM3(BgeM3):
     """The embedder for CITELOOM_EMBEDDER_ENGINE=flagembedding. Its vectors have the name of
     BgeM3's.
 
-    Both give the same vectors within the bounds of `verify.EXACT` and `verify.HALF`, so neither
-    engine's months are made again because of the other. Computes in float32 on a CPU, as
-    FlagEmbedding does.
+    Both give the same vectors within the bounds of `verify.EXACT` and `verify.HALF`, so a change of
+    engine does not make months stale. On a CPU it computes in float32, as FlagEmbedding does.
     """
 
     engine = "flagembedding"
@@ -48,10 +47,10 @@ class FlagBgeM3(BgeM3):
     @cached_property
     def _precision(self) -> str:
         on_gpu = self._devices[0] != "cpu"
-        computed = ("fp16", "bf16", "fp32") if on_gpu else ("fp32",)
-        if self._precision_setting not in ("auto", *computed):
+        supported = ("fp16", "bf16", "fp32") if on_gpu else ("fp32",)
+        if self._precision_setting not in ("auto", *supported):
             raise SettingError(
-                f"CITELOOM_EMBEDDER_PRECISION: FlagEmbedding computes in {', '.join(computed)} on"
+                f"CITELOOM_EMBEDDER_PRECISION: FlagEmbedding computes in {', '.join(supported)} on"
                 f" {self._devices[0]}, not in {self._precision_setting}; set it to auto, or"
                 " CITELOOM_EMBEDDER_ENGINE to citeloom"
             )
@@ -68,7 +67,7 @@ class _FlagNetwork:
     """BGEM3FlagModel's network and heads on one device, between packs and padded batches."""
 
     def __init__(self, model: Any, device: str, colbert: bool) -> None:
-        # Kept, since it takes its network to the CPU when it goes.
+        # Referenced, since its finaliser moves the network to the CPU.
         self._model = model
         self._network = model.model.to(device).eval()
         self._padding = int(model.tokenizer.pad_token_id)
@@ -78,9 +77,8 @@ class _FlagNetwork:
         """FlagEmbedding's vectors of a pack: dense_vecs (texts, dimensions), sparse_vecs (texts,
         longest, 1), and where asked for colbert_vecs (texts, longest - 1, dimensions).
         """
-        batch = pad(tokens, self._padding)
         vectors: dict[str, Tensor] = self._network(
-            {"input_ids": batch.ids, "attention_mask": batch.mask},
+            padded_features(tokens, self._padding),
             return_dense=True,
             return_sparse=True,
             return_colbert_vecs=self._colbert,
@@ -95,8 +93,7 @@ class _FlagNetwork:
         sparse = greatest_weights(outputs["sparse_vecs"].flatten()[places].float(), slots, terms)
         colbert = None
         if self._colbert:
-            # Of every text the first token has no row, so rows are one place earlier, and one more
-            # with each text.
+            # A text's first token has no row, so each text moves the rows after it up by one.
             rows = places[tokens.inner] - places[tokens.inner] // tokens.longest - 1
             colbert = outputs["colbert_vecs"].flatten(0, 1)[rows]
             colbert = colbert.half() if half else colbert.float()

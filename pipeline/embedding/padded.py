@@ -1,8 +1,7 @@
-"""A pack as a padded batch, which other libraries' networks read."""
+"""Packs as padded batches, for the networks of other libraries."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,19 +10,12 @@ if TYPE_CHECKING:
     from pipeline.embedding.encoder import Tokens
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PaddedBatch:
-    """ids and mask: int64 of shape (texts, longest). places: int64 of shape (count,), each token's
-    place in them, row after row.
+def padded_features(tokens: Tokens, padding: int) -> dict[str, Tensor]:
+    """A pack's texts as input of a network of transformers.
+
+    padding: the id that fills a row. Returns input_ids and attention_mask, int64 of shape (texts,
+    tokens of the longest).
     """
-
-    ids: Tensor
-    mask: Tensor
-    places: Tensor
-
-
-def pad(tokens: Tokens, padding: int) -> PaddedBatch:
-    """The texts of a pack, a row each, with the id `padding` up to the longest."""
     import torch
 
     places = padded_places(tokens)
@@ -32,11 +24,11 @@ def pad(tokens: Tokens, padding: int) -> PaddedBatch:
     mask = torch.zeros_like(ids)
     ids[places] = tokens.ids[: tokens.count].long()
     mask[places] = 1
-    return PaddedBatch(ids.view(shape), mask.view(shape), places)
+    return {"input_ids": ids.view(shape), "attention_mask": mask.view(shape)}
 
 
 def padded_places(tokens: Tokens) -> Tensor:
-    """`PaddedBatch.places`."""
+    """Each token's place in the flattened padded batch; int64 of shape (count,)."""
     import torch
 
     starts = tokens.starts.long()

@@ -1,8 +1,8 @@
-"""Any dense model in a folder of sentence-transformers, on the engine's windows and packs.
+"""Dense models of sentence-transformers, on the engine's windows and packs.
 
-The library computes the vectors: its network and pooling, as the folder's modules.json names them.
-Prompts, dimensions and the limit of tokens are read from the folder's files, so that naming a model
-imports neither torch nor the library.
+The library computes the vectors, with the modules that the folder's modules.json lists. Prompts,
+dimensions and the limit of tokens are read from the folder's files, so that naming a model imports
+neither torch nor the library.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipeline.embedding.encoder import Heads
 from pipeline.embedding.engine import PackedEmbedder
 from pipeline.embedding.model_files import content_name, find_folder, is_folder
 from pipeline.embedding.packing import Window, cut, plain, positions, tokenize
-from pipeline.embedding.padded import pad
+from pipeline.embedding.padded import padded_features
 from pipeline.errors import SettingError
 from pipeline.text import one_line
 
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
 _SETTING = "CITELOOM_EMBEDDER"
 _OTHERWISE = "minilm or bge-m3"
 _MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
-# Names of the prompt of passages, the first that a folder has.
+# Names of the passages' prompt: the first of them that a folder has is used.
 _PASSAGE_PROMPTS = ("document", "passage", "corpus")
 _PART_OF_MODEL = {".json", ".txt", ".model", ".safetensors", ".bin"}
-# Their position embeddings begin after the padding id.
+# Architectures whose position embeddings begin after the padding id.
 _OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet"}
 # Tokenizers without a limit say 10^30.
 _MOST_TOKENS = 1 << 20
 
 
 class SentenceEmbedder(PackedEmbedder):
-    """The embedder. The folder is looked up at once, its weights are loaded on first use.
+    """An embedder with the model of one folder; its weights are loaded on first use.
 
-    A query has the folder's prompt "query" before it, a passage its "document", "passage" or
-    "corpus"; a folder without them has none. Vectors are made of unit length, whether the folder
-    has a module Normalize or not. Texts of a pack are padded to the longest, so the last places of
-    a vector may differ with the texts that are encoded together.
+    The folder's prompt "query" is put before a query, and its prompt "document", "passage" or
+    "corpus" before a passage. Vectors have unit length, also without a module Normalize. Texts of a
+    pack are padded to the longest, so the last digits of a vector may differ with the texts that
+    are encoded together.
 
-    Raises SettingError where the library is not installed, or the folder is not there, lacks a
-    part, or is of another kind.
+    path: a folder, or a name of the hub. Raises SettingError where the library is not installed, or
+    the folder is absent, incomplete, or of another kind.
     """
 
     engine = "sentence-transformers"
@@ -95,9 +95,7 @@ class SentenceEmbedder(PackedEmbedder):
         padding = network.tokenizer.pad_token_id or 0
 
         def encode(tokens: Tokens) -> Tensor:
-            batch = pad(tokens, padding)
-            features = {"input_ids": batch.ids, "attention_mask": batch.mask}
-            vectors: Tensor = network(features)["sentence_embedding"]
+            vectors: Tensor = network(padded_features(tokens, padding))["sentence_embedding"]
             return vectors
 
         return DeviceModel(encode, self._unit_heads, device)
@@ -146,9 +144,9 @@ class SentenceEmbedder(PackedEmbedder):
 
 
 def name_of(path: str) -> str:
-    """The model's name: that of the hub, or a folder's name with 8 digits of what lies in it.
+    """The model's name: that of the hub, or a folder's name with 8 digits of its files' digest.
 
-    Raises SettingError for a folder that is not there.
+    Raises SettingError for a folder that does not exist, or lacks a part.
     """
     if not is_folder(path, _SETTING, _OTHERWISE):
         return path
@@ -181,17 +179,17 @@ def lacking_files(folder: Path) -> list[str]:
 
 def _modules(folder: Path) -> list[tuple[str, Path]]:
     """The class and the folder of each module. Raises SettingError for a class that citeloom does
-    not know.
+    not run.
     """
     file = folder / "modules.json"
     try:
-        named = [(module["type"], folder / module["path"]) for module in _read_json(file)]
+        entries = [(module["type"], folder / module["path"]) for module in _read_json(file)]
     except (KeyError, TypeError) as error:
         raise SettingError(
             f"{_SETTING}: {file} has another form ({error!r}): copy the model's folder again"
         ) from error
     modules = []
-    for name, path in named:
+    for name, path in entries:
         package, _, kind = name.rpartition(".")
         if not package.startswith("sentence_transformers.") or kind not in _MODULES:
             raise SettingError(
@@ -203,7 +201,7 @@ def _modules(folder: Path) -> list[tuple[str, Path]]:
 
 
 def _model_files(folder: Path) -> list[str]:
-    """The files of the folder and of its modules that decide what the vectors are."""
+    """The files that the vectors depend on, relative to the folder."""
     folders = {folder, *(path for _, path in _modules(folder))}
     return sorted(
         file.relative_to(folder).as_posix()
@@ -215,7 +213,7 @@ def _model_files(folder: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """What a folder's files say of its vectors."""
+    """The configuration in a folder's files."""
 
     dimensions: int
     max_tokens: int
@@ -224,8 +222,8 @@ class ModelConfig:
 
 
 def read_config(folder: Path) -> ModelConfig:
-    """The configuration of a folder. Raises SettingError where it is of another kind of model, or
-    a file of it cannot be understood.
+    """Read a folder's configuration. Raises SettingError where the model is of a kind that citeloom
+    cannot use, or a file has another form.
     """
     try:
         return _read_config(folder)
@@ -243,12 +241,13 @@ def _read_config(folder: Path) -> ModelConfig:
             f"{_SETTING}: {folder / 'modules.json'} has no Transformer and Pooling, so it gives no"
             " dense vectors: take another model"
         )
-    config = _read_json(folder / "config_sentence_transformers.json", absent={})
+    config = _read_json(folder / "config_sentence_transformers.json", default={})
     pooling = _read_json(modules["Pooling"] / "config.json")
     prompts = config.get("prompts") or {}
     query = prompts.get("query") or ""
     # The library itself takes "document" alone: docs/contributing/upstream.md.
-    passage = next(filter(None, map(prompts.get, _PASSAGE_PROMPTS)), "")
+    passages = [prompts[name] for name in _PASSAGE_PROMPTS if prompts.get(name)]
+    passage = passages[0] if passages else ""
     if (query or passage) and pooling.get("include_prompt") is False:
         raise SettingError(
             f"{_SETTING}: {modules['Pooling']} leaves the prompt out of its mean (include_prompt),"
@@ -271,24 +270,29 @@ def _dimensions(modules: Mapping[str, Path], config: Mapping[str, Any]) -> int:
     else:
         pooling = _read_json(modules["Pooling"] / "config.json")
         width = pooling.get("embedding_dimension") or pooling["word_embedding_dimension"]
+        # Newer files name one mode or a list of them, older ones have a flag for each.
         modes = pooling.get("pooling_mode") or [
             name for name in pooling if name.startswith("pooling_mode_") and pooling[name]
         ]
-        dimensions = width * (1 if isinstance(modes, str) else len(modes))
+        if isinstance(modes, str):
+            modes = [modes]
+        dimensions = width * len(modes)
     return int(min(dimensions, config.get("truncate_dim") or dimensions))
 
 
 def _max_tokens(folder: Path) -> int:
-    """The limit of tokens, as the library takes it, but never beyond the model's positions."""
+    """The library's limit of tokens, but never more than the model has positions for."""
     config = _read_json(folder / "config.json")
-    most = _read_json(folder / "sentence_bert_config.json", absent={}).get("max_seq_length")
-    if most is None:
-        most = _read_json(folder / "tokenizer_config.json", absent={}).get("model_max_length")
-    rows = config.get("max_position_embeddings")
-    if rows and config.get("model_type") in _OFFSET_POSITIONS:
-        rows -= config.get("pad_token_id", 1) + 1
+    length = _read_json(folder / "sentence_bert_config.json", default={}).get("max_seq_length")
+    if length is None:
+        length = _read_json(folder / "tokenizer_config.json", default={}).get("model_max_length")
+    position_count = config.get("max_position_embeddings")
+    if position_count and config.get("model_type") in _OFFSET_POSITIONS:
+        position_count -= config.get("pad_token_id", 1) + 1
     limits: list[int] = [
-        limit for limit in (most, rows) if limit is not None and 0 < limit < _MOST_TOKENS
+        limit
+        for limit in (length, position_count)
+        if limit is not None and 0 < limit < _MOST_TOKENS
     ]
     if not limits:
         raise SettingError(
@@ -298,10 +302,13 @@ def _max_tokens(folder: Path) -> int:
     return min(limits)
 
 
-def _read_json(file: Path, absent: Any = None) -> Any:
-    """The content of a file, or `absent` where it is not there and this is given."""
-    if absent is not None and not file.is_file():
-        return absent
+def _read_json(file: Path, default: Any = None) -> Any:
+    """The content of a JSON file. default: for a file that does not exist, if not None.
+
+    Raises SettingError where the file cannot be read.
+    """
+    if default is not None and not file.is_file():
+        return default
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
