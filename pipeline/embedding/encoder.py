@@ -1,12 +1,12 @@
-"""The encoder of BERT (Devlin et al. 2019) and XLM-RoBERTa (Conneau et al. 2020), packed.
+"""The encoder of BERT (Devlin et al. 2019) and XLM-RoBERTa (Conneau et al. 2020), on packs.
 
-On a CPU the weights are packed for oneDNN once. Of the products of MiniLM's size (1,024 rows), a
+On a CPU the weights are laid out for oneDNN once. Of the products of MiniLM's size (1,024 rows), a
 busy core of an EPYC with AVX-512 does 90 to 98 GFLOP/s in float32, 170 to 195 in bfloat16 and 220
 to 335 in int8. oneDNN also gave each row the same bits whatever other rows it was multiplied with,
 which MKL did not: on a CPU a text's vectors do not depend on its neighbours. The exception is
 bfloat16 on an Intel processor with AMX, where their last bits do.
 
-On a GPU torch multiplies, and `kernels` does the rest in one pass each, where triton is installed.
+On a GPU torch multiplies; where triton is installed, the module `kernels` computes the rest.
 
 Heads turn the last hidden states into dense, sparse and ColBERT vectors.
 """
@@ -27,15 +27,15 @@ _log = logging.getLogger(__name__)
 
 Linear = Callable[["Tensor"], "Tensor"]
 Product = Callable[[Any], "Tensor"]
-"""A product of the encoder. It takes rows, or in FP8 what `kernels.to_codes` makes of them."""
+"""A product of the encoder. It takes rows, or FP8 codes and scales as `kernels.to_codes` gives."""
 
-# In the place of a row of zeros' greatest value, which divides.
-_LEAST_SCALE = 1e-30
+# Lower bound of a row's greatest value, by which the row is divided: a row may be all zeros.
+_LEAST_ROW_MAX = 1e-30
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The encoder's shape by config.json. padding: the id from which positions count, None where
+    """The encoder's shape in config.json. padding: the id after which positions count, None where
     they start at 0.
     """
 
@@ -53,8 +53,8 @@ class Shape:
 
 
 def shape_of(config: Mapping[str, Any]) -> Shape:
-    """The shape in a config.json. Raises KeyError, TypeError or ValueError where it is none
-    of these models.
+    """The shape in a config.json. Raises KeyError, TypeError or ValueError where the model is
+    another kind of encoder.
     """
     if (
         config.get("hidden_act", "gelu") != "gelu"
@@ -77,10 +77,10 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
 class Tokens:
     """A pack on a device.
 
-    count: its tokens. ids and positions: int32, of `count` or more; the encoder computes what is
-    beyond for nothing. starts: int32 of shape (texts + 1,), where texts begin. inner: int64 of
-    shape (count - texts,), the places of all tokens but each text's first. runs: as `packing.runs`
-    gives them.
+    count: its tokens. ids and positions: int32, of `count` or more; results beyond are not used.
+    starts: int32 of shape (texts + 1,), where texts begin. inner: int64 of shape (count - texts,),
+    the places of all tokens but each text's first. longest: tokens of the longest text. runs: as
+    `packing.runs` gives them.
     """
 
     count: int
@@ -94,15 +94,15 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Norm:
-    """LayerNorm of a sum. codes: the next product takes FP8 codes."""
+    """LayerNorm of a sum. quantize: to FP8 codes for the next product."""
 
     weight: Tensor
     bias: Tensor
     epsilon: float
-    codes: bool
+    quantize: bool
 
     def __call__(self, hidden: Tensor, update: Tensor) -> tuple[Tensor, Any]:
-        """The norm of hidden + update, and what the next product takes of it."""
+        """The norm of hidden + update, and the argument of the next product."""
         import torch
 
         kernels = gpu_kernels(hidden.device.type, hidden.dtype)
@@ -111,7 +111,7 @@ class _Norm:
                 hidden + update, self.weight.shape, self.weight, self.bias, self.epsilon
             )
             return normed, normed
-        if self.codes:
+        if self.quantize:
             normed, codes, scales = kernels.add_norm_codes(
                 hidden, update, self.weight, self.bias, self.epsilon
             )
@@ -133,10 +133,12 @@ class _Layer:
 class Encoder:
     """The encoder on one device.
 
-    weights: as `model_files.read_weights` gives them; emptied on the way, so that two copies never
-    lie in memory. precision: the type of the matrix products; int8 on a CPU alone, float8_e4m3fn on
-    a GPU alone. The sums between them stay float32 on a CPU, and float16 beside FP8 products.
-    Raises KeyError where a weight is absent.
+    weights: as `model_files.read_weights` gives them; emptied meanwhile, so that memory never holds
+    two copies. precision: of the matrix products; int8 only on a CPU, float8_e4m3fn only on a GPU.
+    The sums between them are float32 on a CPU, and float16 with FP8 products. Raises KeyError where
+    a weight is absent.
+
+    head_precision: for the products of the heads, which are not computed in FP8.
     """
 
     def __init__(
@@ -152,10 +154,10 @@ class Encoder:
         self._precision, self._device = precision, device
         self.head_precision = self._state_type if self._is_fp8 else precision
         self._words = self._take(weights, "embeddings.word_embeddings.weight")
-        places = weights.pop("embeddings.position_embeddings.weight").float()
-        # Every token here is of type 0.
-        kind = weights.pop("embeddings.token_type_embeddings.weight").float()[0]
-        self._places = (places + kind).to(device, self._state_type)
+        positions = weights.pop("embeddings.position_embeddings.weight").float()
+        # Every token is of type 0.
+        token_type = weights.pop("embeddings.token_type_embeddings.weight").float()[0]
+        self._positions = (positions + token_type).to(device, self._state_type)
         self._norm = self._norm_of(weights, "embeddings.LayerNorm")
         self._layers = [
             self._layer(weights, f"encoder.layer.{number}") for number in range(shape.layers)
@@ -168,11 +170,11 @@ class Encoder:
 
         embed = torch.nn.functional.embedding
         hidden, rows = self._norm(
-            embed(tokens.ids, self._words), embed(tokens.positions, self._places)
+            embed(tokens.ids, self._words), embed(tokens.positions, self._positions)
         )
         for layer in self._layers:
-            mixed = self._attend(layer.query_key_value(rows), self._shape.heads, tokens)
-            hidden, rows = layer.attention_norm(hidden, layer.out(mixed))
+            attended = self._attend(layer.query_key_value(rows), self._shape.heads, tokens)
+            hidden, rows = layer.attention_norm(hidden, layer.out(attended))
             hidden, rows = layer.norm(hidden, layer.down(layer.up(rows)))
         return hidden[: tokens.count]
 
@@ -184,7 +186,7 @@ class Encoder:
             self._take(weights, f"{name}.weight"),
             self._take(weights, f"{name}.bias"),
             self._shape.epsilon,
-            codes=self._is_fp8,
+            quantize=self._is_fp8,
         )
 
     def _layer(self, weights: dict[str, Tensor], name: str) -> _Layer:
@@ -194,41 +196,41 @@ class Encoder:
         weight = torch.cat([weights.pop(f"{part}.weight") for part in parts])
         bias = torch.cat([weights.pop(f"{part}.bias") for part in parts])
 
-        def pair(part: str) -> tuple[Tensor, Tensor]:
+        def take(part: str) -> tuple[Tensor, Tensor]:
             return weights.pop(f"{name}.{part}.weight"), weights.pop(f"{name}.{part}.bias")
 
-        norms = (
-            self._norm_of(weights, f"{name}.attention.output.LayerNorm"),
-            self._norm_of(weights, f"{name}.output.LayerNorm"),
-        )
+        attention_norm = self._norm_of(weights, f"{name}.attention.output.LayerNorm")
+        norm = self._norm_of(weights, f"{name}.output.LayerNorm")
         if self._is_fp8:
             from pipeline.embedding import kernels
 
             return _Layer(
                 _fp8(weight, bias, self._device),
-                _fp8(*pair("attention.output.dense"), self._device, kernels.to_codes),
-                norms[0],
-                _fp8(*pair("intermediate.dense"), self._device),
-                _fp8(*pair("output.dense"), self._device, partial(kernels.to_codes, gelu=True)),
-                norms[1],
+                _fp8(*take("attention.output.dense"), self._device, kernels.to_codes),
+                attention_norm,
+                _fp8(*take("intermediate.dense"), self._device),
+                _fp8(*take("output.dense"), self._device, partial(kernels.to_codes, gelu=True)),
+                norm,
             )
         # In int8 these three lost the most. Of ten very short texts, the least cosine of MiniLM's
         # vectors with float32 was 0.986, and 0.992 with these in bfloat16.
         exact = torch.bfloat16 if self._precision == torch.int8 else self._precision
         return _Layer(
             make_linear(weight, bias, self._device, exact),
-            make_linear(*pair("attention.output.dense"), self._device, self._precision),
-            norms[0],
-            make_linear(*pair("intermediate.dense"), self._device, self._precision, gelu=True),
-            make_linear(*pair("output.dense"), self._device, self._precision),
-            norms[1],
+            make_linear(*take("attention.output.dense"), self._device, self._precision),
+            attention_norm,
+            make_linear(*take("intermediate.dense"), self._device, self._precision, gelu=True),
+            make_linear(*take("output.dense"), self._device, self._precision),
+            norm,
         )
 
 
 @cache
 def gpu_kernels(device: str, precision: dtype) -> ModuleType | None:
-    """The module `kernels` where it runs on a device in a precision; None where torch's own are to
-    be used: on a CPU, in float32, on cards before Ampere, without triton or a C compiler.
+    """The module `kernels`, or None where it cannot run in a precision on a device.
+
+    That is on a CPU, in float32, on cards before Ampere, and, with a warning, without triton or a C
+    compiler.
     """
     import torch
 
@@ -240,7 +242,7 @@ def gpu_kernels(device: str, precision: dtype) -> ModuleType | None:
         from pipeline.embedding import kernels
 
         kernels.gelu(torch.zeros(1, device=device, dtype=precision))
-    except Exception as error:  # Triton's errors, a compiler's and the system's share no other base
+    except Exception as error:  # errors of Triton, a C compiler and the system share no base
         _log.warning(
             "Triton's kernels cannot be used on %s (%s): torch's own take about 15 %% longer; they"
             " need the package triton and a C compiler",
@@ -254,10 +256,10 @@ def gpu_kernels(device: str, precision: dtype) -> ModuleType | None:
 def make_linear(
     weight: Tensor, bias: Tensor, device: str, precision: dtype, *, gelu: bool = False
 ) -> Linear:
-    """x·weightᵀ + bias on rows of a (tokens, inputs) tensor, with gelu where asked for.
+    """The function x·weightᵀ + bias of a (tokens, inputs) tensor. gelu: apply GELU to its result.
 
-    weight: (outputs, inputs). On a CPU the result has the type of `precision`, for int8 float32,
-    and the argument may have any.
+    weight: (outputs, inputs). On a CPU the function takes any type of number, and returns that of
+    `precision`, or float32 for int8.
     """
     import torch
 
@@ -284,10 +286,11 @@ def _fp8(
     device: str,
     to_codes: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None,
 ) -> Product:
-    """The product of 8-bit floating-point numbers (Micikevicius et al. 2022, arXiv:2209.05433).
+    """A product of 8-bit floating-point numbers (Micikevicius et al. 2022, arXiv:2209.05433), with
+    a scale per output and per row.
 
-    It has a scale per output and per row, and its result is bfloat16. It takes codes and scales, or
-    rows where `to_codes` makes these.
+    to_codes: quantizes the rows that the product takes; without it the product takes codes and
+    scales. Its result is bfloat16.
     """
     import torch
     from torch.nn.functional import ScalingType, scaled_mm
@@ -295,7 +298,7 @@ def _fp8(
     from pipeline.embedding import kernels
 
     codes, scales = kernels.to_codes(weight.to(device).contiguous())
-    # The product wants the weights by columns, which the rows of their transpose are.
+    # torch takes the second matrix in column-major order, which a transpose is.
     columns, column_scales = codes.t(), scales.t().contiguous()
     bias = bias.to(device, torch.bfloat16)
 
@@ -320,7 +323,7 @@ def _fp8(
 def _packed(weight: Tensor, bias: Tensor, *, gelu: bool) -> Linear:
     import torch
 
-    # What torch's own compiler emits for a linear layer on a CPU; no public call keeps oneDNN's
+    # The calls that torch.compile emits for a linear layer on a CPU; no public one keeps oneDNN's
     # layout of weights.
     packed = torch.ops.mkldnn._reorder_linear_weight(weight, None)
     kind, precision = ("gelu" if gelu else "none"), weight.dtype
@@ -335,14 +338,14 @@ def _packed(weight: Tensor, bias: Tensor, *, gelu: bool) -> Linear:
 
 
 def _int8(weight: Tensor, bias: Tensor, *, gelu: bool) -> Linear:
-    """The product of 8-bit numbers, with a scale per output and per row.
+    """A product of 8-bit integers, with a scale per output and per row.
 
     A row's scale is its own greatest value, so its bits do not depend on its neighbours
     (vector-wise quantization: Dettmers et al. 2022, arXiv:2208.07339).
     """
     import torch
 
-    weight_scales = weight.abs().amax(1).clamp_min(_LEAST_SCALE) / 127
+    weight_scales = weight.abs().amax(1).clamp_min(_LEAST_ROW_MAX) / 127
     codes = (weight / weight_scales[:, None]).round().to(torch.int8)
     packed = torch.ops.onednn.qlinear_prepack(codes, None)
     zeros = torch.zeros(len(weight), dtype=torch.int32)
@@ -350,7 +353,7 @@ def _int8(weight: Tensor, bias: Tensor, *, gelu: bool) -> Linear:
     def multiply(rows: Tensor) -> Tensor:
         rows = rows.float()
         largest = torch.maximum(rows.amax(1, keepdim=True), -rows.amin(1, keepdim=True)).clamp_min(
-            _LEAST_SCALE
+            _LEAST_ROW_MAX
         )
         signed = (rows * (127 / largest)).round_().to(torch.int8)
         # oneDNN has fast kernels only for unsigned rows, and torch converts fast only to signed
@@ -386,52 +389,56 @@ def _has_onednn() -> bool:
 
 
 Attention = Callable[["Tensor", int, Tokens], "Tensor"]
+"""Takes queries, keys and values side by side, (tokens, 3 * width), the number of heads, and the
+pack; returns (tokens, width).
+"""
 
 
-def _attention(device: str, precision: dtype, head: int) -> Attention:
-    """Variable-length attention on a GPU in half precision, else by equal length.
+def _attention(device: str, precision: dtype, head_width: int) -> Attention:
+    """Attention over texts of any length on a GPU in half precision, else over texts of one length.
 
-    head: the width of a head. The kernel of `kernels` was 1.2 to 2.2 times as fast on an H200 as
-    torch's, which is FlashAttention 2.
+    head_width: a row's values for one head. On an H200 the kernel of `kernels` was 1.2 to 2.2 times
+    as fast as torch's, which is FlashAttention 2.
     """
     import torch
 
     if device == "cpu" or precision not in (torch.float16, torch.bfloat16):
         return _by_length
     kernels = gpu_kernels(device.partition(":")[0], precision)
-    if kernels is not None and head >= 16 and head & (head - 1) == 0:
-        return partial(_in_one_kernel, kernels)
-    return _flash if torch.cuda.get_device_capability(device) >= (8, 0) else _by_length
+    is_power_of_two = head_width & (head_width - 1) == 0
+    if kernels is not None and head_width >= 16 and is_power_of_two:
+        return partial(_triton_attention, kernels)
+    if torch.cuda.get_device_capability(device) >= (8, 0):
+        return _flash_attention
+    return _by_length
 
 
-def _in_one_kernel(kernels: ModuleType, mixed: Tensor, heads: int, tokens: Tokens) -> Tensor:
-    attended: Tensor = kernels.attention(mixed, heads, tokens.starts, tokens.longest)
+def _triton_attention(kernels: ModuleType, qkv: Tensor, heads: int, tokens: Tokens) -> Tensor:
+    attended: Tensor = kernels.attention(qkv, heads, tokens.starts, tokens.longest)
     return attended
 
 
-def _flash(mixed: Tensor, heads: int, tokens: Tokens) -> Tensor:
+def _flash_attention(qkv: Tensor, heads: int, tokens: Tokens) -> Tensor:
     from torch.nn.attention.varlen import varlen_attn
 
-    query, key, value = mixed.view(len(mixed), 3, heads, -1).unbind(1)
+    query, key, value = qkv.view(len(qkv), 3, heads, -1).unbind(1)
     longest = tokens.longest
     attended = varlen_attn(query, key, value, tokens.starts, tokens.starts, longest, longest)
-    return attended.reshape(len(mixed), -1)  # type: ignore[union-attr]
+    return attended.reshape(len(qkv), -1)  # type: ignore[union-attr]
 
 
-def _by_length(mixed: Tensor, heads: int, tokens: Tokens) -> Tensor:
-    """Attention over texts of equal length, which are neighbours in a pack: no copy."""
+def _by_length(qkv: Tensor, heads: int, tokens: Tokens) -> Tensor:
+    """Attention over texts of equal length: they are neighbours in a pack, so nothing is copied."""
     import torch
 
-    width = mixed.shape[1] // 3
-    attended = torch.empty((len(mixed), width), dtype=mixed.dtype, device=mixed.device)
+    width = qkv.shape[1] // 3
+    attended = torch.empty((len(qkv), width), dtype=qkv.dtype, device=qkv.device)
     attended[tokens.count :] = 0
     for first, texts, length in tokens.runs:
         last = first + texts * length
-        query, key, value = (
-            mixed[first:last].view(texts, length, 3, heads, -1).permute(2, 0, 3, 1, 4)
-        )
-        states = torch.nn.functional.scaled_dot_product_attention(query, key, value)
-        attended[first:last].view(texts, length, heads, -1).copy_(states.transpose(1, 2))
+        query, key, value = qkv[first:last].view(texts, length, 3, heads, -1).permute(2, 0, 3, 1, 4)
+        rows = torch.nn.functional.scaled_dot_product_attention(query, key, value)
+        attended[first:last].view(texts, length, heads, -1).copy_(rows.transpose(1, 2))
     return attended
 
 
@@ -440,8 +447,8 @@ class Heads:
     """The vectors of a pack, on its device.
 
     dense: float32 of shape (texts, dimensions). sparse: float32 of shape (terms,); None where the
-    model has no such head. colbert: of shape (tokens - texts, dimensions), every token's but each
-    text's first; None unless asked for.
+    model has no such head. colbert: of shape (tokens - texts, dimensions), for every token but each
+    text's first; None unless requested.
     """
 
     dense: Tensor
@@ -452,8 +459,8 @@ class Heads:
 class M3Heads:
     """BGE-M3's three heads (Chen et al. 2024, section 3.2), as FlagEmbedding computes them.
 
-    sparse and colbert: (weight, bias) of the two linear layers; without `colbert` there are no such
-    vectors. The weight of a term is the greatest of its tokens', found on the device.
+    sparse and colbert: (weight, bias) of the two linear layers; colbert is None where its vectors
+    are not requested. The weight of a term is the greatest of its tokens', taken on the device.
     """
 
     def __init__(
@@ -478,8 +485,7 @@ class M3Heads:
 
         dense = _unit(hidden[tokens.starts[:-1].long()])
         weight, bias = self._sparse
-        # A product and a sum, since a matrix product with one column gave other bits in another
-        # pack.
+        # Not a matrix product, which with one column gave other bits in another pack.
         weights = torch.relu((hidden.float() * weight).sum(1) + bias)
         colbert = None
         if self._colbert is not None:
@@ -489,7 +495,7 @@ class M3Heads:
 
 
 class MeanHead:
-    """The mean over all tokens, of unit length: sentence-transformers' pooling and normalising."""
+    """The mean over all tokens, of unit length, as sentence-transformers computes it."""
 
     def __call__(
         self, hidden: Tensor, tokens: Tokens, slots: Tensor, terms: int, *, half: bool
