@@ -36,6 +36,14 @@ def plain_text(latex: str) -> str:
 _RAISED = ("textsuperscript", "up", "tnote", "tablenotemark")
 _LOWERED = ("textsubscript", "textinferior")
 _FRACTIONS = ("nicefrac", "sfrac", "unitfrac", "textfrac")
+# Commands whose arguments are not printed where they stand, and that the parser would print.
+_SILENT = {
+    **dict.fromkeys(("bibliographystyle", "nobibliography", "nocite", "citestyle", "index"), "{"),
+    **dict.fromkeys(("pagestyle", "thispagestyle", "phantom", "hphantom", "vphantom"), "{"),
+    "printbibliography": "[",
+    "fontsize": "{{",
+    "addcontentsline": "{{{",
+}
 
 
 @cache
@@ -52,11 +60,9 @@ def _converter() -> Any:
         **dict.fromkeys(_FRACTIONS, f"{script('%(2)s', RAISED)}/{script('%(3)s', LOWERED)}"),
     }
     context = get_default_latex_context_db()
-    context.add_context_category(
-        "scripts",
-        macros=[MacroTextSpec(name, form, discard=False) for name, form in forms.items()],
-        prepend=True,
-    )
+    macros = [MacroTextSpec(name, form, discard=False) for name, form in forms.items()]
+    macros += [MacroTextSpec(name, "") for name in _SILENT]
+    context.add_context_category("own", macros=macros, prepend=True)
     return LatexNodes2Text(context, math_mode="verbatim", keep_comments=False)
 
 
@@ -67,9 +73,13 @@ def _arguments() -> Any:
     from pylatexenc.macrospec import std_macro
 
     context = get_default_latex_context_db()
-    arguments = {**dict.fromkeys((*_RAISED, *_LOWERED), "{"), **dict.fromkeys(_FRACTIONS, "[{{")}
+    arguments = {
+        **dict.fromkeys((*_RAISED, *_LOWERED), "{"),
+        **dict.fromkeys(_FRACTIONS, "[{{"),
+        **_SILENT,
+    }
     context.add_context_category(
-        "scripts", macros=[std_macro(*macro) for macro in arguments.items()], prepend=True
+        "own", macros=[std_macro(*macro) for macro in arguments.items()], prepend=True
     )
     return context
 

@@ -154,6 +154,18 @@ def test_markdown_with_citations_of_pandoc(tmp_path: Path) -> None:
     assert set(draft.entries) == {"lee2020", "roe2021"}
 
 
+def test_arguments_that_latex_does_not_print_are_no_part_of_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "draft.tex").write_text(
+        "\\begin{document}\\pagestyle{plain}\\nocite{*}\n"
+        "Keys\\index{key} open\\phantom{x} \\cite{lee2020}.\n\\fontsize{9}{10}\\selectfont\n"
+        "\\addcontentsline{toc}{section}{References}\n\\bibliographystyle{plainnat}\n"
+        "\\printbibliography[title=Works]\n\\end{document}"
+    )
+    draft = read_draft(tmp_path / "draft.tex")
+    assert draft.paragraphs == ["Keys open ."]
+    assert [sentence.readable for sentence in draft.sentences] == ["Keys open [lee2020]."]
+
+
 def test_plain_text_with_a_numbered_list(tmp_path: Path) -> None:
     (tmp_path / "draft.txt").write_text(
         "Keys open [1, 2]. Locks do not [2].\n\nReferences\n[1] Ann Lee and Bo Roe. On keys."
