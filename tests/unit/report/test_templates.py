@@ -34,7 +34,18 @@ MONTH, MARK = "2024-03", "Zmarkz"
 # Each is tried by a test of its own, with what the two share.
 ANNOTATION_PAGES = {"ratings.html.j2", "grades.html.j2", "base.html.j2"}
 # Tried over HTTP by tests/unit/serve/test_pages.py, with hostile papers and queries.
-SERVED = {f"{name}.html.j2" for name in ("ask", "corpus", "layout", "paper", "problem", "search")}
+SERVED = {
+    "ask.html.j2",
+    "corpus.html.j2",
+    "layout.html.j2",
+    "paper.html.j2",
+    "papers.html.j2",
+    "passages.html.j2",
+    "problem.html.j2",
+    "result_parts.html.j2",
+    "results.html.j2",
+    "search.html.j2",
+}
 # Extended or imported by the others.
 PARTS = {"base.html.j2", "parts.html.j2"}
 

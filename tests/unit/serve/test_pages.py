@@ -211,8 +211,9 @@ def test_reports_are_served_with_their_own_policy_and_nothing_else_is(
 
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_a_hostile_query_changes_nothing_of_the_page(client: TestClient, text: str) -> None:
-    for path in ("/search", "/passages", "/ask", "/api/search", "/api/papers", "/api/quotes"):
-        name = "title" if path == "/api/papers" else "q"
+    apis = ("/api/search", "/api/papers", "/api/quotes")
+    for path in ("/search", "/passages", "/papers", "/ask", *apis):
+        name = "title" if path.endswith("/papers") else "q"
         answer = client.get(path, params={name: text}, headers=HTML)
         assert answer.status_code < 500, path
         page = LexborHTMLParser(answer.text if not path.startswith("/api") else "<p></p>")
