@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 _SETTING = "CITELOOM_EMBEDDER_PATH"
 _OTHERWISE = "CITELOOM_EMBEDDER to minilm"
 _MAX_TOKENS = 8192
-# What the lexical weights leave out: FlagEmbedding's _process_token_weights.
+# Tokens without a sparse weight: FlagEmbedding's _process_token_weights.
 _SPECIAL = ("cls_token", "eos_token", "pad_token", "unk_token")
 _FILES = ("config.json", "sparse_linear.pt", "colbert_linear.pt")
 _TOKENIZERS = ("tokenizer.json", "sentencepiece.bpe.model")
 
 
 class BgeM3(PackedEmbedder):
-    """The embedder. The model's folder is looked up at once, its weights are loaded on first use.
+    """An embedder with BGE-M3; its weights are loaded on first use.
 
-    Raises SettingError where the folder is not there, lacks a part or has an invalid config.json,
-    or where the hub cannot be reached. Questions are encoded as passages are: the model makes no
-    difference (its model card: no instruction is needed).
+    path: a folder, or a name of the hub. Raises SettingError where the folder is absent, lacks a
+    part or has an invalid config.json, or where the hub cannot be reached. Questions are encoded
+    like passages (the model card: no instruction is needed).
     """
 
     has_sparse = True
@@ -103,7 +103,7 @@ class BgeM3(PackedEmbedder):
         # those.
         try:
             wrapper = AutoTokenizer.from_pretrained(str(self._folder))
-        # Errors of transformers and tokenizers over a broken file share no other base.
+        # Errors of transformers and tokenizers over a broken file share no base.
         except Exception as error:
             raise self._broken(error) from error
         special = {
@@ -115,10 +115,10 @@ class BgeM3(PackedEmbedder):
 
 
 def name_of(path: str, precision: str) -> str:
-    """The model's name: that of the hub, or a folder's name with 8 digits of what lies in it.
+    """The model's name: that of the hub, or a folder's name with 8 digits of its files' digest.
 
-    int8 and fp8 are part of the name, since nobody has measured what they do to BGE-M3's vectors.
-    Raises SettingError for a folder that is not there.
+    int8 and fp8 are part of the name, since their effect on BGE-M3's vectors was not measured.
+    Raises SettingError for a folder that does not exist.
     """
     suffix = f"+{precision}" if precision in ("int8", "fp8") else ""
     if is_folder(path, _SETTING, _OTHERWISE):
@@ -136,10 +136,10 @@ def find_model(path: str) -> Path:
 
 
 def lacking_files(folder: Path) -> list[str]:
-    """The files of BGE-M3 that a folder does not have.
+    """The files of BGE-M3 that a folder lacks.
 
-    sentence-transformers fetches no sparse_linear.pt and colbert_linear.pt, and FlagEmbedding would
-    go on with random heads.
+    sentence-transformers fetches neither sparse_linear.pt nor colbert_linear.pt, and without them
+    FlagEmbedding computes with random heads.
     """
     lacking = [name for name in _FILES if not (folder / name).is_file()]
     for alternatives in (WEIGHT_FILES, _TOKENIZERS):

@@ -1,4 +1,4 @@
-"""Which embedder the settings name."""
+"""Make the embedder that the settings name, and name its model."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ EMBEDDERS: Mapping[str, type[PackedEmbedder]] = {
     "bge-m3": BgeM3,
     "sentence-transformers": SentenceEmbedder,
 }
-"""The class for each value of CITELOOM_EMBEDDER, computed by citeloom's engine where it can be."""
+"""The class for each value of the setting `embedder`, with CITELOOM_EMBEDDER_ENGINE=citeloom."""
 
 
 def make_embedder(settings: Settings) -> Embedder:
     """The embedder that the settings name; one per process, so that weights are loaded once.
 
-    Raises SettingError where its model is not there.
+    Raises SettingError where its model is absent or incomplete.
     """
     return _cached_embedder(
         settings.embedder,
@@ -56,14 +56,14 @@ def _cached_embedder(
 
 
 def makes_colbert(settings: Settings) -> bool:
-    """Whether ColBERT vectors are made: the settings ask for them, and the model has them."""
+    """Whether the settings request ColBERT vectors of a model that has them."""
     return settings.embedder == "bge-m3" and settings.embedder_colbert
 
 
 def model_name(settings: Settings) -> str:
-    """The name of `make_embedder(settings)`, without loading a model or a request.
+    """The name of `make_embedder(settings)`, without loading a model or sending a request.
 
-    Raises SettingError where the model is a folder that is not there.
+    Raises SettingError where the model is a folder that does not exist.
     """
     if settings.embedder == "minilm":
         return NAME
@@ -73,7 +73,7 @@ def model_name(settings: Settings) -> str:
 
 
 def files_to_fetch(settings: Settings) -> list[str]:
-    """The files that `make_embedder` would fetch from the hub, as far as the hub's cache tells.
+    """The files that `make_embedder` would fetch from the hub, by the content of the hub's cache.
 
     Raises SettingError where the model is neither a folder nor a name of the hub.
     """

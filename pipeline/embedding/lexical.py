@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # (docs/methods/retrieval.md).
 K1, B = 1.5, 0.75
 MEAN_LENGTH = 150
-# Raised when the same text gives another vector: collections made before are then loaded anew.
+# Raise it when the same text gives another vector: older collections are then loaded anew.
 VERSION = 2
 
 _WORD = re.compile(r"\w\w+")
@@ -68,9 +68,9 @@ def words_of(text: str) -> list[str]:
 
 
 def terms_of(text: str) -> list[str]:
-    """The terms of a lexical vector: the words, and what they leave out or do not tell apart.
+    """The terms of a lexical vector: the words, then names and scripts that words do not cover.
 
-    Such are names of one letter (C++, R), compounds with a short part as one term beside their
+    These are names of one letter (C++, R), compounds with a short part as one term beside their
     words (gpt-4, pre-training), names with a version (Llama 2), and pairs of characters of scripts
     without spaces.
     """

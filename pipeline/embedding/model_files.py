@@ -17,21 +17,27 @@ from pipeline.text import one_line
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Exports of the same weights, which nobody here reads: of BGE-M3, the ONNX one is 2.3 GB.
+# Exports of the same weights to formats that citeloom does not read: BGE-M3's to ONNX has 2.3 GB.
 _UNUSED = [
-    *("onnx/*", "openvino/*", "imgs/*", "*.onnx", "*.onnx_data"),
-    *("*.h5", "*.msgpack", "*.ot", "*.gguf"),
+    "onnx/*",
+    "openvino/*",
+    "imgs/*",
+    "*.onnx",
+    "*.onnx_data",
+    "*.h5",
+    "*.msgpack",
+    "*.ot",
+    "*.gguf",
 ]
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 _FIRST = "embeddings.word_embeddings.weight"
 
 
 def is_folder(path: str, setting: str, otherwise: str) -> bool:
-    """Whether a path is a folder; else it is a name of the hub, such as BAAI/bge-m3 or
-    BAAI/bge-m3@revision.
+    """Whether a path is a folder, or else a name of the hub (BAAI/bge-m3, BAAI/bge-m3@revision).
 
-    setting: that named the path; otherwise: what else to do, for the message. Raises SettingError
-    where it is neither.
+    setting: the setting's name, and otherwise: what else to do, for the message. Raises
+    SettingError where the path is neither.
     """
     if Path(path).expanduser().is_dir():
         return True
@@ -51,9 +57,8 @@ def find_folder(
 ) -> Path:
     """The folder `path`, or the model of this name from the hub's cache or the hub.
 
-    setting, otherwise: as of `is_folder`. lacking: names the files that a folder should have and
-    does not; of a name of the hub, they are fetched. Raises SettingError where there is no folder,
-    or one that lacks a file.
+    setting, otherwise: as in `is_folder`. lacking: names the files that a folder lacks; those of a
+    hub's model are fetched. Raises SettingError where there is no such model, or a file is lacking.
     """
     if not is_folder(path, setting, otherwise):
         return _hub_folder(path, setting, otherwise, lacking)
@@ -66,9 +71,9 @@ def find_folder(
 
 
 def cached_folder(name: str) -> Path | None:
-    """The folder of a model of the hub in the hub's cache, without a request.
+    """The folder of a hub's model in the hub's cache, without a request; None if there is none.
 
-    Files may be absent where another program filled the cache: it fetches those that it reads.
+    Files may be absent where another program filled the cache: it fetched those that it reads.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
@@ -91,11 +96,15 @@ def _hub_folder(
 
     model, _, revision = name.partition("@")
     folder = cached_folder(name)
-    files = lacking(folder) if folder else ()
-    if folder and not files:
-        return folder
-    # The same commit as in the cache, so that weights which are there are not fetched again.
-    commit = folder.name if folder else revision or None
+    commit = revision or None
+    files: Sequence[str] = ()
+    if folder is not None:
+        files = lacking(folder)
+        if not files:
+            return folder
+        # The same commit as in the cache, so that weights in it are not fetched again.
+        commit = folder.name
+    cause: Exception | None = None
     reason = "it has none, or does not answer"
     try:
         folder = Path(snapshot_download(model, revision=commit, ignore_patterns=_UNUSED))
@@ -103,6 +112,7 @@ def _hub_folder(
         if not files:
             return folder
     except (OSError, ValueError, httpx2.HTTPError) as error:
+        cause = error
         # A timeout may have no message.
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     fault = f"is neither a folder nor to be had from the Hugging Face hub ({reason})"
@@ -112,14 +122,14 @@ def _hub_folder(
     raise SettingError(
         f"{setting}: {name} {fault}: run `hf download {model}{pinned} --exclude 'onnx/*'` where"
         f" there is a network, set it to the folder of the model's files, or {otherwise}"
-    )
+    ) from cause
 
 
 def content_name(folder: Path, files: Iterable[str]) -> str:
-    """A model's name by its files: the folder's name, and 8 digits of what lies in it.
+    """A model's name: the folder's name, and 8 digits of a digest of its files.
 
-    Absolute paths stay out, so that two machines with one model agree. files: relative to the
-    folder; those that are absent are passed over.
+    The digest is of names, sizes and both ends of the files, so two machines with one model agree.
+    files: relative to the folder; absent ones are skipped.
     """
     digest = hashlib.sha256()
     for name in files:
@@ -131,7 +141,7 @@ def content_name(folder: Path, files: Iterable[str]) -> str:
 
 
 def _ends(file: Path, most: int = 65_536) -> bytes:
-    """The beginning and the end of a file: weights are 2 GB."""
+    """The beginning and the end of a file; the whole would take long, since weights are 2 GB."""
     with file.open("rb") as stream:
         head = stream.read(most)
         stream.seek(max(most, file.stat().st_size - most))
@@ -163,7 +173,7 @@ def read_file(file: Path) -> dict[str, Tensor]:
     """The tensors of a .safetensors, .bin or .pt file on the CPU. Raises UnreadableWeights."""
     try:
         tensors: dict[str, Any] = _read(file)
-    # Errors of safetensors, pickle, zipfile and torch share no other base.
+    # Errors of safetensors, pickle, zipfile and torch share no base.
     except Exception as error:
         reason = one_line(str(error))[:200]
         raise UnreadableWeights(
@@ -179,5 +189,5 @@ def _read(file: Path) -> Any:
         return load_file(file)
     import torch
 
-    # weights_only refuses every pickled object that is no plain tensor, before it is built.
+    # weights_only refuses a pickled object other than a plain tensor before it is built.
     return torch.load(file, map_location="cpu", weights_only=True)

@@ -135,7 +135,7 @@ class SentenceEmbedder(PackedEmbedder):
                 model_kwargs={"dtype": torch_type(self._precision)},
                 local_files_only=True,
             ).eval()
-        # Errors of transformers, tokenizers and safetensors over a broken file share no other base.
+        # Errors of transformers, tokenizers and safetensors over a broken file share no base.
         except Exception as error:
             raise SettingError(
                 f"{_SETTING}: the model in {self._folder} cannot be loaded"
