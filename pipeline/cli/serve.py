@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
+import subprocess
 import sys
 from contextlib import suppress
 from typing import Annotated
@@ -83,6 +85,13 @@ def mcp() -> int:
 
 def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on loopback.")] = 3000,
+    public_host: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST",
+            help="Host name of your own proxy in front of the UI, with its port if it has one.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Start the Dagster UI on this machine: months, runs, schedules and checks in a browser.
@@ -100,7 +109,7 @@ def ui(
 
     workspace = open_workspace()
     check_data_root(workspace)
-    _refuse_taken(port)
+    listener = _listen(port)
     export_settings(workspace.settings)
     home = dagster_home(workspace)
     # Makes the databases and pools, and fails here where Postgres does not answer. Runs report
@@ -119,19 +128,44 @@ def ui(
     # SIGTERM as well.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # No other site can guess this address, so that its pages reach Dagster by the proxy alone.
+    dagster_host, dagster_port = _unguessable_address()
+    proxy = [sys.executable, "-m", "pipeline.serve.dagster_proxy"]
+    proxy += ["--socket", str(listener.fileno()), "--parent", str(os.getpid())]
+    proxy += ["--dagster", f"http://{dagster_host}:{dagster_port}"]
+    if public_host is not None:
+        proxy += ["--public-host", public_host]
+    subprocess.Popen(proxy, pass_fds=[listener.fileno()])
     program = [sys.executable, "-m", "dagster", "dev", "-w", str(PROJECT / "workspace.yaml")]
-    os.execv(sys.executable, [*program, "-h", "127.0.0.1", "-p", str(port)])  # noqa: S606
+    os.execv(sys.executable, [*program, "-h", dagster_host, "-p", str(dagster_port)])  # noqa: S606
 
 
-def _refuse_taken(port: int) -> None:
-    """Raise SettingError where another program listens on the port."""
+def _listen(port: int) -> socket.socket:
+    """A socket that listens on loopback. Raises SettingError where another program does."""
+    listener = socket.socket()
+    # Connections of a page that was open linger for a minute after Ctrl-C.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise SettingError(
+            f"--port {port} cannot be used ({error.strerror}): give another one"
+        ) from error
+    return listener
+
+
+def _unguessable_address() -> tuple[str, int]:
+    """A free port of a random address of 127.0.0.0/8: about 10^11 of them on Linux.
+
+    Dagster's webserver cannot listen on a Unix socket.
+    """
+    host = ".".join(["127", *(str(1 + secrets.randbelow(254)) for _ in range(3))])
     with socket.socket() as probe:
-        # As the server itself does: connections of a page that was open linger for a minute after
-        # Ctrl-C.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise SettingError(
-                f"--port {port} cannot be used ({error.strerror}): give another one"
-            ) from error
+            probe.bind((host, 0))
+        except OSError:  # other systems than Linux have only 127.0.0.1
+            probe.bind(("127.0.0.1", 0))
+        address: tuple[str, int] = probe.getsockname()
+    return address

@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 import orjson
 from starlette.datastructures import Headers, MutableHeaders
@@ -26,7 +25,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError, TransientFailure
 from pipeline.index.edge_folder import IndexInUse
 from pipeline.report.rendering import script_source
-from pipeline.settings.urls import is_loopback
+from pipeline.serve.same_origin import is_cross_site, names_loopback, opens_page
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self';"
@@ -150,12 +149,22 @@ class Guard:
                     "give the token of this server: as Authorization: Bearer TOKEN, or as the"
                     " password in a browser",
                 )
-        elif not _names_loopback(headers.get("host", "")):
+        elif not names_loopback(headers):
             return Problem(
                 "urn:citeloom:host",
                 "Misdirected Request",
                 421,
                 "this server answers to localhost and 127.0.0.1 only",
+            )
+        follows_link = opens_page(scope["method"], headers) and not scope["path"].startswith(
+            "/api/"
+        )
+        if is_cross_site(headers) and not follows_link:
+            return Problem(
+                "urn:citeloom:cross-site",
+                "Forbidden",
+                403,
+                "other sites may link to pages of this server, and nothing else",
             )
         if scope["method"] not in _METHODS and scope["path"] != "/mcp":
             return Problem(
@@ -178,10 +187,3 @@ def _token_of(headers: Headers) -> str:
         except (binascii.Error, UnicodeDecodeError):
             return ""
     return ""
-
-
-def _names_loopback(host: str) -> bool:
-    try:
-        return is_loopback(urlsplit(f"//{host}").hostname or "")
-    except ValueError:
-        return False

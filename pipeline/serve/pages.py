@@ -23,6 +23,7 @@ from pipeline.serve.guard import Problem, problem_of, report_policy
 from pipeline.serve.paper_listing import parse_listing, run_paper_listing
 from pipeline.serve.paper_view import RelatedPaper, read_paper_view, similar_papers
 from pipeline.serve.passage_html import render_inline, render_passage
+from pipeline.serve.same_origin import is_cross_site
 from pipeline.serve.search_results import (
     PassagePage,
     SearchForm,
@@ -188,9 +189,8 @@ def ask_page(site: Site, request: Request) -> Response:
     A link on another site must not spend tokens here: then the question is only filled in.
     """
     question = request.query_params.get("q", "").strip()
-    is_foreign = request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
     live = None
-    if question and not is_foreign and request.method == "GET":
+    if question and not is_cross_site(request.headers) and request.method == "GET":
         live = LiveAnswer(site, question, None)
     template = _environment().get_template("ask.html.j2")
     pieces = template.generate(

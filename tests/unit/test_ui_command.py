@@ -4,32 +4,58 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from pathlib import Path
 
+import httpx2
+import psutil
 import pytest
 from typer.testing import CliRunner
 
 from pipeline.cli.app import app
+from tests.processes import free_port
 
 
-def test_a_ui_that_a_shell_put_in_the_background_can_be_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    heard = []
-
-    def in_its_place(program: str, arguments: list[str]) -> None:
-        heard.append((signal.getsignal(signal.SIGINT), arguments[2:4]))
-
+@pytest.fixture(autouse=True)
+def data_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        os, "environ", dict(os.environ)
-    )  # the command leaves settings there for Dagster
+    # The command leaves settings there for Dagster.
+    monkeypatch.setattr(os, "environ", dict(os.environ))
     monkeypatch.setenv("CITELOOM_DATA", str(tmp_path / "data"))
+
+
+def test_dagster_starts_behind_the_proxy_and_a_ui_in_a_shells_background_can_be_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    port = free_port()
+    handlers, answers, arguments = [], [], []
+
+    def in_its_place(program: str, words: list[str]) -> None:
+        handlers.append(signal.getsignal(signal.SIGINT))
+        arguments.extend(words)
+        answers.append(httpx2.get(f"http://127.0.0.1:{port}/", timeout=None).status_code)
+        for proxy in psutil.Process().children():
+            if "pipeline.serve.dagster_proxy" in proxy.cmdline():
+                proxy.kill()
+
     monkeypatch.setattr(os, "execv", in_its_place)
     monkeypatch.setattr(os, "dup2", lambda *_: None)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        done = CliRunner().invoke(app, ["ui", "--port", "43977"])
+        done = CliRunner().invoke(app, ["ui", "--port", str(port)])
     finally:
         signal.signal(signal.SIGINT, before)
-    assert heard == [(signal.SIG_DFL, ["dagster", "dev"])], done.output
+    assert handlers == [signal.SIG_DFL], done.output
+    assert answers == [503]
+    assert arguments[2:4] == ["dagster", "dev"]
+    address = arguments[arguments.index("-h") + 1]
+    assert address.startswith("127.")
+    assert address != "127.0.0.1"
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = CliRunner().invoke(app, ["ui", "--port", port])
+    assert result.exit_code == 2
+    assert f"--port {port}" in result.stderr

@@ -7,14 +7,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
-import uvicorn
 from mcp import Client, StdioServerParameters
 
 from pipeline.engine.stage import Workspace
@@ -23,7 +21,8 @@ from pipeline.serve import mcp_server
 from pipeline.serve.app import make_app
 from pipeline.serve.mcp_server import INSTRUCTIONS, MOST_CHARACTERS, CorpusTools
 from pipeline.serve.site import Site
-from tests.processes import PATIENCE, free_port
+from tests.processes import PATIENCE
+from tests.unit.serve.conftest import serving
 from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
 
 pytestmark = pytest.mark.slow
@@ -44,19 +43,8 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def address(corpus: Workspace) -> Iterator[str]:
     """The address of the tools on a server of their own."""
-    port = free_port()
-    server = uvicorn.Server(
-        uvicorn.Config(
-            make_app(corpus), port=port, log_level="warning", timeout_keep_alive=int(PATIENCE)
-        )
-    )
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}/mcp"
-    server.should_exit = True
-    thread.join()
+    with serving(make_app(corpus)) as server:
+        yield f"http://{server}/mcp"
 
 
 @pytest.fixture(params=["http", "stdio"])

@@ -31,6 +31,12 @@ FORBIDDEN = (
     " svg, video, form[action^='http']"
 )
 
+FOREIGN_LINK = {
+    "Sec-Fetch-Site": "cross-site",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-Dest": "document",
+}
+
 
 def parsed(client: TestClient, path: str, status: int = 200) -> LexborHTMLParser:
     answer = client.get(path, headers=HTML)
@@ -169,12 +175,11 @@ def test_a_step_is_shown_before_the_answer_is_written(
 
 
 def test_a_link_on_another_site_runs_no_question_and_a_failure_is_shown(client: TestClient) -> None:
-    answer = client.get(
-        "/ask?q=What+is+fusion%3F", headers={**HTML, "Sec-Fetch-Site": "cross-site"}
-    )
+    answer = client.get("/ask?q=What+is+fusion%3F", headers={**HTML, **FOREIGN_LINK})
     page = LexborHTMLParser(answer.text)
     assert page.css(".answer, .steps") == []
     assert page.css_first("#q").attributes["value"] == "What is fusion?"
+    assert client.get("/api/ask?q=What+is+fusion%3F", headers=FOREIGN_LINK).status_code == 403
     failed = parsed(client, "/ask?q=%01" + "x" * 10_001)
     assert "10,00" in failed.css_first("[role=alert]").text()
 
@@ -275,8 +280,42 @@ def test_on_loopback_only_its_own_names_are_answered(corpus: Workspace) -> None:
         ("[::1]:8000", 200),
         ("evil.example", 421),
         ("[", 421),
+        ("evil.example@127.0.0.1", 421),
+        ("127.0.0.1#x", 421),
     ):
         assert client.get("/style.css", headers={"Host": host}).status_code == status, host
+    two_hosts = [("Host", "127.0.0.1"), ("Host", "evil.example")]
+    assert client.get("/style.css", headers=two_hosts).status_code == 421
+
+
+@pytest.mark.parametrize("token", [None, "s3cret"])
+def test_pages_of_other_sites_may_only_link_to_it(corpus: Workspace, token: str | None) -> None:
+    """A browser adds the password of a page it was given to what other sites embed, too."""
+    client = TestClient(make_app(corpus, token), base_url="http://127.0.0.1:8000")
+    client.headers["Authorization"] = f"Bearer {token}"
+    for mode, destination, site, status in (
+        ("no-cors", "image", "cross-site", 403),
+        ("no-cors", "image", "same-site", 403),
+        ("navigate", "iframe", "cross-site", 403),
+        ("navigate", "document", "cross-site", 200),
+        ("no-cors", "style", "same-origin", 200),
+        ("navigate", "document", "none", 200),
+    ):
+        headers = {
+            "Sec-Fetch-Mode": mode,
+            "Sec-Fetch-Dest": destination,
+            "Sec-Fetch-Site": site,
+        }
+        answer = client.get("/style.css", headers=headers)
+        assert answer.status_code == status, headers
+    for origin, status in (
+        ("http://127.0.0.1:8000", 200),
+        ("http://127.0.0.1:8001", 403),
+        ("null", 403),
+        ("https://evil.example", 403),
+    ):
+        answer = client.get("/style.css", headers={"Origin": origin})
+        assert answer.status_code == status, origin
 
 
 def test_with_a_token_every_request_needs_it(corpus: Workspace) -> None:

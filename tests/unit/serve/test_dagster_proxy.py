@@ -1,0 +1,162 @@
+"""The proxy in front of Dagster's webserver, before a server that answers as Dagster's does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
+
+from pipeline.serve.dagster_proxy import make_proxy
+from tests.processes import free_port
+from tests.unit.serve.conftest import serving
+
+MUTATION = 'mutation { setConcurrencyLimit(concurrencyKey: "gpu", limit: 50) { success } }'
+executed: list[str] = []
+
+
+async def _graphql(request: Request) -> Response:
+    """As Dagster does, whatever the method and the type of the body."""
+    if request.method == "GET" and "query" not in request.query_params:
+        return HTMLResponse("the playground")
+    is_json = "application/json" in request.headers.get("content-type", "")
+    parameters = await request.json() if is_json else request.query_params
+    executed.append(parameters["query"])
+    return JSONResponse({"data": executed[-1]})
+
+
+async def _subscription(socket: WebSocket) -> None:
+    await socket.accept(subprotocol="graphql-ws")
+    async for text in socket.iter_text():
+        await socket.send_text(text * 2_000_000)
+
+
+async def _page(request: Request) -> Response:
+    page = HTMLResponse(f"{request.scope['raw_path'].decode()}?{request.url.query}")
+    page.raw_headers += [(b"set-cookie", b"a=1"), (b"set-cookie", b"b=2")]
+    return page
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[str]:
+    """The `host:port` of a proxy."""
+    dagster = Starlette(
+        routes=[
+            Route("/graphql", _graphql, methods=["GET", "POST"]),
+            WebSocketRoute("/graphql", _subscription),
+            Route("/{path:path}", _page),
+        ]
+    )
+    with serving(dagster) as webserver:
+        app = make_proxy(f"http://{webserver}", public_host="dagster.example:8443")
+        with serving(app) as address:
+            yield address
+
+
+def test_the_page_and_programs_reach_dagster(proxy: str) -> None:
+    executed.clear()
+    page = {"Origin": f"http://{proxy}", "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}
+    public = {"Host": "dagster.example:8443", "Origin": "https://dagster.example:8443"}
+    rewritten = {"Origin": "https://dagster.example:8443"}
+    for headers in (page, public, rewritten, {}):
+        answer = httpx2.post(f"http://{proxy}/graphql", json={"query": MUTATION}, headers=headers)
+        assert answer.json() == {"data": MUTATION}
+    assert executed == [MUTATION] * 4
+    assert httpx2.get(f"http://{proxy}/graphql").text == "the playground"
+
+
+def test_a_link_of_another_site_opens_a_page(proxy: str) -> None:
+    link = {
+        "Sec-Fetch-Site": "cross-site",
+        "Sec-Fetch-Mode": "navigate",
+        "Sec-Fetch-Dest": "document",
+    }
+    answer = httpx2.get(f"http://{proxy}/runs/a%2Fb?q=1&query=x", headers=link)
+    assert answer.text == "/runs/a%2Fb?q=1&query=x"
+    assert answer.headers.get_list("set-cookie") == ["a=1", "b=2"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "evil.example:3000", "Origin": "http://evil.example:3000"}, 421),
+        ({"Host": "evil.example@127.0.0.1"}, 421),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://127.0.0.1:1"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        (
+            {
+                "Sec-Fetch-Site": "cross-site",
+                "Sec-Fetch-Mode": "navigate",
+                "Sec-Fetch-Dest": "document",
+            },
+            403,
+        ),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "text/plain; application/json"}, 415),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
+        ({"Content-Type": "application/graphql"}, 415),
+    ],
+)
+def test_no_post_of_another_site_reaches_dagster(
+    proxy: str, headers: dict[str, str], status: int
+) -> None:
+    executed.clear()
+    answer = httpx2.post(
+        f"http://{proxy}/graphql",
+        params={"query": MUTATION},
+        json={"query": MUTATION},
+        headers=headers,
+    )
+    assert (answer.status_code, executed) == (status, [])
+
+
+@pytest.mark.parametrize("path", ["/graphql", "/%67raphql", "/x/../graphql", "//../graphql"])
+def test_no_get_executes_graphql(proxy: str, path: str) -> None:
+    executed.clear()
+    host, port = proxy.split(":")
+    # In parts, since the client would take the dots out of an address.
+    url = httpx2.URL(scheme="http", host=host, port=int(port)).copy_with(
+        raw_path=f"{path}?query={MUTATION}".replace(" ", "%20").encode()
+    )
+    answer = httpx2.get(url)
+    assert executed == []
+    assert answer.status_code == 405 or MUTATION not in answer.text
+
+
+def test_other_methods_are_refused(proxy: str) -> None:
+    for method in ("PUT", "DELETE", "OPTIONS"):
+        assert httpx2.request(method, f"http://{proxy}/graphql").status_code == 405, method
+
+
+def test_subscriptions_of_the_page_work_and_those_of_other_sites_are_refused(proxy: str) -> None:
+    url = f"ws://{proxy}/graphql"
+    protocols = [Subprotocol("graphql-ws")]
+    with connect(
+        url, subprotocols=protocols, origin=Origin(f"http://{proxy}"), proxy=None, max_size=None
+    ) as socket:
+        assert socket.subprotocol == "graphql-ws"
+        socket.send("é")
+        assert socket.recv() == "é" * 2_000_000
+    for headers in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
+        with pytest.raises(InvalidStatus), connect(url, additional_headers=headers, proxy=None):
+            pass
+
+
+def test_until_dagster_is_up_the_page_loads_itself_again() -> None:
+    with serving(make_proxy(f"http://127.0.0.1:{free_port()}")) as address:
+        answer = httpx2.get(f"http://{address}/")
+        assert (answer.status_code, answer.headers["refresh"]) == (503, "1")
+        with pytest.raises(InvalidStatus), connect(f"ws://{address}/graphql", proxy=None):
+            pass
