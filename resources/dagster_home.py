@@ -34,6 +34,12 @@ storage:
     postgres_url:
       env: {_VARIABLE}
 """
+_NO_STEP_OUTPUT = b"""
+# The runs of a command compute nothing, and their steps print nothing.
+compute_logs:
+  module: dagster.core.storage.noop_compute_log_manager
+  class: NoOpComputeLogManager
+"""
 
 
 def dagster_home(workspace: Workspace) -> Path:
@@ -79,15 +85,24 @@ def _checked_url(url: str) -> str:
     return url.replace(_SCHEME, "postgresql+psycopg2://")
 
 
-def open_instance(home: Path) -> dg.DagsterInstance:
+def open_for_command(home: Path) -> dg.DagsterInstance:
+    """The instance at `home` for a process whose output is a command's own: Dagster would redirect
+    it, by two more processes, during each step. Raises as `open_instance` does.
+    """
+    config = home / "command_line.yaml"
+    write_whole(config, (home / "dagster.yaml").read_bytes() + _NO_STEP_OUTPUT)
+    return open_instance(home, config.name)
+
+
+def open_instance(home: Path, config: str = "dagster.yaml") -> dg.DagsterInstance:
     """The instance at `home`, whose databases are made where they are missing.
 
     Two processes that both find them missing would each make them, and one fail: hence the lock.
-    Raises TransientFailure where Postgres does not answer.
+    config: its file in `home`. Raises TransientFailure where Postgres does not answer.
     """
     with FileLock(home / "opening.lock"):
         try:
-            instance = dg.DagsterInstance.from_config(str(home))
+            instance = dg.DagsterInstance.from_config(str(home), config)
             instance.get_runs(limit=1)
             _make_pools(instance)
         except Exception as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pipeline.engine.checks import CheckEvaluated
@@ -13,6 +14,7 @@ from pipeline.engine.progress import (
     Outcome,
     RunPlanned,
     StageFinished,
+    listening,
     publish,
 )
 from pipeline.engine.redaction import collect_secrets, redact
@@ -24,11 +26,21 @@ if TYPE_CHECKING:
 
     from pipeline.ops.refresh.summary import RefreshSummary
 
-    DagsterEvent = dg.AssetMaterialization | dg.AssetCheckEvaluation
+
+@contextmanager
+def reporting_to_dagster(workspace: Workspace) -> Iterator[DagsterReporter]:
+    """Report what the block computes to Dagster."""
+    reporter = DagsterReporter(workspace)
+    with listening(reporter.report):
+        try:
+            yield reporter
+        finally:
+            reporter.record_checks()
 
 
 class DagsterReporter:
-    """Records computed months and checks in Dagster, outside any run (15 ms each).
+    """Records computed months in Dagster, outside any run (15 ms each), and the checks of each
+    month together, by a short run.
 
     Where Dagster's storage cannot be reached the work goes on, and one message says so.
     """
@@ -38,10 +50,12 @@ class DagsterReporter:
         self._instance: dg.DagsterInstance | None = None
         self._unreachable = False
         self._months: set[str] = set()
+        # Of one month, by stage and name; the newest result of each.
+        self._checks: dict[tuple[str, str], CheckEvaluated] = {}
 
     def report(self, event: Event) -> None:
         """Record what an event says. Planned months are offered as partitions with the first
-        record.
+        record; checks wait for the end of their month.
         """
         match event:
             case RunPlanned(months):
@@ -49,9 +63,12 @@ class DagsterReporter:
             case StageFinished(outcome):
                 self._report_outcome(outcome)
             case AllMonthsFinished(stage):
+                self.record_checks()
                 self._report_finish(stage)
             case CheckEvaluated():
-                self._report_check(event)
+                if any(earlier.month != event.month for earlier in self._checks.values()):
+                    self.record_checks()
+                self._checks[event.stage, event.check.name] = event
 
     def _report_outcome(self, outcome: Outcome) -> None:
         """Record a month that was computed; one that was skipped has been recorded before. A
@@ -60,7 +77,7 @@ class DagsterReporter:
         if outcome.skipped or outcome.disabled:
             return
 
-        def make(instance: dg.DagsterInstance) -> DagsterEvent:
+        def make(instance: dg.DagsterInstance) -> dg.AssetMaterialization:
             from assets.stage_asset import materialization
             from pipeline.stages import lookup_stage
 
@@ -68,18 +85,24 @@ class DagsterReporter:
 
         self._report(f"{outcome.stage} of {outcome.month}", make)
 
-    def _report_check(self, event: CheckEvaluated) -> None:
-        def make(instance: dg.DagsterInstance) -> DagsterEvent:
-            from assets.checks import evaluation
+    def record_checks(self) -> None:
+        """Record the checks that were evaluated since the last call."""
+        if not self._checks:
+            return
+        checks = list(self._checks.values())
+        self._checks.clear()
 
-            return evaluation(event)
+        def record(instance: dg.DagsterInstance) -> None:
+            from assets.checks import record_results
 
-        self._report(f"{event.check.name} of {event.month}", make)
+            record_results(instance, checks)
+
+        self._record(f"the checks of {checks[0].month}", record)
 
     def _report_finish(self, stage: str) -> None:
         """Record the work over all months of a stage as a materialization of the asset `months`."""
 
-        def make(instance: dg.DagsterInstance) -> DagsterEvent:
+        def make(instance: dg.DagsterInstance) -> dg.AssetMaterialization:
             import dagster as dg
 
             from assets.operations import months
@@ -91,7 +114,7 @@ class DagsterReporter:
     def report_refresh(self, summary: RefreshSummary) -> None:
         """Record the summary of a refresh as a materialization of the asset `refresh_summary`."""
 
-        def make(instance: dg.DagsterInstance) -> DagsterEvent:
+        def make(instance: dg.DagsterInstance) -> dg.AssetMaterialization:
             import dagster as dg
 
             from assets.operations import refresh_summary, summary_metadata
@@ -101,7 +124,12 @@ class DagsterReporter:
 
         self._report("the summary", make)
 
-    def _report(self, name: str, make: Callable[[dg.DagsterInstance], DagsterEvent]) -> None:
+    def _report(
+        self, name: str, make: Callable[[dg.DagsterInstance], dg.AssetMaterialization]
+    ) -> None:
+        self._record(name, lambda instance: instance.report_runless_asset_event(make(instance)))
+
+    def _record(self, name: str, record: Callable[[dg.DagsterInstance], None]) -> None:
         if self._unreachable:
             return
         try:
@@ -116,7 +144,7 @@ class DagsterReporter:
             )
             return
         try:
-            _record(instance, make(instance))
+            record(instance)
         except Exception as error:
             self._note(f"{name} could not be reported to Dagster", error)
 
@@ -126,31 +154,12 @@ class DagsterReporter:
 
     def _open(self) -> dg.DagsterInstance:
         if self._instance is None:
-            from resources.dagster_home import dagster_home, open_instance
+            from resources.dagster_home import dagster_home, open_for_command
 
-            self._instance = open_instance(dagster_home(self._workspace))
+            self._instance = open_for_command(dagster_home(self._workspace))
         if self._months:
             from assets.partitions import offer_months
 
             offer_months(self._instance, self._months)
             self._months.clear()
         return self._instance
-
-
-def _record(instance: dg.DagsterInstance, event: DagsterEvent) -> None:
-    """Record an event outside any run.
-
-    Outside runs, Dagster 1.13 accepts one evaluation of a check for each partition. A later one is
-    recorded without its partition: it has the month in its metadata, and is the check's latest.
-    """
-    import dagster as dg
-    from sqlalchemy.exc import IntegrityError  # Dagster's storages are made with SQLAlchemy
-
-    from assets.checks import without_partition
-
-    try:
-        instance.report_runless_asset_event(event)
-    except IntegrityError:
-        if not isinstance(event, dg.AssetCheckEvaluation):
-            raise
-        instance.report_runless_asset_event(without_partition(event))

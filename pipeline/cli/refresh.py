@@ -53,8 +53,7 @@ def refresh(
       citeloom refresh --no-harvest --months 2024-03
     """
     from pipeline.cli.console import print_json, showing
-    from pipeline.cli.dagster_reporter import DagsterReporter
-    from pipeline.engine.progress import listening
+    from pipeline.cli.dagster_reporter import reporting_to_dagster
     from pipeline.engine.stage import Workspace
     from pipeline.ops.refresh.plan import token_limit
     from pipeline.ops.refresh.run import refresh as bring_up_to_date
@@ -66,8 +65,7 @@ def refresh(
     if tokens:
         settings = settings.model_copy(update={"llm_budget_tokens": tokens})
     workspace = Workspace(settings)
-    reporter = DagsterReporter(workspace)
-    with showing(workspace.root), listening(reporter.report):
+    with showing(workspace.root), reporting_to_dagster(workspace) as reporter:
         report = bring_up_to_date(
             workspace,
             months,

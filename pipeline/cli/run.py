@@ -193,14 +193,13 @@ def run_and_report(
     Raises SettingError where a setting does not suit the stages, before anything runs.
     """
     from pipeline.cli.console import showing
-    from pipeline.cli.dagster_reporter import DagsterReporter
-    from pipeline.engine.progress import listening
+    from pipeline.cli.dagster_reporter import reporting_to_dagster
     from pipeline.ops.preflight import check
     from pipeline.ops.run_months import run_months
     from pipeline.ops.webhook import notify_of_failures
 
     check(workspace, stages)
-    with showing(workspace.root), listening(DagsterReporter(workspace).report):
+    with showing(workspace.root), reporting_to_dagster(workspace):
         report = run_months(workspace, months, stages, force=force)
     notify_of_failures(workspace.settings, report.failures)
     return report

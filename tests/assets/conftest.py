@@ -20,8 +20,7 @@ from filelock import FileLock
 from typer.testing import CliRunner, Result
 
 from assets.partitions import offer_months
-from pipeline.cli.dagster_reporter import DagsterReporter
-from pipeline.engine.progress import listening
+from pipeline.cli.dagster_reporter import reporting_to_dagster
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.ops.run_months import RunReport, run_months
 from pipeline.ops.services import release_services
@@ -133,7 +132,7 @@ class Place:
         """Run stages as the command line does, and report them to Dagster as it does."""
         with self.entered():
             workspace = self.workspace()
-            with listening(DagsterReporter(workspace).report):
+            with reporting_to_dagster(workspace):
                 return run_months(workspace, months, stages, force=force)
 
     @contextmanager

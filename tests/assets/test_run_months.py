@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import signal
 import zipfile
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import dagster as dg
 import pytest
 from pytest_httpserver import HTTPServer
 
+from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.engine.failures import record_failure
 from pipeline.errors import PermanentFailure
 from pipeline.stages import CORPUS_STAGES, STAGES, choose_stages
@@ -139,18 +141,29 @@ def test_where_dagsters_storage_cannot_be_reached_the_work_goes_on_and_says_so(
     assert PASSWORD not in done.stderr + done.stdout
 
 
-def test_a_check_that_is_evaluated_again_is_recorded_again(tmp_path: Path, monthly: Path) -> None:
-    place, name = make_place(tmp_path / "twice", dump_dir=monthly), "every_paper_has_passages"
-    assert place.run_months(choose_stages("passages"), ["2024-03"]).failures == []
-    again = place.invoke("run", "--months", "2024-03", "--select", "passages", "--force")
-    assert (again.exit_code, "could not be reported" in again.stderr) == (0, False), again.output
-    with place.dagster() as instance:
-        key = dg.AssetCheckKey(dg.AssetKey("passages"), name)
-        records = instance.event_log_storage.get_asset_check_execution_history(key, limit=10)
-    assert [bool(record.evaluation and record.evaluation.passed) for record in records] == [
-        True,
-        True,
+def test_dagster_shows_the_newest_result_of_a_check_whichever_door_computes_its_month(
+    tmp_path: Path, monthly: Path
+) -> None:
+    place, month = make_place(tmp_path / "again", dump_dir=monthly), "2024-03"
+    key = dg.AssetCheckKey(dg.AssetKey("passages"), "every_paper_has_passages")
+    empty = replace(PASSAGES, build=lambda job: [])
+    place.run_months(choose_stages("papers"), [month])
+    computations = [
+        (False, lambda: place.run_months([empty], [month])),
+        (True, lambda: place.run_months([PASSAGES], [month], force=True)),
+        (False, lambda: place.run_months([empty], [month], force=True)),
+        (False, lambda: place.run_in_dagster(["passages"], month)),
+        (True, lambda: place.run_in_dagster(["passages"], month, force=True)),
+        (False, lambda: place.run_months([empty], [month], force=True)),
+        (True, lambda: place.run_months([PASSAGES], [month], force=True)),
     ]
-    assert {
-        record.evaluation.metadata["month"].value for record in records if record.evaluation
-    } == {"2024-03"}
+    for computation, (passed, compute) in enumerate(computations, 1):
+        compute()
+        with place.dagster() as instance:
+            events = instance.event_log_storage
+            (mark,) = events.get_asset_check_partition_info([key])
+            results = events.get_asset_check_execution_history(key, limit=10)
+        status = "SUCCEEDED" if passed else "FAILED"
+        assert (mark.partition_key, mark.is_current) == (month, True)
+        assert (mark.latest_execution_status.value, results[0].status.value) == (status, status)
+        assert len(results) == computation

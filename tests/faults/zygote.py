@@ -225,11 +225,10 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
 
 def _run_by_command(workspace: Any, months: list[str], stages: list[Any]) -> Any:
     """As `citeloom run` does."""
-    from pipeline.cli.dagster_reporter import DagsterReporter
-    from pipeline.engine.progress import listening
+    from pipeline.cli.dagster_reporter import reporting_to_dagster
     from pipeline.ops.run_months import run_months
 
-    with listening(DagsterReporter(workspace).report):
+    with reporting_to_dagster(workspace):
         return run_months(workspace, months, stages)
 
 
