@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import signal
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -148,7 +149,7 @@ def test_dagster_shows_the_newest_result_of_a_check_whichever_door_computes_its_
     key = dg.AssetCheckKey(dg.AssetKey("passages"), "every_paper_has_passages")
     empty = replace(PASSAGES, build=lambda job: [])
     place.run_months(choose_stages("papers"), [month])
-    computations = [
+    computations: list[tuple[bool, Callable[[], object]]] = [
         (False, lambda: place.run_months([empty], [month])),
         (True, lambda: place.run_months([PASSAGES], [month], force=True)),
         (False, lambda: place.run_months([empty], [month], force=True)),
