@@ -1,12 +1,13 @@
 """What people type over real papers: names of methods, misspelt words, identifiers, questions.
 
-    python -m benchmarks.real_papers [--data FOLDER] [--root FOLDER] [--part tuned|held]
+    python -m benchmarks.real_papers [--data FOLDER] [--root FOLDER] [--part tuned|held|fresh]
                                      [--json] [--quick]
 
 data: the folder with the real papers (dump, dump2, dump3 in it). root: a data root to make or
 reuse; by default a temporary one, whose embeddings take some minutes. The labels lie in
 benchmarks/labels, made by reading the papers before any rule was written for them; two thirds are
-for tuning, one third ("held") is for reports.
+for tuning, one third ("held") is for reports. Questions alone have a third part, "fresh": made
+after the rules, over other papers and facts, and not in the figures unless `--part fresh`.
 
     names.jsonl      the name of a method, system or data set, and the paper that introduces it
     topics.jsonl     a topical query (40 long, 40 short), the same with one and two misspelt words,
@@ -39,6 +40,8 @@ LABELS = Path(__file__).with_name("labels")
 DUMPS = ("dump", "dump2", "dump3")
 SNAPSHOTS = ("metadata/snapshot.jsonl", "dump2/snapshot.jsonl", "dump3/snapshot.jsonl")
 QUICK = 8
+# The part of the questions that was made after the rules, and that no rule may be tuned on.
+FRESH = "fresh"
 # Papers of the first page.
 FIRST_PAGE = 5
 # Every such topic is looked at on all its pages.
@@ -54,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--root", type=Path, default=None)
-    parser.add_argument("--part", choices=("tuned", "held"), default=None)
+    parser.add_argument("--part", choices=("tuned", "held", FRESH), default=None)
     parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} rows of each kind")
     options = parser.parse_args(arguments)
@@ -64,7 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = make_corpus(options.data, Path(folder), options.root)
         with Corpus(workspace) as corpus:
-            measure(corpus, options.part, QUICK if options.quick else None)
+            most = QUICK if options.quick else None
+            if options.part == FRESH:
+                measure_fresh(corpus, most)
+            else:
+                measure(corpus, options.part, most)
 
 
 def make_corpus(data: Path, folder: Path, root: Path | None) -> Workspace:
@@ -96,16 +103,11 @@ def measure(corpus: Corpus, part: str | None, most: int | None) -> None:
     hidden_two = [row for row in topics if not on_first_page(corpus, row["two_words"], row)]
     right_ids = [row for row in ids if first_paper(corpus, row["query"]) == row["paper"]]
     answered = [row for row in nothing if first_paper(corpus, row["query"])]
-    outcomes = {row["question"]: answer_outcome(corpus, row) for row in questions}
-    right, wrong, abstained = (
-        [question for question, outcome in outcomes.items() if outcome == kind]
-        for kind in ("right", "wrong", "abstained")
-    )
+    right, wrong, abstained = questions_by_outcome(corpus, questions)
     say_missed("name", names, first_by_name)
     say_missed("topic", topics, first_by_topic)
     say_missed("identifier", ids, right_ids)
-    for question in [*wrong, *abstained]:
-        print(f"{outcomes[question]}: {question}")
+    say_not_right(wrong, abstained)
     repeating = [row for row in topics[::PAGED] if repeats_a_paper(corpus, row["query"])]
     report(
         "real_papers",
@@ -138,10 +140,22 @@ def measure(corpus: Corpus, part: str | None, most: int | None) -> None:
     )
 
 
+def measure_fresh(corpus: Corpus, most: int | None) -> None:
+    """Ask the questions made after the rules; no claim rests on them."""
+    right, wrong, abstained = questions_by_outcome(corpus, labels("questions", FRESH, most))
+    say_not_right(wrong, abstained)
+    report(
+        "real_papers_fresh",
+        {"questions: right, wrong, abstained": f"{len(right)}, {len(wrong)}, {len(abstained)}"},
+        [],
+    )
+
+
 def labels(name: str, part: str | None, most: int | None) -> list[Row]:
-    """The rows of a file of labels, of one part or of both."""
+    """The rows of a file of labels, of one part; without a part those of "tuned" and "held"."""
     rows = [json.loads(line) for line in (LABELS / f"{name}.jsonl").read_text().splitlines()]
-    return [row for row in rows if part in (None, row["part"])][:most]
+    parts = ("tuned", "held") if part is None else (part,)
+    return [row for row in rows if row["part"] in parts][:most]
 
 
 def papers_of(corpus: Corpus, query: str) -> list[str]:
@@ -168,6 +182,16 @@ def first_passage(corpus: Corpus, query: str) -> str | None:
 
 def on_first_page(corpus: Corpus, query: str, row: Row) -> bool:
     return row["paper"] in papers_of(corpus, query)
+
+
+def questions_by_outcome(
+    corpus: Corpus, rows: Sequence[Row]
+) -> tuple[list[str], list[str], list[str]]:
+    """The questions that were answered right, answered wrongly, and not answered."""
+    questions: dict[str, list[str]] = {"right": [], "wrong": [], "abstained": []}
+    for row in rows:
+        questions[answer_outcome(corpus, row)].append(row["question"])
+    return questions["right"], questions["wrong"], questions["abstained"]
 
 
 def answer_outcome(corpus: Corpus, row: Row) -> str:
@@ -210,6 +234,14 @@ def say_missed(kind: str, rows: Iterable[Row], right: Sequence[Row]) -> None:
     for row in rows:
         if row not in right:
             print(f"{kind} missed: {row['query']} ({row['paper']})")
+
+
+def say_not_right(wrong: Sequence[str], abstained: Sequence[str]) -> None:
+    """Print the questions that were answered wrongly, and those that were not answered."""
+    for question in wrong:
+        print(f"wrong: {question}")
+    for question in abstained:
+        print(f"abstained: {question}")
 
 
 if __name__ == "__main__":
