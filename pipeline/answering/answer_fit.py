@@ -1,4 +1,4 @@
-"""Whether a sentence or a table cell has what a question asks for, and how well it does."""
+"""Whether a sentence or a table cell may answer a question, and how well it fits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain
 
 from pipeline.answering.question_kinds import (
     NUMBER,
@@ -26,9 +27,9 @@ from pipeline.embedding.lexical import term_id
 from pipeline.index.relevance import coverage
 
 _STRONG, _IN_SECTION, _WHOLE_LIST, _FIRST = 0.15, 0.1, 0.2, 0.1
-# Words between a number and what it counts.
+# A number counts a noun that has it among so many words before or behind.
 _NEAR_BEFORE, _NEAR_BEHIND = 6, 3
-# Letters in which spellings of one word agree.
+# Spellings of one word share so many first letters.
 _SPELT_ALIKE = 5
 _VALUE = re.compile(r"[\s$\\{}~≈<>+\-–−±(]*(?:\w+\{)?\d")
 # Labels of rows and columns with counts: "# of users", "n_heads", "Number of layers".
@@ -41,34 +42,38 @@ _REFERRED_PLACE = re.compile(
 
 
 class AnswerFit:
-    """What a question asks for, as a test of quotations."""
+    """Tests and weights of quotations for one question."""
 
     def __init__(self, question: str, names: Sequence[str] = ()) -> None:
-        """names: which an answer has to have, beside what the paper is called."""
+        """names: proper names that an answer must have; for a statement they do not matter."""
         self.question, self.kind = question, kind_of(question)
-        self._names = [_folded(name).strip() for name in names if self.kind != STATEMENT]
+        self._required_names: list[str] = []
+        if self.kind != STATEMENT:
+            self._required_names = [_folded(name).strip() for name in names]
         self._counted, self._measures = counted_words(question), measures_in(question)
-        self._own_names = names_in(question)
+        self._names_in_question = names_in(question)
 
     @cached_property
     def _initials(self) -> str:
-        """The first letters of the question's words, in which abbreviations of it are found."""
+        """The first letters of the question's words, to recognise their abbreviations."""
         return "".join(word[0] for word in title_words(self.question))
 
     def may_answer(self, quote: Quotation) -> bool:
-        """Whether a quotation has what is asked for, and the names in the question."""
+        """Whether a quotation has what is asked for, and the names that an answer must have."""
+        # Two sentences are quoted only if the second refers to the first, or if names may be in
+        # either of them.
         if len(quote.sentences) == 2 and not (quote.leans or self.kind.needs_names):
             return False
-        held = self._held(quote)
-        if not all(f" {name} " in held for name in self._names):
+        searched = self._searched_for_names(quote)
+        if not all(f" {name} " in searched for name in self._required_names):
             return False
-        if self.kind.names_something and not self._new_names(quote):
+        if self.kind.names_something and not self._has_new_name(quote):
             return False
         if self.kind.says_noun and not self._says_noun(quote):
             return False
         if not self._has_evidence(quote):
             return False
-        return self.kind.name != "number" or self._has_number_asked(quote, held)
+        return self.kind.name != "number" or self._has_number_asked(quote, searched)
 
     def weight(self, quote: Quotation) -> float:
         """How much a quotation is like the best answers to questions of this kind."""
@@ -79,6 +84,7 @@ class AnswerFit:
             weight += _STRONG
         if quote.labels and self._is_own_row(quote):
             weight += _STRONG
+        # Only a whole list has more than two sentences.
         if kind.is_list and len(quote.sentences) > 2:
             weight += _WHOLE_LIST
         # The first sentence of a section on limitations names the main one.
@@ -87,25 +93,26 @@ class AnswerFit:
         return weight
 
     def shares_of_words(self, quotes: Sequence[Quotation]) -> list[float]:
-        """The share of the question's words that each quotation has under its paper's title; words
-        that few of the quotations have count more, unless the text is a statement.
+        """The share of the question's words that each quotation and its paper's title have.
+
+        Words that few of the quotations have count more, except for a statement.
         """
         titled = [f"{quote.passage.title} {quote.compared()}" for quote in quotes]
         if self.kind == STATEMENT:
             return [coverage(self.question, text) for text in titled]
-        # The words by which the kind is recognised are in the evidence already.
+        # The example stands for the words by which the kind is recognised.
         subject = self.question
         if self.kind.example:
             subject = self.kind.asks.sub(" ", subject)
         stems = {term_id(word) for word in content_words(subject)}
-        held = [stems & _stems(text) for text in titled]
-        counts = Counter(stem for each in held for stem in each)
+        shared = [stems & _stems(text) for text in titled]
+        counts = Counter(chain.from_iterable(shared))
         weights = {stem: math.log(1 + len(quotes) / (1 + counts[stem])) for stem in stems}
         total = sum(weights.values()) or 1.0
-        return [sum(weights[stem] for stem in each) / total for each in held]
+        return [sum(weights[stem] for stem in of_quote) / total for of_quote in shared]
 
-    def _held(self, quote: Quotation) -> str:
-        """The folded text in which names are looked for."""
+    def _searched_for_names(self, quote: Quotation) -> str:
+        """The folded text in which names are looked up: of the quotation or of its passage."""
         passage = quote.passage
         text = quote.compared() if self.kind.needs_names else passage.text
         return _folded(" ".join((passage.title, *passage.section_path, text)))
@@ -117,68 +124,74 @@ class AnswerFit:
         if kind.section_suffices and _matches(kind.best_sections, path):
             return True
         text = quote.text if kind.wants_number else quote.compared()
-        for name in self._own_names:
+        for name in self._names_in_question:
             text = text.replace(name, " ")
         text = _REFERRED_PLACE.sub(" ", text)
         if kind.wants_number and quote.labels and not _VALUE.match(text):
             return False
         if not kind.evidence.search(text):
             return False
-        # Weak signs of a limitation count in the sections that discuss some.
-        return (
-            not kind.section_suffices
-            or _matches(kind.strong, text)
-            or _matches(kind.sections, path)
-        )
+        if not kind.section_suffices:
+            return True
+        # Outside of the sections that discuss limitations, weak words for one do not count.
+        return _matches(kind.strong, text) or _matches(kind.sections, path)
 
-    def _has_number_asked(self, quote: Quotation, held: str) -> bool:
+    def _has_number_asked(self, quote: Quotation, searched: str) -> bool:
         if self._counted:
             return _counts(self._counted[-1], quote)
-        measured = [f" {term_id(word)} " in held for word in self._measures]
-        return not measured or any(measured)
+        if not self._measures:
+            return True
+        return any(f" {term_id(word)} " in searched for word in self._measures)
 
     def _says_noun(self, quote: Quotation) -> bool:
-        """Whether it has the noun asked for, in any spelling: "licence", "optimisation"."""
+        """Whether a quotation has the noun asked for, in any spelling: "licence", "optimise"."""
         noun = noun_asked(self.question)[:_SPELT_ALIKE]
         return any(word.startswith(noun) for word in title_words(quote.text))
 
-    def _new_names(self, quote: Quotation) -> bool:
-        """Whether it has a name that is not in the question or the title, and no abbreviation."""
-        asked = title_words(f"{self.question} {quote.passage.title}")
-        initials = "".join(word[0] for word in asked)
-        return any(
-            not set(title_words(name)) <= set(asked) and name.lower().rstrip("s") not in initials
-            for name in names_in(_REFERRED_PLACE.sub(" ", quote.text))
-        )
+    def _has_new_name(self, quote: Quotation) -> bool:
+        """Whether a quotation has a name that is neither in the question or the paper's title, nor
+        an abbreviation of their words.
+        """
+        words = title_words(f"{self.question} {quote.passage.title}")
+        initials = "".join(word[0] for word in words)
+        for name in names_in(_REFERRED_PLACE.sub(" ", quote.text)):
+            is_abbreviation = name.lower().rstrip("s") in initials
+            if not is_abbreviation and not set(words).issuperset(title_words(name)):
+                return True
+        return False
 
     def _is_own_row(self, quote: Quotation) -> bool:
-        """Whether a cell's row or column is that of a name in the question, its abbreviation, or
-        the paper's own method.
+        """Whether a cell's row or column has a name of the question, an abbreviation of its words,
+        or the paper's own method.
         """
-        names = {word for name in self._own_names for word in title_words(name)}
+        own_words = {"our", "ours"}
+        own_words.update(word for name in self._names_in_question for word in title_words(name))
         return any(
-            word in names or word in ("our", "ours") or (len(word) > 2 and word in self._initials)
+            word in own_words or (len(word) > 2 and word in self._initials)
             for word in title_words(" ".join(quote.labels))
         )
 
 
 def _counts(word: str, quote: Quotation) -> bool:
-    """Whether a quotation has a number of what a word names: near it, or in a cell with that
-    label.
+    """Whether a quotation counts what a word names: a sentence with a number near the word, or a
+    cell with the word in a label.
     """
+    stem = term_id(word)
     if quote.labels:
-        return term_id(word) in _stems(" ".join(quote.labels))
+        return stem in _stems(" ".join(quote.labels))
     words = _REFERRED_PLACE.sub(" ", quote.text).split()
-    for place, each in enumerate(words):
+    for place, candidate in enumerate(words):
+        if stem not in _stems(candidate):
+            continue
         before = words[max(place - _NEAR_BEFORE, 0) : place]
-        near = [*before, *words[place + 1 : place + 1 + _NEAR_BEHIND]]
-        if term_id(word) in _stems(each) and NUMBER.search(" ".join(near)):
+        behind = words[place + 1 : place + 1 + _NEAR_BEHIND]
+        if NUMBER.search(" ".join([*before, *behind])):
             return True
     return False
 
 
 def in_best_section(kind: QuestionKind, passage: Passage) -> bool:
-    """Whether a passage is of a section that is about what a question asks for."""
+    """Whether a passage is of a section that alone is read for this kind of question."""
     return _matches(kind.best_sections, _path(passage))
 
 
@@ -195,5 +208,5 @@ def _stems(text: str) -> set[int]:
 
 
 def _folded(text: str) -> str:
-    """The stems of a text in a row."""
+    """The stem ids of a text, with spaces between and around them."""
     return f" {' '.join(str(term_id(word)) for word in title_words(text))} "

@@ -1,9 +1,9 @@
 """Answers that no model writes: sentences and table cells of the corpus that fit the question best.
 
-What a question asks for decides what may answer it (`question_kinds`). Questions on authors,
-affiliations, dates and categories are answered from tables. A paper that the question names, or
-that the last answer of the conversation was about, is searched alone. Where nothing fits, the
-answer is that the corpus does not hold it.
+The kind of a question decides what may answer it (`question_kinds`). Questions on authors,
+affiliations, dates and categories are answered from tables. If the question names a paper, or
+refers to the paper of the last answer, only that paper is searched. If nothing fits, the answer
+abstains.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from pipeline.answering.answer import (
@@ -28,7 +29,7 @@ from pipeline.answering.facts import (
     facets_of,
     fact_claims,
     named_papers,
-    papers_meant,
+    papers_by_title_or_rank,
     subject_words,
 )
 from pipeline.answering.model_calls import StepLog, Tools, passage_trace
@@ -56,17 +57,18 @@ Cosines = Callable[[str, Sequence[str]], Sequence[float]]
 """A question and texts → the cosine of each text's vector with the question's."""
 
 MOST_QUOTES = 3
-# Evidence is a cosine plus a share of words, as for passages, plus what the kind of question adds.
-# Less than the least answers nothing; what is this much below the best says something else.
+# Evidence of a quotation: its cosine with the question, plus _COVERAGE times its share of the
+# question's words, plus its weight for the kind of question. Nothing below _LEAST_EVIDENCE is
+# quoted, and nothing more than _BEHIND below the best.
 _COVERAGE = 0.4
 _LEAST_EVIDENCE, _BEHIND = 0.5, 0.25
 _PER_PASSAGE = 2
-# Those with the most words of the question are compared with it by the model.
+# Cosines are computed only of the candidates with the most words of the question.
 _MOST_COMPARED = 60
 _MOST_OF_PAPER = 100
-# If half of so many passages are of one paper, the question is about it.
+# If half of the first _TOP passages are of one paper, only that paper is read.
 _TOP = 10
-# A follow-up that does not name its subject is about that of the answer before it.
+# A follow-up with one of these words refers to the paper of the last answer.
 _POINTS_BACK = re.compile(
     r"\b(?:it|its|they|them|their|this|that|these|those|he|she|his|her|the (?:paper|authors?))\b",
     re.IGNORECASE,
@@ -76,8 +78,10 @@ _OTHERS = re.compile(r"\b(?:other|another|else|different)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a question is about. papers: arXiv ids of those that it names, or that the last answer
-    was about; none for all papers. names: other proper names in it.
+    """The subject of a question.
+
+    papers: arXiv ids of the papers that it names, else of the last answer's paper; none for all
+    papers. names: its other proper names.
     """
 
     papers: tuple[str, ...]
@@ -129,13 +133,18 @@ async def extractive(
 
 async def _subject_of(question: UserQuestion, tools: Tools) -> Subject:
     text = question.question
-    named = {} if tools.facts is None else await tools.facts.papers_named_in(text)
-    of_papers = {word for name in named for word in title_words(name)}
-    names = [name for name in names_in(text) if not set(title_words(name)) <= of_papers]
-    papers = named_papers(text, ()) or [paper for found in named.values() for paper in found]
+    papers_by_name: dict[str, list[str]] = {}
+    if tools.facts is not None:
+        papers_by_name = await tools.facts.papers_named_in(text)
+    words_of_papers = {word for name in papers_by_name for word in title_words(name)}
+    names = [name for name in names_in(text) if not words_of_papers.issuperset(title_words(name))]
+    papers = named_papers(text, ())
+    if not papers:
+        papers = list(chain.from_iterable(papers_by_name.values()))
     if not papers and _POINTS_BACK.search(text) and not _OTHERS.search(text):
-        answered = [turn.papers for turn in question.history if turn.papers]
-        papers = list(answered[-1][:1]) if answered else []
+        for turn in question.history:
+            if turn.papers:
+                papers = [turn.papers[0]]
     return Subject(tuple(dict.fromkeys(papers)), tuple(names))
 
 
@@ -148,9 +157,9 @@ async def _answer_by_facts(
     passages: list[Passage] = []
     if not papers:
         query = searchable(subject_words(query))
-        found = await search(tools, steps, query)
-        passages = [candidate.item for candidate in found if candidate.fits]
-        papers = papers_meant(question.question, passages)
+        candidates = await search(tools, steps, query)
+        passages = [candidate.item for candidate in candidates if candidate.fits]
+        papers = papers_by_title_or_rank(question.question, passages)
     claims = await fact_claims(tools.facts, question.question, papers, MOST_CLAIMS)
     texts = [claim.text for claim in claims]
     steps.add("facts", Spent(), hop=1, claims=texts)
@@ -165,7 +174,10 @@ def _answer_of(
     tools: Tools,
     steps: StepLog,
 ) -> Answer:
-    """An answer with a sentence for each claim. passages: those read, best first."""
+    """An answer with one sentence for each claim.
+
+    texts: the sentences. passages: the passages that were read, best first.
+    """
     numbered = number_claims(claims, hop=1)
     sentences = [
         AnswerSentence(text, (claim.number,)) for text, claim in zip(texts, numbered, strict=True)
@@ -176,8 +188,8 @@ def _answer_of(
 
 
 def search_query(question: UserQuestion, subject: Subject) -> str:
-    """The question as a query, with the question before it if it refers to that and no paper is
-    known.
+    """The question as a query; after it the previous question, if it refers back to that and has
+    no paper as its subject.
     """
     if question.history and not subject.papers and _POINTS_BACK.search(question.question):
         return searchable(f"{question.question} {question.history[-1].question}")
@@ -187,25 +199,30 @@ def search_query(question: UserQuestion, subject: Subject) -> str:
 async def _passages_to_read(
     query: str, subject: Subject, tools: Tools, steps: StepLog
 ) -> list[Passage]:
-    """The passages of which sentences are chosen, best first: those of the paper that the question
-    names, or that most of the best ones are of; or else the best ones of all papers.
+    """The passages from which quotations are chosen, best first: those of the papers that the
+    question names, else of the paper that half of the first passages are of, else of all papers.
     """
     papers: Sequence[str] = subject.papers
     if not papers:
-        found = await search(tools, steps, query)
-        relevant = [candidate.item for candidate in found if candidate.fits]
-        counts = Counter(passage.arxiv_id for passage in relevant[:_TOP])
-        papers = [
-            paper
-            for paper, count in counts.most_common(1)
-            if count > 1 and 2 * count >= counts.total()
-        ]
-    if not papers:
-        # Where a sentence has to have what is asked for, many passages do no harm.
-        most_read = len(relevant) if kind_of(query).evidence else tools.settings.answer_passages
-        return relevant[:most_read]
-    found = await search(tools, steps, query, papers=papers, most=_MOST_OF_PAPER * len(papers))
-    return [candidate.item for candidate in found]
+        candidates = await search(tools, steps, query)
+        relevant = [candidate.item for candidate in candidates if candidate.fits]
+        papers = _prevalent_paper(relevant[:_TOP])
+        if not papers:
+            # Where a quotation must have some evidence, many passages do no harm.
+            if kind_of(query).evidence:
+                return relevant
+            return relevant[: tools.settings.answer_passages]
+    candidates = await search(tools, steps, query, papers=papers, most=_MOST_OF_PAPER * len(papers))
+    return [candidate.item for candidate in candidates]
+
+
+def _prevalent_paper(passages: Sequence[Passage]) -> list[str]:
+    """The arXiv id of the paper of at least two and half of the passages; empty without one."""
+    counts = Counter(passage.arxiv_id for passage in passages)
+    for paper, count in counts.most_common(1):
+        if count > 1 and 2 * count >= counts.total():
+            return [paper]
+    return []
 
 
 def choose_quotes(
@@ -213,49 +230,67 @@ def choose_quotes(
 ) -> list[Quotation]:
     """The sentences and table cells of these passages that may answer a question, best first.
 
-    names: which an answer has to have.
+    names: proper names that an answer must have.
     """
     fit = AnswerFit(question, names)
-    candidates = []
-    best_sections = [passage for passage in passages if in_best_section(fit.kind, passage)]
-    for passage in best_sections or passages:
-        for readings in _quotations(passage, fit.kind):
-            candidates += [quote for quote in readings if fit.may_answer(quote)][:1]
+    candidates = _candidates(fit, passages)
+    if not candidates:
+        return []
     shares = fit.shares_of_words(candidates)
     merits = [
         _COVERAGE * share + fit.weight(quote)
         for share, quote in zip(shares, candidates, strict=True)
     ]
-    order = sorted(range(len(candidates)), key=lambda place: (-merits[place], place))
-    compared = sorted(order[:_MOST_COMPARED])
-    if not compared:
-        return []
-    asked = f"{question} {fit.kind.example}".strip()
-    close = cosines(asked, [candidates[place].compared() for place in compared])
+    # Places among the candidates; of equals the first is better.
+    by_merit = sorted(range(len(candidates)), key=lambda place: -merits[place])
+    places = sorted(by_merit[:_MOST_COMPARED])
+    question_and_example = f"{question} {fit.kind.example}".strip()
+    texts = [candidates[place].compared() for place in places]
+    close = cosines(question_and_example, texts)
     evidence = {
-        place: float(cosine) + merits[place] for place, cosine in zip(compared, close, strict=True)
+        place: float(cosine) + merits[place] for place, cosine in zip(places, close, strict=True)
     }
-    ranked = sorted(compared, key=lambda place: (-evidence[place], place))
-    least = evidence[ranked[0]] - _BEHIND
+    by_evidence = sorted(places, key=lambda place: -evidence[place])
+    least = evidence[by_evidence[0]] - _BEHIND
     if fit.kind != STATEMENT:
         least = max(least, _LEAST_EVIDENCE)
-    chosen: list[Quotation] = []
-    for place in ranked:
-        quote = candidates[place]
-        if len(chosen) == MOST_QUOTES or evidence[place] < least:
-            break
-        beside = [other for other in chosen if other.passage == quote.passage]
-        if len(beside) < _PER_PASSAGE and not any(map(quote.repeats, chosen)):
-            chosen.append(quote)
-    return chosen
+    return _distinct_quotes(
+        [candidates[place] for place in by_evidence if evidence[place] >= least]
+    )
+
+
+def _candidates(fit: AnswerFit, passages: Sequence[Passage]) -> list[Quotation]:
+    """The quotations that may answer, in the order of the passages: of each sentence the shortest
+    reading. If passages are of the best sections for the question, only these are read.
+    """
+    best_sections = [passage for passage in passages if in_best_section(fit.kind, passage)]
+    candidates = []
+    for passage in best_sections or passages:
+        for readings in _quotations(passage, fit.kind):
+            reading = next(filter(fit.may_answer, readings), None)
+            if reading is not None:
+                candidates.append(reading)
+    return candidates
 
 
 def _quotations(passage: Passage, kind: QuestionKind) -> Iterator[tuple[Quotation, ...]]:
-    """What may be quoted of a passage: each in several readings, the shortest first."""
+    """The readings of each quotation of a passage, the shortest first."""
     yield from quotable_sentences(passage)
     if kind.reads_tables:
         yield from ((cell,) for cell in table_cells(passage))
     if kind.is_list:
-        yield from ((each,) for each in whole_list(passage))
+        yield from ((whole,) for whole in whole_list(passage))
     if kind.reads_labels:
         yield from ((labels,) for labels in table_labels(passage))
+
+
+def _distinct_quotes(ranked: Sequence[Quotation]) -> list[Quotation]:
+    """The first MOST_QUOTES quotations without repetitions, at most _PER_PASSAGE of a passage."""
+    chosen: list[Quotation] = []
+    for quote in ranked:
+        if len(chosen) == MOST_QUOTES:
+            break
+        of_passage = sum(other.passage == quote.passage for other in chosen)
+        if of_passage < _PER_PASSAGE and not any(map(quote.repeats, chosen)):
+            chosen.append(quote)
+    return chosen

@@ -80,6 +80,22 @@ _ARXIV_ID = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W_]+")
+# Words by which questions ask for a facet; the others say of which paper.
+_FACT_WORDS = frozenset({
+    "who", "whom", "whose", "wrote", "write", "written", "publish", "published", "propose",
+    "proposed", "develop", "developed", "introduce", "introduced", "create", "created",
+    "behind", "author", "authors", "authored", "affiliation", "affiliations", "affiliated",
+    "work", "works", "university", "universities", "institution", "institutions",
+    "institute", "company", "companies", "organization", "organisation", "lab", "labs",
+    "laboratory", "employer", "employ", "employs", "employed", "based", "come", "year",
+    "month", "date", "first", "appear", "appeared", "submitted", "submit", "released",
+    "release", "posted", "post", "category", "categories", "arxiv", "primary", "subject",
+    "class", "filed", "listed", "publication", "country", "countries", "city", "group",
+    "team", "department", "school", "people", "person",
+})  # fmt: skip
+_MENTIONS_PAPER = re.compile(
+    r"\b(?:papers?|articles?|preprints?|stud(?:y|ies)|authors?)\b", re.IGNORECASE
+)
 
 
 async def fact_claims(
@@ -87,8 +103,8 @@ async def fact_claims(
 ) -> list[UnnumberedClaim]:
     """At most `most` claims from tables, paper by paper, each with its front matter.
 
-    papers: arXiv ids. There are none without tables or if the question asks for no facet, and none
-    on what the tables do not hold.
+    papers: arXiv ids. There are no claims without tables, for a question that asks for no facet,
+    and on facets that the tables do not hold.
     """
     facets = facets_of(question)
     if facts is None or not facets or not papers:
@@ -129,103 +145,25 @@ def named_papers(question: str, passages: Iterable[Passage]) -> list[str]:
     return list(dict.fromkeys(titled or [passage.arxiv_id for passage in candidates[:1]]))
 
 
-_FACT_WORDS = frozenset(
-    [
-        "who",
-        "whom",
-        "whose",
-        "wrote",
-        "write",
-        "written",
-        "publish",
-        "published",
-        "propose",
-        "proposed",
-        "develop",
-        "developed",
-        "introduce",
-        "introduced",
-        "create",
-        "created",
-        "behind",
-        "author",
-        "authors",
-        "authored",
-        "affiliation",
-        "affiliations",
-        "affiliated",
-        "work",
-        "works",
-        "university",
-        "universities",
-        "institution",
-        "institutions",
-        "institute",
-        "company",
-        "companies",
-        "organization",
-        "organisation",
-        "lab",
-        "labs",
-        "laboratory",
-        "employer",
-        "employ",
-        "employs",
-        "employed",
-        "based",
-        "come",
-        "year",
-        "month",
-        "date",
-        "first",
-        "appear",
-        "appeared",
-        "submitted",
-        "submit",
-        "released",
-        "release",
-        "posted",
-        "post",
-        "category",
-        "categories",
-        "arxiv",
-        "primary",
-        "subject",
-        "class",
-        "filed",
-        "listed",
-        "publication",
-        "country",
-        "countries",
-        "city",
-        "group",
-        "team",
-        "department",
-        "school",
-        "people",
-        "person",
-    ]
-)
-
-
 def subject_words(question: str) -> str:
-    """The words of a question on a fact that say of which paper."""
-    return " ".join(word for word in content_words(question) if word not in _FACT_WORDS) or question
+    """The question without the words that ask for a facet; the whole question if none is left."""
+    words = [word for word in content_words(question) if word not in _FACT_WORDS]
+    return " ".join(words) or question
 
 
-_OF_PAPER = re.compile(
-    r"\b(?:papers?|articles?|preprints?|stud(?:y|ies)|authors?)\b", re.IGNORECASE
-)
+def papers_by_title_or_rank(question: str, passages: Sequence[Passage]) -> list[str]:
+    """The papers whose titles a question names, else the paper of the first passage, but that only
+    for a question that mentions a paper or its authors: the authors of the first paper that uses
+    dropout did not propose it.
 
-
-def papers_meant(question: str, passages: Sequence[Passage]) -> list[str]:
-    """The papers that a question without a name may mean: as `named_papers` says, but the paper of
-    the first passage only where the question speaks of a paper or its authors. Who proposed
-    dropout is not who wrote the first paper that uses it.
+    passages: best first.
     """
     titled = [passage.arxiv_id for passage in passages if _names_title(question, passage.title)]
-    first = [passage.arxiv_id for passage in passages[:1]] if _OF_PAPER.search(question) else []
-    return list(dict.fromkeys(titled or first))
+    if titled:
+        return list(dict.fromkeys(titled))
+    if not _MENTIONS_PAPER.search(question):
+        return []
+    return [passage.arxiv_id for passage in passages[:1]]
 
 
 def _names_title(question: str, title: str) -> bool:

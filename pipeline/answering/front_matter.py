@@ -40,7 +40,7 @@ class FrontMatterTables:
     """The front matter of the papers of a span of months."""
 
     def __init__(self, workspace: Workspace, span: MonthSpan = ALL_MONTHS) -> None:
-        self._workspace, self._root, self._span = workspace, workspace.root, span
+        self._workspace, self._span = workspace, span
 
     async def front_matter(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
         """The front matter of these papers, in order, without papers that are missing.
@@ -52,24 +52,21 @@ class FrontMatterTables:
     async def papers_named_in(self, question: str) -> dict[str, list[str]]:
         """The names of papers of these months in a question, in order, and the papers of each.
 
-        A single word may be a name if it has a capital or a digit; words in lower case only three
-        or more of them. Raises as `MonthIndex.open` does.
+        Words are looked up as a name if they have a capital, or if at least three of them are
+        content words. Raises as `MonthIndex.open` does.
         """
-
-        def may_be_name(words: str) -> bool:
-            content = content_words(words)
-            return len(content) > 2 or (bool(content) and words != words.lower())
-
-        named = await asyncio.to_thread(papers_named_in, self._workspace, question, may_be_name)
-        within: dict[str, list[str]] = {}
-        for name, papers in named.items():
-            papers = [paper for paper in papers if self._span.holds(month_of(paper) or "")]
-            if papers:
-                within[name] = papers
-        return within
+        papers_by_name = await asyncio.to_thread(
+            papers_named_in, self._workspace, question, _may_be_name
+        )
+        papers_of_span: dict[str, list[str]] = {}
+        for name, papers in papers_by_name.items():
+            of_span = [paper for paper in papers if self._span.holds(month_of(paper) or "")]
+            if of_span:
+                papers_of_span[name] = of_span
+        return papers_of_span
 
     async def count_papers(self, question: str, papers: Sequence[str]) -> str | None:
-        """The number of papers that a question asks for, as `paper_counts.count_papers` says."""
+        """Run `paper_counts.count_papers` off the event loop."""
         return await asyncio.to_thread(count_papers, self._workspace, self._span, question, papers)
 
     def _read(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
@@ -96,20 +93,27 @@ class FrontMatterTables:
         return fronts
 
     def _rows(self, table: Table, papers: Sequence[str], *columns: str) -> dict[str, Row]:
-        rows = rows_of_papers(self._root, table, papers, ["arxiv_id", *columns])
+        rows = rows_of_papers(self._workspace.root, table, papers, ["arxiv_id", *columns])
         return {row["arxiv_id"]: row for row in rows}
 
     def _first_passages(self, papers: Sequence[str]) -> dict[str, Passage]:
         """Each paper's first part of its front matter, which names the authors."""
         first: dict[str, Row] = {}
         columns = [*PASSAGE_COLUMNS, "ordinal"]
-        for row in rows_of_papers(self._root, tables.PASSAGES, papers, columns):
+        for row in rows_of_papers(self._workspace.root, tables.PASSAGES, papers, columns):
             if row["kind"] != "front_matter":
                 continue
             paper = row["arxiv_id"]
             if paper not in first or row["ordinal"] < first[paper]["ordinal"]:
                 first[paper] = row
         return {paper: Passage.from_row(row) for paper, row in first.items()}
+
+
+def _may_be_name(words: str) -> bool:
+    content = content_words(words)
+    if len(content) >= 3:
+        return True
+    return bool(content) and words != words.lower()
 
 
 def _authors(page: Sequence[Mapping[str, Any]], metadata: Sequence[str]) -> tuple[Author, ...]:

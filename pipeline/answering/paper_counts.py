@@ -1,4 +1,4 @@
-"""How many papers: counted from the tables, by citation, author or year, or not answered."""
+"""Counts of papers from the tables: all, of an author, of a year, citing a paper."""
 
 from __future__ import annotations
 
@@ -33,35 +33,39 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 def count_papers(
     workspace: Workspace, span: MonthSpan, question: str, papers: Sequence[str]
 ) -> str | None:
-    """A sentence with the number of papers that a question asks for. None for a question that asks
-    for none; empty where the tables do not say it, as how many papers are on a subject.
+    """A sentence with the number of papers that a question asks for.
 
-    papers: arXiv ids of those that the question names. Raises as the indexes of the tables do.
+    None for a question that asks for no such number; empty if the tables do not hold the number,
+    as for papers on a subject. papers: arXiv ids of the papers that the question names. Raises as
+    the indexes of the tables do.
     """
     if _CITING.search(question):
-        counts = []
+        sentences = []
         for paper in papers:
-            citing = [
-                each for each in read_citing_papers(workspace, paper) if span.holds(each.month)
-            ]
-            counts.append(f"{len(citing)} papers of this corpus cite arXiv:{paper}.")
-        return " ".join(counts)
+            citing = read_citing_papers(workspace, paper)
+            count = sum(span.holds(citing_paper.month) for citing_paper in citing)
+            sentences.append(f"{count} papers of this corpus cite arXiv:{paper}.")
+        return " ".join(sentences)
     if papers:
         return None
     author = _BY_AUTHOR.search(question)
     if author is not None:
-        found = find_papers(workspace, author=author["name"], limit=_MOST_COUNTED)
-        written = [paper for paper in found if span.holds(month_of(paper.arxiv_id) or "")]
-        return f"{len(written)} papers of this corpus have {author['name']} among their authors."
+        by_author = find_papers(workspace, author=author["name"], limit=_MOST_COUNTED)
+        count = _count_in_span([paper.arxiv_id for paper in by_author], span)
+        return f"{count} papers of this corpus have {author['name']} among their authors."
     if _ON_SUBJECT.search(question):
         return ""
     if not _IN_CORPUS.search(question):
         return None
     year = _YEAR.search(question)
     if year is not None:
-        found = find_papers(workspace, year=int(year[0]), limit=_MOST_COUNTED)
-        of_year = [paper for paper in found if span.holds(month_of(paper.arxiv_id) or "")]
-        return f"This corpus holds {len(of_year)} papers of {year[0]}."
+        of_year = find_papers(workspace, year=int(year[0]), limit=_MOST_COUNTED)
+        count = _count_in_span([paper.arxiv_id for paper in of_year], span)
+        return f"This corpus holds {count} papers of {year[0]}."
     with paper_index(workspace).open() as connection:
         ids = [row[0] for row in connection.execute("select arxiv_id from papers")]
-    return f"This corpus holds {sum(span.holds(month_of(paper) or '') for paper in ids):,} papers."
+    return f"This corpus holds {_count_in_span(ids, span):,} papers."
+
+
+def _count_in_span(arxiv_ids: Sequence[str], span: MonthSpan) -> int:
+    return sum(span.holds(month_of(arxiv_id) or "") for arxiv_id in arxiv_ids)

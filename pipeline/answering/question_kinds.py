@@ -1,4 +1,4 @@
-"""What a question asks for, and which sentences and table cells may answer it. English only."""
+"""Kinds of questions, and the sentences and table cells that may answer each. English only."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from pipeline.arxiv.titles import title_words
 class QuestionKind:
     """A kind of question, recognised by its words.
 
-    asks: what questions of this kind say.
-    example: how a sentence that answers may begin, with which sentences are compared too.
-    evidence: what a sentence must say to be an answer, where it must say something.
-    strong: what the best answers say.
-    sections: titles of the sections that hold answers.
-    best_sections: titles of those that alone are read where a paper has some.
-    section_suffices: whether sentences of these need no evidence.
-    wants_number: whether the evidence is a number, which a cell must have too.
-    needs_names: whether a sentence must have the names in the question; else its passage.
-    names_something: whether an answer has a name that the question lacks.
-    says_noun: whether an answer has the noun behind "which".
+    asks: matches the questions of this kind.
+    example: the beginning of a typical answer; sentences are compared with the question and it.
+    evidence: matches every answer; None if an answer needs no such words.
+    strong: matches the best answers.
+    sections: matches the sections that usually hold answers.
+    best_sections: matches sections that alone are read if the passages have some.
+    section_suffices: whether sentences of the best sections need no evidence.
+    wants_number: whether the evidence is a number; then a cell must begin with one.
+    needs_names: whether the quotation itself must have the names in the question; otherwise its
+        passage may have them.
+    names_something: whether an answer must have a name that the question lacks.
+    says_noun: whether an answer must have the noun behind "which".
     reads_tables: whether cells of tables may answer.
-    reads_labels: whether the labels of a table's rows or columns may.
-    is_list: whether a whole list may.
+    reads_labels: whether the labels of a table's rows or columns may answer.
+    is_list: whether a whole list may answer.
     """
 
     name: str
@@ -193,11 +194,10 @@ KINDS = (
     ),
     QuestionKind("other", _pattern("")),
 )
-"""The first kind that fits is that of a question; every question is of the last."""
+"""A question is of the first kind that matches; the last matches every question."""
 
 STATEMENT = QuestionKind("statement", _pattern(""))
 """The kind of texts that are no question."""
-
 
 _IS_QUESTION = _pattern(
     r"\?|^\W*(?:and |but |so )?(?:(?:in|on|at|for|by|under|with|from|of|to) )?(?:who|whom|whose"
@@ -207,7 +207,7 @@ _IS_QUESTION = _pattern(
 
 
 def kind_of(question: str) -> QuestionKind:
-    """What a question asks for; a text that is no question is a statement."""
+    """The kind of a question; a text that is no question is a statement."""
     if not _IS_QUESTION.search(question):
         return STATEMENT
     return next(kind for kind in KINDS if kind.asks.search(question))
@@ -218,7 +218,7 @@ _COUNTED = re.compile(
     r"|will|would|in|of|on|per|for|from|to|with|by|took|take|make|made)\b",
     re.IGNORECASE,
 )
-# Words of a question that do not say what it is about.
+# Words of a question that are not on its subject.
 _NOT_CONTENT = frozenset({
     "a", "about", "according", "achieve", "achieved", "achieves", "after", "all", "also", "am",
     "an", "and", "any", "are", "article", "as", "at", "author", "authors", "be", "been",
@@ -234,7 +234,7 @@ _NOT_CONTENT = frozenset({
 
 
 def counted_words(question: str) -> tuple[str, ...]:
-    """The words of what a question wants to be counted: "attention heads"; none for others."""
+    """The words for what a question wants counted: ("attention", "heads"); none for others."""
     match = _COUNTED.search(question)
     return tuple(title_words(match["phrase"])) if match else ()
 
@@ -256,12 +256,12 @@ _MEASURE = _pattern(rf"\b(?:{_MEASURES})\b")
 
 
 def measures_in(question: str) -> list[str]:
-    """The measures whose value a question wants, folded: "accuracy", "ratio"."""
+    """The measures in a question, folded: "accuracy", "ratio"."""
     return [word for text in _MEASURE.findall(question) for word in title_words(text)]
 
 
 def content_words(question: str) -> list[str]:
-    """The words of a question that say what it is about, folded."""
+    """The words of a question on its subject, folded."""
     return [word for word in title_words(question) if word not in _NOT_CONTENT]
 
 
@@ -269,10 +269,10 @@ _TOKEN = re.compile(r"[^\s,;:?!()\[\]“”\"]+")
 
 
 def names_in(question: str) -> list[str]:
-    """The proper names in a question, which an answer has to have: "PaLM 2", "WMT", "Epinions".
+    """The proper names in a text: "PaLM 2", "WMT", "Epinions".
 
-    A word with a capital that does not begin the question, or with two, or with letters and digits.
-    A number after a name belongs to it.
+    A name is a word with two capitals, or with one that does not begin a sentence. A number after
+    it belongs to it.
     """
     names: list[str] = []
     last_was_name, begins = False, True

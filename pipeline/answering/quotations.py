@@ -65,7 +65,7 @@ _ROADMAP = re.compile(
 _END = re.compile(r"[.!…。！](?:[\"”’'»)\]]*)$|\$$|\)$")
 # Where a citation was taken out, a hole is left: "as proposed in."
 _HOLE = re.compile(r"\b(?:in|by|of|from|with|to|see|and|following|as|like)\s*[.,;)]")
-# Begins by pointing at the sentence before it, which is quoted along.
+# Begins with a reference to the sentence before it, which is quoted with it.
 _LEANS_BACK = re.compile(
     r"(?:this(?! (?:study|paper|work|article|survey|thesis)\b)|these|those|that|such|it|its|they"
     r"|their|he|she|here|however|thus|hence|therefore|moreover|furthermore|then|also|instead"
@@ -78,9 +78,10 @@ _LEANS_BACK = re.compile(
 class Quotation:
     """Words of a passage that may answer a question.
 
-    text: a sentence, or two in a row; or the value of a table's cell. place: of a cell, its row,
-    column and table. labels: of a cell, those of its row and its column. sentences: numbers of the
-    sentences within the passage. leans: whether the second sentence points at the first.
+    text: a sentence, two in a row, a list, the value of a table's cell, or a table's labels.
+    place: the row, column and table of a cell, or the table of labels; empty for others.
+    labels: the labels of a cell's row and column. sentences: the numbers of the sentences within
+    the passage, from 0. leans: whether the second sentence refers to the first.
     """
 
     text: str
@@ -95,7 +96,7 @@ class Quotation:
         return f"“{self.text}” ({self.place})" if self.place else f"“{self.text}”"
 
     def compared(self) -> str:
-        """The words by which it is compared with a question."""
+        """The text that is compared with a question."""
         return f"{self.place}: {self.text}" if self.place else self.text
 
     def repeats(self, other: Quotation) -> bool:
@@ -108,53 +109,60 @@ class Quotation:
 
 
 def quotable_sentences(passage: Passage) -> Iterator[tuple[Quotation, ...]]:
-    """The sentences of a passage that say something by themselves: each alone, and with the one
-    before it. A sentence that points at the one before it comes only with that one.
+    """The sentences of a passage that can be understood by themselves: each alone, and with the
+    one before it. A sentence that refers to the one before it comes only with that one.
 
-    None of captions, tables, acknowledgements; no question, heading, list stub, or sentence that
-    ends in a colon or only says what a table shows.
+    Captions, tables and acknowledgements have none. Questions, headings, sentences that end in a
+    colon, and sentences that only say what a table or a section shows are left out.
     """
-    if not is_prose(passage):
+    if not _is_prose(passage):
         return
     before = ""
     for number, sentence in enumerate(split_sentences(passage.content())):
         text = _MARKER.sub("", one_line(sentence))
+        if not _is_statement(text):
+            before = ""
+            continue
         readings = []
-        if _is_statement(text):
-            leans = bool(_LEANS_BACK.match(text))
-            if not leans and len(text.split()) >= _FEWEST_WORDS:
-                readings.append(Quotation(text, passage, sentences=(number,)))
-            if before and len(f"{before} {text}".split()) <= _MOST_WORDS:
-                readings.append(
-                    Quotation(
-                        f"{before} {text}", passage, sentences=(number - 1, number), leans=leans
-                    )
-                )
+        leans = bool(_LEANS_BACK.match(text))
+        if not leans and len(text.split()) >= _FEWEST_WORDS:
+            readings.append(Quotation(text, passage, sentences=(number,)))
+        both = f"{before} {text}"
+        if before and len(both.split()) <= _MOST_WORDS:
+            numbers = (number - 1, number)
+            readings.append(Quotation(both, passage, sentences=numbers, leans=leans))
         if readings:
             yield tuple(readings)
-        before = text if _is_statement(text) else ""
+        before = text
 
 
-def is_prose(passage: Passage) -> bool:
+def whole_list(passage: Passage) -> Iterator[Quotation]:
+    """A list as one quotation: the sentence that introduces it, which ends in a colon, and the
+    first sentence of each item; nothing for a passage without one.
+    """
+    if passage.kind != "list" or not _is_prose(passage):
+        return
+    lines = [line.strip() for line in passage.content().splitlines() if line.strip()]
+    items = [place for place, line in enumerate(lines) if _MARKER.match(line)]
+    if len(items) < 2 or items[0] == 0:
+        return
+    introduction = list(split_sentences(lines[items[0] - 1]))[-1:]
+    if not introduction or not introduction[0].endswith(":"):
+        return
+    firsts = [_first_sentence(_MARKER.sub("", lines[place])) for place in items]
+    text = one_line(f"{introduction[0]} {' […] '.join(firsts[:_MOST_ITEMS])}")
+    # More numbers than items, so that it repeats each sentence of the list that is quoted alone.
+    yield Quotation(text, passage, sentences=tuple(range(len(items) + 2)))
+
+
+def _is_prose(passage: Passage) -> bool:
     """Whether sentences of a passage may be quoted."""
     path = " ".join(passage.section_path)
     return passage.kind in _PROSE_KINDS and not _NOT_QUOTED_SECTIONS.search(path)
 
 
-def whole_list(passage: Passage) -> Iterator[Quotation]:
-    """A list with the sentence that introduces it: of each item the first sentence."""
-    lines = [line.strip() for line in passage.content().splitlines() if line.strip()]
-    place = next((place for place, line in enumerate(lines) if _MARKER.match(line)), 0)
-    if passage.kind != "list" or not is_prose(passage) or place == 0:
-        return
-    introduction = list(split_sentences(lines[place - 1]))[-1:]
-    items = [first_sentence(_MARKER.sub("", line)) for line in lines[place:] if _MARKER.match(line)]
-    if introduction and introduction[0].endswith(":") and len(items) > 1:
-        text = one_line(f"{introduction[0]} {' […] '.join(items[:_MOST_ITEMS])}")
-        yield Quotation(text, passage, sentences=tuple(range(len(items) + 2)))
-
-
 def _is_statement(text: str) -> bool:
+    """Whether a text is a whole sentence, and no pointer into the paper or acknowledgement."""
     return (
         len(text.split()) <= _MOST_WORDS
         and bool(_END.search(text))
@@ -170,22 +178,25 @@ def table_cells(passage: Passage) -> Iterator[Quotation]:
     for title, header, rows in _tables_of(passage):
         above = ""
         for cells in rows:
+            # An empty label stands for the one above it.
             above = label = cells[0] or above
             for column, value in zip(header[1:], cells[1:], strict=False):
-                if value and label and len(value) <= _MOST_VALUE_CHARS:
-                    row, name = label[:_MOST_LABEL_CHARS], column[:_MOST_LABEL_CHARS]
-                    parts = [f"row “{row}”", f"column “{name}”" if name else "", title]
-                    yield Quotation(value, passage, ", ".join(filter(None, parts)), (row, name))
+                if not value or not label or len(value) > _MOST_VALUE_CHARS:
+                    continue
+                row, name = label[:_MOST_LABEL_CHARS], column[:_MOST_LABEL_CHARS]
+                parts = [f"row “{row}”", f"column “{name}”" if name else "", title]
+                yield Quotation(value, passage, ", ".join(filter(None, parts)), (row, name))
 
 
 def table_labels(passage: Passage) -> Iterator[Quotation]:
     """The labels of the rows, and those of the columns, of a passage's tables."""
     for title, header, rows in _tables_of(passage):
-        for what, labels in (("columns", header[1:]), ("rows", [cells[0] for cells in rows])):
-            named = list(dict.fromkeys(label for label in labels if label))
-            if len(named) > 1:
-                text = ", ".join(label[:_MOST_LABEL_CHARS] for label in named[:_MOST_ITEMS])
-                yield Quotation(text, passage, f"{what} of {title or 'a table'}")
+        table = title or "a table"
+        for axis, labels in (("columns", header[1:]), ("rows", [cells[0] for cells in rows])):
+            distinct = list(dict.fromkeys(filter(None, labels)))
+            if len(distinct) > 1:
+                text = ", ".join(label[:_MOST_LABEL_CHARS] for label in distinct[:_MOST_ITEMS])
+                yield Quotation(text, passage, f"{axis} of {table}")
 
 
 def _tables_of(passage: Passage) -> Iterator[tuple[str, list[str], list[list[str]]]]:
@@ -208,16 +219,16 @@ def _tables_of(passage: Passage) -> Iterator[tuple[str, list[str], list[list[str
 
 
 def _table_title(caption: Sequence[str]) -> str:
-    """The first sentence of a caption; of several captions only their numbers, as nobody knows
-    which is that of the table.
+    """The first sentence of a caption. Several captions give only their numbers, as it is unknown
+    which one is the table's.
     """
     numbered = [line for line in caption if _TABLE_NUMBER.match(line)]
     if len(numbered) > 1:
         return ", ".join(match[0] for line in numbered if (match := _TABLE_NUMBER.match(line)))
-    return first_sentence(one_line(" ".join(caption)))
+    return _first_sentence(one_line(" ".join(caption)))
 
 
-def first_sentence(text: str) -> str:
+def _first_sentence(text: str) -> str:
     """The first sentence of a text, without its full stop."""
     sentences = list(split_sentences(text))
     return one_line(sentences[0]).rstrip(".") if sentences else ""

@@ -16,8 +16,8 @@ from pipeline.corpus.links import abstract_url, passage_url, source_name
 from pipeline.corpus.passage import Passage
 from pipeline.text import one_line, visible
 
-QUOTED = "Passages that may answer this"
-"""The heading of an answer that no model wrote."""
+QUOTATIONS_HEADING = "Passages that may answer this"
+"""The heading of an answer that consists of quotations."""
 
 # Of a passage among the steps; the link leads to the whole.
 PASSAGE_CHARS, TEXT_CHARS = 280, 400
@@ -55,20 +55,23 @@ def terminal_line(text: str, most: int | None = None) -> str:
 
 
 def answer_heading(reply: Reply) -> str:
-    """The heading of an answer, which says where no model wrote it."""
-    quoted = any(claim.source == "passage" for claim in reply.answer.claims)
-    return QUOTED if quoted and not reply.system.calls_model else "Answer"
+    """The heading of an answer: QUOTATIONS_HEADING if no model wrote it, else "Answer"."""
+    has_quotations = any(claim.source == "passage" for claim in reply.answer.claims)
+    if has_quotations and not reply.system.calls_model:
+        return QUOTATIONS_HEADING
+    return "Answer"
 
 
 def answer_lines(reply: Reply) -> list[str]:
-    """The answer, each sentence with the numbers of its claims, then these claims with sources;
-    quotations that no model chose only once, with their sources.
+    """The answer, each sentence with the numbers of its claims, then these claims with sources.
+
+    Quotations are printed once, each with its source.
     """
     answer = reply.answer
     if not answer.claims or answer.abstained:
         return [terminal_safe(line) for line in answer.text.splitlines()]
-    if answer_heading(reply) == QUOTED:
-        lines = [QUOTED, ""]
+    if answer_heading(reply) == QUOTATIONS_HEADING:
+        lines = [QUOTATIONS_HEADING, ""]
         for sentence, claim in zip(answer.sentences, answer.claims, strict=True):
             lines += _claim_lines(claim, sentence.text, answer.passages[claim.passage_id])
         return lines

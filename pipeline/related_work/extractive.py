@@ -55,15 +55,15 @@ _FINDING = re.compile(
     r"|competitive|significant)\w*",
     re.IGNORECASE,
 )
-_OF_THE_WORK = re.compile(
+_ABOUT_ITSELF = re.compile(
     rf"{CONTRIBUTION.pattern}|\b(?:we|our|ours|us)\b"
     r"|\b(?:this|the present|the proposed)"
     r" (?:paper|work|article|study|survey|review|method|model)\b",
     re.IGNORECASE,
 )
 _CITATION = re.compile(r"\[Reference \d+\]")
-# Of two sentences that share this part of the shorter one's words, the second repeats the first.
-_SAME = 0.6
+# A sentence repeats another if they share this part of the shorter one's words.
+_REPEATED_SHARE = 0.6
 # A sentence of fewer or more words is worth less.
 _TYPICAL_WORDS = 20
 
@@ -154,12 +154,12 @@ def first_scores(prepared: PreparedTask, place: int) -> list[float]:
 
 
 def _speaks_of_work(work: QuotableWork, place: int) -> bool:
-    """Whether a candidate is about its work, and no background: it speaks of the authors, or comes
-    after a sentence that does, or else states a finding.
+    """Whether a candidate is about its work rather than background: it or a candidate before it
+    mentions the work or its authors; if none does, it states a finding.
     """
-    own = [bool(_OF_THE_WORK.search(candidate.text)) for candidate in work.candidates]
-    if any(own):
-        return any(own[: place + 1])
+    about = [bool(_ABOUT_ITSELF.search(candidate.text)) for candidate in work.candidates]
+    if any(about):
+        return any(about[: place + 1])
     return bool(_FINDING.search(work.candidates[place].text))
 
 
@@ -244,8 +244,9 @@ def _fill(
     texts: list[str],
 ) -> dict[int, list[SummarySentence]]:
     """Further sentences on each reference in `words_left` words at most: one on each in turn, the
-    references closest to the
-    target first, until none fits. texts: sentences that are not repeated, in other words neither.
+    references closest to the target first, until none fits.
+
+    texts: the sentences written so far, which no further one may repeat; those added are appended.
     """
     close = prepared.documents @ prepared.target
     waiting = {
@@ -260,19 +261,22 @@ def _fill(
             sentence = waiting[place].pop(0) if waiting[place] else None
             if sentence is None or len(sentence.text.split()) > words_left:
                 continue
-            if not any(_says_the_same(sentence.text, text) for text in texts):
+            if not any(_repeats(sentence.text, text) for text in texts):
                 further[place].append(sentence)
                 texts.append(sentence.text)
                 words_left -= len(sentence.text.split())
     return further
 
 
-def _says_the_same(one: str, other: str) -> bool:
-    """Whether two sentences share most of their words."""
-    stems, others = (
-        {term_id(word) for word in words_of(_CITATION.sub(" ", text))} for text in (one, other)
-    )
-    return len(stems & others) >= _SAME * min(len(stems), len(others))
+def _repeats(sentence: str, other: str) -> bool:
+    """Whether two sentences share most of their words, citations aside."""
+    stems, other_stems = _stems(sentence), _stems(other)
+    fewest = min(len(stems), len(other_stems))
+    return len(stems & other_stems) >= _REPEATED_SHARE * fewest
+
+
+def _stems(sentence: str) -> set[int]:
+    return {term_id(word) for word in words_of(_CITATION.sub(" ", sentence))}
 
 
 def _title_sentences(works: Sequence[QuotableWork]) -> list[SummarySentence]:

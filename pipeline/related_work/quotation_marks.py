@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.task import Task
@@ -13,18 +14,18 @@ NOTE = (
     "No model wrote this section: the words in quotation marks are those of the cited papers, and"
     " words in brackets stand for theirs."
 )
-# Fewer words in a row are anybody's.
+# Fewer words in a row are no quotation.
 _FEWEST_WORDS = 3
-# As many words between two stretches may stand in brackets for those of the source.
+# So many words between two stretches, in place of as many of the source, are put in brackets.
 _MOST_REPLACED = 2
 _TOKEN = re.compile(r"\[Reference \d{1,4}\][.,;]?|\S+")
 _WORD = re.compile(r"[^\W_]+")
 
-Words = tuple[str, ...]
-
 
 def quoted_section(summary: Summary, task: Task) -> str:
-    """The text of a section with quotation marks in each of its sentences."""
+    """The text of a section, with quotation marks around the words of the work that each sentence
+    cites first.
+    """
     sources = {
         reference.number: SourceWords(
             "\n".join([reference.text, *(passage.text for passage in reference.passages)])
@@ -35,8 +36,8 @@ def quoted_section(summary: Summary, task: Task) -> str:
     for sentence in summary.sentences:
         start = summary.text.index(sentence.text, place)
         marked = sentence.text
-        for number in sentence.references[:1]:
-            marked = sources[number].with_quotation_marks(sentence.text)
+        if sentence.references:
+            marked = sources[sentence.references[0]].with_quotation_marks(sentence.text)
         parts += [summary.text[place:start], marked]
         place = start + len(sentence.text)
     return "".join([*parts, summary.text[place:]])
@@ -50,44 +51,44 @@ class SourceWords:
         places = defaultdict(list)
         for place in range(len(self._words) - _FEWEST_WORDS + 1):
             places[tuple(self._words[place : place + _FEWEST_WORDS])].append(place)
-        self._places: Mapping[Words, Sequence[int]] = places
+        self._places: Mapping[tuple[str, ...], Sequence[int]] = places
 
     def with_quotation_marks(self, text: str) -> str:
-        """The text with marks around each stretch of words that the source has in this order. A
-        text with marks stays as it is.
+        """The text with quotation marks around each stretch of words that the source has in this
+        order; a text that has such marks is unchanged.
         """
         if "“" in text:
             return text
         tokens = _TOKEN.findall(text)
-        stretches = self._stretches(tokens)
-        shown: list[str] = []
-        end_before, source_before = 0, -1
-        for start, end, source in stretches:
-            between = tokens[end_before:start]
-            gap = source - source_before
-            is_replaced = (
-                bool(shown)
-                and shown[-1].endswith("”")
+        parts: list[str] = []
+        end_before, source_end_before = 0, -1
+        for start, end, source in self._stretches(tokens):
+            between, stretch = tokens[end_before:start], " ".join(tokens[start:end])
+            replaces_source_words = (
+                bool(parts)
                 and 0 < len(between) <= _MOST_REPLACED
-                and gap == len(between)
+                and source - source_end_before == len(between)
                 and not any("[" in token for token in between)
             )
-            if is_replaced:
-                opened = shown[-1].removesuffix("”")
-                shown[-1] = " ".join([opened, f"[{' '.join(between)}]", *tokens[start:end]]) + "”"
+            if replaces_source_words:
+                quotation = parts.pop().removesuffix("”")
+                parts.append(f"{quotation} [{' '.join(between)}] {stretch}”")
             else:
-                shown += [*between, f"“{' '.join(tokens[start:end])}”"]
-            end_before, source_before = end, source + (end - start)
-        return " ".join([*shown, *tokens[end_before:]])
+                parts += [*between, f"“{stretch}”"]
+            end_before, source_end_before = end, source + (end - start)
+        return " ".join([*parts, *tokens[end_before:]])
 
     def _stretches(self, tokens: Sequence[str]) -> list[tuple[int, int, int]]:
-        """(start, end, start in the source) of the longest stretches, in order."""
+        """(start, end, start in the source) of each stretch, in order.
+
+        A stretch is left out if a longer one begins at the next word.
+        """
         words = [_folded(token) for token in tokens]
         stretches, start = [], 0
         while start < len(words):
             length, source = self._longest(words, start)
-            # Names of authors stand in a paper too, and are not its words.
-            is_name = tokens[start + length - 1] == "al." if length else False
+            # "Gao et al." may be in the source, but is no quotation.
+            is_name = length > 0 and tokens[start + length - 1] == "al."
             if length and not is_name and self._longest(words, start + 1)[0] < length:
                 stretches.append((start, start + length, source))
                 start += length
@@ -99,13 +100,13 @@ class SourceWords:
         """The length of the longest stretch from a word on, and its start in the source."""
         places = self._places.get(tuple(words[start : start + _FEWEST_WORDS]), ())
         lengths = [(self._length(words, start, place), place) for place in places]
-        return max(lengths, key=lambda found: found[0], default=(0, 0))
+        return max(lengths, key=itemgetter(0), default=(0, 0))
 
     def _length(self, words: Sequence[str], start: int, place: int) -> int:
-        """The number of words in a row that are the same from two places on."""
+        """The number of words in a row that a text from `start` on and the source share."""
         length = 0
-        for ours, theirs in zip(words[start:], self._words[place:], strict=False):
-            if ours != theirs:
+        for word, source_word in zip(words[start:], self._words[place:], strict=False):
+            if word != source_word:
                 break
             length += 1
         return length
