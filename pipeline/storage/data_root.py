@@ -26,7 +26,7 @@ from pipeline.storage.store import DataPath, StorePath
 from pipeline.tables import EMBEDDINGS, HUMAN_GRADES, HUMAN_RATINGS, LEDGER, RETIRED_TABLES, Table
 from pipeline.text import one_line
 
-# Made from sheets that people sent back, by no stage.
+# Imported from annotators' sheets; no stage makes them.
 _IMPORTED = (HUMAN_RATINGS, HUMAN_GRADES)
 
 
@@ -179,7 +179,8 @@ class DataRoot:
 
     def check_rows(self, table: Table, month: str) -> None:
         """Compare a month's rows with the digest that its file records. Raises PermanentFailure
-        where they differ, and as `read` does. A file of another version is left to the next run.
+        where they differ, and as `read` does. A file of another schema version is not compared: the
+        next run replaces it.
         """
         file, groups = self.file(table, month), RowGroups(table)
         provenance = read_provenance(file)

@@ -60,7 +60,7 @@ class FactStore:
         self._new[name] = (version, fact)
 
     def close(self) -> None:
-        """Write what was added, and let go of the file."""
+        """Write the facts that were added, and close the file."""
         if self._stored is not None:
             self._stored.close()
         if not self._new:
@@ -74,8 +74,12 @@ class FactStore:
     def _open(self) -> sqlite3.Connection | None:
         if not self._file.exists():
             return None
-        # Each look-up is a transaction of its own: no other process waits for the end of a block.
-        return sqlite3.connect(self._file, isolation_level=None)
+        try:
+            # Each look-up is a transaction of its own: no other process waits for the end of a
+            # block.
+            return sqlite3.connect(self._file, isolation_level=None)
+        except sqlite3.Error:
+            return None
 
     def _give_up(self, error: sqlite3.Error) -> None:
         """Read no more of a file that cannot be read, and remove it where it is damaged."""
@@ -90,12 +94,12 @@ class FactStore:
 
 @dataclass(slots=True)
 class _Block:
-    """What the present block has read."""
+    """The values computed within a block of `read_cache`."""
 
     facts: FactStore | None
     """None where the block names no folder for them."""
     values: defaultdict[Hashable, dict[Hashable, object]]
-    """File or folder, None for neither → what was computed from it, by key."""
+    """File or folder that was read, None for neither → key → value."""
 
 
 _block: ContextVar[_Block | None] = ContextVar("read_cache", default=None)
@@ -129,8 +133,8 @@ def is_active() -> bool:
 
 
 def once(key: Hashable, compute: Callable[[], T], source: Hashable = None) -> T:
-    """What `compute` returns, called once for each key within a `read_cache`; without one, each
-    time. source: the file or folder that it reads, until `forget` drops it.
+    """The result of `compute`, which is called once for each key and source within a `read_cache`;
+    without one, each time. source: the file or folder that it reads; `forget` drops its results.
     """
     block = _block.get()
     if block is None:
@@ -143,7 +147,7 @@ def once(key: Hashable, compute: Callable[[], T], source: Hashable = None) -> T:
 
 
 def forget(file: Any) -> None:
-    """Drop what was read of a file and of its folder: this process changes them."""
+    """Drop the cached results of a file and of its folder, which this process changes."""
     block = _block.get()
     if block is not None:
         block.values.pop(file, None)
@@ -151,8 +155,8 @@ def forget(file: Any) -> None:
 
 
 def remember(name: str, version: str, compute: Callable[[], str]) -> str:
-    """A fact that depends on the version alone: from the folder of the `read_cache`, else computed,
-    and kept there. name: another one for each file and use.
+    """A fact that depends on `version` alone, read from the folder of the `read_cache`, or computed
+    and stored there. name: unique to a file and use.
     """
     block = _block.get()
     if block is None or block.facts is None:

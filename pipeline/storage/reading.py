@@ -1,6 +1,6 @@
 """Opening Parquet files of the data root, on a disk or an object store.
 
-The checksum of each page is compared with its bytes; files of earlier versions have none.
+The checksum of each data page is verified; files that earlier versions wrote have none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows in groups of a fixed size, and their digest."""
+"""Row groups of a fixed size, and the SHA-256 of their rows."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pipeline.tables import Table
 
 
 class RowGroups:
-    """Cuts rows into groups of `rows_per_group`, and digests them.
+    """Cuts rows into groups of the table's `rows_per_group`, and digests them.
 
-    Groups and digest depend on the rows only, not on the batches that they come in. The digest
-    covers nothing but rows, so downstream months stay valid where only a setting changed.
+    Groups and digest depend on the rows only, not on the batches that they come in. Settings are
+    not part of the digest, so downstream months stay valid where only a setting changed.
     """
 
     def __init__(self, table: Table) -> None:
@@ -24,7 +24,7 @@ class RowGroups:
 
     @property
     def sha256(self) -> str:
-        """The digest of all groups so far, hexadecimal."""
+        """The digest of the groups returned so far, hexadecimal."""
         return self._digest.hexdigest()
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -326,14 +326,14 @@ def file_version(file: DataPath) -> tuple[object, ...]:
 
 
 def file_stat(file: DataPath) -> os.stat_result | FileStat:
-    """Size, time and identity of a file, within `read_cache` looked at once. Raises
+    """Size, time and identity of a file; within `read_cache` one system call or request. Raises
     FileNotFoundError where it does not exist.
     """
 
-    def look() -> os.stat_result | FileStat:
+    def read_stat() -> os.stat_result | FileStat:
         return file.stat()
 
-    return once("stat", look, file)
+    return once("stat", read_stat, file)
 
 
 def staging_file(file: Path) -> Path:

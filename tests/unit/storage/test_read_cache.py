@@ -49,3 +49,12 @@ def test_a_fact_is_kept_while_its_version_is_the_same_and_read_again_where_the_f
     store.add("name", "3", "other")
     store.close()
     assert FactStore(file).find("name", "3") == "other"
+
+
+def test_without_a_readable_file_facts_are_computed_each_time(tmp_path: Path) -> None:
+    (tmp_path / "facts.sqlite").mkdir()
+    reader = Reader()
+    for _ in range(2):
+        with read_cache(tmp_path):
+            assert remember("name", "1", reader) == "fact"
+    assert reader.calls == 2
