@@ -26,7 +26,8 @@ _VERSION = re.compile(r"(?<=\d)v(\d+)$")
 # What may be between the name of the archive and an identifier: arXiv, e-print arXiv.org/abs/…
 _BETWEEN = (
     rf"(?:\[?(?:{_ARCHIVE})(?:\.[a-z-]{{2,9}})?(?:\]|(?=[\s:,]))"
-    r"|[\s.:：/,;()\[\]–－_-]|paper\b|cornell\suniversity|e-?prints?\b|pre-?prints?\b|arxiv|org\b|abs\b|pdf\b|html\b|ids?\b"
+    r"|[\s.:：/,;()\[\]–－_-]|paper\b|cornell\suniversity|e-?prints?\b|pre-?prints?\b|arxiv"
+    r"|org\b|abs\b|pdf\b|html\b|ids?\b"
     r"|identifier\b|number\b|no\b|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
     rf"|(?:19|20)\d\d(?=[\s,;)])(?!\s?\.\s?\d{{4}}))*+"
 )

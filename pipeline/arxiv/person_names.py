@@ -15,7 +15,7 @@ PARTICLES = frozenset({
     "ten", "ter", "v", "van", "vom", "von", "y", "i", "zu", "zum", "zur",
 })  # fmt: skip
 
-# What is beside a name and is no part of it: (pattern, example). \x02 is around marks in bylines.
+# Titles, degrees and the like beside a name: (pattern, example). \x02 is around marks in bylines.
 TITLES = (
     (
         r"\b(?:Graduate |Student |Senior |Life |Associate )*"

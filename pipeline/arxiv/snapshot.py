@@ -49,7 +49,7 @@ _SCHEMA = pa.schema(
 _FACTS = b"citeloom.snapshot"
 # 20,000 lines are 30 MB; arXiv's 2.7 million lines become 540 row groups.
 _LINES_PER_BATCH, _ROWS_PER_GROUP = 20_000, 5_000
-# So few papers are in few of a month's row groups: 20 ms for one of 18,000, all of which take 100.
+# Up to so many papers lie in few row groups of a month: 20 ms for one paper, 100 ms for all 18,000.
 _FEW_PAPERS = 200
 _NOTED_BYTES = 100_000_000
 # Raised by a line that is JSON of another shape than the snapshot's.
@@ -138,10 +138,10 @@ class Snapshot:
 
     def _rows(self, ids: Collection[str], *columns: str) -> Iterator[dict[str, Any]]:
         """A row for each of those identifiers that has any: of its last line."""
-        by_month = defaultdict(set)
-        for name in ids:
-            by_month[month_of(name) or ""].add(name)
-        for month, names in sorted(by_month.items()):
+        ids_of_month = defaultdict(set)
+        for arxiv_id in ids:
+            ids_of_month[month_of(arxiv_id) or ""].add(arxiv_id)
+        for month, names in sorted(ids_of_month.items()):
             table = self._month(month, ["arxiv_id", "number", *columns], names)
             rows: dict[str, dict[str, Any]] = {}
             for row in table.to_pylist():
@@ -153,7 +153,7 @@ class Snapshot:
     def _month(
         self, month: str, columns: list[str], ids: Collection[str] | None = None
     ) -> pa.Table:
-        """Columns of a month's lines, or at least of those of some papers.
+        """Columns of a month's lines; of those of some papers alone where they are few.
 
         A damaged conversion is made again, once.
         """

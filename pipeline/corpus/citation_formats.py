@@ -91,7 +91,7 @@ def latex_section(
 
 
 def _cited_keys(citations: str, keys: Mapping[int, str]) -> list[str]:
-    """The keys of a group of `[Reference i]`, each once; numbers without a reference have none."""
+    """The keys of a group of `[Reference i]`, each once, without numbers that have no reference."""
     numbers = dict.fromkeys(int(number) for number in re.findall(r"\d+", citations))
     return [keys[number] for number in numbers if number in keys]
 
@@ -112,10 +112,8 @@ def _author_line(paper: Mapping[str, Any]) -> str:
 def bibtex_keys(
     papers: Sequence[Mapping[str, Any]], own: Mapping[str, str] | None = None
 ) -> list[str]:
-    """A key per paper: its own (arXiv id → key), or first author's family name, year and first word
-    of the title.
-
-    A key that another paper has gets a number.
+    """A key for each paper: its key in `own` (arXiv id → key), or the first author's family name,
+    the year and the first word of the title, with a number where another paper has that key.
     """
     own = own or {}
     used = set(own.values())
@@ -124,11 +122,10 @@ def bibtex_keys(
         key = own.get(paper["arxiv_id"] or "")
         if key is None:
             base = _plain_key(paper)
-            candidates = (
-                base,
-                *(f"{base}-{number}" for number in range(2, len(papers) + len(own) + 2)),
-            )
-            key = next(candidate for candidate in candidates if candidate not in used)
+            key, number = base, 1
+            while key in used:
+                number += 1
+                key = f"{base}-{number}"
             used.add(key)
         keys.append(key)
     return keys
@@ -148,7 +145,7 @@ def _letters(text: str) -> str:
 
 
 def bibtex_item(paper: Paper) -> dict[str, Any]:
-    """A paper of the corpus as `bibtex_keys` and `bibtex_entry` take it."""
+    """The fields of a paper that `bibtex_keys` and `bibtex_entry` read."""
     return {
         "title": paper.title,
         "authors": paper.authors,

@@ -140,10 +140,11 @@ class RowBuilder:
 
     @contextmanager
     def leaving_out(self, subject: str, place: str) -> Iterator[None]:
-        """Leave out the page if the block raises. CiteloomErrors, which concern all, pass.
+        """Leave out the page if the block raises; a CiteloomError, which concerns all pages, is
+        raised on.
 
-        Raises PermanentFailure where a package or the disk is at fault: no other page would fare
-        better.
+        Raises PermanentFailure for a missing package or a failing disk, which would fail every
+        other page too.
         """
         try:
             yield

@@ -41,8 +41,8 @@ _AUTHORS_BY_WORDS = """
 select papers.authors from words cross join papers on papers.id = words.rowid
 where words match ? limit ?
 """
-# Words of names that are near a word, papers whose authors are compared with a name, and how alike
-# names have to be, of 100.
+# Similar words for each word of a name, papers whose authors are compared with the name, and the
+# least similarity of two names, of 100.
 _NEAR_WORDS, _MOST_PAPERS_READ, _LEAST_LIKENESS = 10, 1_000, 60.0
 
 
@@ -93,22 +93,20 @@ def titles_of(workspace: Workspace, arxiv_ids: Iterable[str]) -> dict[str, str]:
 def authors_like(workspace: Workspace, name: str) -> list[str]:
     """The authors whose names are most like a name, best first, as papers print them."""
     words = title_words(name)
-    likeness: dict[str, float] = {}
     with paper_index(workspace).open() as connection:
-        near = _words_of_authors_like(connection, words)
-        if not near:
+        similar_words = _words_of_authors_like(connection, words)
+        if not similar_words:
             return []
-        match = "authors : (" + " OR ".join(f'"{word}"' for word in near) + ")"
-        rows = connection.execute(_AUTHORS_BY_WORDS, (match, _MOST_PAPERS_READ)).fetchall()
+        alternatives = " OR ".join(f'"{word}"' for word in similar_words)
+        parameters = (f"authors : ({alternatives})", _MOST_PAPERS_READ)
+        rows = connection.execute(_AUTHORS_BY_WORDS, parameters).fetchall()
+    query = " ".join(words)
+    likeness: dict[str, float] = {}
     for (authors,) in rows:
         for author in json.loads(authors):
             parts = title_words(author)
-            # By a family name alone, every other part of the name is missing.
-            likeness[author] = max(
-                fuzz.ratio(" ".join(words), " ".join(parts)),
-                *(fuzz.ratio(" ".join(words), part) for part in parts),
-                0.0,
-            )
+            # Each part too, since the query may be a family name alone.
+            likeness[author] = max(fuzz.ratio(query, text) for text in (" ".join(parts), *parts))
     ranked = sorted(likeness, key=lambda author: (-likeness[author], author))
     return [author for author in ranked if likeness[author] >= _LEAST_LIKENESS]
 
@@ -116,19 +114,15 @@ def authors_like(workspace: Workspace, name: str) -> list[str]:
 def _words_of_authors_like(connection: sqlite3.Connection, words: Sequence[str]) -> list[str]:
     """The words of authors' names that are like any of these words."""
     connection.execute(_AUTHOR_WORDS)
-    known = [
-        word
-        for (word,) in connection.execute(
-            "select term from temp.author_words where col = 'authors'"
+    query = "select term from temp.author_words where col = 'authors'"
+    author_words = [term for (term,) in connection.execute(query)]
+    similar_words: list[str] = []
+    for word in words:
+        matches = process.extract(
+            word, author_words, scorer=fuzz.ratio, limit=_NEAR_WORDS, score_cutoff=_LEAST_LIKENESS
         )
-    ]
-    return [
-        near
-        for word in words
-        for near, *_ in process.extract(
-            word, known, scorer=fuzz.ratio, limit=_NEAR_WORDS, score_cutoff=_LEAST_LIKENESS
-        )
-    ]
+        similar_words += [similar for similar, *_ in matches]
+    return similar_words
 
 
 def years_of_papers(workspace: Workspace) -> list[int]:

@@ -39,7 +39,7 @@ _READ_FAILURES = frozenset({"corrupt_member", "unreadable"})
 # On another machine, or at another time, such a page may become a paper.
 _MACHINE_FAILURES = frozenset({"too_slow", "out_of_memory", "parser_crashed", "unreadable"})
 _PARSER_FAILURES = _MACHINE_FAILURES | {"parser_error"}
-# Pages that fail alike before one is parsed, from which on the fault is not a page's own.
+# If so many pages fail in the same way and none was parsed, the machine is at fault.
 _FIRST_PAGES = 20
 # What the settings or arXiv keep out is no failure to parse.
 _UNWANTED = frozenset({"no_metadata", "withdrawn", "not_computer_science", "other_category"})
@@ -201,7 +201,7 @@ def _leave_out_lost_page(job: Job, page: SelectedPage, lost: LostItem, page_seco
 def _require_a_parsed_page(job: Job) -> None:
     """Raise PermanentFailure where no page was parsed yet, and many failed in the same way.
 
-    In the ledger, a fault of this machine would empty the month without a word.
+    A fault of this machine must not become an empty month with a long ledger.
     """
     if job.measured["pages"]:
         return

@@ -90,10 +90,11 @@ def split_places(text: str) -> list[str]:
 
 
 def split_numbered(text: str) -> list[str]:
-    """The affiliations of a text that have a number or imsart's mark each: "(1) X, (2) Y",
+    """The affiliations of a text, each with its number or imsart's mark: "(1) X, (2) Y",
     "Xm1, Ym2".
     """
-    return [place for part in _NUMBERED.split(text) if (place := part.strip(EDGES))]
+    places = [part.strip(EDGES) for part in _NUMBERED.split(text)]
+    return [place for place in places if place]
 
 
 def contact_affiliations(contacts: Sequence[str]) -> list[str]:

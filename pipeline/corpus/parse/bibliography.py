@@ -14,13 +14,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pipeline.arxiv.person_names import PARTICLES, split_names
+from pipeline.arxiv.person_names import LETTER, PARTICLES, split_names
 from pipeline.corpus.parse import bibliography_rules as rules
 from pipeline.corpus.parse.bibliography_rules import (
     DATE,
     EDGES,
     JOURNAL,
-    LETTER,
     MONTH,
     OPENING,
     PUBLISHER,

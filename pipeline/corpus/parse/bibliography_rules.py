@@ -30,10 +30,9 @@ def alternation(table: Rules, mark: str = "") -> re.Pattern[str]:
 
 
 Italics = tuple[str, ...]
-"""The words of an item that are set in italics."""
+"""The words of an item that are in italics."""
 
 EDGES = " \n\t,.;:"
-LETTER = r"[^\W\d_]"
 OPENING, QUOTES = '“‘”"`«', "“”‘’\"'`«»"
 
 YEAR = r"(?:19|20)\d\d(?!\d)"

@@ -65,9 +65,9 @@ def read_bylines(
     """
     finder = NameFinder(KnownNames(known), bylines)
     joined = join_split_bylines(bylines, finder)
-    _take_repeated_institutes(joined)
+    _remove_repeated_institutes(joined)
     reader = LineReader(finder)
-    linker = _Linker(tells_by_email=any(byline.labels_emails for byline in bylines))
+    linker = _Linker(matches_email_hosts=any(byline.labels_emails for byline in bylines))
     for byline in joined:
         linker.add(byline, *reader.read(byline))
     linker.link(institutes)
@@ -75,21 +75,22 @@ def read_bylines(
     return linker.authors(), list(remarks)
 
 
-def _take_repeated_institutes(bylines: Sequence[Byline]) -> None:
-    """Take out of the notes of each byline what LaTeXML repeats of all bylines behind it.
+def _remove_repeated_institutes(bylines: Sequence[Byline]) -> None:
+    """Remove from each byline's last remark the institutes of the bylines after it, if each has
+    them.
 
-    It does so with the institutes of a class that it does not know, such as EPTCS's.
+    LaTeXML repeats them in classes that it does not know, such as EPTCS's.
     """
-    own_notes: list[str] = []
-    behind = ""
+    own_institutes: list[str] = []
+    following = ""
     for byline in reversed(bylines):
-        note = byline.remarks[-1] if byline.remarks else ""
-        own = note.removesuffix(behind).rstrip()
-        if not has_letters(own) or (behind and own == note):
+        remark = byline.remarks[-1] if byline.remarks else ""
+        own = remark.removesuffix(following).rstrip()
+        if not has_letters(own) or (following and own == remark):
             return
-        own_notes.append(own)
-        behind = own + behind
-    for byline, own in zip(reversed(bylines), own_notes, strict=True):
+        own_institutes.append(own)
+        following = own + following
+    for byline, own in zip(reversed(bylines), own_institutes, strict=True):
         byline.remarks[-1] = own
 
 
@@ -105,9 +106,9 @@ class _Contacts:
 class _Linker:
     """Gives every affiliation and e-mail of a page to the names that it belongs to."""
 
-    def __init__(self, *, tells_by_email: bool) -> None:
-        self.tells_by_email = tells_by_email
-        """Whether affiliations behind all names belong to nobody but by the host of an e-mail."""
+    def __init__(self, *, matches_email_hosts: bool) -> None:
+        self.matches_email_hosts = matches_email_hosts
+        """Whether the affiliations of several names are matched to the hosts of their e-mails."""
         self.groups: list[AuthorGroup] = []
         self.contacts: list[_Contacts] = []
         """Of each byline."""
@@ -200,7 +201,7 @@ class _Linker:
         for contacts in self.contacts:
             names = names_of(contacts.groups)
             names_so_far = [*waiting, *names]
-            if self.tells_by_email and contacts.affiliations and len(names_so_far) > 1:
+            if self.matches_email_hosts and contacts.affiliations and len(names_so_far) > 1:
                 _share_by_email(names_so_far, contacts.affiliations)
                 continue
             count = len(join_lines(contacts.affiliations))
@@ -236,6 +237,7 @@ class _Linker:
 
 
 def _is_organisation(text: str) -> bool:
+    """Whether a text names an organisation or a part of one."""
     return not kinds_of(text).isdisjoint({"organisation", "institute"})
 
 
@@ -275,10 +277,12 @@ def _give_emails(
 def _share(names: Sequence[PrintedName], lines: Sequence[str]) -> None:
     """Give the affiliations in some lines to every name, or one to each if as many."""
     affiliations = join_lines(lines)
-    for separator in (", ", " & ", " and "):
-        parts = affiliations[0].split(separator) if len(affiliations) == 1 else []
-        if len(parts) == len(names) > 1 and all(map(_is_organisation, parts)):
-            affiliations = parts
+    if len(affiliations) == 1:
+        for separator in (", ", " & ", " and "):
+            parts = affiliations[0].split(separator)
+            if len(parts) == len(names) > 1 and all(map(_is_organisation, parts)):
+                affiliations = parts
+                break
     if len(affiliations) == len(names) > 1:
         for name, text in zip(names, affiliations, strict=True):
             name.affiliations.append(text)
@@ -291,14 +295,14 @@ def _share_by_email(names: Sequence[PrintedName], affiliations: Sequence[str]) -
     """Give each affiliation to the names whose e-mail has a word of it: ann@foo.edu, Foo Labs."""
     places = [place for text in affiliations for place in split_numbered(text)]
     for name in names:
-        hosts = {
-            part for email in name.emails for part in email.partition("@")[2].lower().split(".")
-        }
-        name.affiliations += [
-            place
-            for place in places
-            if any(len(word) > 3 and word in hosts for word in title_words(place))
-        ]
+        host_words: set[str] = set()
+        for email in name.emails:
+            _, _, host = email.partition("@")
+            host_words.update(host.lower().split("."))
+        for place in places:
+            long_words = {word for word in title_words(place) if len(word) > 3}
+            if not long_words.isdisjoint(host_words):
+                name.affiliations.append(place)
 
 
 def _give_institutes(names: Sequence[PrintedName], institutes: Sequence[str]) -> None:

@@ -265,9 +265,11 @@ def kinds_of(text: str) -> frozenset[str]:
 
 
 def split_behind_country(text: str) -> tuple[str, str]:
-    """(text up to its last country, what sticks to that): "X, Irelandann" is "X, Ireland", ann."""
+    """(text up to its last country, letters after that): "X, Irelandann" is "X, Ireland", ann."""
     country = _GLUED_COUNTRY.search(text)
-    return (text[: country.start(1)], country[1]) if country else (text, "")
+    if country is None:
+        return text, ""
+    return text[: country.start(1)], country[1]
 
 
 def is_affiliation(text: str) -> bool:

@@ -76,10 +76,11 @@ def affiliation_paragraphs(blocks: Sequence[Block]) -> list[Block]:
 
 
 def affiliations_with_emails(text: str, count: int) -> tuple[list[tuple[str, str]], str]:
-    """(affiliation and e-mail of each author, other words) of a text; none where it is not such.
+    """(affiliation, e-mail) of each of `count` authors, and the text after them; no pairs where the
+    text is anything else.
 
-    So LaTeXML sets the arguments of LIPIcs's \\author behind the name: place, e-mail and ORCID,
-    glued to each other.
+    LaTeXML prints the arguments of LIPIcs's \\author after the name like this: place, e-mail and
+    ORCID without spaces between them.
     """
     bare = _ORCID.sub(" ", text)
     matches = list(_PLACE_AND_EMAIL.finditer(bare))

@@ -22,7 +22,7 @@ _OLD_ARCHIVE = re.compile(
 
 
 def find_year(text: str) -> int | None:
-    """The last year, in brackets if any is, before other prints of the work."""
+    """The last year of the work's first print; one in brackets has precedence."""
     years = [
         year
         for year in _LONE_YEAR.finditer(text, 0, _end_of_first_print(text))
@@ -47,11 +47,11 @@ def _end_of_first_print(text: str) -> int:
 
 
 def find_doi(raw: str, links: Sequence[str], title: str | None) -> str | None:
-    """The first DOI in an item's text or links, in lower case; it ends where the title begins."""
+    """The first DOI in an item's text, else in its links, in lower case."""
     if "10." in raw:
         match = _DOI.search(raw)
         if match:
-            # A title may follow without a space, where an address was before it.
+            # The title may follow the DOI without a space.
             start = raw.find(title, match.start(), match.end() + len(title)) if title else -1
             is_glued = match.start() < start < match.end()
             return _end_of_doi(raw[match.start() : start] if is_glued else match[0])
@@ -71,7 +71,7 @@ def _end_of_doi(text: str) -> str:
 
 
 def find_item_id(raw: str, links: Sequence[str], fields: Sequence[tuple[str, str]]) -> str | None:
-    """The first arXiv identifier in an item's text, links or fields that LaTeXML named."""
+    """The first arXiv identifier in an item's text, else its links, else LaTeXML's fields."""
     at = raw.lower().find("arxiv")
     if at >= 0 or "abs/" in raw or "[" in raw or _OLD_NUMBER.search(raw):
         arxiv_id = _id_in(raw, max(0, at - _ARCHIVE_LENGTH))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from pipeline.arxiv.person_names import is_name, split_names
+from pipeline.arxiv.person_names import LETTER, is_name, split_names
 from pipeline.corpus.parse import bibliography_rules as rules
 from pipeline.corpus.parse.bibliography_rules import (
     EDGES,
-    LETTER,
     OPENING,
     PUBLISHER,
     QUOTED_TITLE,
@@ -48,7 +47,7 @@ _VOLUME_AT_END = re.compile(rf"[\s,](?!{YEAR})\d+$")
 
 
 def archive_in_title(text: str) -> str | None:
-    """arXiv as the venue of an item that names it behind its title."""
+    """The venue "arXiv" where a title ends in that name; else None."""
     return "arXiv" if "rXiv" in text and _ARCHIVE_IN_TITLE.search(text) else None
 
 

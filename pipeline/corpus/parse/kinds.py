@@ -177,7 +177,7 @@ _HIDDEN = re.compile(
 )
 _WHITE = re.compile(r"(?:^|;)color:(?:white|#fff|#ffffff|rgb\(255,255,255\))(?:;|!|$)")
 
-# What \\raisebox moves up or down.
+# Boxes that \raisebox moves up or down.
 _MOVED = re.compile(r"position:relative;bottom:(?P<down>-)?[\d.]*[1-9]")
 
 _BOXES = frozenset({
@@ -212,7 +212,8 @@ def kind_of(tag: str, classes: str, style: str = "") -> str:
         small = _compact(style)
         if _WHITE.search(small) and "background" not in small:
             return "white"
-        if moved := _MOVED.search(small):
+        moved = _MOVED.search(small)
+        if moved:
             return "lowered" if moved["down"] else "raised"
     return kind
 

@@ -132,7 +132,7 @@ def has_word(raw: str) -> bool:
 
 
 def is_mark(text: str) -> bool:
-    """Whether a text is numbers and signs alone, as the mark of a note or a citation is."""
+    """Whether a text is numbers and signs only, like the mark of a note or a citation."""
     return _MARK_ALONE.fullmatch(text) is not None and not text.isspace()
 
 
@@ -207,14 +207,14 @@ def mark(text: str) -> str:
 
 # Macros of classes that LaTeXML does not know: NeurIPS's \\And, ICLR's \\AND, sigplanconf's
 # \\authorinfo, JMLR's \\name and \\addr.
-_OF_AUTHORS = (
+_AUTHOR_MACRO_NAMES = (
     r"\AND \And \and \ANDA \nextauthor \alignauthor \authorinfo \aistatsauthor \AUTHORS"
     r" \SetAuthorBlock \name"
 )
-_OF_PLACES = r"\addr \affaddr \affil \address \affiliation \aistatsaddress \institution"
+_PLACE_MACRO_NAMES = r"\addr \affaddr \affil \address \affiliation \aistatsaddress \institution"
 _AUTHOR_MACROS = {
-    **dict.fromkeys(_OF_AUTHORS.split(), AUTHOR),
-    **dict.fromkeys(_OF_PLACES.split(), PLACE),
+    **dict.fromkeys(_AUTHOR_MACRO_NAMES.split(), AUTHOR),
+    **dict.fromkeys(_PLACE_MACRO_NAMES.split(), PLACE),
 }
 
 
@@ -300,7 +300,8 @@ def citation(pieces: Sequence[str | tuple[str, str]]) -> tuple[str, str]:
     if _KEY in text:
         bare = text.translate(_WITHOUT_SCRIPTS) if SCRIPT_END in text else text
         marked = _BARE.sub(_marker, _BRACKETED.sub(_marker, bare))
-        text = _raised(marked, is_all=text.startswith(RAISED)) if RAISED in text else marked
+        begins_raised = text.startswith(RAISED)
+        text = _raised(marked, begins_raised=begins_raised) if RAISED in text else marked
     elif not _WORD.search(text):
         text = GONE
     shown = "".join([piece if isinstance(piece, str) else piece[1] for piece in pieces])
@@ -313,14 +314,15 @@ def missing_key(key: str) -> str:
     return f"{_KEY}?{key}{_KEY}" if _CARRIED.fullmatch(key) else GONE
 
 
-def _raised(text: str, *, is_all: bool) -> str:
-    """The text of a citation with a superscript in it: nothing raised sticks to the word before it.
+def _raised(text: str, *, begins_raised: bool) -> str:
+    """The text of a citation that has a superscript, which is set apart from the word before it.
 
-    is_all: the superscript begins the citation, as in "<sup>see 12</sup>".
+    begins_raised: whether the superscript begins the citation, as in "<sup>see 12</sup>".
     """
     if text.startswith(("[@", "[?")):
         return script(text, RAISED)
-    return (" " if is_all else "") + _GLUED.sub(r"\1 ", text)
+    spaced = _GLUED.sub(r"\1 ", text)
+    return f" {spaced}" if begins_raised else spaced
 
 
 def without_markers(text: str) -> str:

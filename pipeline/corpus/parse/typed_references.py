@@ -2,7 +2,7 @@
 "References".
 
 LaTeXML marks no item of them. The walk reads them as blocks; here these become items, and citations
-such as "[2, 3]" become markers where the items have numbers.
+such as "[2, 3]" or "[Lee99]" become markers where the items have such labels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipeline.corpus.parse.assembly import Findings
 
 # Headings of lists of references, language by language.
-_NAMES = "|".join(
+_HEADINGS = "|".join(
     (
         r"references?|bibliograph(?:y|ies)|bibliographical references|literature|works cited",
         r"r[ée]f[ée]rences(?: bibliographiques)?|bibliographie|sources bibliographiques",
@@ -37,6 +37,7 @@ _NAMES = "|".join(
         r"المراجع|منابع|مراجع",
     )
 )
+# Headings of what is listed beside references: "References and notes".
 _BESIDE = (
     r"notes|footnotes|endnotes|links|sources|resources|web ?sites|data sources|"
     r"(?:further|additional|suggested|recommended|related) readings?"
@@ -44,13 +45,12 @@ _BESIDE = (
 _TITLE = re.compile(
     r"(?:\W*(?:\d+|[IVX]+|[A-Z])\W+)?"
     r"(?:(?:list of|selected|cited|general|key|main|additional|annotated|supplementary) )?"
-    rf"(?:{_NAMES})(?: cited| list)?"
-    rf"(?:(?:,? (?:and|und|et|y|e|og|och|en|i) |\s?[&/]\s?)(?:{_NAMES}|{_BESIDE}))?\s?[.:]?",
+    rf"(?:{_HEADINGS})(?: cited| list)?"
+    rf"(?:(?:,? (?:and|und|et|y|e|og|och|en|i) |\s?[&/]\s?)(?:{_HEADINGS}|{_BESIDE}))?\s?[.:]?",
     re.IGNORECASE,
 )
 _LABEL = re.compile(
-    r"(?:\[(?P<number>\d{1,3})\]|(?P<other>\[[A-Z][\w+.&-]{1,14}\]|\(\d{1,3}\)|\d{1,3}[.)](?=\s))|[-•])"
-    r"[.:]?\s*"
+    r"(?:\[\d{1,3}\]|\[[A-Z][\w+.&-]{1,14}\]|\(\d{1,3}\)|\d{1,3}[.)](?=\s)|[-•])[.:]?\s*"
 )
 _NEXT_NUMBER = re.compile(
     r"(?<=\s)\[(?P<bracketed>\d{1,3})\]\s+(?=\S)"
@@ -70,7 +70,7 @@ _MOST_IN_RANGE = 50
 
 
 class _Item(NamedTuple):
-    """An item: what cites it, such as 12 or Lee99, or ""; its label, and the text after it."""
+    """An item: its name in citations (12, Lee99, or ""), its label, and the text after it."""
 
     name: str
     label: str
@@ -122,10 +122,13 @@ def are_references(texts: Sequence[str]) -> bool:
 
 
 def cited_names(text: str) -> Iterator[str]:
-    """The names in a citation, without its brackets; "2, 4–6" has four."""
+    """The names in a citation without its brackets: "2, 4–6" has 2, 4, 5 and 6."""
     for part in re.split(r"\s*[,;]\s*", text):
         limits = _RANGE.fullmatch(part)
-        first, last = (int(limits[1]), int(limits[2])) if limits else (0, 0)
+        if limits is None:
+            yield part
+            continue
+        first, last = int(limits[1]), int(limits[2])
         if 0 < last - first < _MOST_IN_RANGE:
             yield from map(str, range(first, last + 1))
         else:

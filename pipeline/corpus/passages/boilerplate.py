@@ -1,4 +1,4 @@
-"""Sections of a paper that say nothing on its subject: acknowledgements, ethics, checklists."""
+"""Sections without content on a paper's subject: acknowledgements, ethics, checklists."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TITLE = re.compile(
 
 
 def is_boilerplate(section_path: Sequence[str]) -> bool:
-    """Whether a passage lies in such a section, by the titles of its sections."""
+    """Whether one of the titles of a passage's sections is that of a boilerplate section."""
     return any(map(_is_title_of_boilerplate, section_path))
 
 

@@ -132,10 +132,12 @@ def subscript(walk: Walk, node: Node) -> None:
 
 
 def moved(walk: Walk, node: Node) -> None:
-    """What \\raisebox moves: a superscript or subscript if it is a number or mark, else words."""
+    """A box of \\raisebox: a superscript or subscript if it is a number or mark, else words."""
     if not policies.is_mark(node.text()):
         return walk.flow(node)
-    return (superscript if node.tag_type.kind == "raised" else subscript)(walk, node)
+    if node.tag_type.kind == "raised":
+        return superscript(walk, node)
+    return subscript(walk, node)
 
 
 def _script(walk: Walk, node: Node, mark: str) -> None:
