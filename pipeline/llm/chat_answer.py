@@ -1,4 +1,4 @@
-"""The answer of an OpenAI-compatible endpoint to a chat completion request, checked and read."""
+"""Validation of chat completions of OpenAI-compatible endpoints, and their texts and tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from pipeline.llm.messages import Completion
 
-Tokens = Annotated[int, Field(ge=0, le=10**12)]
+_Tokens = Annotated[int, Field(ge=0, le=10**12)]
 
 
 class _Message(BaseModel):
@@ -24,25 +24,26 @@ class _Choice(BaseModel):
 
 
 class _Usage(BaseModel):
-    """Some servers answer null where they do not count."""
+    """Null on servers that do not count."""
 
-    prompt_tokens: Tokens | None = None
-    completion_tokens: Tokens | None = None
+    prompt_tokens: _Tokens | None = None
+    completion_tokens: _Tokens | None = None
 
 
 class ChatAnswer(BaseModel):
-    """What is read of an answer; endpoints send more beside it."""
+    """The fields of a chat completion that are used."""
 
     choices: Annotated[list[_Choice], Field(min_length=1)]
     usage: _Usage | None = None
     timings: Any = None
-    """llama.cpp's server alone sends them."""
+    """Only llama.cpp's server sends them."""
 
 
 def parse_chat_answer(content: bytes) -> ChatAnswer:
-    """The answer in the body of a response. Raises ValueError (pydantic's is one) for another."""
+    """The chat completion in the body of a response. Raises ValueError for any other body."""
     try:
-        # Not pydantic's own parser of JSON, which refuses half of a surrogate pair.
+        # Not pydantic's JSON parser, which refuses half of a surrogate pair. Its ValidationError is
+        # a ValueError.
         return ChatAnswer.model_validate(json.loads(content))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -53,10 +54,9 @@ def read_completions(answer: ChatAnswer) -> list[Completion]:
     choices = sorted(answer.choices, key=lambda choice: choice.index or 0)
     texts = [_without_thoughts(_encodable(choice.message.content or "")) for choice in choices]
     usage = answer.usage or _Usage()
-    # llama.cpp's server reports the tokens of the first choice alone.
-    completion_tokens = _shares(
-        usage.completion_tokens or 0, texts, first_only=bool(answer.timings)
-    )
+    # llama.cpp's server reports the tokens of the first choice only.
+    first_only = bool(answer.timings)
+    completion_tokens = _share_tokens(usage.completion_tokens or 0, texts, first_only=first_only)
     return [
         Completion(text, usage.prompt_tokens or 0, tokens, False, choice.finish_reason or "")
         for text, tokens, choice in zip(texts, completion_tokens, choices, strict=True)
@@ -78,8 +78,8 @@ def _without_thoughts(text: str) -> str:
     return "" if text.lstrip().startswith("<think>") else text
 
 
-def _shares(reported: int, texts: Sequence[str], *, first_only: bool) -> list[int]:
-    """Tokens of each text, by length, of what the endpoint reported for all or the first."""
+def _share_tokens(reported: int, texts: Sequence[str], *, first_only: bool) -> list[int]:
+    """Tokens of each text, in proportion to its length. reported: of all texts, or the first."""
     lengths = [max(len(text), 1) for text in texts]
     basis = lengths[0] if first_only else sum(lengths)
     return [round(reported * length / basis) for length in lengths]

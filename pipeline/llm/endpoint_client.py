@@ -20,8 +20,12 @@ from pipeline.llm.structured import short
 
 # 64 answers of 128,000 tokens are some 32 MB.
 MOST_BYTES = 32 << 20
-# With these a chunk of 64 KB has 66 MB at most; of others, and of two in a row, any number.
+# In these encodings a chunk of 64 KB decodes to 66 MB at most; in others, or in two, there is no
+# bound.
 _ENCODINGS = ("", "identity", "gzip", "deflate")
+# Bytes of a bad answer that are kept for the message.
+_BEGINNING = 65536
+_TRANSFER_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 # A request is sent so often while the endpoint answers others: the fault is the request's own.
 ATTEMPTS = 5
 # A vLLM that restarts loads its model for one to two minutes. One that never responded is rather a
@@ -33,7 +37,7 @@ MAX_RETRIES = 100
 
 
 class BadAnswer(httpx2.DecodingError):
-    """An answer that is no chat completion, or too large to be one. beginning: of its body."""
+    """An answer that is no chat completion, or too large. beginning: the first text of its body."""
 
     def __init__(self, message: str, beginning: str = "") -> None:
         super().__init__(message)
@@ -84,9 +88,10 @@ class EndpointClient(httpx2.AsyncClient):
         elif self.stopped:
             raise openai.APIConnectionError(message="the run is ending", request=request)
         started = time.perf_counter()
+        options["stream"] = True  # `_read_body` limits the size
         try:
             async with asyncio.timeout(self._seconds):
-                response = await _read(await super().send(request, **{**options, "stream": True}))
+                response = await _read_body(await super().send(request, **options))
             self._note(response)
         except (httpx2.TimeoutException, TimeoutError) as error:
             if self._is_last():
@@ -100,8 +105,8 @@ class EndpointClient(httpx2.AsyncClient):
         return response
 
     def _note(self, response: httpx2.Response) -> None:
-        """Record a response, and mark one that must not be tried again. Raises BadAnswer for one
-        that can be read as no answer.
+        """Record a response, and mark one whose request must not be tried again. Raises BadAnswer
+        for a success without a chat completion.
         """
         self._has_responded = True
         # A gateway may report with 200 that what is behind it failed.
@@ -116,7 +121,7 @@ class EndpointClient(httpx2.AsyncClient):
             try:
                 parse_chat_answer(body)
             except ValueError as error:
-                raise BadAnswer(short(error), body[:65536].decode(errors="replace")) from None
+                raise BadAnswer(short(error), _beginning(body)) from None
         elif self._is_last(limited=limited):
             response.headers["x-should-retry"] = "false"
 
@@ -134,8 +139,10 @@ class EndpointClient(httpx2.AsyncClient):
         return self.stopped or self.down or attempts.failures >= ATTEMPTS
 
 
-async def _read(response: httpx2.Response) -> httpx2.Response:
-    """The response with its body. Raises BadAnswer where that is larger than any answer."""
+async def _read_body(response: httpx2.Response) -> httpx2.Response:
+    """The response with its decoded body. Raises BadAnswer for a body over MOST_BYTES, or in an
+    encoding that was not asked for.
+    """
     chunks: list[bytes] = []
     size = 0
     try:
@@ -145,16 +152,22 @@ async def _read(response: httpx2.Response) -> httpx2.Response:
         async for chunk in response.aiter_bytes():
             size += len(chunk)
             if size > MOST_BYTES:
-                beginning = b"".join(chunks)[:65536].decode(errors="replace")
-                raise BadAnswer(f"it has over {MOST_BYTES >> 20} MB", beginning)
+                raise BadAnswer(f"it has over {MOST_BYTES >> 20} MB", _beginning(b"".join(chunks)))
             chunks.append(chunk)
     finally:
         await response.aclose()
-    of_the_wire = ("content-encoding", "content-length", "transfer-encoding")
-    headers = [item for item in response.headers.multi_items() if item[0] not in of_the_wire]
+    headers = [
+        (name, value)
+        for name, value in response.headers.multi_items()
+        if name not in _TRANSFER_HEADERS
+    ]
     return httpx2.Response(
         response.status_code, headers=headers, content=b"".join(chunks), request=response.request
     )
+
+
+def _beginning(body: bytes) -> str:
+    return body[:_BEGINNING].decode(errors="replace")
 
 
 def _now() -> float:

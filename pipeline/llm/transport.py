@@ -1,4 +1,4 @@
-"""Requests to an OpenAI-compatible endpoint: unknown parameters, and errors."""
+"""Requests to an OpenAI-compatible endpoint, its refusals of parameters, and its errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FILTERED = re.compile(
 _TOO_LONG = re.compile(
     r"context.{0,12}(size|length)|maximum context|too many tokens", re.IGNORECASE
 )
-# Of an answer that cannot be read, in the message about it.
+# Characters of an answer that cannot be read, in the message about it.
 _SHOWN_CHARS = 200
 
 
@@ -217,7 +217,7 @@ class Transport:
         raw = await completions.create(
             model=body["model"], messages=body["messages"], extra_body=rest
         )
-        # Not by the SDK, which does not check what it reads.
+        # Not parsed by the SDK, which does not validate.
         answers = read_completions(parse_chat_answer(raw.http_response.content))
         seconds = raw.elapsed.total_seconds()
         waited = time.perf_counter() - started - seconds if raw.retries_taken else 0.0
