@@ -100,8 +100,8 @@ def build_asset(stage: Stage, settings: Settings) -> dg.AssetsDefinition | dg.As
 
 
 def _dependencies(stage: Stage, settings: Settings) -> list[str]:
-    """Names of the assets that a stage depends on: no disabled one, since its months have no rows
-    to read.
+    """Names of the assets that a stage depends on. Disabled stages have empty months and are left
+    out.
     """
     disabled = {other.name for other in STAGES if disabled_reason(other, settings)}
     return [table.name for table in stage.upstream if table.name not in disabled]

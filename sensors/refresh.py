@@ -67,11 +67,12 @@ def refreshed_months(
         month, tokens = run.tags["dagster/partition"], token_limit(workspace.settings)
         names = [name for name in run.tags.get(STAGES_TAG, "").split(",") if name]
         in_use = choose_stages(select=names) if names else stages_in_use(workspace)
-        below = downstream(workspace, month, stages_due(in_use, workspace, month), redo=tokens > 0)
-        names_below = _asset_names(below.run, workspace.settings)
-        if names_below:
+        due = stages_due(in_use, workspace, month)
+        below = downstream(workspace, month, due, redo=tokens > 0)
+        assets_below = _asset_names(below.run, workspace.settings)
+        if assets_below:
             tags = {LLM_TOKENS_TAG: str(tokens)} if tokens else {}
-            return [_request(run, month, "downstream", names_below, tags)]
+            return [_request(run, month, "downstream", assets_below, tags)]
     return _request_summary(context)
 
 

@@ -58,7 +58,7 @@ def _is_single(pool: str, settings: Settings) -> bool:
 def file_lock(file: Path, name: str) -> Iterator[None]:
     """Hold a lock file; wait for other processes. name: of what it locks, for messages.
 
-    Raises PermanentFailure where the file system takes no locks, or the file cannot be written.
+    Raises PermanentFailure where the file system has no locks, or the file cannot be written.
     """
     lock = FileLock(file)
     try:

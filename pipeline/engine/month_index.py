@@ -108,8 +108,8 @@ class MonthIndex:
             yield connection
 
     def _cache(self, name: str) -> Path:
-        """A folder of the local cache. Below a read-only data root it is a temporary one of this
-        process, so that the index is not made anew for every query.
+        """A folder of the local cache, or where that is read-only a temporary one of this process,
+        so that the index is not made anew for every query.
         """
         cache = self.workspace.local / "cache"
         if _is_writable(cache / _FOLDER) and _is_writable(cache / _LOCKS):
@@ -117,12 +117,12 @@ class MonthIndex:
         return _temporary_cache(cache)
 
     def _connect(self) -> sqlite3.Connection:
-        """A connection to the file, which is made anew where it is damaged or of another
-        version.
+        """A connection to the file, which is made anew where it is damaged or of another version.
+        A temporary one begins as a copy of the read-only one.
         """
-        read_only = self.workspace.local / "cache" / _FOLDER / self.file.name
-        if not self.file.exists() and read_only.exists():
-            shutil.copyfile(read_only, self.file)
+        original = self.workspace.local / "cache" / _FOLDER / self.file.name
+        if not self.file.exists() and original.exists():
+            shutil.copyfile(original, self.file)
         try:
             connection = connect(self.file)
             if connection.execute("pragma user_version").fetchone() == (self.version,):
@@ -183,7 +183,7 @@ def _is_writable(folder: Path) -> bool:
 
 @lru_cache(maxsize=16)
 def _temporary_cache(cache: Path) -> Path:
-    """A folder that stands for a cache that cannot be written, until this process ends."""
+    """The folder in place of a read-only cache, one for each; removed when this process ends."""
     folder = tempfile.mkdtemp(prefix="citeloom-indexes-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)

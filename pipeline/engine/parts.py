@@ -31,7 +31,7 @@ def fingerprint_of(part: MonthPart, workspace: Workspace, month: str) -> str:
     """SHA-256 of everything that the rows of a part depend on. Raises MissingInput without a table
     that it reads.
     """
-    read = {}
+    digests = {}
     for table, name in part.reads:
         provenance = read_provenance(workspace.root.file(table, month))
         if provenance is None:
@@ -43,8 +43,8 @@ def fingerprint_of(part: MonthPart, workspace: Workspace, month: str) -> str:
         if name is not None:
             parts = provenance.notes.get("parts", {})
             digest = str(parts.get(name, {}).get("rows_sha256", "absent"))
-        read[f"{table.name} {name or ''}"] = digest
-    basis = [part.name, part.version, dict(part.settings), dict(part.inputs), read]
+        digests[f"{table.name} {name or ''}"] = digest
+    basis = [part.name, part.version, dict(part.settings), dict(part.inputs), digests]
     return hashlib.sha256(json.dumps(basis, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -63,7 +63,7 @@ def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
         else:
             inputs = fingerprints(stage.parts(workspace, month), workspace, month)
         settings = {name: _json_value(getattr(workspace.settings, name)) for name in stage.settings}
-    # Written out once for all months.
+    # Formatted once for all months.
     write_columns = partial(stage.table.schema.to_string, show_field_metadata=False)
     columns = once(("columns", stage.table.name, stage.table.version), write_columns)
     basis = {
@@ -186,7 +186,7 @@ def _compute(job: Job) -> Provenance:
         pool_lock(workspace, pool),
         MonthWriter(stage.table, workspace.root.file(stage.table, job.month)) as writer,
     ):
-        # Closed where writing fails midway, and with it the worker processes that it keeps busy.
+        # Closed where writing fails midway, so that its worker processes end.
         with closing(_build(job, disabled=bool(disabled))) as rows:
             for item in rows:
                 if isinstance(item, pa.RecordBatch):

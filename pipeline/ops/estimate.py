@@ -168,10 +168,10 @@ class _RehearsalJob(Job):
 def _rehearse_month(
     workspace: Workspace, month: str, answers: dict[tuple[str, int], Any]
 ) -> Iterator[tuple[StageCost, int]]:
-    """The cost of each stage, of each part where it has parts, and the number of past requests that
-    it is based on. A disabled stage costs nothing.
+    """The cost of each stage, or of each of its parts, and the number of past requests that it is
+    based on. A disabled stage costs nothing.
 
-    answers: invented so far, over all months, so that none is paid for twice.
+    answers: those invented for earlier months and stages, so that none is counted twice.
     """
     due = {stage.name for stage in stages_due(LLM_STAGES, workspace, month)}
     invented: dict[str, list[Row]] = {}

@@ -38,7 +38,7 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
     if "embeddings" in names:
         model_name(settings)
     if "index_receipts" in names:
-        # Before hours of embedding; a server that is down may be up by then.
+        # Before hours of embedding, by whose end a server that is down now may be up.
         with suppress(TransientFailure):
             check_layout(workspace)
     if "questions" in names:

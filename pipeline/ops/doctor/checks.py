@@ -306,7 +306,8 @@ def _size(count: float) -> str:
 def embedding_model(workspace: Workspace) -> Iterator[DoctorFinding]:
     """The embedder, and whether its files are there; nothing is downloaded, no weights are read."""
     settings = workspace.settings
-    if files := files_to_fetch(settings):
+    files = files_to_fetch(settings)
+    if files:
         model, _, revision = settings.embedder_path.partition("@")
         pinned = f" --revision {revision}" if revision else ""
         yield warning(

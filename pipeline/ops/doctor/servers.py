@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 # For one answer of a server.
 _SECONDS = 4.0
-# Of a list of models; one of 400 with prices has 600 KB.
+# Most bytes of a list of models; one of 400 models with prices has 600 KB.
 _MOST_BYTES = 8 << 20
 # A paper that will stay: "Attention Is All You Need".
 _PAPER = "1706.03762"
@@ -109,7 +109,10 @@ def qdrant(
     whether it is made for the size of the corpus.
     """
     url = workspace.settings.qdrant_url
-    yield from _edge(workspace) if url is None else _server(workspace, url)
+    if url is None:
+        yield from _edge(workspace)
+    else:
+        yield from _server(workspace, url)
     yield _index_size(count_passages(workspace), is_edge=url is None)
 
 
@@ -320,7 +323,9 @@ def _probe_endpoint(model: Model, url: str) -> DoctorFinding:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         status, body = _get(f"{url.rstrip('/')}/models", headers)
-        models = [str(item["id"]) for item in json.loads(body)["data"]] if status == 200 else []
+        models = []
+        if status == 200:
+            models = [str(item["id"]) for item in json.loads(body)["data"]]
     except httpx2.HTTPError as error:
         return problem(
             f"{address} cannot be reached ({error})", f"start it, or correct {url_setting}"
@@ -349,12 +354,12 @@ def _probe_endpoint(model: Model, url: str) -> DoctorFinding:
 
 
 def _get(url: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
-    """The status of a response and the first megabytes of its body."""
+    """The status of a response, and its body up to the chunk that exceeds _MOST_BYTES."""
     import httpx2
 
-    plain = {**headers, "Accept-Encoding": "identity"}
+    uncompressed = {**headers, "Accept-Encoding": "identity"}
     body = b""
-    with httpx2.stream("GET", url, headers=plain, timeout=_SECONDS) as response:
+    with httpx2.stream("GET", url, headers=uncompressed, timeout=_SECONDS) as response:
         for chunk in response.iter_raw():
             body += chunk
             if len(body) > _MOST_BYTES:

@@ -60,9 +60,7 @@ class RefreshPlan:
 
     @property
     def months(self) -> tuple[str, ...]:
-        """The months whose pages, metadata, settings or code changed since their tables were
-        made.
-        """
+        """The months in which a stage of the corpus is due."""
         return tuple(month for month, stages in self.due.items() if corpus_stages_of(stages))
 
 
@@ -96,14 +94,14 @@ def corpus_stages_of(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 def due_by_month(
     workspace: Workspace, months: Sequence[str], stages: Sequence[Stage]
 ) -> dict[str, Sequence[Stage]]:
-    """Month → the stages among these that it needs."""
+    """Month → the stages that are due in it, for every one of some months."""
     with workspace.read_cache():
         return {month: stages_due(stages, workspace, month) for month in months}
 
 
 def downstream(workspace: Workspace, month: str, due: Sequence[Stage], *, redo: bool) -> Downstream:
-    """Which of the stages that are due are run, once those of the corpus are up to date. redo: ask
-    language models.
+    """The stages to run and those to defer, of those that are due once the corpus is up to date.
+    redo: run stages that call language models.
     """
     run: list[Stage] = []
     deferred: list[Stage] = []

@@ -94,8 +94,8 @@ def _run_below(
     *,
     redo: bool,
 ) -> dict[str, Sequence[Stage]]:
-    """Run the later stages of prepared months; returns month → stages left out of date. due: the
-    stages that each month needs.
+    """Run the later stages of prepared months; returns month → stages left out of date. due: month
+    → the stages that are due.
     """
     deferred: dict[str, Sequence[Stage]] = {}
     with workspace.read_cache():
@@ -122,4 +122,5 @@ def _run_below(
 def _downstream_now(
     workspace: Workspace, month: str, stages: Sequence[Stage], *, redo: bool
 ) -> Downstream:
-    return downstream(workspace, month, stages_due(stages, workspace, month), redo=redo)
+    due = stages_due(stages, workspace, month)
+    return downstream(workspace, month, due, redo=redo)
