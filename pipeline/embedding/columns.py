@@ -61,14 +61,13 @@ def list_offsets(column: pa.ListArray) -> NDArray[Any]:
 
 def sparse_rows(ids: pa.ListArray, weights: pa.ListArray) -> SparseRows:
     """Sparse vectors of the columns sparse_ids and sparse_weights."""
-    # Not of `column.values`, which also holds the rows that a slice leaves out.
+    # Not from `column.values`, which also contains rows outside a slice.
     numbers = (column.flatten().to_numpy(zero_copy_only=False) for column in (ids, weights))
     return SparseRows(list_offsets(ids), *numbers)
 
 
 class VectorStream:
-    """Rows taken, in any number, from an embedder's batches. Holds what of a batch was not asked
-    for yet.
+    """Rows of an embedder's batches, taken in any number. Holds the rest of the last batch.
 
     on_batch: called with every batch.
     """

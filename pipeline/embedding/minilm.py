@@ -35,12 +35,11 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 
 
 class MiniLM(PackedEmbedder):
-    """The embedder. Weights are loaded on first use, and must be those that its figures were
-    measured with.
+    """An embedder with MiniLM; its weights are loaded on first use, and checked by SHA-256.
 
-    Passages are encoded in int8 where the processor has instructions for it, else in float32, also
-    on a GPU. Queries are encoded in float32 by numpy, whatever the settings, so that a search need
-    not wait for torch. Reads 512 tokens, which is what its position embeddings hold.
+    By default passages are encoded in int8 where the processor has instructions for it, else in
+    float32, also on a GPU. Queries are always encoded in float32 by numpy, so that a search need
+    not wait for torch. Reads 512 tokens, for which it has position embeddings.
     sentence-transformers would cut at 256: of 712 passages of real papers 35 % are longer than
     that, 7 % longer than 512.
     """
@@ -57,8 +56,7 @@ class MiniLM(PackedEmbedder):
         return Window(rows, positions(rows, None), None, truncated)
 
     def _model(self, device: str, precision: str) -> DeviceModel:
-        # Straight from the file: through transformers it took 6 s, through sentence-transformers 37
-        # s of imports.
+        # Directly from the file: transformers took 6 s, sentence-transformers 37 s of imports.
         folder = _checked_folder()
         encoder = Encoder(read_weights(folder), _shape(folder), device, torch_type(precision))
         return DeviceModel(encoder, MeanHead(), device)

@@ -1,5 +1,4 @@
-"""Earlier vectors, by the digest of their text: of the month's previous file, and of an interrupted
-run.
+"""Reuse vectors by the digest of their text, from the month's previous file or an interrupted run.
 
 The vectors of an unfinished month are in shards, files of about 1,000 texts, so that a killed run
 loses only one. A shard's name is the digest of its content: a torn or damaged shard does not match
@@ -141,9 +140,9 @@ class Shards:
     """The shards of one month in a folder of their own, which one process uses at a time: it holds
     the month's lock.
 
-    made_by: what the vectors depend on beside their text, such as the model; shards that were made
-    otherwise are removed as soon as they are met. Holds the vectors of less than one shard beside
-    what is being kept.
+    made_by: what the vectors depend on beside their text, such as the model; shards with another
+    `made_by` are removed as soon as they are read. Holds the vectors of less than one shard, and
+    those that are being added.
     """
 
     def __init__(self, folder: Path, made_by: Mapping[str, str]) -> None:
@@ -179,7 +178,7 @@ class Shards:
             self.write()
 
     def write(self) -> None:
-        """Write what waits for its shard to fill."""
+        """Write the vectors that do not fill a shard yet."""
         rows, self._waiting = self._waiting, []
         if not rows:
             return

@@ -46,7 +46,7 @@ TEXTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """What still counts as the same: cosines of at least this, weights that differ by at most that.
+    """The bounds of equality: least cosines, and the greatest difference of weights.
 
     A token id that only one side has must weigh less than `faint` there.
     """
@@ -81,7 +81,7 @@ class TextComparison:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The comparison of a model, and what ours ran on."""
+    """The comparison of a model, with the devices and precision of our engine."""
 
     model: str
     devices: Sequence[str]
@@ -94,7 +94,7 @@ class Verdict:
         return all(compared.holds for compared in self.texts)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """The fields and `holds` as plain values."""
         return asdict(self) | {"holds": self.holds}
 
 
@@ -143,7 +143,7 @@ def reference_of(model: Any, text: str, longest: int) -> ReferenceVectors:
 def compare(
     name: str, ours: Vectors, theirs: ReferenceVectors, bounds: Tolerances
 ) -> TextComparison:
-    """One text's vectors of both."""
+    """Compare one text's vectors."""
     import numpy as np
 
     dense = float(_cosines(ours.dense, theirs.dense))

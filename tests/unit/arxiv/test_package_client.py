@@ -1,5 +1,6 @@
-"""What `arxiv.Client` (4.0) does where citeloom promises otherwise: the reasons for which only the
-package's `Result` is used (docs/contributing/upstream.md). A test that fails here is good news.
+"""Faults of `arxiv.Client` (4.0), for which citeloom uses only the package's `Result`.
+
+docs/contributing/upstream.md describes them. A test that fails here means that a fault is mended.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def test_it_does_not_wait_as_long_as_the_server_asks(arxiv: FakeApi) -> None:
     assert all(later - earlier < 30 for earlier, later in pairwise(arxiv.times))
 
 
-def test_it_takes_a_truncated_entry_for_a_whole_one(arxiv: FakeApi) -> None:
+def test_it_accepts_a_truncated_entry(arxiv: FakeApi) -> None:
     import arxiv as package
 
     whole = FEED.format(1, entry("2403.00001"))
@@ -55,7 +56,7 @@ def test_it_takes_a_truncated_entry_for_a_whole_one(arxiv: FakeApi) -> None:
     assert result.authors == []
 
 
-def test_it_takes_an_empty_first_page_for_no_papers(arxiv: FakeApi) -> None:
+def test_it_reads_an_empty_first_page_as_no_papers(arxiv: FakeApi) -> None:
     arxiv.script = [reply(FEED.format(100, ""))]
     assert _ids(_client(arxiv), "2403.00001") == []
 
@@ -69,9 +70,7 @@ def test_it_does_not_say_why_a_list_was_refused(arxiv: FakeApi) -> None:
     assert "incorrect" not in str(vars(failure.value))
 
 
-def test_it_waits_without_end_for_a_server_that_is_silent(
-    arxiv: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_has_no_timeout(arxiv: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     import requests
 
     limits: list[object] = []

@@ -1,5 +1,5 @@
-"""Which embedder the settings name, and what is said where it is not there. No model is loaded
-here.
+"""The embedder that the settings name, and the message where its model is absent. No model is
+loaded.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ def test_a_hub_whose_failure_says_nothing_is_named(monkeypatch: pytest.MonkeyPat
 def test_a_revision_of_the_hub_may_be_pinned(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: str, revision: str | None
 ) -> None:
-    asked = []
+    requests = []
 
-    def there(name: str, **wanted: object) -> str:
-        asked.append((name, wanted["revision"]))
+    def download(name: str, **options: object) -> str:
+        requests.append((name, options["revision"]))
         return str(tmp_path)
 
-    monkeypatch.setattr("huggingface_hub.snapshot_download", there)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     assert find_folder(path, "CITELOOM_RERANKER", "leave it empty") == tmp_path
-    assert asked == [("nobody/model", revision)]
+    assert requests == [("nobody/model", revision)]
 
 
 def _run(code: str, **environment: str) -> str:
@@ -80,7 +80,10 @@ FIND_MODEL = "from pipeline.embedding.bge_m3 import find_model; find_model('BAAI
 
 
 class FakeHub(BaseHTTPRequestHandler):
-    """A hub with BGE-M3, whose files hold their names. It may break off while it sends a file."""
+    """A hub with BGE-M3, each file of which contains its name.
+
+    breaks_off: while it sends a file.
+    """
 
     breaks_off = False
 

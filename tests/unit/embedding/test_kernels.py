@@ -1,4 +1,4 @@
-"""The GPU's kernels, run by Triton's interpreter on the CPU, beside torch's own operations."""
+"""The GPU kernels, run by Triton's interpreter on the CPU, give the results of torch's operations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _rows(width: int, kind: torch.dtype, seed: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(("width", "kind"), WIDTHS)
-def test_a_sum_and_its_norm_are_torchs(kernels: ModuleType, width: int, kind: torch.dtype) -> None:
+def test_the_norm_of_a_sum_is_torchs(kernels: ModuleType, width: int, kind: torch.dtype) -> None:
     hidden, update = _rows(width, kind, 1), _rows(width, kind, 2)
     weight, bias = _rows(width, kind, 3)[0], _rows(width, kind, 4)[0]
     expected = layer_norm(
@@ -35,8 +35,8 @@ def test_a_sum_and_its_norm_are_torchs(kernels: ModuleType, width: int, kind: to
     normed = kernels.add_norm(hidden, update, weight, bias, 1e-5)
     assert normed.dtype == kind
     torch.testing.assert_close(normed.float(), expected, atol=4e-3, rtol=1e-3)
-    beside, codes, scales = kernels.add_norm_codes(hidden, update, weight, bias, 1e-5)
-    assert torch.equal(beside, normed)
+    same, codes, scales = kernels.add_norm_codes(hidden, update, weight, bias, 1e-5)
+    assert torch.equal(same, normed)
     largest = expected.abs().amax(1, keepdim=True)
     torch.testing.assert_close(scales * 448, largest, atol=0, rtol=1e-3)
     # The greatest value of every row has the greatest code.
@@ -52,8 +52,8 @@ def test_gelu_is_the_exact_one(kernels: ModuleType, width: int, kind: torch.dtyp
     )
 
 
-def test_what_fp8_can_hold_is_held_exactly(kernels: ModuleType) -> None:
-    # Of other values the interpreter rounds some to a wrong power of two, which a GPU does not.
+def test_values_that_fp8_can_represent_are_exact(kernels: ModuleType) -> None:
+    # Some other values the interpreter rounds to a wrong power of two; a GPU does not.
     rows = torch.tensor([[448.0, -3.5, 0.25, 0.0], [0.0, 0.0, 0.0, 0.0]]) / 64
     codes, scales = kernels.to_codes(rows)
     assert torch.equal(codes.float() * scales, rows)

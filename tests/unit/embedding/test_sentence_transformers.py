@@ -1,5 +1,5 @@
-"""CITELOOM_EMBEDDER=<folder>: the vectors of sentence-transformers, with the folder's own prompts,
-through every door.
+"""CITELOOM_EMBEDDER=<folder>: the vectors of sentence-transformers with the folder's own prompts, from
+Python, in a stage and from the command line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.unit.index.building import TEXTS, make_workspace, write_month
 pytestmark = pytest.mark.slow
 
 MONTH = "2024-03"
-# Of unlike length, so that a pack of them is padded; the last is cut.
+# Of different lengths, so that a pack of them is padded; the last is cut.
 MIXED = ["", "a", "which decoder?", *(text[:30] for text in TEXTS), "a b c " * 30]
 
 
@@ -242,8 +242,8 @@ def test_the_commands_run_search_and_name_the_model(family: Family, tmp_path: Pa
         return done.stdout
 
     invoke("run", "--months", MONTH, "--until", "index_receipts")
-    found = json.loads(invoke("search", "beam search", "--by", "dense", "--exact", "--json"))
-    assert found["papers"]
+    result = json.loads(invoke("search", "beam search", "--by", "dense", "--exact", "--json"))
+    assert result["papers"]
     doctor = invoke("doctor")
     dimensions = DIMENSIONS if family == "bert" else DIMENSIONS // 2
     assert f"{dimensions} dimensions, reads {TOKENS} tokens" in doctor

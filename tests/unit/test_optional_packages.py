@@ -1,5 +1,5 @@
 """The packages of docs/concepts/packages.md: the embedded defaults run without some of them, and
-each of these is needed on the path that the page names.
+each of these is needed for what the page names.
 """
 
 from __future__ import annotations
@@ -75,10 +75,8 @@ def test_the_sample_runs_to_the_index_without_them(tmp_path: Path) -> None:
         "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]),
         "CITELOOM_DATA": str(tmp_path / "data"),
     }
-    command = [
-        *(sys.executable, "-c", "from pipeline.cli import main; main()"),
-        *("run", "--months", "2024-03"),
-    ]
+    command = [sys.executable, "-c", "from pipeline.cli import main; main()"]
+    command += ["run", "--months", "2024-03"]
 
     def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
