@@ -19,7 +19,7 @@ from pipeline.serve.dagster_proxy import make_proxy
 from tests.processes import free_port
 from tests.unit.serve.conftest import serving
 
-MUTATION = 'mutation { setConcurrencyLimit(concurrencyKey: "gpu", limit: 50) { success } }'
+MUTATION = 'mutation { setConcurrencyLimit(concurrencyKey: "gpu", limit: 50) }'
 executed: list[str] = []
 
 
