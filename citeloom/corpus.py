@@ -89,20 +89,20 @@ class Corpus:
         from pipeline.index.paper_results import search_papers
         from pipeline.index.search_options import SearchOptions
 
-        wanted = SearchOptions(**options)
-        return search_papers(self._workspace, [query], wanted, include_unfit=include_unfit)[0]
+        return search_papers(
+            self._workspace, [query], SearchOptions(**options), include_unfit=include_unfit
+        )[0]
 
     def search_passages(self, query: str, *, include_unfit: bool = False, **options: Any) -> Hits:
         """The passages that fit a query, whatever their papers, best first; empty if none does.
         `hits.note` says how the query was read. Arguments and errors as those of `search`.
         """
-        from pipeline.index.output import Hit, Hits
+        from pipeline.index.output import Hits
         from pipeline.index.passage_results import search_passages
         from pipeline.index.search_options import SearchOptions
 
         results = search_passages(self._workspace, [query], SearchOptions(**options))[0]
-        hits = (Hit.of(scored) for scored in results.passages if include_unfit or scored.fits)
-        return Hits(hits, results.note)
+        return Hits(results.hits(include_unfit=include_unfit), results.note)
 
     def paper(self, arxiv_id: str) -> FullPaper:
         """A paper with its passages and references. Raises MissingInput if there is none."""

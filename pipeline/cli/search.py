@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,14 +12,13 @@ import typer
 
 from pipeline.cli.common import AsJson, open_workspace
 from pipeline.errors import SettingError
-from pipeline.text import one_line
+from pipeline.text import one_line, visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
 
-    from pipeline.engine.stage import Workspace
     from pipeline.index.output import Hit
     from pipeline.index.paper_results import PaperHit, SearchResults
     from pipeline.index.passage_results import PassageRanking
@@ -75,8 +74,6 @@ RerankOption = Annotated[
     Literal["none", "colbert", "cross-encoder"],
     typer.Option(help="Rank the best candidates again with this model."),
 ]
-
-Format = Literal["table", "json", "markdown", "bibtex"]
 
 # Characters of a passage that a terminal shows; --json and --markdown print all of it.
 _CHARACTERS_SHOWN = 360
@@ -142,14 +139,19 @@ def search(
       citeloom search "decoding words" --passages
       citeloom search --like 2404.90003
     """
-    form = _output_format(as_json=as_json, as_markdown=as_markdown, as_bibtex=as_bibtex)
-    if passages and form == "bibtex":
+    flags = {"json": as_json, "markdown": as_markdown, "bibtex": as_bibtex}
+    forms = [name for name, is_set in flags.items() if is_set]
+    if len(forms) > 1:
+        raise SettingError(f"--{forms[0]} and --{forms[1]} exclude each other: give one of them")
+    form = forms[0] if forms else "table"
+    if passages and as_bibtex:
         raise SettingError("--passages and --bibtex exclude each other: entries are of papers")
     if sum(source is not None for source in (words, queries, like)) != 1:
         raise SettingError(
             "give the words to search for, or --queries FILE, or --like ID, and only one of them"
         )
 
+    from pipeline.cli.console import print_note
     from pipeline.index.search_options import SearchOptions, parse_years
 
     first_year, last_year = parse_years(year)
@@ -171,121 +173,103 @@ def search(
         exact=exact,
         as_typed=as_typed,
     ).checked()
-    request = _Request(
-        texts=[] if like is not None else _read_queries(words, queries),
-        like=like,
-        is_batch=queries is not None,
-        options=options,
-        show_all=show_all,
-    )
+    is_batch = queries is not None
+    texts = [like] if like is not None else _read_queries(words, queries)
     if passages:
-        _show_passages(request, form)
-    else:
-        _show_papers(request, form)
+        rankings = _find_passages(texts, like, options)
+        _print_notes(texts, [ranking.note for ranking in rankings], is_batch=is_batch)
+        hits = [ranking.hits(include_unfit=show_all) for ranking in rankings]
+        _print_passages(texts, hits, form, options.offset + 1, is_batch=is_batch)
+        unfit = sum(len(ranking.passages) for ranking in rankings) - sum(map(len, hits))
+        if unfit:
+            count = "1 passage is" if unfit == 1 else f"{unfit} passages are"
+            print_note(f"{count} left out: --all also shows what does not fit the query")
+        return 0
+    answers = _find_papers(texts, like, options, include_unfit=show_all)
+    _print_notes(texts, [answer.note for answer in answers], is_batch=is_batch)
+    if answers[0].searched is not None and not is_batch:
+        print_note("--as-typed searches for the words as you typed them")
+    _print_papers(answers, form, is_batch=is_batch)
+    if form == "table" and answers[0].has_more and not is_batch:
+        print_note(f"more papers fit: --offset {options.end}")
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """What to search for. texts: the queries; with `like`, none. is_batch: they are of a file."""
-
-    texts: Sequence[str]
-    like: str | None
-    is_batch: bool
-    options: SearchOptions
-    show_all: bool
-
-
-def _output_format(*, as_json: bool, as_markdown: bool, as_bibtex: bool) -> Format:
-    chosen: list[Format] = []
-    if as_json:
-        chosen.append("json")
-    if as_markdown:
-        chosen.append("markdown")
-    if as_bibtex:
-        chosen.append("bibtex")
-    if len(chosen) > 1:
-        raise SettingError(f"--{chosen[0]} and --{chosen[1]} exclude each other: give one of them")
-    return chosen[0] if chosen else "table"
-
-
-def _show_papers(request: _Request, form: Format) -> None:
-    from pipeline.cli.console import out, print_json, print_note, spinner
+def _find_papers(
+    texts: Sequence[str], like: str | None, options: SearchOptions, *, include_unfit: bool
+) -> list[SearchResults]:
+    from pipeline.cli.console import spinner
 
     with spinner("loading the model, searching"):
-        from pipeline.index import output
+        from pipeline.index.paper_results import papers_like, search_papers
 
-        answers = _find_papers(open_workspace(), request)
-    for answer in answers:
-        if answer.note:
-            print_note(f"{answer.query}: {answer.note}" if request.is_batch else answer.note)
-        if answer.searched is not None and not request.is_batch:
-            print_note("--as-typed searches for the words as you typed them")
-    rows = [asdict(answer) for answer in answers]
+        workspace = open_workspace()
+        if like is not None:
+            return [papers_like(workspace, like, options, include_unfit=include_unfit)]
+        return search_papers(workspace, texts, options, include_unfit=include_unfit)
+
+
+def _find_passages(
+    texts: Sequence[str], like: str | None, options: SearchOptions
+) -> list[PassageRanking]:
+    from pipeline.cli.console import spinner
+
+    with spinner("loading the model, searching"):
+        from pipeline.index.passage_results import passages_like, search_passages
+
+        workspace = open_workspace()
+        if like is not None:
+            return [passages_like(workspace, like, options)]
+        return search_passages(workspace, texts, options)
+
+
+def _print_notes(texts: Sequence[str], notes: Sequence[str], *, is_batch: bool) -> None:
+    from pipeline.cli.console import print_note
+
+    for text, note in zip(texts, notes, strict=True):
+        if note:
+            print_note(f"{text}: {note}" if is_batch else note)
+
+
+def _print_papers(answers: Sequence[SearchResults], form: str, *, is_batch: bool) -> None:
+    from pipeline.cli.console import out, print_json
+    from pipeline.corpus.citation_formats import bibtex_of
+    from pipeline.index.output import papers_markdown
+
     if form == "json":
-        print_json(rows if request.is_batch else rows[0])
+        rows = [asdict(answer) for answer in answers]
+        print_json(rows if is_batch else rows[0])
     elif form == "bibtex":
-        typer.echo("\n\n".join(dict.fromkeys(hit.bibtex for answer in answers for hit in answer)))
+        typer.echo(bibtex_of([hit.paper for answer in answers for hit in answer]))
     elif form == "markdown":
-        typer.echo(output.papers_markdown(answers, headings=request.is_batch))
+        typer.echo(papers_markdown(answers, headings=is_batch))
     else:
         for answer in answers:
-            out.print(papers_listing(answer, with_query=request.is_batch))
-            if answer.has_more and not request.is_batch:
-                print_note(f"more papers fit: --offset {request.options.end}")
+            out.print(papers_listing(answer, with_query=is_batch))
 
 
-def _find_papers(workspace: Workspace, request: _Request) -> list[SearchResults]:
-    from pipeline.index.paper_results import papers_like, search_papers
+def _print_passages(
+    texts: Sequence[str],
+    answers: Sequence[Sequence[Hit]],
+    form: str,
+    first: int,
+    *,
+    is_batch: bool,
+) -> None:
+    """first: the number of the first hit."""
+    from pipeline.cli.console import out, print_json
+    from pipeline.index import output
 
-    if request.like is not None:
-        return [
-            papers_like(workspace, request.like, request.options, include_unfit=request.show_all)
-        ]
-    return search_papers(workspace, request.texts, request.options, include_unfit=request.show_all)
-
-
-def _show_passages(request: _Request, form: Format) -> None:
-    from pipeline.cli.console import out, print_json, print_note, spinner
-
-    with spinner("loading the model, searching"):
-        from pipeline.index import output
-        from pipeline.index.output import Hit
-
-        answers = _find_passages(open_workspace(), request)
-    texts = request.texts or [answers[0].text]
-    results = [
-        [Hit.of(scored) for scored in answer.passages if request.show_all or scored.fits]
-        for answer in answers
-    ]
-    for query, answer in zip(texts, answers, strict=True):
-        if answer.note:
-            print_note(f"{query}: {answer.note}" if request.is_batch else answer.note)
-    number = request.options.offset + 1
-    if form == "json" and request.is_batch:
-        print_json(output.batch_rows(texts, results))
-    elif form == "json":
-        print_json(output.as_rows(results[0]))
-    elif form == "markdown" and request.is_batch:
-        typer.echo(output.batch_markdown(texts, results, number))
+    if form == "json":
+        rows = output.batch_rows(texts, answers)
+        print_json(rows if is_batch else rows[0]["hits"])
+    elif form == "markdown" and is_batch:
+        typer.echo(output.batch_markdown(texts, answers, first))
     elif form == "markdown":
-        typer.echo(output.as_markdown(results[0], number))
+        typer.echo(output.as_markdown(answers[0], first))
     else:
-        for query, hits in zip(texts, results, strict=True):
-            out.print(search_table(hits, number, query if request.is_batch else None))
-    unfit = sum(len(answer.passages) for answer in answers) - sum(map(len, results))
-    if unfit:
-        print_note(
-            f"{unfit} passages are left out because they do not fit the query: --all shows them too"
-        )
-
-
-def _find_passages(workspace: Workspace, request: _Request) -> list[PassageRanking]:
-    from pipeline.index.passage_results import passages_like, search_passages
-
-    if request.like is not None:
-        return [passages_like(workspace, request.like, request.options)]
-    return search_passages(workspace, request.texts, request.options)
+        for text, hits in zip(texts, answers, strict=True):
+            out.print(search_table(hits, first, text if is_batch else None))
 
 
 def _read_queries(words: str | None, file: Path | None) -> list[str]:
@@ -314,13 +298,11 @@ def papers_listing(results: SearchResults, *, with_query: bool = False) -> Rende
     from rich.console import Group
     from rich.text import Text
 
-    from pipeline.text import visible
-
     blocks: list[RenderableType] = []
     if with_query:
         blocks.append(Text(f"{one_line(visible(results.query))}:", style="bold"))
     if not results.papers:
-        blocks.append(Text("Nothing found."))
+        blocks.append(Text("Nothing found." if results.first == 1 else "No more papers fit."))
     for number, paper in enumerate(results.papers, results.first):
         blocks.append(_paper_block(number, paper))
     return Group(*blocks)
@@ -333,7 +315,6 @@ def _paper_block(number: int, paper: PaperHit) -> RenderableType:
     from rich.text import Text
 
     from pipeline.index.output import facts_of, place
-    from pipeline.text import visible
 
     indent = len(f"{number}. ")
     title = Text.assemble(f"{number}. ", (visible(paper.title), Style(bold=True, link=paper.url)))
@@ -352,7 +333,6 @@ def _paper_block(number: int, paper: PaperHit) -> RenderableType:
 def _shortened(text: str) -> str:
     """A passage as a terminal shows it: one line, cut between words."""
     from pipeline.corpus.parse.policies import without_known_markers
-    from pipeline.text import visible
 
     line = one_line(visible(without_known_markers(text)))
     if len(line) <= _CHARACTERS_SHOWN:
@@ -370,7 +350,6 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
     from rich.text import Text
 
     from pipeline.cli.console import make_table
-    from pipeline.text import visible
 
     heading = "" if query is None else f"{escape(visible(query))}: "
     if not hits:
@@ -393,7 +372,6 @@ def _describe_paper(hit: Hit) -> Text:
     from rich.text import Text
 
     from pipeline.index.output import place
-    from pipeline.text import visible
 
     title = Text(visible(hit.title), style=Style(link=hit.passage_url))
     anchor = f" · #{hit.anchor}" if hit.anchor else ""

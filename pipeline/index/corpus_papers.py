@@ -1,4 +1,4 @@
-"""The papers of the corpus as every door lists them, by title, author or year, with counts."""
+"""List the papers of the corpus, by title, author or year, with counts."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ def list_papers(
     this name, and of this year.
     """
     with workspace.read_cache():
-        found = find_papers(workspace, title, author, year, offset + limit + 1)
-        page = found[offset : offset + limit]
+        papers = find_papers(workspace, title, author, year, offset + limit + 1)
         near: Sequence[str] = ()
-        if not found and author:
+        if not papers and author:
             near = authors_like(workspace, author)[:_NEAR]
-        if not found and not near and year is not None:
-            years = years_of_papers(workspace)
-            near = sorted(map(str, years), key=lambda known: abs(int(known) - year))[:_NEAR]
-        return PaperListing(_with_counts(workspace, page), len(found) > offset + limit, tuple(near))
+        if not papers and not near and year is not None:
+            years = sorted(years_of_papers(workspace), key=lambda other: abs(other - year))
+            near = [str(other) for other in years[:_NEAR]]
+        page = _with_counts(workspace, papers[offset : offset + limit])
+        return PaperListing(page, has_more=len(papers) > offset + limit, near=tuple(near))
 
 
 def _with_counts(workspace: Workspace, papers: Sequence[Paper]) -> tuple[ListedPaper, ...]:

@@ -35,7 +35,7 @@ def explain_nothing(workspace: Workspace, index: PassageIndex, options: SearchOp
             f" {tables.INDEX_RECEIPTS.name}"
         )
     for category in options.categories:
-        _insist_on_category(index, category)
+        _require_category(index, category)
     kinds = index.values("kind") if options.kinds else []
     for kind in options.kinds:
         if kind not in kinds:
@@ -43,13 +43,13 @@ def explain_nothing(workspace: Workspace, index: PassageIndex, options: SearchOp
                 f"--kind: no passage is of the kind {kind}; the index holds {', '.join(kinds)}"
             )
     for author in options.authors:
-        _insist_on_author(workspace, author)
-    _insist_on_venue(index, options.venue)
-    _insist_on_years(workspace, options)
-    _insist_on_months(workspace, options)
+        _require_author(workspace, author)
+    _require_venue(index, options.venue)
+    _require_years(workspace, options)
+    _require_months(workspace, options)
 
 
-def _insist_on_category(index: PassageIndex, category: str) -> None:
+def _require_category(index: PassageIndex, category: str) -> None:
     archive, dot, _ = category.partition(".")
     names = index.values("category_keys")
     archives = [name for name in names if "." not in name]
@@ -66,23 +66,23 @@ def _insist_on_category(index: PassageIndex, category: str) -> None:
         )
 
 
-def _insist_on_author(workspace: Workspace, author: str) -> None:
-    wanted = " ".join(title_words(author))
+def _require_author(workspace: Workspace, author: str) -> None:
+    key = " ".join(title_words(author))
     near = authors_like(workspace, author)
-    if not any(wanted in author_keys(name) for name in near):
+    if not any(key in author_keys(name) for name in near):
         raise SettingError(
             f"--author: no author has the whole or the family name {author!r}"
             f"{_suggestion(near[:_SUGGESTED])}"
         )
 
 
-def _insist_on_venue(index: PassageIndex, venue: str) -> None:
+def _require_venue(index: PassageIndex, venue: str) -> None:
     words = venue_words(venue)
-    known = index.values("venue") if words else []
+    indexed = index.values("venue") if words else []
     for word in words:
-        if word not in known:
+        if word not in indexed:
             near = process.extract(
-                word, known, scorer=fuzz.ratio, limit=_SUGGESTED, score_cutoff=_LIKENESS
+                word, indexed, scorer=fuzz.ratio, limit=_SUGGESTED, score_cutoff=_LIKENESS
             )
             raise SettingError(
                 "--venue: within these filters, no journal reference or comment has the word"
@@ -90,26 +90,30 @@ def _insist_on_venue(index: PassageIndex, venue: str) -> None:
             )
 
 
-def _insist_on_years(workspace: Workspace, options: SearchOptions) -> None:
+def _require_years(workspace: Workspace, options: SearchOptions) -> None:
     if options.first_year is None and options.last_year is None:
         return
     years = years_of_papers(workspace)
     first, last = options.first_year or 0, options.last_year or 9999
     if years and not any(first <= year <= last for year in years):
         raise SettingError(
-            f"--year: the corpus has no paper of these years; its papers are of {years[0]} to"
-            f" {years[-1]}"
+            "--year: the corpus has no paper of these years; its papers are of"
+            f" {_span(years[0], years[-1])}"
         )
 
 
-def _insist_on_months(workspace: Workspace, options: SearchOptions) -> None:
+def _require_months(workspace: Workspace, options: SearchOptions) -> None:
     months = workspace.root.months(tables.PASSAGES)
     first, last = options.first_month or "", options.last_month or "9999-12"
     if months and not any(first <= month <= last for month in months):
         raise SettingError(
-            f"--from, --to: the corpus has no paper of these months; its months are {months[0]} to"
-            f" {months[-1]}"
+            "--from, --to: the corpus has no paper of these months; its months are"
+            f" {_span(months[0], months[-1])}"
         )
+
+
+def _span(first: int | str, last: int | str) -> str:
+    return str(first) if first == last else f"{first} to {last}"
 
 
 def _suggestion(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Search results as every door shows them: a page of papers, each with its best passages."""
+"""Search for papers: a page of them for each query, each with its best passages."""
 
 from __future__ import annotations
 
@@ -56,6 +56,11 @@ class PaperHit:
     bibtex: str
     relevance: Relevance | None
     score: float
+
+    @property
+    def paper(self) -> Paper:
+        """The paper without its results."""
+        return Paper(self.arxiv_id, self.title, self.authors, self.year, self.categories)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +136,7 @@ def _results(
     include_unfit: bool,
 ) -> list[SearchResults]:
     """The results of queries, in their order."""
-    # Of these, the index is asked for papers other than one.
+    # A query that leaves out a paper of its own is searched for alone.
     alone = [reading for reading in readings if reading.text and reading.without]
     together = [reading for reading in readings if reading.text and not reading.without]
     # A leading paper takes a place on the page, and is left out of the others.
@@ -145,11 +150,11 @@ def _results(
         for reading in readings
         if not reading.text
     }
-    for group, wanted in groups:
+    for group, group_options in groups:
         rankings = rank_papers(
             workspace,
             [reading.text for reading in group],
-            wanted,
+            group_options,
             [reading.as_typed for reading in group],
             include_unfit=include_unfit,
         )
@@ -241,8 +246,10 @@ def _hits(workspace: Workspace, papers: Sequence[RankedPaper], query: str) -> tu
         if row is None:  # its month is being made anew
             first = passages[0]
             paper = Paper(first.arxiv_id, first.title, (), None, first.categories)
+            abstract = ""
         else:
             paper = Paper.from_row(row)
+            abstract = row["abstract"] or ""
         hits.append(
             PaperHit(
                 arxiv_id=paper.arxiv_id,
@@ -252,7 +259,7 @@ def _hits(workspace: Workspace, papers: Sequence[RankedPaper], query: str) -> tu
                 month=paper.month,
                 categories=paper.categories,
                 url=paper.url,
-                abstract=_first_sentences((row and row["abstract"]) or ""),
+                abstract=_first_sentences(abstract),
                 passages=tuple(rank_sentences(query, passages)),
                 cited_by=cited_by.get(paper.arxiv_id, 0),
                 bibtex=bibtex_of([paper]),
@@ -265,11 +272,11 @@ def _hits(workspace: Workspace, papers: Sequence[RankedPaper], query: str) -> tu
 
 def _first_sentences(abstract: str) -> str:
     """The first sentences of an abstract, at least one."""
-    shown: list[str] = []
+    first: list[str] = []
     length = 0
     for sentence in split_sentences(without_known_markers(abstract)):
         length += len(sentence)
-        if shown and length > _ABSTRACT:
-            return f"{' '.join(shown)} …"
-        shown.append(sentence)
-    return " ".join(shown)
+        if first and length > _ABSTRACT:
+            return f"{' '.join(first)} …"
+        first.append(sentence)
+    return " ".join(first)

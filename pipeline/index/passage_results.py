@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.citation_index import CitingPaper
+from pipeline.index.output import Hit
 from pipeline.index.scored import IndexedPassage, Scored
 from pipeline.index.search import search_many
 from pipeline.index.search_options import MOST, SearchOptions, check_queries
@@ -44,6 +45,10 @@ class PassageRanking:
     paper: str | None = None
     cited_by: tuple[CitingPaper, ...] = ()
     note: str = ""
+
+    def hits(self, *, include_unfit: bool = False) -> list[Hit]:
+        """The passages that fit the query, or all of them."""
+        return [Hit.of(scored) for scored in self.passages if include_unfit or scored.fits]
 
 
 def search_passages(

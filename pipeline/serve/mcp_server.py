@@ -38,10 +38,7 @@ from pipeline.index.quotes import find_quote
 from pipeline.index.relevance import Relevance
 from pipeline.llm.prompts import as_data, fenced
 from pipeline.serve.guard import problem_of
-from pipeline.serve.paper_view import (
-    outline_of,
-    section_passages,
-)
+from pipeline.serve.paper_view import outline_of, section_passages
 from pipeline.serve.search_results import SearchForm, run_passage_search, run_search
 from pipeline.serve.site import LONGEST_QUERY, Site
 from pipeline.text import one_line
@@ -365,8 +362,8 @@ class CorpusTools:
     def cited_by(self, arxiv_id: ArxivId, start: Start = 0, limit: Limit = 50) -> PaperResults:
         """List the papers of this corpus that cite a paper, which may be outside of it."""
         papers = read_citing_papers(self._site.workspace, arxiv_id)
-        shown = papers[start : start + limit]
-        passages = count_passages(self._site.root, [paper.arxiv_id for paper in shown])
+        page = papers[start : start + limit]
+        passages = count_passages(self._site.root, [paper.arxiv_id for paper in page])
         entries = [
             PaperEntry(
                 arxiv_id=paper.arxiv_id,
@@ -377,7 +374,7 @@ class CorpusTools:
                 passages=passages[paper.arxiv_id],
                 citing_passages=len(paper.passage_ids),
             )
-            for paper in shown
+            for paper in page
         ]
         return PaperResults(
             papers=entries, total=len(papers), next_start=_next(start, limit, len(papers))

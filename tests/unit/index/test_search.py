@@ -178,7 +178,7 @@ def test_nothing_fits_letters_without_a_meaning(loaded: Workspace) -> None:
     assert "no match" in nearest.stdout
     shown = _invoke(loaded, "asdfgh qwerty", "--passages")
     assert "Nothing found." in shown.stdout
-    assert "6 passages are left out because they do not fit the query: --all" in " ".join(
+    assert "6 passages are left out: --all also shows what does not fit the query" in " ".join(
         shown.output.split()
     )
     rows = json.loads(_invoke(loaded, "asdfgh qwerty", "--passages", "--all", "--json").stdout)
