@@ -73,15 +73,15 @@ def _papers_table(listing: PaperListing) -> Table | str:
     if not listing.papers:
         return "Nothing found."
     count = "1 paper" if len(listing.papers) == 1 else f"{len(listing.papers)} papers"
-    table = make_table(count, ("arXiv", "year", "title", "authors", "categories"))
+    table = make_table(count, ("arXiv", "year", "title, authors", "categories"))
     table.add_column("passages", justify="right")
     table.add_column("cited by", justify="right")
     for entry in listing.papers:
+        title = Text(visible(entry.title), style=Style(link=entry.url))
         table.add_row(
             entry.arxiv_id,
             str(entry.year or ""),
-            Text(visible(entry.title), style=Style(link=entry.url)),
-            Text(visible(_some_names(entry.authors))),
+            Text.assemble(title, "\n", (visible(_some_names(entry.authors)), "dim")),
             ", ".join(entry.categories),
             str(entry.passages),
             str(entry.cited_by),
