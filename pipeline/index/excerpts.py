@@ -1,4 +1,4 @@
-"""The sentences of passages that fit a query best, and what of a passage to show."""
+"""Choose the sentences of passages that fit a query best, and an excerpt around them."""
 
 from __future__ import annotations
 
@@ -57,8 +57,9 @@ def _ranked(hit: Hit, text: str, sentences: Sequence[str], best: Sequence[int]) 
     """The hit with its best sentences. best: their places, in the order of the text."""
     is_whole = hit.kind in _WHOLE_KINDS or len(text) <= _EXCERPT
     values = {field.name: getattr(hit, field.name) for field in fields(Hit)}
+    values["text"] = text
     return RankedPassage(
-        **{**values, "text": text},
+        **values,
         best_sentences=tuple(sentences[place] for place in best),
         excerpt=text if is_whole else _sentences_around(sentences, best[0] if best else 0),
     )
@@ -81,5 +82,6 @@ def _sentences_around(sentences: Sequence[str], place: int) -> str:
     while length < _EXCERPT and first > 0:
         first -= 1
         length += len(sentences[first])
-    before, after = "… " * (first > 0), " …" * (last + 1 < len(sentences))
+    before = "… " if first > 0 else ""
+    after = " …" if last + 1 < len(sentences) else ""
     return f"{before}{' '.join(sentences[first : last + 1])}{after}"

@@ -185,13 +185,16 @@ def facts_of(paper: PaperHit) -> str:
     if len(paper.authors) > _AUTHORS_SHOWN:
         authors += f" and {len(paper.authors) - _AUTHORS_SHOWN} more"
     citing = "1 paper" if paper.cited_by == 1 else f"{paper.cited_by} papers"
+    match = ""
+    if paper.relevance is not None:
+        match = "no match" if paper.relevance == "none" else f"{paper.relevance} match"
     facts = (
         authors,
         str(paper.year or ""),
         ", ".join(paper.categories),
         paper.arxiv_id,
         f"cited by {citing} here",
-        "" if paper.relevance is None else f"{paper.relevance} match".replace("none", "no"),
+        match,
     )
     return " · ".join(filter(None, facts))
 
@@ -209,7 +212,8 @@ def _item(number: int, hit: Hit) -> str:
 def _numbered(mark: str, lines: Sequence[str]) -> str:
     """Lines as an item of a list that begins with this mark."""
     first, *others = lines
-    return mark + "\n".join([first, *(" " * len(mark) * bool(line) + line for line in others)])
+    indent = " " * len(mark)
+    return "\n".join([mark + first, *(indent + line if line else "" for line in others)])
 
 
 def _quoted(text: str) -> str:

@@ -23,7 +23,7 @@ PASSAGES_READ = 5
 NEAREST = 3
 # Weight of the share of the query's words that a passage has without its paper's title.
 _OWN_WORDS = 0.4
-# What a result shows of its paper in any case.
+# Kinds of passages that every result shows of its paper.
 _OF_EVERY_RESULT = ("abstract", "front_matter")
 _BY_RELEVANCE: Sequence[Relevance | None] = ("none", "weak", "strong", None)
 
@@ -65,24 +65,26 @@ def rank_papers(
     rankings = PaperRankings(batch, PASSAGES_READ)
     fitting: list[list[RankedPaper]] = [[] for _ in queries]
     nearest: list[list[RankedPaper]] = [[] for _ in queries]
-    wanted, block = options.end + 1, options.limit + 1
-    start, unfinished = 0, list(range(len(queries)))
+    count, block = options.end + 1, options.limit + 1
+    start = 0
+    unfinished = list(range(len(queries)))
     while unfinished:
         papers = rankings.up_to(unfinished, start + block)
         blocks = [of_query[start : start + block] for of_query in papers]
         points = [[point for paper in of_query for point in paper] for of_query in blocks]
         texts = batch.passages(unfinished, points)
-        going_on = []
+        continued = []
         for number, of_block, passages in zip(unfinished, blocks, texts, strict=True):
             ranked = _ranked_papers(passages, batch.readings(number))
             fit = [paper for paper in ranked if include_unfit or paper.fits]
             fitting[number] += fit
             if start == 0:
                 nearest[number] = ranked[:NEAREST]
-            if fit and len(of_block) == block and len(fitting[number]) < wanted:
-                going_on.append(number)
-        start, unfinished = start + block, going_on
-    return [of_query[:wanted] or near for of_query, near in zip(fitting, nearest, strict=True)]
+            if fit and len(of_block) == block and len(fitting[number]) < count:
+                continued.append(number)
+        start += block
+        unfinished = continued
+    return [of_query[:count] or near for of_query, near in zip(fitting, nearest, strict=True)]
 
 
 def _ranked_papers(

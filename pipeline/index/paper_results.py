@@ -19,12 +19,7 @@ from pipeline.index.papers import rows_of_papers
 from pipeline.index.passage_results import own_passages
 from pipeline.index.relevance import Relevance
 from pipeline.index.search_options import SearchOptions, check_queries
-from pipeline.index.typed_queries import (
-    QueryReading,
-    read_example,
-    read_query,
-    spelling_note,
-)
+from pipeline.index.typed_queries import QueryReading, read_example, read_query, spelling_note
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace

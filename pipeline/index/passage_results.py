@@ -59,7 +59,7 @@ def search_passages(
     check_queries(queries)
     readings = {query: read_query(workspace, query, options) for query in dict.fromkeys(queries)}
     results: dict[str, PassageRanking] = {}
-    led: list[QueryReading] = []
+    names: list[QueryReading] = []
     plain: list[QueryReading] = []
     for query, reading in readings.items():
         if reading.without:
@@ -67,12 +67,12 @@ def search_passages(
         elif not reading.text:
             results[query] = _results(reading)
         elif may_be_name(query, options) and options.end < MOST:
-            led.append(reading)
+            names.append(reading)
         else:
             plain.append(reading)
     # A leading passage moves the others: these pages are cut from the whole ranking.
-    whole = replace(options, offset=0, limit=options.end + 1) if led else options
-    for reading, ranking in zip(led, _ranked(workspace, led, whole), strict=True):
+    whole = replace(options, offset=0, limit=options.end + 1) if names else options
+    for reading, ranking in zip(names, _ranked(workspace, names, whole), strict=True):
         results[reading.typed] = _led_by_paper(workspace, reading, ranking, options)
     for reading, ranking in zip(plain, _ranked(workspace, plain, options), strict=True):
         results[reading.typed] = _results(reading, ranking)
@@ -96,12 +96,12 @@ def own_passages(
     """
     if paper in options.without_papers:
         return []
-    wanted = replace(
+    own = replace(
         options, papers=(paper,), limit=_CANDIDATES, offset=0, per_paper=False, rerank="none"
     )
     # By words alone: to read a whole abstract, the model takes longer than the rest of a search.
-    by_words = search_many(workspace, [text], replace(wanted, by="lexical"))[0]
-    return by_words or search_many(workspace, [text], wanted)[0]
+    by_words = search_many(workspace, [text], replace(own, by="lexical"))[0]
+    return by_words or search_many(workspace, [text], own)[0]
 
 
 def _ranked(

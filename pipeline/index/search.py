@@ -67,16 +67,16 @@ def search_index(
 ) -> list[list[Scored[IndexedPassage]]]:
     """As `search_many`, in one collection. options: as `SearchOptions.checked` returns them."""
     batch = QueryBatch(workspace, index, queries, options, typed)
-    everyone = range(len(queries))
+    numbers = range(len(queries))
     if options.per_paper:
         rankings = [
             [point for points in papers[options.offset : options.end] for point in points]
-            for papers in PaperRankings(batch, passages=1).up_to(everyone, options.end)
+            for papers in PaperRankings(batch, passages=1).up_to(numbers, options.end)
         ]
     else:
-        whole = batch.rank(everyone, options.depth())
+        whole = batch.rank(numbers, options.depth())
         rankings = [ranking[options.offset : options.end] for ranking in whole]
-    return batch.passages(everyone, rankings)
+    return batch.passages(numbers, rankings)
 
 
 class QueryBatch:
@@ -147,8 +147,7 @@ class QueryBatch:
 
 
 class PaperRankings:
-    """The papers of queries in the order of their best passages, extended as far as they are asked
-    for.
+    """The papers of queries in the order of their best passages, extended on request.
 
     A deeper ranking of passages may order those that came before anew. It only adds papers behind
     the ones that are there, so that pages of papers are parts of one list.

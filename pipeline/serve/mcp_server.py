@@ -270,7 +270,7 @@ class CorpusTools:
         ]
         return PaperResults(
             papers=entries,
-            total=start + len(entries) + listing.has_more,
+            total=start + len(entries) + (1 if listing.has_more else 0),
             next_start=start + limit if listing.has_more else None,
             note=f"near: {_line(', '.join(listing.near))}" if listing.near else None,
         )

@@ -131,9 +131,9 @@ def _results_page(
             problem = problem_of(error, site.workspace)
     # (Name, value, address without it) of each filter.
     removable = []
-    kept_pairs = [pair for pair in form.pairs() if pair[0] != "page"]
+    form_pairs = [pair for pair in form.pairs() if pair[0] != "page"]
     for name, value in form.filters:
-        others = [pair for pair in kept_pairs if pair != (name, value)]
+        others = [pair for pair in form_pairs if pair != (name, value)]
         removable.append((name, value, f"{path}?{urlencode(others)}"))
     response = _page(
         f"{path.removeprefix('/')}.html.j2",

@@ -1,4 +1,4 @@
-"""The list of the corpus's papers as a form and an address ask for it."""
+"""The form and the pages of the list of papers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMES = ("title", "author", "year", "page")
 
 @dataclass(frozen=True, slots=True)
 class ListingForm:
-    """What a list of papers is asked for. title, author: words. page: from 1."""
+    """A request for a list of papers. title, author: words. page: from 1."""
 
     title: str = ""
     author: str = ""
