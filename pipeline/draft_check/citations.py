@@ -16,9 +16,15 @@ from pipeline.evaluation.citation_support.claim_comparison import (
     Comparison,
     Sentence,
     compare,
+    has_swapped_numbers,
     missing_numbers,
 )
-from pipeline.evaluation.citation_support.claim_facts import Number, facts_of_passage, numbers_of
+from pipeline.evaluation.citation_support.claim_facts import (
+    Facts,
+    Number,
+    facts_of_passage,
+    numbers_of,
+)
 from pipeline.evaluation.citation_support.judge import judge, judge_request, place_of
 from pipeline.evaluation.citation_support.overlap_judge import (
     OverlapJudge,
@@ -192,7 +198,7 @@ def _with_numbers(
     lacking = {}
     for place, case in cases.items():
         numbers = [number for text in case.texts for number in numbers_of(text)]
-        missing = missing_numbers(case.claim, numbers)
+        missing = missing_numbers(Facts(case.claim).numbers, numbers)
         if missing and not case.abstract_only:
             lacking[place] = missing
     papers = {cases[place].arxiv_id for place in lacking}
@@ -205,17 +211,11 @@ def _with_numbers(
     for place, missing in lacking.items():
         case = cases[place]
         by_passage = numbers_by_paper[case.arxiv_id]
-        found = [
-            sum(
-                any(number.same_value(other) and number.same_unit(other) for other in numbers)
-                for number in missing
-            )
-            for numbers in by_passage
-        ]
-        best = max(range(len(found)), key=found.__getitem__)
+        counts = [len(missing) - len(missing_numbers(missing, numbers)) for numbers in by_passage]
+        best = max(range(len(counts)), key=counts.__getitem__)
         completed[place] = replace(
             case,
-            more=(passages[case.arxiv_id][best],) if found[best] else (),
+            more=(passages[case.arxiv_id][best],) if counts[best] else (),
             numbers=tuple(number for numbers in by_passage for number in numbers),
         )
     return completed
@@ -239,7 +239,7 @@ def judge_by_words(case: CitationCase, sentences: Sequence[Sentence]) -> Citatio
     verdict = _BY_WORDS[judged.label]
     nearest = judged.sentence
     if verdict == "words_found" and nearest:
-        quoted = [each for each in sentences if each.passage == nearest.passage]
+        quoted = [sentence for sentence in sentences if sentence.passage == nearest.passage]
         if share_of_words(case.claim, quoted) < _WORDS_FOUND:
             verdict = "partly"
         elif _states(case.claim, quoted):
@@ -250,11 +250,15 @@ def judge_by_words(case: CitationCase, sentences: Sequence[Sentence]) -> Citatio
 
 
 def _states(claim: str, sentences: Sequence[Sentence]) -> bool:
-    """Whether sentences have all facts of a claim, of which it has some, and most of its words."""
+    """Whether a claim has facts, and sentences have all of them, none with the words of another
+    number, and most of its words.
+    """
     numbers = [number for sentence in sentences for number in sentence.facts.numbers]
     stems = stems_of(claim)
-    shared = stems & frozenset().union(*(stems_of(each.facts.text) for each in sentences))
-    if len(shared) < _SUPPORTED_WORDS * len(stems):
+    theirs = frozenset().union(*(stems_of(sentence.facts.text) for sentence in sentences))
+    if len(stems & theirs) < _SUPPORTED_WORDS * len(stems):
+        return False
+    if has_swapped_numbers(claim, sentences):
         return False
     return compare(claim, sentences, numbers).all_stated
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from pipeline.evaluation.citation_support.claim_facts import Facts, Number, Span, Word
 
@@ -169,13 +170,41 @@ def _without_same(numbers: Sequence[Number], others: Sequence[Number]) -> list[N
     ]
 
 
-def missing_numbers(claim: str, numbers: Sequence[Number]) -> list[Number]:
-    """The numbers of a claim that are not among others with their unit."""
+def missing_numbers(numbers: Sequence[Number], others: Sequence[Number]) -> list[Number]:
+    """The numbers that are not among others with their unit."""
     return [
         number
-        for number in Facts(claim).numbers
-        if not any(number.same_value(other) and number.same_unit(other) for other in numbers)
+        for number in numbers
+        if not any(number.same_value(other) and number.same_unit(other) for other in others)
     ]
+
+
+def has_swapped_numbers(claim: str, sentences: Sequence[Sentence]) -> bool:
+    """Whether a sentence has two numbers of a claim with each other's words: "0.64 with weights and
+    0.52 with BM25" beside "0.64 with BM25 and 0.52 with weights".
+
+    The clauses of both numbers are compared; where both stand in one clause, nothing is known.
+    """
+    ours = Facts(claim)
+    for sentence in sentences:
+        theirs = sentence.facts
+        pairs = [
+            (number, other)
+            for number in ours.numbers
+            for other in theirs.numbers
+            if number.same_value(other) and number.same_unit(other)
+        ]
+        clauses = [
+            (ours.clause(number.span[0]), theirs.clause(other.span[0])) for number, other in pairs
+        ]
+        for (our_first, their_first), (our_second, their_second) in combinations(clauses, 2):
+            if our_first == our_second or their_first == their_second:
+                continue
+            together = len(our_first & their_first) + len(our_second & their_second)
+            crossed = len(our_first & their_second) + len(our_second & their_first)
+            if crossed and crossed >= together:
+                return True
+    return False
 
 
 def _share(context: frozenset[int], sentence: Sentence) -> float:

@@ -1,8 +1,7 @@
-"""The facts of a sentence that words and embeddings do not tell apart: numbers, negations and
-directions; and their comparison with the sentences of a cited work.
+"""Extract the facts of a sentence that embeddings do not tell apart: numbers, negations and
+directions.
 
-Rules in place of a model: each finding can be shown, with the words of both sides that decide.
-A paraphrase that shares few words with the claim is not compared.
+Rules in place of a model: each fact can be shown by its words.
 """
 
 from __future__ import annotations
@@ -236,7 +235,7 @@ class Facts:
 
     @cached_property
     def denies(self) -> bool:
-        """Whether it denies something, in whatever way."""
+        """Whether it denies something, by a negation or another word of denial."""
         return bool(self.negations) or _DENIAL.search(self.text) is not None
 
     @cached_property
@@ -274,12 +273,12 @@ class Facts:
 def _numbers(text: str) -> Iterator[Number]:
     for match in _NUMBER.finditer(text):
         digits = _SEPARATOR.sub("", match["digits"]).replace("·", ".")
-        word = _WORD_VALUES.get(digits.lower())
-        following = [found[0] for found in _WORD.finditer(text, match.end(), match.end() + 60)]
-        if word is None and (_is_year(match, text, following) or _is_item(match, text)):
+        word_value = _WORD_VALUES.get(digits.lower())
+        following = [word[0] for word in _WORD.finditer(text, match.end(), match.end() + 60)]
+        if word_value is None and (_is_year(match, text, following) or _is_item(match, text)):
             continue
         decimals = len(digits.partition(".")[2])
-        value = float(digits) if word is None else float(word)
+        value = float(digits) if word_value is None else float(word_value)
         unit = (match["unit"] or "").strip(" ~\\-")
         times = (match["times"] or "").strip(" –-")
         factor = 1.0
@@ -301,7 +300,9 @@ def _numbers(text: str) -> Iterator[Number]:
             factor=factor,
             unit=_UNITS.get(unit) or _UNITS.get(unit.lower(), ""),
             counts=counts,
-            is_plain=word is None and not label and text[match.end() : match.end() + 1] != "-",
+            is_plain=word_value is None
+            and not label
+            and text[match.end() : match.end() + 1] != "-",
             is_rounded=_ROUNDED.search(text, max(0, match.start() - 30), match.start()) is not None,
             span=match.span(),
         )
@@ -323,7 +324,7 @@ def _is_item(match: re.Match[str], text: str) -> bool:
 
 def _counted(text: str, start: int, following: Sequence[str]) -> frozenset[int]:
     """Stems of the noun behind a number, or of the measure before it ("a recall of 0.52")."""
-    before = [found[0] for found in _WORD.finditer(text, max(0, start - 60), start)]
+    before = [word[0] for word in _WORD.finditer(text, max(0, start - 60), start)]
     if before and before[-1].lower() == "of":
         return _measured(before)
     counted = []
@@ -353,21 +354,21 @@ def _measured(before: Sequence[str]) -> frozenset[int]:
 
 
 def _words(text: str, negations: Sequence[Span]) -> Iterator[Word]:
-    left, waiting = 0, list(negations)
+    words_in_scope, waiting = 0, list(negations)
     for match in _WORD.finditer(text):
         while waiting and match.start() >= waiting[0][1]:
             waiting.pop(0)
-            left = _SCOPE
-        sign = match[0]
-        if not sign[0].isalpha():
-            left = 0
+            words_in_scope = _SCOPE
+        word = match[0]
+        if not word[0].isalpha():
+            words_in_scope = 0
             continue
         if any(start <= match.start() < end for start, end in negations):
             continue
-        for part in words_of(sign):
-            stem = term_id(part)
-            yield Word(stem, match.span(), left > 0, _DIRECTIONS.get(part))
-            left = max(0, left - 1)
+        for part in words_of(word):
+            is_negated = words_in_scope > 0
+            yield Word(term_id(part), match.span(), is_negated, _DIRECTIONS.get(part))
+            words_in_scope = max(0, words_in_scope - 1)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -377,7 +378,8 @@ def facts_of_passage(text: str) -> list[Facts]:
     cells = [Facts(cell, is_cell=True) for cell in table_cells(text)]
     if not cells:
         return [Facts(sentence) for sentence in split_sentences(text)]
-    return [*(Facts(each) for line in lines for each in split_sentences(line)), *cells]
+    sentences = [sentence for line in lines for sentence in split_sentences(line)]
+    return [*map(Facts, sentences), *cells]
 
 
 def numbers_of(text: str) -> list[Number]:

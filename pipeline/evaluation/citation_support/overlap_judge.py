@@ -19,11 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.lexical import term_id, words_of
-from pipeline.evaluation.citation_support.claim_comparison import (
-    Comparison,
-    Sentence,
-    compare,
-)
+from pipeline.evaluation.citation_support.claim_comparison import Comparison, Sentence, compare
 from pipeline.evaluation.citation_support.claim_facts import Facts, Number, facts_of_passage
 from pipeline.related_work.support_check import Verdict
 
@@ -140,30 +136,22 @@ class OverlapJudge:
             text: facts_of_passage(text)
             for text in dict.fromkeys(text for _, passages in cases for text in passages)
         }
-        texts = list(
-            dict.fromkeys(
-                each.text
-                for of_passage in facts.values()
-                for each in of_passage
-                if not each.is_cell
-            )
-        )
-        vectors = dict(
-            zip(texts, (each.dense for each in self._embedder.encode(texts)), strict=True)
-        )
-        claims = self._embedder.encode_queries([claim for claim, _ in cases])
-        return [
-            [
-                Sentence(
-                    each,
-                    0.0 if each.is_cell else float(claim.dense @ vectors[each.text]),
-                    place,
-                )
-                for place, text in enumerate(passages)
-                for each in facts[text]
-            ]
-            for claim, (_, passages) in zip(claims, cases, strict=True)
+        in_prose = [
+            fact for of_passage in facts.values() for fact in of_passage if not fact.is_cell
         ]
+        texts = list(dict.fromkeys(fact.text for fact in in_prose))
+        encoded = self._embedder.encode(texts)
+        vectors = {text: vector.dense for text, vector in zip(texts, encoded, strict=True)}
+        claims = self._embedder.encode_queries([claim for claim, _ in cases])
+        by_case = []
+        for claim, (_, passages) in zip(claims, cases, strict=True):
+            sentences = []
+            for place, text in enumerate(passages):
+                for fact in facts[text]:
+                    cosine = 0.0 if fact.is_cell else float(claim.dense @ vectors[fact.text])
+                    sentences.append(Sentence(fact, cosine, place))
+            by_case.append(sentences)
+        return by_case
 
 
 def decide(
@@ -214,12 +202,12 @@ def stems_of(text: str) -> frozenset[int]:
     return frozenset(term_id(word) for word in words_of(text))
 
 
-def _values(seen: Features) -> list[float]:
+def _values(unscaled: Features) -> list[float]:
     """The value of each label; the highest decides."""
     model = fitted_model()
     scaled = [
         (value - mean) / scale
-        for value, mean, scale in zip(seen, model.mean, model.scale, strict=True)
+        for value, mean, scale in zip(unscaled, model.mean, model.scale, strict=True)
     ]
     return [
         sum(weight * value for weight, value in zip(of_label, [*scaled, 1.0], strict=True))
@@ -247,5 +235,5 @@ def share_of_words(claim: str, sentences: Sequence[Sentence]) -> float:
     """Share of a claim's words, by weight, that sentences have."""
     stems = stems_of(claim)
     words = fitted_model().words
-    found = stems & frozenset().union(*(stems_of(sentence.facts.text) for sentence in sentences))
-    return words.total(found) / (words.total(stems) or 1.0)
+    theirs = frozenset().union(*(stems_of(sentence.facts.text) for sentence in sentences))
+    return words.total(stems & theirs) / (words.total(stems) or 1.0)
