@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.labelled_claims import LABELS, LabelledClaim, read_sets
+from benchmarks.labelled_claims import LABELLED, LABELS, LabelledClaim, read_sets
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.evaluation.citation_support.claim_comparison import Sentence, compare
 from pipeline.evaluation.citation_support.overlap_judge import (
@@ -32,7 +32,6 @@ from pipeline.evaluation.citation_support.overlap_judge import (
 )
 from pipeline.settings import load_settings
 
-LABELLED = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled"
 FOLDS, RIDGE, STEPS, RATE, MOMENTUM = 5, 3.0, 300, 0.5, 0.9
 # Words in fewer sentences count as rare: a table of all words would be ten times as long.
 FEWEST_SENTENCES = 8
@@ -86,13 +85,17 @@ def probabilities(features: Matrix, weights: Matrix) -> Matrix:
 
 def macro_f1(labels: Labels, judged: Labels) -> float:
     """Mean F1 of the labels."""
-    right = [int(((labels == each) & (judged == each)).sum()) for each in range(len(LABELS))]
-    given = [int((labels == each).sum() + (judged == each).sum()) for each in range(len(LABELS))]
-    return float(np.mean([2 * r / max(g, 1) for r, g in zip(right, given, strict=True)]))
+    scores = []
+    for label in range(len(LABELS)):
+        has_label, is_judged = labels == label, judged == label
+        agreed = int((has_label & is_judged).sum())
+        total = int(has_label.sum() + is_judged.sum())
+        scores.append(2 * agreed / max(total, 1))
+    return float(np.mean(scores))
 
 
 def best_offsets(shares: Matrix, labels: Labels) -> Matrix:
-    """What to add to the logarithms of probabilities for the highest macro-F1."""
+    """The offsets of the logarithms of probabilities that give the highest macro-F1."""
     grid = [
         np.array([0.0, refute, nothing])
         for refute in np.arange(0, 2.01, 0.1)

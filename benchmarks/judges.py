@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import Claim, report
-from benchmarks.labelled_claims import LABELS, Label, LabelledClaim, read_sets
+from benchmarks.labelled_claims import LABELLED, LABELS, Label, LabelledClaim, read_sets
 from pipeline.answering.questions import Question
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers.judge import judge_claim
@@ -49,7 +49,6 @@ from pipeline.llm.models import Model, get_model
 from pipeline.settings import load_settings
 from pipeline.settings.validators import OVERLAP_JUDGE
 
-LABELLED = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled"
 QUICK = 60
 UNREADABLE = "unreadable"
 """In place of a verdict: an answer that could not be read. It counts as wrong."""

@@ -24,6 +24,8 @@ Label = Literal["SUPPORT", "REFUTE", "NEI"]
 LABELS: tuple[Label, ...] = get_args(Label)
 """NEI: not enough information."""
 Part = Literal["train", "dev"]
+LABELLED = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled"
+"""The folder of labelled sets beside a checkout."""
 # `[<|cit|>]`, `(<|multi_cit|>,18)`, `<|other_cit|>`: the citation in question, alone or among
 # others, and other ones.
 _MARKER = re.compile(

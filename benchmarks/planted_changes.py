@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal
 
 from benchmarks.harness import Claim, report
-from benchmarks.labelled_claims import read_sets
+from benchmarks.labelled_claims import LABELLED, LabelledClaim, read_sets
 from pipeline import tables
 from pipeline.arxiv.record import Record
 from pipeline.corpus.parse.policies import without_markers
@@ -43,7 +43,6 @@ from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.passages import EvidencePassage
 from pipeline.settings import load_settings
 
-LABELLED = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled"
 Kind = Literal["untouched", "number", "unit", "negation", "direction"]
 KINDS: tuple[Kind, ...] = ("untouched", "number", "unit", "negation", "direction")
 # Share of a citing sentence's words that one sentence of the cited paper must have, so that the
@@ -158,16 +157,17 @@ def true_sentences(labelled: Path, roots: Sequence[Path]) -> Iterator[CitingSent
     if labelled.is_dir():
         for part in ("train", "dev"):
             for name, claims in read_sets(labelled, part).items():
-                for claim in claims:
-                    if claim.label == "SUPPORT" and _has_numbers(claim.claim, claim.passages):
-                        yield CitingSentence(
-                            f"{name} {part} {claim.id}",
-                            name,
-                            claim.claim,
-                            passages=claim.passages,
-                        )
+                yield from _of_set(f"{name} {part}", name, claims)
     for root in roots:
         yield from _of_root(root)
+
+
+def _of_set(prefix: str, source: str, claims: Sequence[LabelledClaim]) -> Iterator[CitingSentence]:
+    """The supported claims whose passages have their numbers. prefix: of their ids."""
+    for claim in claims:
+        if claim.label == "SUPPORT" and _has_numbers(claim.claim, claim.passages):
+            name = f"{prefix} {claim.id}"
+            yield CitingSentence(name, source, claim.claim, passages=claim.passages)
 
 
 def _of_root(folder: Path) -> Iterator[CitingSentence]:
@@ -200,13 +200,10 @@ def _of_root(folder: Path) -> Iterator[CitingSentence]:
                 keys = re.findall(r"@([^\s;\]]+)", " ".join(_MARKER.findall(sentence)))
                 cited = {cited_paper.get((paper, key)) for key in keys}
                 target = cited.pop() if len(cited) == 1 else None
+                if not target or target == paper:
+                    continue
                 claim = " ".join(_MARKER.sub("", sentence).split())
-                if (
-                    target
-                    and target != paper
-                    and _is_plain(claim)
-                    and _backed(claim, texts[target])
-                ):
+                if _is_plain(claim) and _backed(claim, texts[target]):
                     yield CitingSentence(
                         name, "citing sentence", claim, root=str(folder), paper=target
                     )
@@ -249,17 +246,17 @@ def _stems(text: str) -> set[int]:
 
 
 def change_number(text: str, seed: int) -> str | None:
-    """The text with its first number changed to another of the same form; None without one."""
-    matches = [found for found in _NUMBER.finditer(text) if not _YEAR.fullmatch(found[1])]
+    """The text with one of its numbers changed to another of the same form; None without one."""
+    matches = [match for match in _NUMBER.finditer(text) if not _YEAR.fullmatch(match[1])]
     if matches:
-        found = matches[seed % len(matches)]
-        digits = [place for place, sign in enumerate(found[1]) if sign.isdigit()]
+        match = matches[seed % len(matches)]
+        digits = [place for place, sign in enumerate(match[1]) if sign.isdigit()]
         place = digits[seed % min(len(digits), 2)]
-        old = int(found[1][place])
+        old = int(match[1][place])
         new = (old + 1 + seed % 8) % 10
         if new == 0 and place == 0:
             new = 9 if old != 9 else 8
-        start = found.start(1) + place
+        start = match.start(1) + place
         return f"{text[:start]}{new}{text[start + 1 :]}"
     word = _NUMBER_WORD.search(text)
     if word is None:
@@ -273,12 +270,11 @@ def change_number(text: str, seed: int) -> str | None:
 
 def change_unit(text: str, seed: int) -> str | None:
     """The text with the unit of a number, or what it counts, changed; None without one."""
-    found = _COUNTED.search(text)
-    if found is None:
+    match = _COUNTED.search(text)
+    if match is None:
         return None
-    return f"{text[: found.start('unit')]} {_UNITS[found['unit']]}{text[found.end() :]}".replace(
-        "  ", " "
-    )
+    changed = f"{text[: match.start('unit')]} {_UNITS[match['unit']]}{text[match.end() :]}"
+    return changed.replace("  ", " ")
 
 
 def change_negation(text: str, seed: int) -> str | None:
@@ -286,29 +282,29 @@ def change_negation(text: str, seed: int) -> str | None:
     for pattern, words in _NEGATIONS:
         if pattern.search(text):
             return pattern.sub(words, text, count=1)
-    places = [found for found in (_AUXILIARY.search(text), _VERB.search(text)) if found]
-    if not places:
+    matches = [match for match in (_AUXILIARY.search(text), _VERB.search(text)) if match]
+    if not matches:
         return None
-    found = min(places, key=lambda match: match.start())
-    if found.re is _AUXILIARY:
-        first, _, rest = found[0].partition(" ")
-        denied = f"{first} not {rest}".rstrip()
-    elif found["third"]:
-        denied = f"does not {found['third']}"
+    first = min(matches, key=lambda match: match.start())
+    if first.re is _AUXILIARY:
+        auxiliary, _, rest = first[0].partition(" ")
+        denied = f"{auxiliary} not {rest}".rstrip()
+    elif first["third"]:
+        denied = f"does not {first['third']}"
     else:
-        denied = f"do not {found['plural']}"
-    return text[: found.start()] + denied + text[found.end() :]
+        denied = f"do not {first['plural']}"
+    return text[: first.start()] + denied + text[first.end() :]
 
 
 def change_direction(text: str, seed: int) -> str | None:
     """The text with the first word of direction replaced by its opposite; None without one."""
-    found = _DIRECTION.search(text)
-    if found is None:
+    match = _DIRECTION.search(text)
+    if match is None:
         return None
-    opposite = _OPPOSITES[found[1].lower()]
-    if found[1][0].isupper():
+    opposite = _OPPOSITES[match[1].lower()]
+    if match[1][0].isupper():
         opposite = opposite.capitalize()
-    return text[: found.start()] + opposite + text[found.end() :]
+    return text[: match.start()] + opposite + text[match.end() :]
 
 
 CHANGES: Mapping[Kind, Callable[[str, int], str | None]] = {
@@ -394,13 +390,11 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true", help="as every benchmark has it")
     options = parser.parse_args()
-    chosen = [
-        sentence
-        for sentence in true_sentences(options.labelled, options.root)
-        if sentence.part == options.part
-        and (sentence.root or _hash(f"{sentence.id} every") % options.every == 0)
-    ]
-    sentences = [changed for sentence in chosen for changed in with_changes(sentence)]
+    sentences = []
+    for sentence in true_sentences(options.labelled, options.root):
+        is_sampled = sentence.root or _hash(f"{sentence.id} every") % options.every == 0
+        if sentence.part == options.part and is_sampled:
+            sentences += with_changes(sentence)
     total, alarms, ticks = Counter[str](), Counter[str](), Counter[str]()
     for sentence, check in zip(sentences, verdicts(sentences), strict=True):
         for name in (f"{sentence.source}, {sentence.kind}", f"all, {sentence.kind}"):
