@@ -225,14 +225,14 @@ def papers_to_cite(
     keys: dict[str, str] = {}
     if bibliography is not None and hits:
         keys = keys_by_paper(workspace, read_bibliography(bibliography))
-    found = [hit.arxiv_id for hit in hits]
+    ids = [hit.arxiv_id for hit in hits]
     papers = {
         hit.arxiv_id: Paper(hit.arxiv_id, hit.title, (), None, hit.categories) for hit in hits
     }
-    for row in rows_of_papers(workspace.root, tables.PAPERS, found, PAPER_COLUMNS):
+    for row in rows_of_papers(workspace.root, tables.PAPERS, ids, PAPER_COLUMNS):
         papers[row["arxiv_id"]] = Paper.from_row(row)
     items = {arxiv_id: bibtex_item(paper) for arxiv_id, paper in papers.items()}
-    new_keys = bibtex_keys([items[arxiv_id] for arxiv_id in found], keys)
+    new_keys = bibtex_keys([items[arxiv_id] for arxiv_id in ids], keys)
     return [
         PaperToCite(
             key, "" if hit.arxiv_id in keys else bibtex_entry(key, items[hit.arxiv_id]), hit

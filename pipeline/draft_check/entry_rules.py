@@ -1,4 +1,4 @@
-"""Rules that an entry of a bibliography breaks by itself, whatever the metadata say."""
+"""Rules that an entry of a bibliography breaks by itself, without a look at the metadata."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def split_keys(text: str) -> list[str]:
 
 
 class _Reader:
-    """What the files of a project share while they are read."""
+    """Reads the files of a project; holds what they share: macros, switches and limits."""
 
     def __init__(self, main: Path, draft: Draft) -> None:
         self.main, self.folder, self.draft = main, main.parent, draft

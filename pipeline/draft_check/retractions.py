@@ -70,16 +70,16 @@ def find_retractions(file: Path, works: Sequence[Work]) -> list[Retraction | Non
             by_title[" ".join(words)].append(number)
     notices: dict[int, list[Retraction]] = defaultdict(list)
     for row in _rows(file):
-        found = {
-            number for doi in split_dois(row["OriginalPaperDOI"]) for number in by_doi.get(doi, ())
-        }
+        numbers = set[int]()
+        for doi in split_dois(row["OriginalPaperDOI"]):
+            numbers.update(by_doi.get(doi, ()))
         for number in by_title.get(" ".join(title_words(row["Title"])), ()):
             if _shares_author(row["Author"], works[number][2]):
-                found.add(number)
-        for number in found:
+                numbers.add(number)
+        for number in numbers:
             day = _day(row["RetractionDate"])
-            doi = next(iter(split_dois(row["RetractionDOI"])), "")
-            notices[number].append(Retraction(row["RetractionNature"].strip(), day, doi))
+            notice_doi = next(iter(split_dois(row["RetractionDOI"])), "")
+            notices[number].append(Retraction(row["RetractionNature"].strip(), day, notice_doi))
     return [_newest(notices.get(number, [])) for number in range(len(works))]
 
 

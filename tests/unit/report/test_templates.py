@@ -1,5 +1,4 @@
-"""Every template of a page, however many there come to be, and every hostile text: shown, and
-inert.
+"""Every hostile text is shown on the pages of every template, and inert there.
 
 The pages of a report are made once as data, with a mark in all that papers, models, judges and
 settings say; each payload is put in the mark's place and the pages are rendered from that.
