@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,27 +32,25 @@ def make_embedder(settings: Settings) -> Embedder:
 
     Raises SettingError where its model is absent or incomplete.
     """
-    return _cached_embedder(
-        settings.embedder,
-        settings.embedder_engine,
-        settings.embedder_path,
+    hardware = (
         settings.embedder_device,
         settings.embedder_precision,
         settings.embedder_tokens,
-        settings.embedder_colbert,
     )
+    if settings.embedder == "minilm":
+        return _cached_embedder(MiniLM, *hardware)
+    path = settings.embedder_path
+    if settings.embedder == "sentence-transformers":
+        return _cached_embedder(SentenceEmbedder, path, *hardware)
+    model = FlagBgeM3 if settings.embedder_engine == FlagBgeM3.engine else BgeM3
+    return _cached_embedder(model, path, *hardware, colbert=settings.embedder_colbert)
 
 
 @lru_cache(maxsize=4)
 def _cached_embedder(
-    kind: str, engine: str, path: str, device: str, precision: str, tokens: int, colbert: bool
+    model: Callable[..., Embedder], *arguments: str | int, **options: bool
 ) -> Embedder:
-    if kind == "minilm":
-        return MiniLM(device, precision, tokens)
-    if kind == "sentence-transformers":
-        return SentenceEmbedder(path, device, precision, tokens)
-    model = FlagBgeM3 if engine == FlagBgeM3.engine else BgeM3
-    return model(path, device, precision, tokens, colbert=colbert)
+    return model(*arguments, **options)
 
 
 def makes_colbert(settings: Settings) -> bool:
