@@ -8,20 +8,9 @@ from typing import Annotated
 import typer
 
 from pipeline.cli.common import AsJson, check_file, open_workspace_beside_draft, split_names
+from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.errors import SettingError
 
-# The same as in `pipeline.draft_check.check`, which is too heavy for --help; a test holds them
-# equal.
-FAILURES = (
-    "contradicted",
-    "not_supported",
-    "missing",
-    "not_found",
-    "suspicious",
-    "differs",
-    "withdrawn",
-    "retracted",
-)
 BibOption = Annotated[
     Path | None,
     typer.Option(

@@ -31,17 +31,6 @@ DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".qmd", ".rmd", ".txt")
 # A paragraph of fewer words is a heading or a caption.
 _FEWEST_WORDS = 25
 _MISSING_PAPERS = 3
-FAILURES = (
-    "contradicted",
-    "not_supported",
-    "missing",
-    "not_found",
-    "suspicious",
-    "differs",
-    "withdrawn",
-    "retracted",
-)
-"""Values of `--fail-on`: verdicts, statuses of references, and `missing` bibliography entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +67,7 @@ class DraftCheck:
         return list(first.items())
 
     def counts(self) -> Counter[str]:
-        """Number of each kind of `FAILURES`."""
+        """Number of each kind of `failure_kinds.FAILURES`."""
         counts = Counter[str](check.status for check in self.references)
         counts.update(check.verdict for check in self.citations if check.verdict == "contradicted")
         counts["not_supported"] = sum(check.verdict == "not_found" for check in self.citations)

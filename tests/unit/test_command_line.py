@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer
@@ -21,7 +21,6 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from pipeline.cli.app import GROUPS, PANELS, app
-from pipeline.cli.check import FAILURES
 from pipeline.cli.console import (
     RunTime,
     expected_seconds,
@@ -35,7 +34,8 @@ from pipeline.cli.console import (
 from pipeline.cli.export import DEFAULT_TABLES
 from pipeline.cli.removed import REMOVED
 from pipeline.cli.status import StatusRow, status_report
-from pipeline.draft_check import check as draft_check
+from pipeline.draft_check.failure_kinds import FAILURES
+from pipeline.draft_check.references import Status
 from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.ops.export import data_files
 from pipeline.stage_names import STAGE_NAMES
@@ -95,7 +95,8 @@ def test_help_and_wrong_arguments_import_no_heavy_package(
 
 def test_names_known_to_the_command_line_are_those_of_the_tables() -> None:
     assert tuple(DEFAULT_TABLES.split(", ")) == data_files.DEFAULT_TABLES
-    assert draft_check.FAILURES == FAILURES
+    statuses = {*get_args(Status)} - {"verified"}
+    assert {*FAILURES} == statuses | {"contradicted", "not_supported", "missing"}
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
