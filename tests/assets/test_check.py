@@ -12,7 +12,8 @@ import pytest
 
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.draft_check.bibliography import write_bibliography
-from pipeline.draft_check.check import FAILURES, DraftCheck, check_draft, papers_to_cite, read_draft
+from pipeline.draft_check.check import DraftCheck, check_draft, papers_to_cite, read_draft
+from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.draft_check.page import write_page
 from pipeline.draft_check.related_work import relate_draft
 from pipeline.engine.stage import Workspace
