@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
 from pydantic_settings import NoDecode
 
+from pipeline.settings.profiles import check_profile
 from pipeline.settings.validators import (
     SUBSETS,
     check_categories,
@@ -41,6 +42,19 @@ SAMPLE_SNAPSHOT = PROJECT / "examples" / "metadata.jsonl"
 SAMPLE_QUESTIONS = PROJECT / "examples" / "questions.jsonl"
 
 CommaSeparated = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_commas)]
+
+
+class ProfileSettings(BaseModel):
+    """Profile"""
+
+    profile: Annotated[str, AfterValidator(check_profile)] = Field(
+        "",
+        description=(
+            "Settings of a paper's tables (systems, models, numbers) in one word, such as"
+            " chatcite-paper (docs/how-to/language-model.md); other settings override it. Empty for"
+            " none."
+        ),
+    )
 
 
 class CorpusSettings(BaseModel):
@@ -535,6 +549,7 @@ class ClusterSettings(BaseModel):
 
 
 GROUPS: tuple[type[BaseModel], ...] = (
+    ProfileSettings,
     CorpusSettings,
     ArxivSettings,
     EmbeddingSettings,

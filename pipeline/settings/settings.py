@@ -23,10 +23,12 @@ from pipeline.settings.fields import (
     JudgeSettings,
     LanguageModelSettings,
     OperationsSettings,
+    ProfileSettings,
     RelatedWorkSettings,
     RetrievalSettings,
 )
 from pipeline.settings.models_file import default_model_values
+from pipeline.settings.profiles import profile_values
 from pipeline.settings.validators import WITH_PASSWORD
 from pipeline.storage.store import DataPath, StorePath
 
@@ -52,6 +54,7 @@ EMBEDDED_LLM = {
 
 
 class Settings(
+    ProfileSettings,
     CorpusSettings,
     ArxivSettings,
     EmbeddingSettings,
@@ -73,7 +76,9 @@ class Settings(
 
     @model_validator(mode="before")
     @classmethod
-    def _set_default_model(cls, values: Mapping[str, object]) -> Mapping[str, object]:
+    def _fill_defaults(cls, values: Mapping[str, object]) -> Mapping[str, object]:
+        """Defaults that depend on other settings: those of the profile and of the default model."""
+        values = {**profile_values(values.get("profile")), **values}
         values = {**values, **default_model_values(values)}
         return values if values.get("llm_url") else {**EMBEDDED_LLM, **values}
 

@@ -16,9 +16,11 @@ from pipeline.arxiv.categories import (
     normalize_category,
 )
 from pipeline.errors import SettingError
+from pipeline.llm.models import models_of
 from pipeline.settings import SAMPLE_DUMP, Settings, load_settings
 from pipeline.settings.fields import GROUPS
 from pipeline.settings.loading import check_names, refuse_foreign_addresses
+from pipeline.settings.profiles import profile_names, profile_values
 from pipeline.settings.settings import EMBEDDED_LLM
 from tests.sentinels import is_secret
 
@@ -61,6 +63,7 @@ def test_empty_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("PROFILE", "chatcite"),
         ("SUBSETS", "fine"),
         ("CATEGORIES", "cs,computer science"),
         ("EMBEDDER", "word2vec"),
@@ -89,6 +92,21 @@ def test_the_embedded_model_has_defaults_of_its_own() -> None:
         getattr(served, name) == Settings.model_fields[name].default for name in EMBEDDED_LLM
     )
     assert (embedded.embedded_llm, served.embedded_llm) == (True, False)
+
+
+@pytest.mark.parametrize("profile", profile_names())
+def test_a_profile_fills_settings_and_those_of_the_environment_win(
+    monkeypatch: pytest.MonkeyPatch, profile: str
+) -> None:
+    assert profile_values(profile).keys() <= Settings.model_fields.keys()
+    monkeypatch.setenv("CITELOOM_PROFILE", profile)
+    monkeypatch.setenv("CITELOOM_JUDGE_REPEATS", "7")
+    settings = load_settings()
+    assert settings.judge_repeats == 7
+    assert settings.llm_url is not None
+    named = (*settings.systems, *settings.answer_systems, *settings.judges)
+    models = {name.rpartition("@")[2] for name in named if "@" in name} | {*settings.judges}
+    assert models <= models_of(settings).keys()
 
 
 def test_an_endpoint_without_a_model_is_refused() -> None:
