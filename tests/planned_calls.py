@@ -54,9 +54,9 @@ def answering_calls(
     # A query; each hop's ranking and claims; a reflection after each hop except the last possible;
     # the answer.
     arxivbot = 1 + hops * (ranking + 1) + min(hops, settings.answer_hops - 1) + 1
-    # Query, ranking, bullets of each passage; the model's answer, its split, a verdict on each
-    # claim; draft and refinement.
-    wikichat = 1 + ranking + min(passages, candidates) + 2 + checked + 2
+    # Query, ranking, bullets of each passage; the model's answer, its split, a ranking and a verdict
+    # for each claim; draft and refinement.
+    wikichat = 1 + ranking + min(passages, candidates) + 2 + checked * (ranking + 1) + 2
     return {
         "arxivbot": arxivbot,
         "arxivbot_report": arxivbot,

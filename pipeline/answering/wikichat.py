@@ -2,7 +2,7 @@
 claims of the model that passages support, then its refinement.
 
 Two branches run side by side: query, search, ranking, bullets of each passage; and the model's own
-answer, its claims, a verdict on each.
+answer, its claims, and for each of them search, ranking and a verdict.
 """
 
 from __future__ import annotations
@@ -63,8 +63,6 @@ _NO_BULLET = {"", "none", "nothing", "n/a"}
 MOST_CHECKED, CLAIM_CHARS, THOUGHT_CHARS = 8, 200, 240
 _SPLIT_TOKENS = 24 + MOST_CHECKED * (8 + int(CLAIM_CHARS / CHARS_PER_TOKEN))
 _CHECK_TOKENS = 48 + int(THOUGHT_CHARS / CHARS_PER_TOKEN)
-# Passages by which a claim is checked.
-_EVIDENCE = 2
 
 CRITERIA = ("relevant", "natural", "non_repetitive", "temporally_correct")
 FULL_MARK = 100
@@ -143,8 +141,7 @@ async def _retrieve(tools: Tools, steps: StepLog, question: UserQuestion) -> _Br
     alone, query = await plan_query(tools, steps, question, optional=True)
     if query is None:
         return _Branch(question=alone)
-    candidates = [scored.item for scored in await search(tools, steps, query)]
-    best = await rank(tools, steps, query, candidates)
+    best = await _best_passages(tools, steps, query)
     logs = [StepLog(tools.on_step) for _ in best]
     bullets = await side_by_side(
         summarize_passage(tools, log, alone, passage)
@@ -152,6 +149,12 @@ async def _retrieve(tools: Tools, steps: StepLog, question: UserQuestion) -> _Br
     )
     steps.append(*logs)
     return _Branch([bullet for of_passage in bullets for bullet in of_passage], best, query, alone)
+
+
+async def _best_passages(tools: Tools, steps: StepLog, query: str) -> list[Passage]:
+    """The passages of a search that the model ranks first, for a question or for a claim."""
+    candidates = [scored.item for scored in await search(tools, steps, query)]
+    return await rank(tools, steps, query, candidates)
 
 
 async def summarize_passage(
@@ -192,9 +195,11 @@ async def _generate(tools: Tools, steps: StepLog, question: UserQuestion) -> _Br
     """Stages 4 to 6: the model's own answer, its claims, and a verdict on each of them."""
     text = await write_alone(tools, steps, question)
     claims = await split_claims(tools, steps, question, text)
-    rankings = await tools.retriever.find([searchable(claim) for claim in claims], _EVIDENCE)
-    evidence = [[scored.item for scored in ranking] for ranking in rankings]
     logs = [StepLog(tools.on_step) for _ in claims]
+    evidence = await side_by_side(
+        _best_passages(tools, log, searchable(claim))
+        for log, claim in zip(logs, claims, strict=True)
+    )
     checks = zip(logs, claims, evidence, strict=True)
     support = await side_by_side(
         check_claim(tools, log, claim, passages) for log, claim, passages in checks

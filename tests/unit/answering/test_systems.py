@@ -101,7 +101,7 @@ def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path: Path)
     assert calls == {
         "arxivbot": 7,
         "arxivbot_report": 7,
-        "wikichat": 10,
+        "wikichat": 11,
         "direct": 1,
         "extractive": 0,
     }

@@ -31,7 +31,7 @@ from tests.unit.answering.scripted_answers import (
 pytestmark = pytest.mark.slow
 
 READ = ["query", "search", "rank", "bullets", "bullets", "bullets"]
-CHECKED = ["generate", "split", "verify", "verify"]
+CHECKED = ["generate", "split", *["search", "rank", "verify"] * 2]
 
 
 def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_path: Path) -> None:
@@ -44,16 +44,19 @@ def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_pat
         ("Bullet 20.", "p20", "passage"),
         ("Bullet 19.", "p19", "passage"),
         ("Bullet 18.", "p18", "passage"),
-        ("QuillNet is fair.", "p2", "model"),
-        ("QuillNet is fast.", "p2", "model"),
+        ("QuillNet is fair.", "p19", "model"),
+        ("QuillNet is fast.", "p19", "model"),
     ]
     assert answered.text == "Refined 1. Refined 2. Refined 3. Refined 4. Refined 5."
-    assert shown_ids(answered) == [["p20", "p19", "p18", "p1", "p2"]]
-    # The evidence of all claims is one search.
+    assert shown_ids(answered) == [["p20", "p19", "p18"]]
+    # Claims are checked on passages that were retrieved and ranked as the answer's.
     assert sorted(retriever.searches) == [
         (("QuillNet fairness method",), 20),
-        (("QuillNet is fair.", "QuillNet is fast."), 2),
+        (("QuillNet is fair.",), 20),
+        (("QuillNet is fast.",), 20),
     ]
+    checked = {step["passage_id"] for step in steps(answered, "verify")[0]["evidence"]}
+    assert checked == {"p20", "p19", "p18"}
     assert (answered.hops, len(llm.requests)) == (1, answered.spent.calls)
 
 
@@ -93,14 +96,14 @@ def test_a_supported_claim_whose_passage_is_not_named_rests_on_the_first_and_tha
     answered, _ = answer(tmp_path, "wikichat", rule, faithful)
     checks = [(step["verdict"], step["named"]) for step in steps(answered, "verify")]
     assert checks == [("SUPPORTS", False)] * 2
-    assert [claim.passage_id for claim in answered.claims if claim.source == "model"] == ["p1"] * 2
+    assert [claim.passage_id for claim in answered.claims if claim.source == "model"] == ["p20"] * 2
 
 
 def test_where_no_search_is_wanted_only_the_models_claims_are_checked(tmp_path: Path) -> None:
     rule = form_answer("Search", {"search": "no", "question": "", "query": "ignored"})
     answered, _ = answer(tmp_path, "wikichat", rule, faithful)
     assert stages(answered) == ["query", *CHECKED, "draft", "refine"]
-    assert (answered.queries, shown_ids(answered)) == ((), [["p1", "p2"]])
+    assert (answered.queries, shown_ids(answered)) == ((), [["p20", "p19", "p18"]])
 
 
 def test_without_a_bullet_or_a_supported_claim_it_abstains(tmp_path: Path) -> None:
@@ -149,7 +152,7 @@ def test_calls_are_those_that_are_planned_and_at_most_eight_claims_are_checked(
     settings = Settings(llm_url=llm.url, answer_candidates=candidates, _env_file=None)  # type: ignore[call-arg]
     assert len(steps(answered, "verify")) == checked
     assert steps(answered, "split")[0]["over"] == made - checked
-    formula = 1 + windows + min(candidates, 3) + 2 + checked + 2
+    formula = 1 + windows + min(candidates, 3) + 2 + checked * (windows + 1) + 2
     planned = answering_calls("wikichat", settings, checked=checked)
     assert (answered.spent.calls, llm.generations, planned) == (formula, formula, formula)
 
