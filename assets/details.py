@@ -8,9 +8,11 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
+import pyarrow as pa
 
 from assets.rendering import Interval, intervals, markdown_table, report_page
 from pipeline import tables
+from pipeline.corpus.passages.lengths import length_histogram
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.g_score.sample import TOGETHER
 from pipeline.tables.writers import writer_name
@@ -50,14 +52,25 @@ def paper_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 
 def passage_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """The median length in words, and passages by kind."""
+    """The median length in words, passages by kind, and the histogram of lengths."""
     columns = workspace.root.read(tables.PASSAGES, month, ["words", "kind"])
     words, kinds = columns["words"].to_pylist(), Counter(columns["kind"].to_pylist())
     figures: dict[str, Any] = {}
     if words:
         figures["median_words"] = median(words)
     figures |= {f"kind/{kind}": count for kind, count in kinds.most_common()}
+    if words:
+        figures["picture"] = dg.MetadataValue.md(_length_picture(columns["words"], month))
     return figures
+
+
+def _length_picture(words: pa.ChunkedArray, month: str) -> str:
+    shares = {name: count / len(words) for name, count in length_histogram(words).items()}
+    return intervals(
+        "passage lengths",
+        {f"{name} words": (share, 0.0, share) for name, share in shares.items()},
+        title=f"{month}: {len(words):,} passages by length, shares",
+    )
 
 
 def retrieval_details(workspace: Workspace, month: str) -> Mapping[str, Any]:

@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
+from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS
 from pipeline.evaluation.retrieval.measures import DIFFERENCE, DIFFERENCE_METRIC
 from pipeline.report.data import LeftOut, ReportData, RetrievalScores, retrieval_of
-from pipeline.report.formatting import FEW, count, month_name, number_of, words
+from pipeline.report.figures import Bar, BarFigure
+from pipeline.report.formatting import FEW, count, month_name, number_of, percent, words
 from pipeline.report.grid import (
     Cell,
     Grid,
@@ -64,13 +66,35 @@ def funnel_grid(data: ReportData) -> Grid:
     return Grid("funnel", "Steps, and what was left out", ["Step", "Result", "Left out"], rows)
 
 
-def corpus_section(data: ReportData, ledger: Sequence[LeftOut]) -> PageSection:
-    """A month's way from the dump to the index, and everything that was left out."""
-    parts = [funnel_grid(data)]
+def lengths_figure(data: ReportData) -> BarFigure | None:
+    """The histogram of passage lengths; None without passages."""
+    lengths = data.passage_lengths
+    if not lengths:
+        return None
+    most, passages = max(lengths.values()), sum(lengths.values())
+    outside = lengths[f"under {FEWEST_WORDS}"] + lengths[f"over {MOST_WORDS}"]
+    bars = [
+        Bar(words_in_passage, count(number), number / most, colour=1)
+        for words_in_passage, number in lengths.items()
+    ]
+    about = (
+        f"{percent(1 - outside / passages)} of {number_of(passages, 'passage')} have"
+        f" {FEWEST_WORDS} to {MOST_WORDS} words. The arXivBot report, whose appendix has this"
+        " histogram for its corpus, says so of the majority."
+    )
+    return BarFigure("Histogram of passage lengths", [("Words: passages", bars)], about)
+
+
+def corpus_section(data: ReportData, ledger: Sequence[LeftOut] = ()) -> PageSection:
+    """The way from the dump to the index, and, of a month, everything that was left out."""
+    parts: list[Grid | BarFigure] = [funnel_grid(data)]
     if ledger:
         grid = left_out_grid("left_out", "What was left out", ledger, "ledger")
         grid.folded = f"Everything that was left out, one by one ({count(len(ledger))})"
         parts.append(grid)
+    figure = lengths_figure(data)
+    if figure:
+        parts.append(figure)
     return PageSection("corpus", "From the dump to the index", (), parts)
 
 

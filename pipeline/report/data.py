@@ -392,6 +392,14 @@ class ReportData:
         return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
     @property
+    def passage_lengths(self) -> Counter[str]:
+        """Range of words → passages, the shortest first."""
+        sums = Counter[str]()
+        for month in self.months:
+            sums.update(month.passage_lengths)
+        return sums
+
+    @property
     def audit(self) -> Counter[str]:
         """Points that were expected in the index, are present, missing, and should not be there."""
         sums = Counter[str]()

@@ -13,7 +13,6 @@ from pipeline.report import answers, related_work
 from pipeline.report.corpus import (
     corpus_section,
     failure_sections,
-    funnel_grid,
     months_section,
     papers_section,
     retrieval_section,
@@ -223,7 +222,7 @@ def overall_page(data: ReportData, made_from: str = "") -> Page:
         headline=_headline(data),
         notes=_notes(data),
         sections=present(
-            PageSection("funnel", "From the dump to the index", (), (funnel_grid(data),)),
+            corpus_section(data),
             months_section(data),
             *related_work.sections(data.related),
             *answers.sections(data.answers, with_pages=False),

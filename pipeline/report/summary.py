@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.answering.questions import read_posed_questions
+from pipeline.corpus.passages.lengths import length_histogram
 from pipeline.evaluation.answers.measures import Grade, read_grades
 from pipeline.evaluation.answers.people_measures import read_month_grades
 from pipeline.evaluation.g_score.people_measures import RATING_COLUMNS, current_ratings
@@ -39,7 +40,7 @@ ScoresByTask = tuple[str, str, str, Mapping[str, float]]
 
 FOLDER = "reports/summaries"
 # Raised when summaries have other fields or values for the same tables.
-_VERSION = 2
+_VERSION = 3
 
 # From the dump to the tasks of related work: table, what its rows are, and one of them.
 FUNNEL: tuple[tuple[Table, str, str], ...] = (
@@ -94,10 +95,10 @@ class MonthSummary:
     """A month as reports pool it, in values that JSON has; writers have their full names.
 
     finished: whether its systems were scored. sample: whether it has papers of the sample corpus.
-    rows: stage of the funnel → the rows that come out of it. left_out: stage of the funnel → reason
-    → how much was left out. loads: rows of `index_receipts`. retrieval, retrieval_notes: rows and
-    notes of `retrieval_scores`. disabled_stages: stage that calls a model and was not run → the
-    reason.
+    rows: stage of the funnel → the rows that come out of it. passage_lengths: range of words →
+    passages. left_out: stage of the funnel → reason → how much was left out. loads: rows of
+    `index_receipts`. retrieval, retrieval_notes: rows and notes of `retrieval_scores`.
+    disabled_stages: stage that calls a model and was not run → the reason.
 
     usage: table → [writer, model, rows, calls, tokens read, tokens written], the writer '' where
     the table has none. sections: writer → its sections, repeats not counted. scores: those by which
@@ -116,6 +117,7 @@ class MonthSummary:
     finished: bool
     sample: bool
     rows: Mapping[str, int]
+    passage_lengths: Mapping[str, int]
     left_out: Mapping[str, Mapping[str, int]]
     loads: Sequence[Row]
     retrieval: Sequence[Row]
@@ -220,6 +222,9 @@ def _summarize(root: DataRoot, month: str) -> MonthSummary:
         finished=read_provenance(root.file(tables.SCORES, month)) is not None,
         sample=_is_sample(root, month),
         rows={table.name: rows_out(root, month, table) for table, *_ in FUNNEL},
+        passage_lengths=length_histogram(
+            read_or_empty(root, tables.PASSAGES, month, ["words"])["words"]
+        ),
         left_out=count_left_out(root, month),
         loads=list(iterate(root, tables.INDEX_RECEIPTS, month)),
         retrieval=list(iterate(root, tables.RETRIEVAL_SCORES, month)),

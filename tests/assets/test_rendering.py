@@ -58,6 +58,7 @@ def test_the_kinds_of_passages_add_up(told: Mapping[str, Mapping[str, Any]]) -> 
     assert sum(kinds.values()) == told["passages"]["dagster/row_count"]
     assert {"kind/front_matter", "kind/abstract", "kind/paragraph", "kind/table"} <= kinds.keys()
     assert 20 <= told["passages"]["median_words"] <= 300
+    assert "40 to 59 words" in picture_of(told["passages"]["picture"])[0]
 
 
 def test_the_losses_are_those_of_the_papers(told: Mapping[str, Mapping[str, Any]]) -> None:

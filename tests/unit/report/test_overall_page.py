@@ -69,7 +69,7 @@ def test_retrieval_comes_first_definitions_are_closed_and_leaderboards_can_be_so
     place: Workspace,
 ) -> None:
     keys = [section.key for section in page_of(place).sections]
-    assert keys.index("funnel") < keys.index("months") < keys.index("leaderboard")
+    assert keys.index("corpus") < keys.index("months") < keys.index("leaderboard")
     write_overall_page(place)
     parsed = LexborHTMLParser((place.root.path / "reports/index.html").read_text())
     assert {node.text() for node in parsed.css("summary")} == {"What the numbers mean"}
@@ -80,6 +80,16 @@ def test_retrieval_comes_first_definitions_are_closed_and_leaderboards_can_be_so
         heads = len(table.css("thead th"))
         assert all(len(row.css("[data-sort]")) == heads for row in table.css("tbody tr"))
     assert len(parsed.css("script")) == 1
+
+
+def test_the_histogram_of_passage_lengths_counts_the_passages_of_all_months(
+    place: Workspace,
+) -> None:
+    corpus = next(section for section in page_of(place).sections if section.key == "corpus")
+    (name, bars), *others = corpus.parts[-1].groups
+    assert (name, others) == ("Words: passages", [])
+    lengths = sum(int(bar.text) for bar in bars)
+    assert lengths == len(place.root.rows(tables.PASSAGES, MONTH)) * 2
 
 
 def test_sample_papers_are_marked_and_not_linked(place: Workspace) -> None:
