@@ -1,13 +1,16 @@
 """What people type over real papers: names of methods, misspelt words, identifiers, questions.
 
-    python -m benchmarks.real_papers [--data FOLDER] [--root FOLDER] [--part tuned|held|fresh]
+    python -m benchmarks.real_papers [--data FOLDER] [--root FOLDER] [--part PART]
                                      [--json] [--quick]
 
 data: the folder with the real papers (dump, dump2, dump3 in it). root: a data root to make or
 reuse; by default a temporary one, whose embeddings take some minutes. The labels lie in
 benchmarks/labels, made by reading the papers before any rule was written for them; two thirds are
-for tuning, one third ("held") is for reports. Questions alone have a third part, "fresh": made
-after the rules, over other papers and facts, and not in the figures unless `--part fresh`.
+for tuning, one third ("held") is for reports. Questions alone have further parts, which are in the
+figures only where `--part` names them:
+
+    fresh            30 questions made after the first rules, over other papers and facts
+    tuned2, held2    30 each, made before the second rules: one for tuning, one for reports
 
     names.jsonl      the name of a method, system or data set, and the paper that introduces it
     topics.jsonl     a topical query (40 long, 40 short), the same with one and two misspelt words,
@@ -40,8 +43,8 @@ LABELS = Path(__file__).with_name("labels")
 DUMPS = ("dump", "dump2", "dump3")
 SNAPSHOTS = ("metadata/snapshot.jsonl", "dump2/snapshot.jsonl", "dump3/snapshot.jsonl")
 QUICK = 8
-# The part of the questions that was made after the rules, and that no rule may be tuned on.
-FRESH = "fresh"
+# The parts that every file of labels has; further parts are of the questions alone.
+MAIN_PARTS = ("tuned", "held")
 # Papers of the first page.
 FIRST_PAGE = 5
 # Every such topic is looked at on all its pages.
@@ -57,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--root", type=Path, default=None)
-    parser.add_argument("--part", choices=("tuned", "held", FRESH), default=None)
+    parser.add_argument("--part", choices=question_parts(), default=None)
     parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} rows of each kind")
     options = parser.parse_args(arguments)
@@ -68,10 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         workspace = make_corpus(options.data, Path(folder), options.root)
         with Corpus(workspace) as corpus:
             most = QUICK if options.quick else None
-            if options.part == FRESH:
-                measure_fresh(corpus, most)
-            else:
+            if options.part is None or options.part in MAIN_PARTS:
                 measure(corpus, options.part, most)
+            else:
+                measure_questions(corpus, options.part, most)
 
 
 def make_corpus(data: Path, folder: Path, root: Path | None) -> Workspace:
@@ -140,12 +143,12 @@ def measure(corpus: Corpus, part: str | None, most: int | None) -> None:
     )
 
 
-def measure_fresh(corpus: Corpus, most: int | None) -> None:
-    """Ask the questions made after the rules; no claim rests on them."""
-    right, wrong, abstained = questions_by_outcome(corpus, labels("questions", FRESH, most))
+def measure_questions(corpus: Corpus, part: str, most: int | None) -> None:
+    """Ask the questions of a part that no other file of labels has; no claim rests on them."""
+    right, wrong, abstained = questions_by_outcome(corpus, labels("questions", part, most))
     say_not_right(wrong, abstained)
     report(
-        "real_papers_fresh",
+        f"real_papers_{part}",
         {"questions: right, wrong, abstained": f"{len(right)}, {len(wrong)}, {len(abstained)}"},
         [],
     )
@@ -153,9 +156,18 @@ def measure_fresh(corpus: Corpus, most: int | None) -> None:
 
 def labels(name: str, part: str | None, most: int | None) -> list[Row]:
     """The rows of a file of labels, of one part; without a part those of "tuned" and "held"."""
-    rows = [json.loads(line) for line in (LABELS / f"{name}.jsonl").read_text().splitlines()]
-    parts = ("tuned", "held") if part is None else (part,)
-    return [row for row in rows if row["part"] in parts][:most]
+    parts = MAIN_PARTS if part is None else (part,)
+    return [row for row in all_labels(name) if row["part"] in parts][:most]
+
+
+def question_parts() -> list[str]:
+    """The parts that the questions have, in the order of their file."""
+    return list(dict.fromkeys(row["part"] for row in all_labels("questions")))
+
+
+def all_labels(name: str) -> list[Row]:
+    """The rows of a file of labels, of all parts."""
+    return [json.loads(line) for line in (LABELS / f"{name}.jsonl").read_text().splitlines()]
 
 
 def papers_of(corpus: Corpus, query: str) -> list[str]:
