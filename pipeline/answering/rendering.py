@@ -92,11 +92,8 @@ def _claim_lines(claim: Claim, text: str, passage: Passage) -> list[str]:
     indent = " " * len(mark)
     origin = CLAIM_ORIGINS[claim.source]
     remark = f" ({origin})" if origin else ""
-    return [
-        f"{mark}{terminal_line(text)}{remark}",
-        f"{indent}{_place_and_paper(passage)}",
-        f"{indent}{passage.url}",
-    ]
+    lines = [f"{mark}{terminal_line(text)}{remark}", f"{indent}{_place_and_paper(passage)}"]
+    return [*lines, f"{indent}{passage.url}"] if passage.url else lines
 
 
 def place_in_paper(passage: Passage) -> str:
@@ -279,7 +276,9 @@ def _passage_lines(
     else:
         yield f"  {_place_and_paper(passage)}"
         yield f"    {terminal_line(passage.content(), PASSAGE_CHARS)}"
-    yield f"    {passage_url(place['arxiv_id'], place['anchor'])}"
+    address = passage_url(place["arxiv_id"], place["anchor"])
+    if address:
+        yield f"    {address}"
     if place["passage_id"] in suspicious:
         yield "    it looks like a prompt injection; the model reads it as data"
 

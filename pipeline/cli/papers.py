@@ -146,10 +146,11 @@ def _show_paper(full_paper: FullPaper, citing: Sequence[CitingPaper], *, as_json
     if as_json:
         print_json(PaperJson.model_validate(full_paper).model_dump())
         return
+    facts = (full_paper.arxiv_id, ", ".join(full_paper.categories), full_paper.url)
     lines = [
         visible(full_paper.title),
         visible(", ".join(full_paper.authors)),
-        f"{full_paper.arxiv_id} · {', '.join(full_paper.categories)} · {full_paper.url}",
+        " · ".join(filter(None, facts)),
         "",
         visible(full_paper.abstract),
         "",

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import Paper
 from pipeline.text import one_line
 
@@ -98,8 +99,9 @@ def _cited_keys(citations: str, keys: Mapping[int, str]) -> list[str]:
 
 def _reference_item(paper: Mapping[str, Any]) -> str:
     year = f" ({paper['year']})" if paper["year"] else ""
-    address = f" <https://arxiv.org/abs/{paper['arxiv_id']}>" if paper["arxiv_id"] else ""
-    return f"{_author_line(paper)}{year}. {paper['title']}.{address}"
+    address = abstract_url(paper["arxiv_id"]) if paper["arxiv_id"] else ""
+    link = f" <{address}>" if address else ""
+    return f"{_author_line(paper)}{year}. {paper['title']}.{link}"
 
 
 def _author_line(paper: Mapping[str, Any]) -> str:
@@ -169,7 +171,7 @@ def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
             "eprint": paper["arxiv_id"],
             "archivePrefix": "arXiv",
             "primaryClass": paper.get("primary_category") or "",
-            "url": f"https://arxiv.org/abs/{paper['arxiv_id']}",
+            "url": abstract_url(paper["arxiv_id"]),
         }
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
     return "\n".join([f"@misc{{{key},", *lines, "}"])

@@ -170,11 +170,11 @@ def _papers_of_query(results: SearchResults, *, headings: bool) -> str:
         parts.append("Nothing found.")
     for number, paper in enumerate(results.papers, results.first):
         mark = f"{number}. "
-        about = [f"[{_line(paper.title)}]({paper.url})\\", _at_start(_line(facts_of(paper)))]
+        about = [f"{_link(paper.title, paper.url)}\\", _at_start(_line(facts_of(paper)))]
         about += ["", _at_start(_line(paper.abstract))] if paper.abstract else []
         for passage in paper.passages:
-            link = f"[{_line(place(passage))}]({passage.passage_url}):"
-            about += ["", link, "", *_quoted(passage.excerpt).split("\n")]
+            link = _link(place(passage), passage.passage_url)
+            about += ["", f"{link}:", "", *_quoted(passage.excerpt).split("\n")]
         parts.append(_numbered(mark, about))
     return "\n\n".join(parts)
 
@@ -203,10 +203,14 @@ def _item(number: int, hit: Hit) -> str:
     mark = f"{number}. "
     facts = (" › ".join(hit.section_path), hit.kind.replace("_", " "), f"score {hit.score:.3f}")
     about = _at_start(_line(" · ".join(filter(None, facts))))
-    head = (
-        f"[{_line(hit.title)}]({hit.passage_url}) ([{_line(hit.arxiv_id)}]({hit.url}))\\\n{about}"
-    )
+    paper, by_id = _link(hit.title, hit.passage_url), _link(hit.arxiv_id, hit.url)
+    head = f"{paper} ({by_id})\\\n{about}"
     return _numbered(mark, f"{head}\n\n{_quoted(hit.text)}".split("\n"))
+
+
+def _link(text: str, address: str) -> str:
+    """A Markdown link; the text alone without an address."""
+    return f"[{_line(text)}]({address})" if address else _line(text)
 
 
 def _numbered(mark: str, lines: Sequence[str]) -> str:

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.tables.writers import parse_writer
 
@@ -43,8 +42,6 @@ _NAMES = {
     "abstract": "abstract only",
     "full_text": "full text",
 }
-# arXiv has never used numbers this high, and the sample corpus uses no others (examples/README.md).
-_FIRST_SAMPLE_NUMBER = 90_000
 _SAFE_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 _ENDS_LIKE_DIGEST = re.compile(r"-[0-9a-f]{8}$")
 
@@ -142,26 +139,9 @@ def small_model_note(model: str) -> str:
     )
 
 
-def is_sample(arxiv_id: str) -> bool:
-    """Whether a paper is an invented one of the sample corpus, whose id leads nowhere on arXiv."""
-    number = arxiv_id.partition(".")[2]
-    return (
-        month_of(arxiv_id) is not None
-        and number.isdecimal()
-        and int(number) >= _FIRST_SAMPLE_NUMBER
-    )
-
-
-def paper_link(arxiv_id: str | None) -> str:
-    """The abstract page of a paper, always on arxiv.org; empty for no paper and for a sample
-    paper.
-    """
-    return "" if not arxiv_id or is_sample(arxiv_id) else abstract_url(arxiv_id)
-
-
 def passage_link(arxiv_id: str | None, anchor: str | None) -> str:
     """Where a passage can be read; empty for no paper and for a sample paper."""
-    if not arxiv_id or is_sample(arxiv_id):
+    if not arxiv_id:
         return ""
     return passage_url(arxiv_id, anchor) if anchor else abstract_url(arxiv_id)
 

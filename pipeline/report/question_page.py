@@ -34,7 +34,6 @@ from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import (
     MISSING,
     answering_system,
-    is_sample,
     passage_link,
     question_file,
 )
@@ -213,9 +212,7 @@ def _question_page(
         question=question,
         date=date,
         age=age_of(date, data.cutoff) or "",
-        papers=[
-            (paper, "" if is_sample(paper) else passage_url(paper, "")) for paper in question.papers
-        ],
+        papers=[(paper, passage_url(paper, "")) for paper in question.papers],
         gold=[
             (claim, _links(posed.gold_passages[place], places))
             for place, claim in enumerate(question.claims)

@@ -23,14 +23,15 @@ from xml.etree.ElementTree import Element
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
+from pipeline.corpus.links import abstract_url
 from pipeline.evaluation.page_templates import make_environment, policy_hash
 from pipeline.evaluation.prose import printable
 from pipeline.report import formatting
 
 TEMPLATES = Path(__file__).parent / "templates"
 _FILTERS = (
-    "answering_system", "count", "fixed", "is_sample", "month_name", "number_of", "paper_link",
-    "reference", "references", "small_model_note", "words",
+    "answering_system", "count", "fixed", "month_name", "number_of", "reference", "references",
+    "small_model_note", "words",
 )  # fmt: skip
 # A verdict has a sign and a word beside its colour, which not everybody sees.
 _VERDICTS = {
@@ -90,6 +91,7 @@ def environment_with_filters(*folders: Path) -> Environment:
     environment = make_environment(*folders)
     environment.filters.update(
         {name: getattr(formatting, name) for name in _FILTERS},
+        abstract_url=abstract_url,
         tex=render_formulas,
     )
     return environment

@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.answering.questions import read_posed_questions
+from pipeline.corpus.links import is_sample
 from pipeline.corpus.passages.lengths import length_histogram
 from pipeline.evaluation.answers.measures import Grade, read_grades
 from pipeline.evaluation.answers.people_measures import read_month_grades
 from pipeline.evaluation.g_score.people_measures import RATING_COLUMNS, current_ratings
 from pipeline.evaluation.g_score.sample import TOGETHER
-from pipeline.report.formatting import is_sample
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.read_cache import remember

@@ -125,7 +125,8 @@ def _titles(root: DataRoot, papers: Collection[str]) -> dict[str, str]:
     titles = {paper: abstract_url(paper) for paper in papers}
     for row in rows_of_papers(root, tables.PAPERS, papers, ["arxiv_id", "title"]):
         if row["title"]:
-            titles[row["arxiv_id"]] = f"{row['title']}, {abstract_url(row['arxiv_id'])}"
+            address = abstract_url(row["arxiv_id"])
+            titles[row["arxiv_id"]] = ", ".join(filter(None, (row["title"], address)))
     return titles
 
 

@@ -16,9 +16,10 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pipeline import tables
+from pipeline.corpus.links import abstract_url
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Job, Workspace
-from pipeline.report.formatting import paper_link, percent, task_file
+from pipeline.report.formatting import percent, task_file
 from pipeline.report.publish import write_overall_page
 from pipeline.report.rendering import TEMPLATES
 from pipeline.report.stages import REPORT
@@ -353,7 +354,7 @@ def test_two_tasks_never_share_a_page() -> None:
     "identifier", ["javascript:alert(1)", '2403.1" onclick="x', "//evil.example", "x y?z#f"]
 )
 def test_an_identifier_never_leads_off_arxiv(identifier: str) -> None:
-    assert re.fullmatch(r"https://arxiv\.org/abs/[\w%./~-]*", paper_link(identifier))
+    assert re.fullmatch(r"https://arxiv\.org/abs/[\w%./~-]*", abstract_url(identifier))
 
 
 def test_shares_are_not_rounded_to_all_or_nothing() -> None:
