@@ -1,6 +1,7 @@
 """Sensors that run new and changed months and offer months; the schedule of the checks."""
 
 import json
+from itertools import takewhile
 
 import dagster as dg
 
@@ -17,6 +18,10 @@ from pipeline.ops.run_months import months_of_status
 from pipeline.stages import STAGES
 from resources.dead_runs import UNFINISHED
 
+_SENSOR_TAG, _PARTITION_TAG = "dagster/sensor_name", "dagster/partition"
+# With Dagster's own retry of each run, a month is started three times more.
+_MOST_DEAD_RUNS = 8
+
 
 def month_fingerprints(workspace: Workspace) -> dict[str, str]:
     """Month of the dump → fingerprint of its pages now."""
@@ -25,29 +30,59 @@ def month_fingerprints(workspace: Workspace) -> dict[str, str]:
         return {month: fingerprint(DUMP_MEMBERS, workspace, month).fingerprint for month in months}
 
 
+def months_without_a_step(instance: dg.DagsterInstance) -> set[str]:
+    """Months that `dump_folder` started, and whose newest runs failed before their first step.
+
+    No stage knows of such a failure, so that nothing else would start the month again. A month with
+    `_MOST_DEAD_RUNS` such runs in a row is left out.
+    """
+
+    def is_dead(run: dg.DagsterRun) -> bool:
+        failed = run.status is dg.DagsterRunStatus.FAILURE
+        return failed and not instance.all_logs(run.run_id, of_type=dg.DagsterEventType.STEP_START)
+
+    failed = instance.get_runs(
+        dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], tags={_SENSOR_TAG: dump_folder.name})
+    )
+    months = set()
+    for month in {run.tags[_PARTITION_TAG] for run in failed}:
+        newest = instance.get_runs(
+            dg.RunsFilter(tags={_PARTITION_TAG: month}), limit=_MOST_DEAD_RUNS
+        )
+        if 0 < len(list(takewhile(is_dead, newest))) < _MOST_DEAD_RUNS:
+            months.add(month)
+    return months
+
+
 @dg.sensor(
     job=refresh_corpus,
     minimum_interval_seconds=300,
-    description="Starts a run for every month of the dump that is new or whose pages have changed.",
+    description=(
+        "Starts a run for every month of the dump that is new, whose pages have changed, or whose"
+        " run died before its first step."
+    ),
     metadata=OWNER_METADATA,
     tags={"citeloom/starts": "runs"},
 )
 def dump_folder(
     context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]
 ) -> dg.SensorResult | dg.SkipReason:
-    """Starts a run for every month of the dump that is new or whose pages have changed."""
+    """Starts a run for every month of the dump that is new, whose pages have changed, or whose run
+    died before its first step.
+    """
     earlier = json.loads(context.cursor or "{}")
     try:
         current = month_fingerprints(workspace)
     except CiteloomError as error:
         return dg.SkipReason(str(error))
     changed = {month: mark for month, mark in current.items() if earlier.get(month) != mark}
-    if not changed:
+    died = months_without_a_step(context.instance) & current.keys()
+    if not changed and not died:
         return dg.SkipReason(f"no change in the {len(earlier)} months of the dump")
     offer_months(context.instance, changed)
     # No run_key: Dagster never runs one twice, and pages may come and go twice. A run too many
     # finds all of it done.
-    requests = [dg.RunRequest(partition_key=month) for month in sorted(changed)]
+    requests = [dg.RunRequest(partition_key=month) for month in sorted(changed.keys() | died)]
     return dg.SensorResult(
         run_requests=requests, cursor=json.dumps({**earlier, **changed}, sort_keys=True)
     )

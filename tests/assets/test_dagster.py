@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -398,9 +399,10 @@ def months_asked_for(answer: dg.SensorResult | dg.SkipReason) -> list[str | None
     return [request.partition_key for request in answer.run_requests or ()]
 
 
-def ask_sensor(place: Place, cursor: str | None) -> Any:
+def ask_sensor(place: Place, cursor: str | None, instance: dg.DagsterInstance | None = None) -> Any:
     """What the sensor answers, a SensorResult or a SkipReason, given what it remembers."""
-    with place.entered(), dg.DagsterInstance.ephemeral() as instance:
+    with place.entered(), ExitStack() as stack:
+        instance = instance or stack.enter_context(dg.DagsterInstance.ephemeral())
         context = dg.build_sensor_context(
             instance=instance,
             cursor=cursor,
@@ -423,6 +425,48 @@ def test_the_sensor_asks_for_each_month_once_and_again_when_its_pages_change(
     second = ask_sensor(here, first.cursor)
     assert months_asked_for(second) == ["2024-05", "2024-06"]
     assert isinstance(ask_sensor(here, second.cursor), dg.SkipReason)
+
+
+def test_a_month_whose_run_died_before_its_first_step_is_asked_for_again(
+    empty: Place, dump: Path
+) -> None:
+    here = empty.with_settings(dump_dir=dump)
+    cursor = ask_sensor(here, None).cursor
+
+    def end_run(instance: dg.DagsterInstance) -> None:
+        run = instance.create_run_for_job(
+            defs.resolve_job_def("refresh_corpus"),
+            tags={"dagster/sensor_name": "dump_folder", "dagster/partition": MONTH},
+        )
+        instance.report_run_failed(run, "the process that ran it is gone")
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        end_run(instance)
+        assert months_asked_for(ask_sensor(here, cursor, instance)) == [MONTH]
+        for _ in range(7):
+            end_run(instance)
+        # It dies each time: somebody has to look at it.
+        assert isinstance(ask_sensor(here, cursor, instance), dg.SkipReason)
+
+
+def test_a_month_whose_run_failed_in_a_step_is_not_asked_for_again(
+    empty: Place, dump: Path
+) -> None:
+    here = empty.with_settings(dump_dir=dump)
+    cursor = ask_sensor(here, None).cursor
+
+    @dg.op
+    def stage() -> None:
+        raise ValueError("a fault of the stage")
+
+    @dg.job
+    def months() -> None:
+        stage()
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        tags = {"dagster/sensor_name": "dump_folder", "dagster/partition": MONTH}
+        months.execute_in_process(instance=instance, tags=tags, raise_on_error=False)
+        assert isinstance(ask_sensor(here, cursor, instance), dg.SkipReason)
 
 
 def test_a_page_that_comes_and_goes_twice_is_asked_for_each_time(empty: Place, dump: Path) -> None:
