@@ -39,7 +39,7 @@ from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.engine.digests import digest_of
 from pipeline.engine.parts import build_parts
 from pipeline.engine.sampling import evenly_spaced
-from pipeline.engine.stage import Job, MonthPart, Stage, Workspace
+from pipeline.engine.stage import CheckResult, Job, MonthCheck, MonthPart, Stage, Workspace
 from pipeline.index.fusion import By
 from pipeline.index.scored import Scored
 from pipeline.llm.loop import run
@@ -310,6 +310,12 @@ def _build_imported(job: Job) -> Iterator[Row]:
             )
 
 
+def _every_question_is_answered(workspace: Workspace, month: str) -> CheckResult:
+    return ANSWERING_WRITERS.check_all_wrote(
+        workspace, month, tables.QUESTIONS, tables.ANSWERS, "question_id"
+    )
+
+
 QUESTIONS = Stage(
     table=tables.QUESTIONS,
     build=_build_questions,
@@ -341,4 +347,12 @@ ANSWERS = Stage(
     ),
     kinds=("parquet", "openai"),
     asks="writer",
+    checks=(
+        MonthCheck(
+            "every_question_is_answered",
+            "Every writer of CITELOOM_ANSWER_SYSTEMS has an answer to every question of the month.",
+            _every_question_is_answered,
+            warning=True,
+        ),
+    ),
 )

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Generic, TypeVar
 
+from pipeline.engine.stage import CheckResult, Workspace
 from pipeline.errors import SettingError
 from pipeline.settings import Settings
-from pipeline.tables.writers import Writer, parse_writer
+from pipeline.tables import Table
+from pipeline.tables.writers import Writer, parse_writer, writer_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,9 @@ class System:
         """This system's settings and their values."""
         return {name: getattr(settings, name) for name in self.settings}
 
+
+# Of what lacks something, a check names the first.
+_MOST_NAMED = 20
 
 AnySystem = TypeVar("AnySystem", bound=System)
 Item = TypeVar("Item")
@@ -103,6 +108,28 @@ class Writers(Generic[AnySystem]):
                 f"{option} names {name}: {writer.system} calls no model; write {writer.system}"
             )
         return writer, system
+
+    def check_all_wrote(
+        self, workspace: Workspace, month: str, subjects: Table, texts: Table, key: str
+    ) -> CheckResult:
+        """Whether every writer wrote a text for every task or question of a month.
+
+        key: the column of both tables that identifies a task or question.
+        """
+        expected = {
+            (subject, writer.name)
+            for subject in workspace.root.read(subjects, month, [key])[key].to_pylist()
+            for writer, _ in self.lookup_all(workspace.settings)
+        }
+        written = {
+            (row[key], writer_of(row).name)
+            for row in workspace.root.iterate(texts, month, [key, "system", "model", "text"])
+            if row["text"]
+        }
+        missing = sorted(f"{subject} by {name}" for subject, name in expected - written)
+        return CheckResult(
+            not missing, {"expected": len(expected), "missing": missing[:_MOST_NAMED]}
+        )
 
     def default_name(self, settings: Settings) -> str:
         """The system that writes where none is named; it calls no model without an endpoint."""

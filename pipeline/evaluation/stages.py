@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pipeline import tables
 from pipeline.answering.stages import questions_disabled_reason
 from pipeline.answering.systems import ANSWERING_WRITERS
-from pipeline.engine.stage import Stage
+from pipeline.engine.stage import CheckResult, MonthCheck, Stage, Workspace
 from pipeline.engine.systems import System
 from pipeline.evaluation import scores
 from pipeline.evaluation.answers import rows as answers
@@ -19,6 +19,7 @@ from pipeline.evaluation.citation_support import rows as citation_support
 from pipeline.evaluation.g_score import rows as g_score
 from pipeline.evaluation.retrieval import rows as retrieval
 from pipeline.evaluation.retrieval import sample as retrieval_sample
+from pipeline.llm.models import judge_models
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
@@ -51,6 +52,8 @@ RETRIEVAL_SCORES = Stage(
     ),
 )
 
+# Of what is not judged, the check names the first.
+_MOST_NAMED = 20
 _WRITTEN = (tables.RELATED_WORK_TASKS, tables.SUMMARIES)
 
 
@@ -87,6 +90,23 @@ def _off(settings: Settings, setting: str, systems: Sequence[System]) -> str:
     )
 
 
+def _every_task_is_judged(workspace: Workspace, month: str) -> CheckResult:
+    """Tasks without a gold section are not judged, as the ledger says."""
+    if _sections_off(workspace.settings):
+        return CheckResult(True, {"tasks": 0, "not_judged": []})
+    root = workspace.root
+    tasks = root.rows(tables.RELATED_WORK_TASKS, month, ["task_id", "gold"])
+    expected = {
+        f"{task['task_id']} by {judge.name}"
+        for task in tasks
+        if task["gold"].strip()
+        for judge in judge_models(workspace.settings)
+    }
+    judged = root.rows(tables.G_SCORES, month, ["task_id", "judge"])
+    lacking = sorted(expected - {f"{row['task_id']} by {row['judge']}" for row in judged})
+    return CheckResult(not lacking, {"tasks": len(tasks), "not_judged": lacking[:_MOST_NAMED]})
+
+
 G_SCORES = Stage(
     table=tables.G_SCORES,
     build=g_score.build,
@@ -104,6 +124,14 @@ G_SCORES = Stage(
     ),
     kinds=("parquet", "openai"),
     asks="judge",
+    checks=(
+        MonthCheck(
+            "every_task_is_judged",
+            "Every task with a gold section has marks of every judge of CITELOOM_JUDGES.",
+            _every_task_is_judged,
+            warning=True,
+        ),
+    ),
 )
 
 CITATION_SUPPORT = Stage(

@@ -20,7 +20,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.engine.parts import build_parts
-from pipeline.engine.stage import Job, MonthPart, Stage, Workspace
+from pipeline.engine.stage import CheckResult, Job, MonthCheck, MonthPart, Stage, Workspace
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Spent
 from pipeline.llm.models import get_model, settings_for, writer_settings
@@ -34,8 +34,9 @@ from pipeline.related_work.task_reader import MonthTasks, read_elements
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.csv_texts import TextKind, read_texts
+from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import Row
-from pipeline.tables.writers import Writer
+from pipeline.tables.writers import Writer, writer_of
 
 _IMPORTED = TextKind("section", "task", "task_id", "title", only_known=False)
 
@@ -305,6 +306,34 @@ def _model_fingerprint(settings: Settings, model: str) -> str:
     return get_model(settings, model, "CITELOOM_SYSTEMS").fingerprint
 
 
+def _every_task_has_a_section_by_every_writer(workspace: Workspace, month: str) -> CheckResult:
+    return RELATED_WORK_WRITERS.check_all_wrote(
+        workspace, month, tables.RELATED_WORK_TASKS, tables.SUMMARIES, "task_id"
+    )
+
+
+def _every_reference_is_cited_or_counted(workspace: Workspace, month: str) -> CheckResult:
+    """Compare each writer's sentences with the uncited references that its part has counted."""
+    root = workspace.root
+    numbers = {
+        task["task_id"]: {reference["number"] for reference in task["references"]}
+        for task in root.rows(tables.RELATED_WORK_TASKS, month, ["task_id", "references"])
+    }
+    uncited: Counter[str] = Counter()
+    for row in root.iterate(tables.SUMMARIES, month, ["task_id", "system", "model", "sentences"]):
+        cited = {number for sentence in row["sentences"] for number in sentence["references"]}
+        uncited[writer_of(row).name] += len(numbers.get(row["task_id"], set()) - cited)
+    written = read_provenance(root.file(tables.SUMMARIES, month))
+    parts = written.notes["parts"] if written else {}
+    counted = {
+        name: part["notes"]["citations"].get("uncited", 0)
+        for name, part in parts.items()
+        if "citations" in part["notes"]
+    }
+    differing = sorted(name for name, count in counted.items() if count != uncited[name])
+    return CheckResult(not differing, {"uncited": sum(counted.values()), "differing": differing})
+
+
 KEY_ELEMENTS = Stage(
     table=tables.KEY_ELEMENTS,
     build=build_parts,
@@ -335,4 +364,18 @@ SUMMARIES = Stage(
     ),
     kinds=("parquet", "openai"),
     asks="writer",
+    checks=(
+        MonthCheck(
+            "every_task_has_a_section_by_every_writer",
+            "Every writer of CITELOOM_SYSTEMS has a section for every task of the month.",
+            _every_task_has_a_section_by_every_writer,
+            warning=True,
+        ),
+        MonthCheck(
+            "every_reference_is_cited_or_counted",
+            "Every reference of a task is cited in each section, or counted as uncited.",
+            _every_reference_is_cited_or_counted,
+            warning=True,
+        ),
+    ),
 )
