@@ -40,6 +40,8 @@ class Model:
     prices: Prices
     timeout: float
     """Time limit of one call, in seconds."""
+    cutoff: str = ""
+    """Knowledge cut-off, a month or day; empty for unknown."""
     max_tokens: int | None = None
     """Longest answer where the caller sets no limit; None for the endpoint's own."""
     key_variable: str | None = None
@@ -96,9 +98,10 @@ def models_of(settings: Settings) -> dict[str, Model]:
         concurrency=settings.llm_concurrency,
         prices=_prices(settings.llm_price),
         timeout=settings.llm_timeout,
+        cutoff=settings.llm_cutoff,
     )
     models = {}
-    embedded = replace(default, name=EMBEDDED_MODEL, url=None, api_key=None)
+    embedded = replace(default, name=EMBEDDED_MODEL, url=None, api_key=None, cutoff="")
     if not settings.embedded_llm:
         models[default.name] = default
         concurrency = Settings.model_fields["llm_concurrency"].default
@@ -115,6 +118,7 @@ def models_of(settings: Settings) -> dict[str, Model]:
             concurrency=entry.concurrency,
             prices=_prices(entry.price),
             timeout=settings.llm_timeout,
+            cutoff=entry.cutoff,
             max_tokens=entry.max_tokens,
             key_variable=entry.api_key_env,
             table=f"[{name}] in {settings.models}",
@@ -159,6 +163,15 @@ def known_prices(settings: Settings) -> dict[str, Prices]:
     prices = {settings.llm_model: _prices(settings.llm_price)}
     prices |= {name: model.prices for name, model in models_of(settings).items()}
     return {name: price for name, price in sorted(prices.items()) if price.known}
+
+
+def known_cutoffs(settings: Settings) -> dict[str, str]:
+    """The knowledge cut-offs of the models that have one, by name; the default model's without an
+    endpoint too, as of `known_prices`.
+    """
+    cutoffs = {settings.llm_model: settings.llm_cutoff}
+    cutoffs |= {name: model.cutoff for name, model in models_of(settings).items()}
+    return {name: cutoff for name, cutoff in sorted(cutoffs.items()) if cutoff}
 
 
 def judges_fingerprint(settings: Settings) -> str:

@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.answers.measures import Grade, age_of
+from pipeline.evaluation.answers.measures import Grade, age_of, latest_cutoff
 from pipeline.evaluation.answers.people_measures import GradeResults, MonthGrades, pool_months
 from pipeline.evaluation.answers.results import ALL, QuestionGroup, SystemResult, results
 from pipeline.evaluation.g_score.measures import named_judgement
 from pipeline.evaluation.g_score.people_measures import RatingResults, rating_results
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.llm.messages import Prices
-from pipeline.llm.models import known_prices, small_model_among
+from pipeline.llm.models import known_cutoffs, known_prices, small_model_among
 from pipeline.report.summary import (
     MonthSummary,
     Row,
@@ -278,8 +278,12 @@ class AnswersData(Writings):
     def __init__(self, months: Sequence[MonthSummary], settings: Settings) -> None:
         grading = (tables.ANSWER_GRADES,)
         super().__init__(tables.ANSWERS, grading, ANSWERING_SYSTEMS, months, settings)
-        self.cutoff = settings.llm_cutoff
-        """The knowledge cut-off that divides old from recent questions."""
+        known = known_cutoffs(settings)
+        models = sorted({model for cost in self.costs.values() for model in cost.models})
+        self.cutoffs = {model: known.get(model, "") for model in models}
+        """Model that answered → its knowledge cut-off, '' where it is not known."""
+        self.cutoff = latest_cutoff(filter(None, self.cutoffs.values()))
+        """The latest cut-off, which divides old from recent questions for every system."""
         self.questions = [question for month in months for question in month.questions]
         self.why_none = next((m.why_no_question for m in months if m.why_no_question), "")
         """Why there is no question."""

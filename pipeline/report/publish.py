@@ -12,7 +12,7 @@ from pipeline import tables
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.judge_figures import figures_digest
-from pipeline.llm.models import known_prices
+from pipeline.llm.models import known_cutoffs, known_prices
 from pipeline.report import pages
 from pipeline.report.data import (
     ReportData,
@@ -134,7 +134,9 @@ def _settings_inputs(workspace: Workspace) -> dict[str, str]:
         "prices": "; ".join(
             f"{model} {price.read} {price.written}" for model, price in prices.items()
         ),
-        "cut-off": workspace.settings.llm_cutoff,
+        "cut-offs": "; ".join(
+            f"{model} {cutoff}" for model, cutoff in known_cutoffs(workspace.settings).items()
+        ),
         "judge figures": once("judge figures", figures_digest),
     }
 

@@ -316,6 +316,13 @@ class LanguageModelSettings(BaseModel):
             " unknown."
         ),
     )
+    llm_cutoff: Annotated[str, AfterValidator(check_month_or_day)] = Field(
+        "",
+        description=(
+            "Knowledge cut-off of the model (YYYY-MM): questions on later papers are recent; empty"
+            " for unknown."
+        ),
+    )
     llm_timeout: float = Field(300.0, gt=0, description="Time limit of one call, in seconds.")
     llm_budget_calls: int = Field(
         0, ge=0, description="Most paid calls of one run; 0 for no limit."
@@ -457,13 +464,6 @@ class AnsweringSettings(BaseModel):
     )
     imported_answers: Path | None = Field(
         None, description="CSV file of answers made elsewhere, graded beside ours; empty for none."
-    )
-    llm_cutoff: Annotated[str, AfterValidator(check_month_or_day)] = Field(
-        "",
-        description=(
-            "Knowledge cut-off of the LLM (YYYY-MM): questions on later papers are recent; empty"
-            " for none."
-        ),
     )
     answer_candidates: int = Field(
         20, ge=1, description="Passages of one search, which the LLM ranks."

@@ -21,7 +21,7 @@ from pydantic import (
 
 from pipeline.errors import SettingError
 from pipeline.settings.urls import split_url
-from pipeline.settings.validators import WITH_PASSWORD, check_price
+from pipeline.settings.validators import WITH_PASSWORD, check_month_or_day, check_price
 
 
 def _check_url(value: str) -> str:
@@ -73,6 +73,8 @@ class ModelEntry(BaseModel):
     """Calls in flight at the same time."""
     price: Annotated[str, AfterValidator(check_price)] = ""
     """Prices of a million tokens, read/written, such as 2.5/10."""
+    cutoff: Annotated[str, AfterValidator(check_month_or_day)] = ""
+    """Knowledge cut-off, such as 2023-12; empty for unknown."""
     max_tokens: int | None = Field(None, ge=1)
     """Longest answer where the caller sets no limit; None for the endpoint's own."""
 
@@ -150,6 +152,7 @@ def default_model_values(values: Mapping[str, Any]) -> dict[str, Any]:
         "llm_context": entry.context,
         "llm_concurrency": entry.concurrency,
         "llm_price": entry.price,
+        "llm_cutoff": entry.cutoff,
     }
 
 

@@ -98,9 +98,10 @@ def test_a_preview_is_a_table_of_at_most_five_rows(instance: dg.DagsterInstance,
 def test_every_check_ran_on_every_month_and_passed(instance: dg.DagsterInstance) -> None:
     keys = defs.resolve_asset_graph().asset_check_keys
     runs = [(run.job_name, run.tags["dagster/partition"]) for run in instance.get_runs()]
-    assert sorted(runs) == [(RECORDING_JOB, month) for month in MONTHS]
+    # A month is computed in two passes: to the index, then by the stages that ask a model.
+    assert sorted(runs) == [(RECORDING_JOB, month) for month in MONTHS for _ in range(2)]
     of_a_month = [key for key in keys if key.asset_key != dg.AssetKey("months")]
-    assert len(of_a_month) >= 5
+    assert len(of_a_month) >= 9
     for key in of_a_month:
         records = instance.event_log_storage.get_asset_check_execution_history(key, limit=20)
         assert {(record.partition, record.status.value) for record in records} == {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from statistics import fmean
 from typing import Any, Literal, get_args
@@ -136,6 +136,11 @@ def _retrieval(grade: Grade) -> dict[str, float]:
 Age = Literal["old", "recent"]
 AGES: tuple[Age, ...] = get_args(Age)
 _MONTH = re.compile(r"(\d{4})-(\d{2})")
+
+
+def latest_cutoff(cutoffs: Iterable[str]) -> str:
+    """The latest of several models' cut-offs; empty for none. Raises as `age_of`."""
+    return max(cutoffs, key=lambda cutoff: _last_day(cutoff, "knowledge cut-off"), default="")
 
 
 def age_of(question_date: str, cutoff: str) -> Age | None:

@@ -24,7 +24,7 @@ from pipeline.evaluation.answers.measures import (
 from pipeline.evaluation.marks import GOLD_POINTS
 
 AgeOf = Callable[[Grade], Age | None]
-"""The age of a grade's question for the model that answered it, by the model's cut-off."""
+"""The age of a grade's question, by the cut-off that divides the questions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,9 +130,17 @@ def test_without_a_cut_off_nothing_is_old_or_recent_and_the_page_says_so(tmp_pat
     ours = rows_of(place, "answers_table_1", "Ours")
     assert {row[name] for row in ours for name in ("Factual, old", "Coverage, recent")} == {None}
     assert ours[0]["Coverage, all"] is not None
-    assert "CITELOOM_LLM_CUTOFF, the model's knowledge cut-off, is not set" in text_of(
-        place, "answers.html"
-    )
+    assert "the knowledge cut-off of some-model is not known" in text_of(place, "answers.html")
+
+
+def test_the_cut_off_of_a_models_own_table_divides_the_questions(tmp_path: Path) -> None:
+    models = write_models(tmp_path, "http://127.0.0.1:9/v1", "some-model", cutoff="2024-03-03")
+    of_table = published(tmp_path / "table", settings={"models": models, "llm_cutoff": ""})
+    by_setting = published(tmp_path / "setting")
+    ours = rows_of(of_table, "answers_table_1", "Ours")
+    assert ours == rows_of(by_setting, "answers_table_1", "Ours")
+    note = "latest knowledge cut-off of the models that answered (some-model 2024-03-03)"
+    assert note in text_of(of_table, "answers.html")
 
 
 def test_the_page_says_in_what_theirs_and_ours_differ(month: Workspace) -> None:

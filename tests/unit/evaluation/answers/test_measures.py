@@ -12,6 +12,7 @@ from pipeline.evaluation.answers.measures import (
     answer_measures,
     coverage,
     factual,
+    latest_cutoff,
 )
 from pipeline.evaluation.answers.results import (
     ALL,
@@ -185,6 +186,11 @@ def test_where_the_second_hop_helped() -> None:
         0.5,
     )
     assert second.helped == ("q1",)
+
+
+def test_the_latest_cut_off_is_by_day_and_a_month_counts_to_its_end() -> None:
+    assert latest_cutoff(["2023-10", "2023-12", "2023-12-15"]) == "2023-12"
+    assert latest_cutoff([]) == ""
 
 
 @pytest.mark.parametrize(
