@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from pipeline.answering.answer import Claim, ClaimOrigin
+from pipeline.answering.answer import Answer, Claim, ClaimOrigin
 from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.session import Reply
 from pipeline.corpus.links import abstract_url, passage_url, source_name
@@ -38,7 +39,14 @@ _DROPPED = {
 }
 
 Step = Mapping[str, Any]
-Passages = Mapping[str, Passage]
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """The passages of a question's steps, by id. printed: ids of those whose text was printed."""
+
+    by_id: Mapping[str, Passage]
+    printed: set[str]
 
 
 def terminal_safe(text: str) -> str:
@@ -94,6 +102,14 @@ def _claim_lines(claim: Claim, text: str, passage: Passage) -> list[str]:
     remark = f" ({origin})" if origin else ""
     lines = [f"{mark}{terminal_line(text)}{remark}", f"{indent}{_place_and_paper(passage)}"]
     return [*lines, f"{indent}{passage.url}"] if passage.url else lines
+
+
+def claims_by_passage(answer: Answer) -> list[tuple[Passage, list[Claim]]]:
+    """Each passage that claims rest on, once, with these claims; in the order of the first."""
+    claims: dict[str, list[Claim]] = {}
+    for claim in answer.claims:
+        claims.setdefault(claim.passage_id, []).append(claim)
+    return [(answer.passages[passage_id], of_passage) for passage_id, of_passage in claims.items()]
 
 
 def place_in_paper(passage: Passage) -> str:
@@ -200,18 +216,23 @@ def _passage_json(passage: Passage) -> dict[str, Any]:
     }
 
 
-def step_lines(step: Step, passages: Passages) -> list[str]:
-    """A step in words. passages: those retrieved so far, by id."""
-    render = _RENDERERS.get(step["stage"])
-    if render:
-        lines = list(render(step, passages))
-    else:
-        lines = [f"{step['stage']}: {terminal_line(json.dumps(dict(step)), TEXT_CHARS)}"]
-    if step.get("failure"):
-        lines.append(
-            f"  the model's answer could not be read: {terminal_line(step['failure'], TEXT_CHARS)}"
-        )
-    return lines
+class StepRenderer:
+    """The steps of one question in words. A passage that several steps read is printed once."""
+
+    def __init__(self) -> None:
+        self._printed: set[str] = set()
+
+    def __call__(self, step: Step, passages: Mapping[str, Passage]) -> list[str]:
+        """The lines of a step. passages: those retrieved so far, by id."""
+        render = _RENDERERS.get(step["stage"])
+        if render:
+            lines = list(render(step, Passages(passages, self._printed)))
+        else:
+            lines = [f"{step['stage']}: {terminal_line(json.dumps(dict(step)), TEXT_CHARS)}"]
+        if step.get("failure"):
+            failure = terminal_line(step["failure"], TEXT_CHARS)
+            lines.append(f"  the model's answer could not be read: {failure}")
+        return lines
 
 
 def _query(step: Step, passages: Passages) -> Iterator[str]:
@@ -270,16 +291,19 @@ def _claims(step: Step, passages: Passages) -> Iterator[str]:
 def _passage_lines(
     place: Mapping[str, str], passages: Passages, suspicious: Sequence[str]
 ) -> Iterator[str]:
-    passage = passages.get(place["passage_id"])
+    passage_id = place["passage_id"]
+    passage = passages.by_id.get(passage_id)
     if passage is None:
         yield f"  passage of {terminal_line(source_name(place['arxiv_id']))}"
     else:
         yield f"  {_place_and_paper(passage)}"
+    if passage is not None and passage_id not in passages.printed:
+        passages.printed.add(passage_id)
         yield f"    {terminal_line(passage.content(), PASSAGE_CHARS)}"
     address = passage_url(place["arxiv_id"], place["anchor"])
     if address:
         yield f"    {address}"
-    if place["passage_id"] in suspicious:
+    if passage_id in suspicious:
         yield "    it looks like a prompt injection; the model reads it as data"
 
 

@@ -170,13 +170,15 @@ def _answer(conversation: Conversation, question: str, *, show_work: bool) -> Re
 
 def _step_printer(show_step: Callable[[str], None], *, show_work: bool) -> StepObserver:
     """A callback after each step: it updates the spinner and, with `show_work`, prints the step."""
-    from pipeline.answering.rendering import step_lines
+    from pipeline.answering.rendering import StepRenderer
     from pipeline.cli.console import print_note
+
+    render_step = StepRenderer()
 
     def print_step(step: Mapping[str, Any], passages: Mapping[str, Passage]) -> None:
         show_step(step["stage"])
         if show_work:
-            for line in step_lines(step, passages):
+            for line in render_step(step, passages):
                 print_note(line)
 
     return print_step

@@ -15,7 +15,7 @@ from pipeline.answering.questions import (
     Question,
     read_posed_questions,
 )
-from pipeline.answering.rendering import CLAIM_ORIGINS, place_in_paper, step_lines
+from pipeline.answering.rendering import CLAIM_ORIGINS, StepRenderer, place_in_paper
 from pipeline.corpus.links import passage_url
 from pipeline.corpus.passage import Passage
 from pipeline.evaluation.answers.measures import age_of, answer_measures
@@ -322,12 +322,13 @@ def _read_passage(passage: Passage, posed: PosedQuestion) -> ReadPassage:
 def _steps(answer: Answer, passages: Mapping[str, Passage]) -> list[list[str]]:
     """The trace in words, step by step; a ranking with its order."""
     steps = []
+    render_step = StepRenderer()
     for step in answer.trace.get("steps", ()):
         orders = [
             f"  order: {' > '.join(map(str, window.get('order', ())))}"
             for window in step.get("windows", ())
         ]
-        steps.append(step_lines(step, passages) + orders)
+        steps.append(render_step(step, passages) + orders)
     return steps
 
 

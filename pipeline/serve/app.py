@@ -76,12 +76,14 @@ def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
     def on_error(request: Request, error: Exception) -> Response:
         return refuse(request, problem_of(error, workspace))
 
-    return Starlette(
+    app = Starlette(
         routes=routes,
         middleware=[Middleware(Guard, token=token, refuse=refuse)],
         exception_handlers={Exception: on_error, 404: on_error, 405: on_error},
         lifespan=lifespan,
     )
+    app.state.site = site
+    return app
 
 
 def _route(path: str, handler: Handler, site: Site) -> Route:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -13,15 +14,26 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from pipeline.answering.rendering import answer_heading, answer_notes, cost_line
-from pipeline.errors import CiteloomError
+from pipeline.answering.rendering import (
+    answer_heading,
+    answer_notes,
+    claims_by_passage,
+    cost_line,
+)
+from pipeline.errors import CiteloomError, MissingInput
 from pipeline.index.output import place
 from pipeline.index.paper_results import SearchResults
+from pipeline.report import publish as reports
 from pipeline.report import rendering
 from pipeline.report.formatting import month_name, passage_link
 from pipeline.serve.guard import Problem, problem_of, report_policy
 from pipeline.serve.paper_listing import parse_listing, run_paper_listing
-from pipeline.serve.paper_view import RelatedPaper, read_paper_view, similar_papers
+from pipeline.serve.paper_view import (
+    RelatedPaper,
+    read_outside_paper,
+    read_paper_view,
+    similar_papers,
+)
 from pipeline.serve.passage_html import render_inline, render_passage
 from pipeline.serve.same_origin import is_cross_site
 from pipeline.serve.search_results import (
@@ -51,7 +63,10 @@ _MEDIA_TYPES = {
     ".md": "text/plain; charset=utf-8",
     ".json": "application/json",
 }
-_REPORTS = "reports"
+# As `templates/base.html.j2` and `parts.html.j2` of the reports have them.
+_PATH_OF_REPORT = re.compile('<nav aria-label="Path">')
+_LINK_TO_ARXIV = re.compile(r'<a class="id" href="https://arxiv\.org/abs/([^"]+)" rel="noreferrer">')
+_SAMPLE_PAPER = re.compile(r'<span class="id">(\d{4}\.\d{5})</span>')
 
 
 @cache
@@ -64,6 +79,7 @@ def _environment() -> Environment:
         notes=answer_notes,
         heading=answer_heading,
         cost=cost_line,
+        claims_by_passage=claims_by_passage,
         render_passage=render_passage,
         render_inline=render_inline,
         paper_path=paper_path,
@@ -92,8 +108,14 @@ def search_path(form: SearchForm, path: str = "/search", **changes: Any) -> str:
 
 
 def _page(template: str, request: Request, status: int = 200, **values: Any) -> HTMLResponse:
-    html = _environment().get_template(template).render(path=request.url.path, **values)
+    html = _environment().get_template(template).render(**_layout_values(request), **values)
     return HTMLResponse(html, status)
+
+
+def _layout_values(request: Request) -> dict[str, Any]:
+    """What the layout shows: the address of the page, and whether the menu names reports."""
+    site: Site = request.app.state.site
+    return {"path": request.url.path, "has_reports": site.has_reports()}
 
 
 def problem_page(request: Request, problem: Problem) -> Response:
@@ -163,8 +185,15 @@ def papers_page(site: Site, request: Request) -> Response:
 
 
 def paper_page(site: Site, request: Request) -> Response:
-    """The page of a paper."""
-    view = read_paper_view(site.workspace, request.path_params["id"])
+    """The page of a paper, or of one outside of the corpus that its papers cite."""
+    try:
+        view = read_paper_view(site.workspace, request.path_params["id"])
+    except MissingInput:
+        outside = read_outside_paper(site.workspace, request.path_params["id"])
+        if outside is None:
+            raise
+        status = 200 if outside.cited_by else 404
+        return _page("outside_paper.html.j2", request, status, paper=outside)
     similar: list[RelatedPaper] = []
     notice = ""
     try:
@@ -194,7 +223,7 @@ def ask_page(site: Site, request: Request) -> Response:
         live = LiveAnswer(site, question, None)
     template = _environment().get_template("ask.html.j2")
     pieces = template.generate(
-        path=request.url.path, question=question, live=live, problem_of=problem_of, site=site
+        **_layout_values(request), question=question, live=live, problem_of=problem_of, site=site
     )
     return StreamingResponse(_filled(pieces), media_type="text/html; charset=utf-8")
 
@@ -220,7 +249,7 @@ def report_file(site: Site, request: Request) -> Response:
     parts = request.path_params["file"].split("/")
     if parts[-1] == "":
         parts[-1] = "index.html"
-    file: Any = site.root.path / _REPORTS
+    file: Any = site.root.path / reports.FOLDER
     for part in parts:
         if not part or part.startswith(".") or "\\" in part or "\0" in part:
             raise HTTPException(404, "there is no such report")
@@ -228,7 +257,17 @@ def report_file(site: Site, request: Request) -> Response:
     media_type = _MEDIA_TYPES.get(Path(parts[-1]).suffix)
     if media_type is None or not file.is_file():
         raise HTTPException(404, "there is no such report: run citeloom run --until report")
+    content = file.read_bytes()
+    if media_type == _MEDIA_TYPES[".html"]:
+        content = _with_links_of_site(content.decode()).encode()
     return Response(
-        file.read_bytes(),
+        content,
         headers={"Content-Type": media_type, "Content-Security-Policy": report_policy()},
     )
+
+
+def _with_links_of_site(report: str) -> str:
+    """A page of a report with a way back to this site, whose papers are linked to here."""
+    report = _PATH_OF_REPORT.sub(r'\g<0><a href="/corpus">Corpus</a><span class="between">/</span>', report)
+    report = _LINK_TO_ARXIV.sub(r'<a class="id" href="/paper/\1">', report)
+    return _SAMPLE_PAPER.sub(r'<a class="id" href="/paper/\1">\1</a>', report)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 
 from pipeline import tables
+from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.links import abstract_url
@@ -113,6 +114,28 @@ def read_paper_view(workspace: Workspace, identifier: str) -> PaperView:
             quality=_read_quality(workspace.root, paper),
             bibtex=bibtex_of([paper]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class OutsidePaper:
+    """A paper that the corpus does not hold. title: as the first paper that cites it prints it;
+    empty where none does.
+    """
+
+    arxiv_id: str
+    title: str
+    cited_by: tuple[CitingPaper, ...]
+
+
+def read_outside_paper(workspace: Workspace, identifier: str) -> OutsidePaper | None:
+    """A paper outside of the corpus, with the papers that cite it; None for a malformed id."""
+    arxiv_id = normalize_arxiv_id(identifier)
+    if arxiv_id is None:
+        return None
+    cited_by = read_citing_papers(workspace, arxiv_id)
+    references = read_paper(workspace.root, cited_by[0].arxiv_id).references if cited_by else ()
+    titles = (reference.title for reference in references if reference.arxiv_id == arxiv_id)
+    return OutsidePaper(arxiv_id, next(titles, None) or "", tuple(cited_by))
 
 
 def outline_of(paper: FullPaper) -> tuple[Heading, ...]:

@@ -58,7 +58,7 @@ def render_inline(
     """A text without block elements. marked, numbers: as for `render_passage`."""
     parts: list[Markup] = []
     rest = text
-    for sentence in marked:
+    for sentence in sorted(marked, key=text.find):
         before, match, after = rest.partition(sentence)
         if match:
             parts.append(_cited(before, numbers))

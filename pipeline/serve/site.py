@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
+from pipeline.answering.rendering import StepRenderer
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError, TransientFailure
+from pipeline.report import publish as reports
 from pipeline.serve.corpus_view import CorpusView, read_corpus
 from pipeline.storage.data_root import DataRoot
 
@@ -52,6 +54,10 @@ class Site:
                 self._overview_time = time.monotonic()
             return self._overview
 
+    def has_reports(self) -> bool:
+        """Whether the page over all months is there, which every run of the stage writes."""
+        return (self.root.path / reports.FOLDER / "index.html").is_file()
+
     def months(self) -> list[str]:
         """The months that can be searched, oldest first."""
         return self.workspace.root.months(tables.PASSAGES)
@@ -83,19 +89,24 @@ def ask(
 
 
 class LiveAnswer:
-    """A question that is being answered: `steps` yields lines, then `reply` or `error` is set."""
+    """A question that is being answered: `progress` yields each step, then `reply` or `error` is
+    set. steps: the lines of the steps so far.
+    """
 
     def __init__(self, site: Site, question: str, system: str | None) -> None:
         self._site, self._question, self._system = site, question, system
         self._lines: queue.SimpleQueue[list[str] | None] = queue.SimpleQueue()
+        self._render_step = StepRenderer()
+        self.steps: list[list[str]] = []
         self.reply: Reply | None = None
         self.error: Exception | None = None
 
-    def steps(self) -> Iterator[list[str]]:
-        """The lines of each step, until the answer is there."""
+    def progress(self) -> Iterator[str]:
+        """The first line of each step, until the answer is there."""
         threading.Thread(target=self._run, daemon=True).start()
         while (lines := self._lines.get()) is not None:
-            yield lines
+            self.steps.append(lines)
+            yield lines[0]
 
     def _run(self) -> None:
         try:
@@ -105,6 +116,4 @@ class LiveAnswer:
         self._lines.put(None)
 
     def _observe(self, step: Mapping[str, Any], passages: Mapping[str, Passage]) -> None:
-        from pipeline.answering.rendering import step_lines
-
-        self._lines.put(step_lines(step, passages))
+        self._lines.put(self._render_step(step, passages))

@@ -21,7 +21,7 @@ from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.embedding.choice import EMBEDDERS, files_to_fetch, make_embedder
 from pipeline.embedding.device import pick_devices, pick_precision
 from pipeline.engine.stage import Workspace
-from pipeline.errors import SettingError
+from pipeline.errors import CiteloomError, SettingError
 from pipeline.llm.client import check_model
 from pipeline.ops.doctor import servers
 from pipeline.ops.doctor.findings import (
@@ -263,12 +263,20 @@ def snapshot(workspace: Workspace) -> Iterator[DoctorFinding]:
     harvested_until = harvest.get("complete")
     if harvested_until:
         message += f"; harvested until {harvested_until}"
-    newest_month = max(read_dump(settings).months, default="")
+    newest_month = _newest_month_of_dump(settings)
     if updated and not harvested_until and newest_month > updated[:7]:
         message += f"; the dump has papers of {newest_month}"
         yield warning(message, "run citeloom harvest, or download a newer snapshot")
     else:
         yield ok(message)
+
+
+def _newest_month_of_dump(settings: Settings) -> str:
+    """Empty where the dump has no page or cannot be read, which the probe of the dump reports."""
+    try:
+        return max(read_dump(settings).months, default="")
+    except CiteloomError:
+        return ""
 
 
 def _fault_of(file: Path) -> str:

@@ -26,7 +26,7 @@ from pipeline.answering.rendering import (
     answer_notes,
     cost_line,
     reply_json,
-    step_lines,
+    StepRenderer,
 )
 from pipeline.answering.session import Reply
 from pipeline.answering.systems import SYSTEMS
@@ -149,7 +149,7 @@ def test_what_would_steer_a_terminal_is_a_sign() -> None:
         {"stage": "quote", "read": [], "quotes": []},
         {"stage": "a stage of tomorrow", "text": HOSTILE},
     ]
-    lines += [line for step in steps for line in step_lines(step, {"p1": found})]
+    lines += [line for step in steps for line in StepRenderer()(step, {"p1": found})]
     assert not [sign for line in lines for sign in line if not sign.isprintable()]
     assert any("[red]Boo[/]" in line for line in lines)
     "\n".join(lines).encode()
@@ -179,6 +179,7 @@ def lines_of_steps(folder: Path, system: str, *rules: Rule) -> list[str]:
     """What is said of the steps of a question, while it is answered."""
     lines: list[str] = []
     retriever = FakeRetriever()
+    render_step = StepRenderer()
     known = {passage.passage_id: passage for passage in retriever.passages}
     with ScriptedLlm(*rules, faithful) as llm:
         answer_at(
@@ -187,7 +188,7 @@ def lines_of_steps(folder: Path, system: str, *rules: Rule) -> list[str]:
             system,
             QUESTION,
             retriever,
-            on_step=lambda step: lines.extend(step_lines(step, known)),
+            on_step=lambda step: lines.extend(render_step(step, known)),
         )
     return lines
 

@@ -73,6 +73,14 @@ def test_the_age_of_a_snapshot_is_that_of_its_last_lines(workspace: MakeWorkspac
     assert (found.state, "its last lines are of 2024-05-30" in found.seen) == (OK, True)
 
 
+def test_a_dump_that_cannot_be_read_is_no_fault_of_the_snapshot(
+    workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    without_dump = workspace(dump_dir=tmp_path / "absent", metadata_snapshot=SAMPLE_SNAPSHOT)
+    found = one(checks.snapshot(without_dump))
+    assert (found.state, "absent" in found.seen) == (OK, False)
+
+
 def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(
     workspace: MakeWorkspace, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
 from pipeline.engine.stage import Workspace
+from pipeline.report import rendering
 from pipeline.serve.api import ENDPOINTS, openapi
 from pipeline.serve.app import make_app
 from pipeline.serve.site import LiveAnswer, Site
@@ -108,10 +109,12 @@ def test_a_question_is_answered_by_quotations_with_their_passages(client: TestCl
     page = parsed(client, "/ask?q=What+does+reciprocal+rank+fusion+merge%3F")
     assert "merges two ranked lists" in page.css_first(".answer").text()
     assert hrefs(page, ".answer a.cite") == [
-        f"#{item.attributes['id']}" for item in page.css("ol.references > li")
+        f"#{item.attributes['id']}" for item in page.css(".claim")
     ]
-    assert hrefs(page, "ol.references .passage > a")[0].startswith("/paper/2403.")
-    assert len(page.css(".steps li")) >= 2
+    places = hrefs(page, "ol.claims .passage > a")
+    assert places[0].startswith("/paper/2403.")
+    assert len(places) == len(set(places))
+    assert len(page.css(".answer ~ .steps li, section ~ .steps li")) >= 2
 
 
 @pytest.fixture
@@ -147,7 +150,7 @@ def test_a_language_model_s_answer_has_its_steps_claims_and_cost(
     page = parsed(client, "/ask?q=What+does+reciprocal+rank+fusion+merge%3F")
     assert "It merges <b>lists</b>." in page.css_first(".answer").text()
     assert page.css(".answer b") == []
-    assert [item.attributes["id"] for item in page.css("ol.references > li")] == ["claim-1"]
+    assert [item.attributes["id"] for item in page.css(".claim")] == ["claim-1"]
     assert len(page.css(".steps li")) >= 4
     assert f"{llm.generations} calls" in page.css_first("section[aria-labelledby=answer]").text()
 
@@ -164,11 +167,11 @@ def test_a_step_is_shown_before_the_answer_is_written(
 
     llm.rules.insert(0, wait)
     live = LiveAnswer(Site(workspace), "What does fusion merge?", None)
-    steps = live.steps()
-    assert next(steps)
+    progress = live.progress()
+    assert next(progress)
     assert live.reply is None
     is_shown.set()
-    assert list(steps)
+    assert list(progress)
     assert live.error is None
     assert live.reply is not None
     assert live.reply.answer.text == "It merges <b>lists</b>."
@@ -204,11 +207,20 @@ def test_reports_are_served_with_their_own_policy_and_nothing_else_is(
     corpus: Workspace, client: TestClient
 ) -> None:
     folder = Path(str(corpus.root.path)) / "reports" / "2024-03"
+    assert "/reports/" not in hrefs(parsed(client, "/"), "nav a")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "index.html").write_text("<p>report</p>")
+    page = rendering.environment_with_filters(rendering.TEMPLATES).from_string(
+        '{% extends "base.html.j2" %}{% import "parts.html.j2" as parts %}'
+        "{% block main %}{{ parts.arxiv(paper) }}{{ parts.arxiv(sample) }}{% endblock %}"
+    )
+    text = page.render(paper=FUSION, sample="2403.90001", policy="", style="")
+    (folder / "index.html").write_text(text)
+    (folder.parent / "index.html").write_text(text)
     (folder / "notes.exe").write_text("no")
     answer = client.get("/reports/2024-03/")
-    assert (answer.status_code, answer.text) == (200, "<p>report</p>")
+    links = hrefs(LexborHTMLParser(answer.text), "a")
+    assert links == ["/corpus", f"/paper/{FUSION}", "/paper/2403.90001"]
+    assert "/reports/" in hrefs(parsed(client, "/"), "nav a")
     assert "script-src 'sha256-" in answer.headers["content-security-policy"]
     for path in ("2024-03/notes.exe", "..%2fholds", "%2e%2e/x.html", "2024-03//index.html"):
         assert client.get(f"/reports/{path}").status_code == 404, path
@@ -243,6 +255,19 @@ def test_a_hostile_paper_is_shown_and_not_obeyed(client: TestClient, number: int
         for name in node.attributes
         if name.startswith("on")
     ]
+
+
+def test_a_paper_outside_of_the_corpus_has_its_link_and_the_papers_that_cite_it(
+    client: TestClient,
+) -> None:
+    page = parsed(client, "/paper/arXiv:1706.03762v5")
+    assert page.css_first("h1").text() == "Attention is all you need"
+    assert hrefs(page, ".lead a") == ["https://arxiv.org/abs/1706.03762"]
+    assert [link.partition("#")[0] for link in hrefs(page, "ul.papers a")] == [
+        f"/paper/{RETRIEVAL}",
+        f"/paper/{FUSION}",
+    ]
+    assert hrefs(parsed(client, "/paper/1706.03763", 404), ".lead a")
 
 
 @pytest.mark.parametrize("path", ["/paper/9912.99999", "/paper/..%2f%00", "/nothing", "/paper/"])
