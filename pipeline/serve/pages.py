@@ -65,7 +65,9 @@ _MEDIA_TYPES = {
 }
 # As `templates/base.html.j2` and `parts.html.j2` of the reports have them.
 _PATH_OF_REPORT = re.compile('<nav aria-label="Path">')
-_LINK_TO_ARXIV = re.compile(r'<a class="id" href="https://arxiv\.org/abs/([^"]+)" rel="noreferrer">')
+_LINK_TO_ARXIV = re.compile(
+    r'<a class="id" href="https://arxiv\.org/abs/([^"]+)" rel="noreferrer">'
+)
 _SAMPLE_PAPER = re.compile(r'<span class="id">(\d{4}\.\d{5})</span>')
 
 
@@ -268,6 +270,8 @@ def report_file(site: Site, request: Request) -> Response:
 
 def _with_links_of_site(report: str) -> str:
     """A page of a report with a way back to this site, whose papers are linked to here."""
-    report = _PATH_OF_REPORT.sub(r'\g<0><a href="/corpus">Corpus</a><span class="between">/</span>', report)
+    report = _PATH_OF_REPORT.sub(
+        r'\g<0><a href="/corpus">Corpus</a><span class="between">/</span>', report
+    )
     report = _LINK_TO_ARXIV.sub(r'<a class="id" href="/paper/\1">', report)
     return _SAMPLE_PAPER.sub(r'<a class="id" href="/paper/\1">\1</a>', report)

@@ -22,11 +22,11 @@ from pipeline.answering.answer import (
 )
 from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.rendering import (
+    StepRenderer,
     answer_lines,
     answer_notes,
     cost_line,
     reply_json,
-    StepRenderer,
 )
 from pipeline.answering.session import Reply
 from pipeline.answering.systems import SYSTEMS
