@@ -30,7 +30,7 @@ def build_check(stage: Stage, check: MonthCheck, settings: Settings) -> dg.Asset
         month = context.partition_key
         try:
             result = evaluate(stage, check, workspace, month)
-        except TransientFailure as error:  # another process may be searching the embedded index
+        except TransientFailure as error:  # another process may be searching the in-process index
             raise dg.RetryRequested(_TRIES, _SECONDS_BETWEEN_TRIES) from error
         record(stage, check, workspace, month, result)
         return _dagster_result(check, month, result)

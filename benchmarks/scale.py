@@ -4,10 +4,10 @@
                                [--folder FOLDER]
 
 A synthetic corpus (benchmarks.synthetic_corpus) grows month by month in one data root: pages are
-parsed, packed, given perturbed vectors and loaded into the embedded index by the product's stages.
-At each size every operation is run as a user runs it, as a process of its own: seconds of wall and
-of processor time, peak memory, bytes that the process read. From the sizes follows an exponent: 0
-for what does not depend on the months, 1 for what grows with them, 2 with their square.
+parsed, packed, given perturbed vectors and loaded into the in-process index by the product's
+stages. At each size every operation is run as a user runs it, as a process of its own: seconds
+of wall and of processor time, peak memory, bytes that the process read. From the sizes follows an
+exponent: 0 for what does not depend on the months, 1 for what grows with them, 2 with their square.
 
     exponent of an operation    slope of log(seconds) over log(months), first to last size
     exponent of a load          1 + slope of log(seconds a month) over log(months in the middle of

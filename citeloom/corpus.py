@@ -47,7 +47,7 @@ def open_corpus(path: str | Path | None = None, **settings: Any) -> Corpus:
 class Corpus:
     """Papers, their index, and texts written from them. Made by `open_corpus`.
 
-    One process at a time can have the embedded index open: a corpus lets go of it after a second
+    One process at a time can have the in-process index open: a corpus lets go of it after a second
     without a request or when another process waits, and at once at `close` or the end of a `with`
     block. A Qdrant server has no such limit.
     """
@@ -160,7 +160,7 @@ class Corpus:
         return relate(self._workspace, draft, references, system)
 
     def close(self) -> None:
-        """Let go of the embedded index for other processes. The next search opens it again."""
+        """Let go of the in-process index for other processes. The next search opens it again."""
         from pipeline.index.opening import close_indexes
 
         close_indexes()

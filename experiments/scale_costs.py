@@ -44,7 +44,7 @@ class Assumed:
     )
     llm_written: float = _option(3_000, "tokens a second that it writes")
     laptop_read: float = _option(
-        600, "tokens a second that the embedded 135M model reads, as `citeloom estimate` takes it"
+        600, "tokens a second that the bundled 135M model reads, as `citeloom estimate` takes it"
     )
     laptop_written: float = _option(150, "tokens a second that it writes")
     written: float = _option(200, "tokens of one answer of a model")

@@ -27,3 +27,15 @@ STAGE_NAMES = (
     "answer_scores",
     "report",
 )
+"""Those of their tables."""
+
+_PLAIN_NAMES = {
+    "dump_members": "dump",
+    "index_receipts": "index",
+    "related_work_tasks": "tasks",
+}
+
+
+def plain_name(stage: str) -> str:
+    """What commands and messages call a stage."""
+    return _PLAIN_NAMES.get(stage, stage)

@@ -16,6 +16,7 @@ from pipeline.engine.systems import lookup
 from pipeline.evaluation.stages import ANSWER_GRADES, G_SCORES
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.settings import Settings
+from pipeline.stage_names import plain_name
 from pipeline.tables import TABLES, Table
 
 
@@ -70,8 +71,11 @@ def _called_models(settings: Settings) -> set[str]:
 
 
 def lookup_stage(name: str, option: str = "the stage") -> Stage:
-    """The stage that an option names. Raises SettingError for an unknown name."""
-    return lookup({stage.name: stage for stage in STAGES}, name, option)
+    """The stage that an option names, plainly or by its table. Raises SettingError for an unknown
+    name.
+    """
+    stages = {plain_name(stage.name): stage for stage in STAGES}
+    return lookup(stages, plain_name(name), option)
 
 
 def choose_stages(until: str | None = None, select: Iterable[str] = ()) -> list[Stage]:

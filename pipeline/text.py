@@ -1,4 +1,4 @@
-"""Text on one line, and text that is safe to print."""
+"""Text on one line, text that is safe to print, and counts with their nouns."""
 
 from __future__ import annotations
 
@@ -16,3 +16,10 @@ def one_line(text: str) -> str:
 def visible(text: str) -> str:
     """The text with a sign in place of every character that would steer a terminal."""
     return UNSAFE.sub("\ufffd", text)
+
+
+def number_of(number: int, noun: str) -> str:
+    """A count with its noun: `1 passage`, `1,200 passages`, `2 entries`."""
+    if number != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number:,} {noun}"

@@ -19,7 +19,7 @@ import pyarrow as pa
 from typer.models import ArgumentInfo, OptionInfo
 
 from pipeline.settings.fields import GROUPS, PROJECT
-from pipeline.settings.settings import EMBEDDED_LLM, PREFIX
+from pipeline.settings.settings import BUNDLED_LLM, PREFIX
 from pipeline.stages import STAGES
 from pipeline.tables import TABLES
 from pipeline.text import one_line
@@ -67,7 +67,7 @@ run; the environment takes precedence. Secrets belong there too, never in an add
 `CITELOOM_`, a wrong value and a line of `.env` that cannot be read stop every command with exit code 2 and a message
 that names them.
 
-A dash stands for an empty default. Where two defaults are given, the second is used with the embedded language model,
+A dash stands for an empty default. Where two defaults are given, the second is used with the bundled language model,
 that is, while `CITELOOM_LLM_URL` is empty.
 """
 TABLES_INTRODUCTION = """\
@@ -227,8 +227,8 @@ def settings_page() -> str:
         rows = []
         for name, field in group.model_fields.items():
             default = _default(field.default)
-            if name in EMBEDDED_LLM:
-                default += f", embedded {_default(EMBEDDED_LLM[name])}"
+            if name in BUNDLED_LLM:
+                default += f", bundled {_default(BUNDLED_LLM[name])}"
             rows.append([f"{PREFIX}{name.upper()}", default, field.description or ""])
         parts.append(f"## {(group.__doc__ or '').strip()}\n")
         parts.append(_table(("setting", "default", "what it is"), rows))
@@ -255,6 +255,9 @@ def stage_names_module() -> str:
     tables and stages import.
     """
     names = "".join(f'    "{stage.name}",\n' for stage in STAGES)
+    plain_names = "".join(
+        f'    "{stage.name}": "{stage.plain_name}",\n' for stage in STAGES if stage.plain_name
+    )
     return f"""\
 \"\"\"Names of all stages, in the order in which they run, for --help and completion.
 
@@ -264,6 +267,15 @@ Importing it is cheap.
 
 STAGE_NAMES = (
 {names})
+\"\"\"Those of their tables.\"\"\"
+
+_PLAIN_NAMES = {{
+{plain_names}}}
+
+
+def plain_name(stage: str) -> str:
+    \"\"\"What commands and messages call a stage.\"\"\"
+    return _PLAIN_NAMES.get(stage, stage)
 """
 
 

@@ -10,6 +10,7 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.paper_index import find_papers, paper_index
 from pipeline.corpus.references.citation_index import read_citing_papers
 from pipeline.engine.stage import Workspace
+from pipeline.text import number_of
 
 _MOST_COUNTED = 100_000
 _PAPERS = r"\bhow many (?:\w+ )?(?:papers|articles|publications|preprints)\b"
@@ -44,7 +45,8 @@ def count_papers(
         for paper in papers:
             citing = read_citing_papers(workspace, paper)
             count = sum(span.holds(citing_paper.month) for citing_paper in citing)
-            sentences.append(f"{count} papers of this corpus cite arXiv:{paper}.")
+            verb = "cites" if count == 1 else "cite"
+            sentences.append(f"{number_of(count, 'paper')} of this corpus {verb} arXiv:{paper}.")
         return " ".join(sentences)
     if papers:
         return None
@@ -52,7 +54,9 @@ def count_papers(
     if author is not None:
         by_author = find_papers(workspace, author=author["name"], limit=_MOST_COUNTED)
         count = _count_in_span([paper.arxiv_id for paper in by_author], span)
-        return f"{count} papers of this corpus have {author['name']} among their authors."
+        names = "has" if count == 1 else "have"
+        papers_found = number_of(count, "paper")
+        return f"{papers_found} of this corpus {names} {author['name']} among the authors."
     if _ON_SUBJECT.search(question):
         return ""
     if not _IN_CORPUS.search(question):
@@ -61,10 +65,10 @@ def count_papers(
     if year is not None:
         of_year = find_papers(workspace, year=int(year[0]), limit=_MOST_COUNTED)
         count = _count_in_span([paper.arxiv_id for paper in of_year], span)
-        return f"This corpus holds {count} papers of {year[0]}."
+        return f"This corpus holds {number_of(count, 'paper')} of {year[0]}."
     with paper_index(workspace).open() as connection:
         ids = [row[0] for row in connection.execute("select arxiv_id from papers")]
-    return f"This corpus holds {_count_in_span(ids, span):,} papers."
+    return f"This corpus holds {number_of(_count_in_span(ids, span), 'paper')}."
 
 
 def _count_in_span(arxiv_ids: Sequence[str], span: MonthSpan) -> int:

@@ -15,7 +15,7 @@ from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.session import Reply
 from pipeline.corpus.links import abstract_url, passage_url, source_name
 from pipeline.corpus.passage import Passage
-from pipeline.text import one_line, visible
+from pipeline.text import number_of, one_line, visible
 
 QUOTATIONS_HEADING = "Passages that may answer this"
 """The heading of an answer that consists of quotations."""
@@ -134,8 +134,8 @@ def answer_notes(reply: Reply) -> Iterator[str]:
     elif answer.abstained:
         yield f"searched for: {'; '.join(map(terminal_line, answer.queries)) or 'nothing'}"
         read = (
-            f"{_count(len(answer.passages), 'passage')} read,"
-            f" {_count(len(answer.claims), 'claim')} extracted"
+            f"{number_of(len(answer.passages), 'passage')} read,"
+            f" {number_of(len(answer.claims), 'claim')} extracted"
         )
         yield f"{read}: they do not hold the answer"
 
@@ -148,17 +148,13 @@ def cost_line(reply: Reply) -> str:
     parts = [
         reply.system.name,
         terminal_line(reply.model),
-        f"{_count(usage.calls, 'call')}, {usage.cached} of them answered by the cache",
+        f"{number_of(usage.calls, 'call')}, {usage.cached} of them answered by the cache",
         f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written",
     ]
     if usage.prices.known:
         parts.append(f"{usage.cost:,.4f} to pay")
     parts.append(f"{reply.seconds:.1f} s")
     return " · ".join(parts)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def reply_json(reply: Reply, *, steps: bool = False) -> dict[str, Any]:
@@ -245,7 +241,7 @@ def _query(step: Step, passages: Passages) -> Iterator[str]:
 
 
 def _search(step: Step, passages: Passages) -> Iterator[str]:
-    yield f"search: {_count(len(step['found']), 'passage')} for {terminal_line(step['query'])}"
+    yield f"search: {number_of(len(step['found']), 'passage')} for {terminal_line(step['query'])}"
 
 
 def _rank(step: Step, passages: Passages) -> Iterator[str]:
@@ -265,7 +261,7 @@ def _count_papers(step: Step, passages: Passages) -> Iterator[str]:
 
 
 def _claims(step: Step, passages: Passages) -> Iterator[str]:
-    yield f"reading {_count(len(step['shown']), 'passage')}:"
+    yield f"reading {number_of(len(step['shown']), 'passage')}:"
     for place in step["shown"]:
         yield from _passage_lines(place, passages, step["suspicious"])
     new = step["claims"][len(step["claims"]) - len(step["texts"]) :]
@@ -283,7 +279,7 @@ def _claims(step: Step, passages: Passages) -> Iterator[str]:
     dropped = {reason: count for reason, count in step["dropped"].items() if count}
     if dropped:
         reasons = [f"{count} {_DROPPED.get(reason, reason)}" for reason, count in dropped.items()]
-        yield f"  {_count(sum(dropped.values()), 'claim')} dropped: {', '.join(reasons)}"
+        yield f"  {number_of(sum(dropped.values()), 'claim')} dropped: {', '.join(reasons)}"
     if not step["texts"]:
         yield "  no claim"
 
@@ -308,7 +304,7 @@ def _passage_lines(
 
 
 def _quote(step: Step, passages: Passages) -> Iterator[str]:
-    yield f"reading {_count(len(step['read']), 'passage')}:"
+    yield f"reading {number_of(len(step['read']), 'passage')}:"
     for place in step["read"]:
         yield from _passage_lines(place, passages, ())
     yield from (f"  quoted: {terminal_line(text)}" for text in step["quotes"])
@@ -359,7 +355,7 @@ def _generate(step: Step, passages: Passages) -> Iterator[str]:
 
 
 def _split(step: Step, passages: Passages) -> Iterator[str]:
-    yield f"what it says, in {_count(len(step['claims']), 'claim')}:"
+    yield f"what it says, in {number_of(len(step['claims']), 'claim')}:"
     yield from (f"  {terminal_line(text)}" for text in step["claims"])
 
 

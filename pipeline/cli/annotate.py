@@ -39,7 +39,7 @@ def export(
         ),
     ] = 3,
     items: Annotated[
-        int, typer.Option(metavar="N", min=1, max=1000, help="Most tasks or questions.")
+        int, typer.Option(metavar="N", min=1, max=1000, help="At most N tasks or questions.")
     ] = 10,
     systems: Annotated[
         str | None,

@@ -31,7 +31,7 @@ from pipeline.cli import (
 )
 from pipeline.cli.exit_codes import with_exit_code
 from pipeline.cli.removed import add_refusals
-from pipeline.stage_names import STAGE_NAMES
+from pipeline.stage_names import STAGE_NAMES, plain_name
 
 Commands = Mapping[str, Callable[..., int | None]]
 
@@ -86,7 +86,9 @@ GROUPS: Mapping[str, tuple[str, Commands]] = {
 """Commands of two words: group → its help, its commands."""
 GROUPS_PANEL = "Write and check"
 
-EPILOGS = dict.fromkeys(("run", "refresh"), f"Stages, in order: {', '.join(STAGE_NAMES)}.")
+EPILOGS = dict.fromkeys(
+    ("run", "refresh"), f"Stages, in order: {', '.join(map(plain_name, STAGE_NAMES))}."
+)
 
 app = typer.Typer(
     help=(

@@ -107,7 +107,7 @@ def cite(
         str, typer.Argument(metavar="SENTENCE", help="A sentence that needs a citation.")
     ],
     bib: BibOption = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=50, help="Most papers.")] = 5,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=50, help="At most N papers.")] = 5,
     as_json: AsJson = False,
 ) -> int:
     """Find the papers of the corpus to cite for a sentence, with their keys in your bibliography.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipeline.errors import SettingError
-from pipeline.stage_names import STAGE_NAMES
+from pipeline.stage_names import STAGE_NAMES, plain_name
 from pipeline.system_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in
 AsJsonNotText = Annotated[
     bool, typer.Option("--json", help="Print one JSON document instead of text.")
 ]
+_PLAIN_NAMES = tuple(map(plain_name, STAGE_NAMES))
+
 MonthsOption = Annotated[
     str,
     typer.Option(metavar="MONTHS", help="A month (2024-03), a range (2024-03..2024-05), or all."),
@@ -44,7 +46,7 @@ UntilOption = Annotated[
     str | None,
     typer.Option(
         metavar="STAGE",
-        autocompletion=_complete(STAGE_NAMES),
+        autocompletion=_complete(_PLAIN_NAMES),
         help="Run the stages up to and including this one.",
     ),
 ]
@@ -52,7 +54,7 @@ SelectOption = Annotated[
     str | None,
     typer.Option(
         metavar="STAGE,…",
-        autocompletion=_complete(STAGE_NAMES, several=True),
+        autocompletion=_complete(_PLAIN_NAMES, several=True),
         help="Run only these stages, comma-separated.",
     ),
 ]

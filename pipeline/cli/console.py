@@ -38,8 +38,8 @@ from pipeline.engine.progress import (
     duration,
     listening,
 )
-from pipeline.stage_names import STAGE_NAMES
-from pipeline.text import UNSAFE, visible
+from pipeline.stage_names import STAGE_NAMES, plain_name
+from pipeline.text import UNSAFE, number_of, visible
 
 if TYPE_CHECKING:
     from pipeline.report.grid import Cell, PageSection
@@ -268,7 +268,7 @@ class RunProgress:
             case StageFailed(stage, month, message):
                 self._fail(stage, month, message)
             case AllMonthsFinished(stage, seconds):
-                print_note(f"{stage} of all months: finished in {seconds:.1f} s")
+                print_note(f"{plain_name(stage)} of all months: finished in {seconds:.1f} s")
             case Notice(message):
                 print_note(message)
 
@@ -284,14 +284,14 @@ class RunProgress:
         """Name the stage and the month that are being worked on."""
         self._clocks[stage, month] = StageClock()
         self._run_time.start(stage, month)
-        self._bar.update(self._task, description=f"{month} {stage}")
+        self._bar.update(self._task, description=f"{month} {plain_name(stage)}")
 
     def _advance(self, stage: str, month: str, done: int, total: int | None) -> None:
         """Show how far the stage is and the time left; without a terminal, every half minute."""
         clock = self._clocks.setdefault((stage, month), StageClock())
         if total:
             self._run_time.advance(stage, month, done / total)
-        progress = f"{month} {stage}: {clock.describe(done, total)}"
+        progress = f"{month} {plain_name(stage)}: {clock.describe(done, total)}"
         self._bar.update(self._task, description=progress, left=self._time_left())
         if not err.is_terminal and clock.is_due():
             time_left = self._time_left()
@@ -309,7 +309,8 @@ class RunProgress:
             return
         left_out = f", left out: {_describe_reasons(outcome.left_out)}" if outcome.left_out else ""
         err.print(
-            f"{outcome.month} {outcome.stage}: {outcome.rows:,} rows, {outcome.seconds:.1f} s"
+            f"{outcome.month} {plain_name(outcome.stage)}: {number_of(outcome.rows, 'row')},"
+            f" {outcome.seconds:.1f} s"
             f"{left_out}",
             soft_wrap=True,
         )
@@ -318,7 +319,7 @@ class RunProgress:
         """Print why a stage failed."""
         self._run_time.finish(stage, month, computed=False)
         self._bar.update(self._task, advance=1, left=self._time_left())
-        print_error(f"{stage} of {month}: {message}")
+        print_error(f"{plain_name(stage)} of {month}: {message}")
 
     def _time_left(self) -> str:
         seconds = self._run_time.seconds_left()
@@ -348,7 +349,7 @@ def run_table(outcomes: Iterable[Outcome]) -> Table:
             left_out.update(outcome.left_out)
         computed = [outcome.seconds for outcome in of_stage if not outcome.skipped]
         table.add_row(
-            stage,
+            plain_name(stage),
             f"{sum(outcome.rows for outcome in of_stage):,}",
             f"{sum(computed):.1f}" if computed else "up to date",
             _describe_reasons(dict(sorted(left_out.items()))) or "–",

@@ -10,6 +10,7 @@ import typer
 
 from pipeline.cli.common import AsJson, open_workspace
 from pipeline.errors import SettingError
+from pipeline.text import number_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,7 +30,9 @@ def papers(
         str, typer.Option(help="Only papers of an author whose name has these words.")
     ] = "",
     year: Annotated[int | None, typer.Option(help="Only papers of this year.")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=100_000, help="Most papers.")] = 50,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=1, max=100_000, help="At most N papers.")
+    ] = 50,
     as_bibtex: Annotated[
         bool, typer.Option("--bibtex", help="Print the BibTeX entries of the papers.")
     ] = False,
@@ -72,7 +75,7 @@ def _papers_table(listing: PaperListing) -> Table | str:
 
     if not listing.papers:
         return "Nothing found."
-    count = "1 paper" if len(listing.papers) == 1 else f"{len(listing.papers)} papers"
+    count = number_of(len(listing.papers), "paper")
     table = make_table(count, ("arXiv", "year", "title, authors", "categories"))
     table.add_column("passages", justify="right")
     table.add_column("cited by", justify="right")
@@ -157,8 +160,8 @@ def _show_paper(full_paper: FullPaper, citing: Sequence[CitingPaper], *, as_json
         *_outline(full_paper),
         "",
         (
-            f"{len(full_paper.passages)} passages, {_count_references(full_paper)};"
-            f" cited by {len(citing)} papers of the corpus"
+            f"{number_of(len(full_paper.passages), 'passage')}, {_count_references(full_paper)};"
+            f" cited by {number_of(len(citing), 'paper')} of the corpus"
         ),
     ]
     for line in lines:
@@ -169,7 +172,7 @@ def _count_references(paper: FullPaper) -> str:
     if not paper.references:
         return "this page has no bibliography"
     resolved = sum(reference.arxiv_id is not None for reference in paper.references)
-    return f"{len(paper.references)} references, {resolved} of them known to arXiv"
+    return f"{number_of(len(paper.references), 'reference')}, {resolved} of them known to arXiv"
 
 
 def _outline(paper: FullPaper) -> list[str]:
@@ -197,7 +200,7 @@ def _show_references(full_paper: FullPaper, *, as_json: bool) -> None:
         out.print(f"{full_paper.arxiv_id}: this page has no bibliography", highlight=False)
         return
     table = make_table(
-        f"{len(full_paper.references)} references of {full_paper.arxiv_id}",
+        f"{number_of(len(full_paper.references), 'reference')} of {full_paper.arxiv_id}",
         ("arXiv", "year", "title"),
     )
     for reference in full_paper.references:
@@ -217,7 +220,8 @@ def _show_citing_papers(arxiv_id: str, papers: Sequence[CitingPaper], *, as_json
     if as_json:
         print_json([asdict(citing) for citing in papers])
         return
-    table = make_table(f"{len(papers)} papers cite {arxiv_id}", ("arXiv", "title", "passages"))
+    heading = f"{arxiv_id}, cited by {number_of(len(papers), 'paper')}"
+    table = make_table(heading, ("arXiv", "title", "passages"))
     for citing in papers:
         table.add_row(citing.arxiv_id, Text(visible(citing.title)), str(len(citing.passage_ids)))
     out.print(table)
@@ -228,7 +232,7 @@ def find_quote(
         str,
         typer.Argument(metavar="QUOTE", help="A sentence or a part of one, at least four words."),
     ],
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=50, help="Most passages.")] = 5,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=50, help="At most N passages.")] = 5,
     as_json: AsJson = False,
 ) -> int:
     """Find the passage that a sentence or quote is from: exact words, then nearly the same, then
@@ -253,7 +257,9 @@ def find_quote(
     if not sources:
         out.print("Nothing found.")
         return 0
-    table = make_table(f"{len(sources)} passages", ("match", "passage", "text"), show_lines=True)
+    table = make_table(
+        number_of(len(sources), "passage"), ("match", "passage", "text"), show_lines=True
+    )
     for source in sources:
         similarity = "" if source.similarity is None else f"\n{source.similarity:.0%}"
         where = (

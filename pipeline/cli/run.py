@@ -44,7 +44,7 @@ def run(
     that any month has.
 
     Examples:
-      citeloom run --until index_receipts
+      citeloom run --until index
       citeloom run --months 2024-03 --select papers,passages --force
       citeloom run --failed
     """
@@ -82,7 +82,7 @@ def demo(
     as_json: AsJson = False,
 ) -> int:
     """Run the sample corpus to a report without a language model, then show two texts by the small
-    embedded one.
+    bundled one.
 
     Examples:
       citeloom demo
@@ -103,7 +103,7 @@ def demo(
     report = run_and_report(workspace, months, STAGES, force=force)
     show_run(workspace, report, as_json=as_json)
     if not as_json and not report.failures:
-        if workspace.settings.embedded_llm:
+        if workspace.settings.bundled_llm:
             _print_machinery(workspace)
         out.print(
             "Try it:\n" + "\n".join(f"  {command}" for command in _next_commands(workspace)),
@@ -113,7 +113,7 @@ def demo(
 
 
 def _print_machinery(workspace: Workspace) -> None:
-    """Print a section by ChatCite and an answer by arXivBot, both by the embedded model.
+    """Print a section by ChatCite and an answer by arXivBot, both by the bundled model.
 
     Prints nothing where the newest month has no task or no question. A second call takes both from
     the cache.
@@ -121,7 +121,7 @@ def _print_machinery(workspace: Workspace) -> None:
     from pipeline import tables
     from pipeline.cli.console import out, print_error, spinner
     from pipeline.errors import CiteloomError
-    from pipeline.llm.models import EMBEDDED_MODEL, small_model_note
+    from pipeline.llm.models import BUNDLED_MODEL, small_model_note
 
     month = workspace.root.months(tables.RELATED_WORK_TASKS)[-1]
     tasks = workspace.root.rows(tables.RELATED_WORK_TASKS, month)
@@ -132,16 +132,16 @@ def _print_machinery(workspace: Workspace) -> None:
     question = min(questions, key=lambda row: str(row["question_id"]))
     start = time.perf_counter()
     try:
-        with spinner(f"ChatCite and arXivBot write with {EMBEDDED_MODEL}"):
-            texts = _write_texts(workspace, task, question["question"], EMBEDDED_MODEL)
+        with spinner(f"ChatCite and arXivBot write with {BUNDLED_MODEL}"):
+            texts = _write_texts(workspace, task, question["question"], BUNDLED_MODEL)
     except CiteloomError as error:
-        print_error(f"the embedded model could not show ChatCite and arXivBot: {error}")
+        print_error(f"the bundled model could not show ChatCite and arXivBot: {error}")
         return
     seconds = time.perf_counter() - start
     for heading, text in texts.items():
         out.print(f"{heading}\n  {text}\n", markup=False, highlight=False)
     out.print(
-        f"({small_model_note(EMBEDDED_MODEL)}; {seconds:.0f} s)\n", markup=False, highlight=False
+        f"({small_model_note(BUNDLED_MODEL)}; {seconds:.0f} s)\n", markup=False, highlight=False
     )
 
 

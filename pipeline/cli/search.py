@@ -12,7 +12,7 @@ import typer
 
 from pipeline.cli.common import AsJson, open_workspace
 from pipeline.errors import SettingError
-from pipeline.text import one_line, visible
+from pipeline.text import number_of, one_line, visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,7 +31,7 @@ QueriesOption = Annotated[
     ),
 ]
 LimitOption = Annotated[
-    int, typer.Option(metavar="N", min=1, max=1000, help="Most results for each query.")
+    int, typer.Option(metavar="N", min=1, max=1000, help="At most N results for each query.")
 ]
 OffsetOption = Annotated[
     int, typer.Option(metavar="N", min=0, help="Skip this many of the first results.")
@@ -45,10 +45,13 @@ KindOption = Annotated[
 ]
 SeverityOption = Annotated[
     list[str] | None,
-    typer.Option(help="Only pages of this severity, such as no_problem; repeatable."),
+    typer.Option(help="Only pages of this conversion severity, such as no_problem; repeatable."),
 ]
-GradeOption = Annotated[
-    str | None, typer.Option(help="Only pages of this grade (A, B, C or D) or better.")
+PageQualityOption = Annotated[
+    str | None,
+    typer.Option(
+        "--page-quality", "--grade", help="Only pages of this quality (A, B, C or D) or better."
+    ),
 ]
 AuthorOption = Annotated[
     list[str] | None,
@@ -89,7 +92,7 @@ def search(
     category: CategoryOption = None,
     kind: KindOption = None,
     severity: SeverityOption = None,
-    grade: GradeOption = None,
+    page_quality: PageQualityOption = None,
     first: Annotated[
         str | None,
         typer.Option("--from", metavar="MONTH", help="Only papers of this month or later."),
@@ -160,8 +163,8 @@ def search(
         offset=offset,
         categories=category or (),
         kinds=kind or (),
-        subsets=severity or (),
-        worst_grade=grade,
+        severities=severity or (),
+        worst_quality=page_quality,
         first_month=first,
         last_month=last,
         authors=author or (),
@@ -182,8 +185,7 @@ def search(
         _print_passages(texts, hits, form, options.offset + 1, is_batch=is_batch)
         unfit = sum(len(ranking.passages) for ranking in rankings) - sum(map(len, hits))
         if unfit:
-            count = "1 passage is" if unfit == 1 else f"{unfit} passages are"
-            print_note(f"{count} left out: --all also shows what does not fit the query")
+            print_note(f"{number_of(unfit, 'passage')} left out: --all shows them too")
         return 0
     answers = _find_papers(texts, like, options, include_unfit=show_all)
     _print_notes(texts, [answer.note for answer in answers], is_batch=is_batch)
@@ -354,7 +356,7 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
     heading = "" if query is None else f"{escape(visible(query))}: "
     if not hits:
         return f"{heading}Nothing found."
-    count = "1 passage" if len(hits) == 1 else f"{len(hits)} passages"
+    count = number_of(len(hits), "passage")
     table = make_table(f"{heading}{count}", (), show_lines=True)
     table.add_column("", justify="right")
     table.add_column("score", justify="right")

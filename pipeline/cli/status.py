@@ -12,6 +12,8 @@ import typer
 
 from pipeline.cli.common import AsJson, MonthsOption, SystemsOption, open_workspace
 from pipeline.engine.progress import duration
+from pipeline.stage_names import plain_name
+from pipeline.text import number_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 # With more months, a row for each month replaces the table of stages.
 _MONTHS_IN_DETAIL = 6
 _COLOURS = {"done": "green", "stale": "yellow", "failed": "red", "missing": "dim"}
+_STATES = {**{state: state for state in _COLOURS}, "stale": "out of date"}
 
 StatusRow = Mapping[str, Any]
 
@@ -64,7 +67,7 @@ def status(
         out.print(part)
     for row in rows:
         if row["failure"]:
-            print_error(f"{row['stage']} of {row['month']}: {row['failure']}")
+            print_error(f"{plain_name(row['stage'])} of {row['month']}: {row['failure']}")
     return 0
 
 
@@ -81,7 +84,7 @@ def _show_failures(months: str, *, as_json: bool) -> int:
         out.print(f"No failure is recorded in {workspace.root.path}.", soft_wrap=True)
     for failure in failures:
         out.print(
-            f"{failure.stage_name} of {failure.month}: {failure.describe()}",
+            f"{plain_name(failure.stage_name)} of {failure.month}: {failure.describe()}",
             markup=False,
             soft_wrap=True,
         )
@@ -105,19 +108,19 @@ def status_report(rows: Sequence[StatusRow]) -> Iterator[Table | str]:
     rows_in_use = [row for row in enabled if stages.index(row["stage"]) <= reached]
     if not rows_in_use:
         yield (
-            f"{_count(len(months), 'month')} found, no stage has run yet; citeloom run starts with"
-            f" {stages[0]}."
+            f"{number_of(len(months), 'month')} found, no stage has run yet; citeloom run starts"
+            f" with {plain_name(stages[0])}."
         )
         return
     if len(months) > _MONTHS_IN_DETAIL:
         yield _months_table(rows_in_use, months)
-        yield "how many stages are done, stale, failed or missing; rows that they left out"
+        yield "stages that are done, out of date, failed or missing; rows that they left out"
     else:
         yield _stages_table(rows_in_use, months)
-        yield "rows · age · left out; green is done, yellow stale, red failed"
+        yield "rows · age · left out; green is done, yellow out of date, red failed"
     later = len({row["stage"] for row in enabled} - {row["stage"] for row in rows_in_use})
     if later:
-        yield f"No month has reached the {_count(later, 'later stage')}."
+        yield f"No month has reached the {number_of(later, 'later stage')}."
 
 
 def _stages_table(rows: Sequence[StatusRow], months: Sequence[str]) -> Table:
@@ -135,12 +138,14 @@ def _stages_table(rows: Sequence[StatusRow], months: Sequence[str]) -> Table:
     for month in months:
         table.add_column(month, overflow="fold", min_width=len(month))
     for stage in dict.fromkeys(row["stage"] for row in rows):
-        table.add_row(stage, *(cells.get((stage, month), Text("–", "dim")) for month in months))
+        table.add_row(
+            plain_name(stage), *(cells.get((stage, month), Text("–", "dim")) for month in months)
+        )
     return table
 
 
 def _describe_row(row: StatusRow) -> str:
-    facts = [row["state"]] if row["state"] != "done" else []
+    facts = [_STATES[row["state"]]] if row["state"] != "done" else []
     if row["rows"] is not None:
         facts += [f"{row['rows']:,}", duration(time.time() - row["written_at"])]
     if row["left_out"]:
@@ -152,7 +157,7 @@ def _months_table(rows: Sequence[StatusRow], months: Sequence[str]) -> Table:
     """A row for each month: how many of its stages are in each state, and what they left out."""
     from pipeline.cli.console import make_table
 
-    columns = (*_COLOURS, "left out")
+    columns = (*_STATES.values(), "left out")
     table = make_table("", ("month", *columns), right=columns)
     for month in months:
         of_month = [row for row in rows if row["month"] == month]
@@ -164,10 +169,6 @@ def _months_table(rows: Sequence[StatusRow], months: Sequence[str]) -> Table:
             f"{left_out:,}",
         )
     return table
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def estimate(
@@ -213,7 +214,9 @@ def _estimate_table(estimate: CostEstimate) -> Table:
     display_names = short_names(part.writer for part in estimate.parts)
     by_name: dict[str, list[StageCost]] = {}
     for part in estimate.parts:
-        by_name.setdefault(f"{part.stage} {display_names[part.writer]}".strip(), []).append(part)
+        by_name.setdefault(
+            f"{plain_name(part.stage)} {display_names[part.writer]}".strip(), []
+        ).append(part)
     for name, parts in by_name.items():
         table.add_row(name, *_estimate_cells(sum_parts(parts), priced=estimate.priced))
     table.add_section()

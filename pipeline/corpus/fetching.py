@@ -32,6 +32,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.settings import Settings
 from pipeline.storage.writing import write_whole
+from pipeline.text import number_of
 
 # Some papers have no HTML, but not twenty in a row of a month that arXiv converts: the site is at
 # fault then, or has never had these pages, and further requests are useless.
@@ -119,7 +120,7 @@ class FetchReport:
     folder: str
 
     def __str__(self) -> str:
-        pages = "1 page" if self.fetched == 1 else f"{self.fetched:,} pages"
+        pages = number_of(self.fetched, "page")
         parts = [
             f"{pages} fetched in {self.requests:,} requests, {self.bytes:,} bytes, into"
             f" {self.folder}"

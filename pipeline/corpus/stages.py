@@ -103,6 +103,7 @@ DUMP_MEMBERS = Stage(
     build=_list_members,
     settings=("subsets",),
     inputs=_dump_digest,
+    plain_name="dump",
     group="corpus",
     description=(
         "Pages of the ar5iv zips, from their central directories, and loose pages beside them."

@@ -112,7 +112,7 @@ class CitationCase:
 
 def judge_name(settings: Settings) -> str:
     """The first judge that CITELOOM_JUDGES names; without an endpoint, one without a model."""
-    if settings.embedded_llm or settings.judges[:1] == (OVERLAP_JUDGE,):
+    if settings.bundled_llm or settings.judges[:1] == (OVERLAP_JUDGE,):
         return OVERLAP_JUDGE
     return judge_models(settings)[0].name
 

@@ -13,6 +13,7 @@ from pipeline.report.grid import Cell, Grid, PageSection
 from pipeline.report.pages import Page
 from pipeline.report.rendering import render
 from pipeline.storage.writing import write_whole
+from pipeline.text import number_of
 
 # Worst first.
 _VERDICTS: dict[Verdict, str] = {
@@ -45,7 +46,8 @@ def write_page(check: DraftCheck, folder: Path) -> Path:
         ("Not checked", str(verdicts.count("not_checked")), "the cited text is not here"),
     ]
     name = check.draft.file.name
-    lead = f"{len(check.citations)} citations of {len(check.references)} works in {name}."
+    citations = number_of(len(check.citations), "citation")
+    lead = f"{citations} of {number_of(len(check.references), 'work')} in {name}."
     page = Page(f"Check of {name}", [], lead, sections(check), headline, notes=check.problems)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "index.html"
@@ -108,7 +110,7 @@ def _citations(citations: Sequence[CitationCheck]) -> Grid:
     )
     return Grid(
         "citation-checks",
-        f"{len(citations)} citations: {summary}",
+        f"{number_of(len(citations), 'citation')}: {summary}",
         ["verdict", "the draft", "the cited paper", "place"],
         rows,
         stacked=True,
@@ -128,7 +130,7 @@ def _references(references: Sequence[ReferenceCheck], *, good: bool) -> Grid:
         remark = "; ".join([*remarks, *check.notes])
         rows.append((check.status.replace("_", " "), check.key, paper, remark))
     verified = sum(check.status == "verified" for check in references)
-    title = f"{len(references)} references, {verified} verified"
+    title = f"{number_of(len(references), 'reference')}, {verified} verified"
     return Grid(
         "reference-checks", title, ["status", "key", "paper", "what differs"], rows, stacked=True
     )
@@ -147,5 +149,5 @@ def _missing(papers: Sequence[MissingPaper]) -> Grid:
             paragraphs.items(), key=lambda item: len(item[1]), reverse=True
         )
     ]
-    title = f"{len(rows)} papers that are not cited"
+    title = f"{number_of(len(rows), 'paper')} not cited"
     return Grid("missing-papers", title, ["paper", "title", "paragraphs"], rows, stacked=True)

@@ -40,8 +40,8 @@ def pool_lock(workspace: Workspace, pool: str | None) -> Iterator[None]:
 
 
 def _is_single(pool: str, settings: Settings) -> bool:
-    """Whether a pool stands for one thing of this machine: its GPU, the embedded index or the
-    embedded model.
+    """Whether a pool stands for one thing of this machine: its GPU, the in-process index or the
+    bundled model.
 
     A server takes several clients at once. arXiv's pace is kept request by request over all data
     roots of the machine (`pipeline.arxiv.rate_limited_client`), so its pool needs no lock of its
@@ -50,7 +50,7 @@ def _is_single(pool: str, settings: Settings) -> bool:
     if pool == "gpu":
         return not settings.on_cluster  # a cluster hands out GPUs itself
     return (pool == "qdrant" and settings.qdrant_url is None) or (
-        pool == "llm" and settings.embedded_llm
+        pool == "llm" and settings.bundled_llm
     )
 
 

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.text import number_of
+
 # A log line every half minute says that a stage of hours is alive, and does not drown what else is
 # in the log.
 SECONDS_BETWEEN_LINES = 30
@@ -130,7 +132,7 @@ class StageClock:
     def describe(self, done: int, total: int | None) -> str:
         """The stage's progress in words: `1,200 rows`, or `1,200 of 7,300, about 3 min left`."""
         if not total:
-            return f"{done:,} rows"
+            return number_of(done, "row")
         progress = f"{done:,} of {total:,}"
         if not done:
             return progress

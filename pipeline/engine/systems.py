@@ -133,4 +133,4 @@ class Writers(Generic[AnySystem]):
 
     def default_name(self, settings: Settings) -> str:
         """The system that writes where none is named; it calls no model without an endpoint."""
-        return "extractive" if settings.embedded_llm else self._default
+        return "extractive" if settings.bundled_llm else self._default

@@ -58,7 +58,7 @@ _WRITTEN = (tables.RELATED_WORK_TASKS, tables.SUMMARIES)
 
 
 def _sections_off(settings: Settings) -> str:
-    """Why no section is judged: the embedded model judges only beside a system that calls it."""
+    """Why no section is judged: the bundled model judges only beside a system that calls it."""
     return _off(
         settings,
         "CITELOOM_SYSTEMS",
@@ -82,7 +82,7 @@ def _answers_off(settings: Settings) -> str:
 
 def _off(settings: Settings, setting: str, systems: Sequence[System]) -> str:
     judges = set(settings.judges) - {OVERLAP_JUDGE}
-    if not settings.embedded_llm or judges or any(system.calls_model for system in systems):
+    if not settings.bundled_llm or judges or any(system.calls_model for system in systems):
         return ""
     return (
         f"no endpoint is set, and no system of {setting} calls a model: set CITELOOM_LLM_URL or"

@@ -1,3 +1,3 @@
-"""The index: passages' vectors in Qdrant, embedded (Edge) or on a server, behind one protocol;
+"""The index: passages' vectors in Qdrant, in process (Edge) or on a server, behind one protocol;
 load, audit, search.
 """

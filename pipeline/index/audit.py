@@ -19,6 +19,7 @@ from pipeline.index.opening import open_collections
 from pipeline.index.stages import INDEX_RECEIPTS, audit_and_receipt
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
+from pipeline.text import number_of
 
 if TYPE_CHECKING:
     from pipeline.index.passage_index import PassageIndex, PointId
@@ -68,8 +69,9 @@ class IndexAudit:
         counts["foreign"] += self.outside_count
         differences = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
         expected = sum(month.expected for month in self.months)
-        failed = f"; {len(self.failures)} months failed" if self.failures else ""
-        return f"{expected:,} points of {len(self.months)} months: {differences}{failed}"
+        failed = f"; {number_of(len(self.failures), 'month')} failed" if self.failures else ""
+        months = number_of(len(self.months), "month")
+        return f"{number_of(expected, 'point')} of {months}: {differences}{failed}"
 
     def as_json(self) -> dict[str, Any]:
         """All fields, with every id."""
@@ -164,8 +166,7 @@ def _months(workspace: Workspace) -> list[str]:
     months = sorted({*root.months(tables.EMBEDDINGS), *root.months(tables.INDEX_RECEIPTS)})
     if not months:
         raise MissingInput(
-            f"{root.path} holds no embeddings yet: run citeloom run --months all --until"
-            " index_receipts"
+            f"{root.path} holds no embeddings yet: run citeloom run --months all --until index"
         )
     return months
 

@@ -31,8 +31,7 @@ def explain_nothing(workspace: Workspace, index: PassageIndex, options: SearchOp
     """
     if index.count() == 0:
         raise MissingInput(
-            f"the collection {index.name} is empty: run citeloom run --months all --until"
-            f" {tables.INDEX_RECEIPTS.name}"
+            f"the collection {index.name} is empty: run citeloom run --months all --until index"
         )
     for category in options.categories:
         _require_category(index, category)

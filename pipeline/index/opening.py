@@ -49,7 +49,7 @@ def open_collections(workspace: Workspace) -> Collections:
 
 
 def edge_folder(workspace: Workspace) -> Path:
-    """Folder of the embedded index, with a folder for each collection."""
+    """Folder of the in-process index, with a folder for each collection."""
     return workspace.local / "qdrant-edge" / workspace.settings.qdrant_collection
 
 
@@ -88,7 +88,7 @@ def missing_index(workspace: Workspace) -> MissingInput:
     """The error for a search without an index, which names the data root."""
     return MissingInput(
         f"there is no index {workspace.settings.qdrant_collection} for the data root"
-        f" {workspace.root.path}: run citeloom run --months all --until index_receipts, or set"
+        f" {workspace.root.path}: run citeloom run --months all --until index, or set"
         " CITELOOM_DATA to the data root that has one (by default a folder below the working"
         " directory)"
     )
@@ -105,7 +105,7 @@ def index_for(workspace: Workspace, layout: Layout) -> PassageIndex:
     if not is_layout_of_settings(workspace, layout):
         raise PermanentFailure(
             f"the vectors were made under other settings ({layout.describe()}): "
-            "run citeloom run --months all --until index_receipts, which makes them again"
+            "run citeloom run --months all --until index, which makes them again"
         )
     collections = open_collections(workspace)
     name, live = layout.collection(collections.alias), collections.live()

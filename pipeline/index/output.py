@@ -18,7 +18,7 @@ from pipeline.corpus.paper import PaperReference
 from pipeline.corpus.parse.policies import without_known_markers
 from pipeline.index.relevance import Relevance
 from pipeline.index.scored import IndexedPassage, Scored
-from pipeline.text import one_line, visible
+from pipeline.text import number_of, one_line, visible
 
 if TYPE_CHECKING:
     from pipeline.index.paper_results import PaperHit, SearchResults
@@ -184,7 +184,7 @@ def facts_of(paper: PaperHit) -> str:
     authors = ", ".join(paper.authors[:_AUTHORS_SHOWN])
     if len(paper.authors) > _AUTHORS_SHOWN:
         authors += f" and {len(paper.authors) - _AUTHORS_SHOWN} more"
-    citing = "1 paper" if paper.cited_by == 1 else f"{paper.cited_by} papers"
+    citing = number_of(paper.cited_by, "paper")
     match = ""
     if paper.relevance is not None:
         match = "no match" if paper.relevance == "none" else f"{paper.relevance} match"

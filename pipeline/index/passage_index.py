@@ -330,7 +330,7 @@ class PassageIndex(ABC):
         if layout is None:
             raise MissingInput(
                 f"there is no collection {self.name} in {self.place}: "
-                "run citeloom run --months all --until index_receipts"
+                "run citeloom run --months all --until index"
             )
         return layout
 

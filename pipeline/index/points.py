@@ -177,7 +177,7 @@ def _payloads(
         if paper is None:
             raise PermanentFailure(
                 f"papers of {month} hold no {passage['arxiv_id']} any more, and passages do: "
-                f"run citeloom run --months {month} --until index_receipts"
+                f"run citeloom run --months {month} --until index"
             )
         payload = {
             **paper,

@@ -20,6 +20,7 @@ from pipeline.index.opening import (
 )
 from pipeline.index.passage_index import Layout
 from pipeline.index.stages import INDEX_RECEIPTS
+from pipeline.text import number_of
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
@@ -148,7 +149,7 @@ def _load(
     index = open_collections(workspace).collection(name)
     index.create(layout)
     index.defer_indexing()
-    on_step(f"loading {len(months)} months into {name}")
+    on_step(f"loading {number_of(len(months), 'month')} into {name}")
     failures = tuple(run_stages(months))
     if failures:
         return failures, None

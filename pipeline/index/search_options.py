@@ -37,14 +37,14 @@ class SearchOptions:
 
     limit and offset: the part of the ranking, in passages or, with per_paper, in papers.
     categories: the paper has one of them; cs.CL or a whole archive such as cs, in any case.
-    first_month and last_month: YYYY-MM, both included. kinds: of passages, such as table. subsets:
-    severities of the dump. worst_grade: of the page; better ones are included. authors: the paper
-    has one of them, by whole or family name. venue: words that its journal reference or comment
-    has, all of them. first_year and last_year: both included. papers: arXiv ids of the only papers;
-    all for none. without_papers: arXiv ids of papers that are left out. by: vectors that rank;
-    `fused` is dense and lexical. rerank: model that ranks the candidates again. per_paper: only the
-    best passage of each paper. exact: compare with every passage, uncompressed. as_typed: correct
-    no misspelt words.
+    first_month and last_month: YYYY-MM, both included. kinds: of passages, such as table.
+    severities: of the conversion. worst_quality: of the page, A to D; better ones are included.
+    authors: the paper has one of them, by whole or family name. venue: words that its
+    journal reference or comment has, all of them. first_year and last_year: both included.
+    papers: arXiv ids of the only papers; all for none. without_papers: arXiv ids of papers that are
+    left out. by: vectors that rank; `fused` is dense and lexical. rerank: model that ranks the
+    candidates again. per_paper: only the best passage of each paper. exact: compare with every
+    passage, uncompressed. as_typed: correct no misspelt words.
     """
 
     limit: int = 10
@@ -53,8 +53,8 @@ class SearchOptions:
     first_month: str | None = None
     last_month: str | None = None
     kinds: Sequence[str] = ()
-    subsets: Sequence[str] = ()
-    worst_grade: str | None = None
+    severities: Sequence[str] = ()
+    worst_quality: str | None = None
     authors: Sequence[str] = ()
     venue: str = ""
     first_year: int | None = None
@@ -80,9 +80,9 @@ class SearchOptions:
             self,
             categories=tuple(map(_category, _listed(self.categories))),
             kinds=tuple(map(_kind, _listed(self.kinds))),
-            subsets=tuple(
-                _one_of("--severity", subset.strip().lower(), SUBSETS)
-                for subset in _listed(self.subsets)
+            severities=tuple(
+                _one_of("--severity", severity.strip().lower(), SUBSETS)
+                for severity in _listed(self.severities)
             ),
         )
 
@@ -118,8 +118,8 @@ class SearchOptions:
         named = {
             "category_keys": tuple(self.categories),
             "kind": tuple(self.kinds),
-            "subset": tuple(self.subsets),
-            "grade": _grades(self.worst_grade),
+            "subset": tuple(self.severities),
+            "grade": _grades(self.worst_quality),
             "authors": authors,
             "arxiv_id": tuple(self.papers),
         }
@@ -147,7 +147,7 @@ class SearchOptions:
                 f"--offset {self.offset} with --limit {self.limit}: results number 1 to"
                 f" {DEEPEST} are available"
             )
-        _grades(self.worst_grade)
+        _grades(self.worst_quality)
         if (
             self.first_year is not None
             and self.last_year is not None
@@ -242,7 +242,8 @@ def _grades(worst: str | None) -> tuple[str, ...]:
         return ()
     if worst.upper() not in tables.GRADES:
         raise SettingError(
-            f"--grade: there is no grade {worst}: give one of {', '.join(tables.GRADES)}"
+            f"--page-quality: there is no page quality {worst}: give one of"
+            f" {', '.join(tables.GRADES)}"
         )
     return tables.GRADES[: tables.GRADES.index(worst.upper()) + 1]
 

@@ -83,8 +83,7 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
     provenance = read_provenance(workspace.root.file(tables.EMBEDDINGS, month))
     if provenance is None:
         raise MissingInput(
-            f"there are no embeddings of {month}: run citeloom run --months {month} --until"
-            " index_receipts"
+            f"there are no embeddings of {month}: run citeloom run --months {month} --until index"
         )
     notes = provenance.notes
     try:
@@ -192,6 +191,7 @@ INDEX_RECEIPTS = Stage(
     outputs_exist=_points_exist,
     version=4,
     pool="qdrant",
+    plain_name="index",
     group="search",
     description=(
         "The month's points in the Qdrant collection, audited against the embeddings id by id."

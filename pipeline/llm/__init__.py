@@ -1,1 +1,1 @@
-"""One OpenAI-compatible client with a cache, the embedded model's server, prompt files."""
+"""One OpenAI-compatible client with a cache, the bundled model's server, prompt files."""

@@ -18,9 +18,9 @@ from pydantic import BaseModel
 from pipeline.engine import shutdown
 from pipeline.engine.stage import Workspace
 from pipeline.llm.budget import check_budget, run_budget
+from pipeline.llm.bundled import bundled_endpoint
 from pipeline.llm.cache import CallCache, call_key
 from pipeline.llm.calls import Call, PaidCalls, count_read
-from pipeline.llm.embedded import embedded_endpoint
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Completion, LlmAnswerError, Message, Spent, Usage, spent
 from pipeline.llm.models import Model, get_model
@@ -252,7 +252,7 @@ def _make_client(model: Model, cache: CallCache, settings: Settings) -> LlmClien
     async def connect() -> Transport:
         url = model.url
         if url is None:
-            url = await asyncio.to_thread(embedded_endpoint, model, cache.folder)
+            url = await asyncio.to_thread(bundled_endpoint, model, cache.folder)
         return Transport(model, url)
 
     return LlmClient(PaidCalls(model, connect, cache, run_budget(settings, cache.folder)))

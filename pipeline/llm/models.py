@@ -13,13 +13,13 @@ from pipeline.errors import SettingError
 from pipeline.llm.messages import Prices
 from pipeline.settings import Settings
 from pipeline.settings.models_file import read_key, read_models_file
-from pipeline.settings.settings import EMBEDDED_CONTEXT, EMBEDDED_LLM
+from pipeline.settings.settings import BUNDLED_CONTEXT, BUNDLED_LLM
 from pipeline.settings.urls import refuse_key_over_http, refuse_unsendable_key, split_url
 from pipeline.settings.validators import OVERLAP_JUDGE, parse_price
 from pipeline.tables.writers import Writer
 
-EMBEDDED_MODEL = "smollm2-135m-instruct"
-# llama.context_length in the embedded model's file: what it was trained to read.
+BUNDLED_MODEL = "smollm2-135m-instruct"
+# llama.context_length in the bundled model's file: what it was trained to read.
 TRAINED_CONTEXT = 8192
 # As endpoints print its name too: SmolLM2-135M-Instruct-Q4_K_M.gguf.
 _SMALL_MODEL = "smollm2-135m"
@@ -31,7 +31,7 @@ class Model:
 
     name: str
     url: str | None
-    """Base URL of its endpoint; None for the embedded model."""
+    """Base URL of its endpoint; None for the bundled model."""
     api_key: SecretStr | None
     context: int
     """Tokens that it reads and writes in one call."""
@@ -66,7 +66,7 @@ class Model:
 
     def check(self) -> None:
         """Raise SettingError for a URL that is no address, a key that is not set, cannot be sent or
-        would go unencrypted to another host, and a context that the embedded model does not have.
+        would go unencrypted to another host, and a context that the bundled model does not have.
         """
         if self.key_variable and self.api_key is None:
             raise SettingError(
@@ -75,7 +75,7 @@ class Model:
         if self.url is None:
             if self.context > TRAINED_CONTEXT:
                 raise SettingError(
-                    f"{self.setting('context')} is {self.context}, but the embedded"
+                    f"{self.setting('context')} is {self.context}, but the bundled"
                     f" {self.name} reads {TRAINED_CONTEXT} tokens at most"
                 )
             return
@@ -86,7 +86,7 @@ class Model:
 
 
 def models_of(settings: Settings) -> dict[str, Model]:
-    """All models by name: the one of CITELOOM_LLM_URL, those of the file, and the embedded one.
+    """All models by name: the one of CITELOOM_LLM_URL, those of the file, and the bundled one.
 
     Raises SettingError where the file of CITELOOM_MODELS cannot be read or is wrong.
     """
@@ -101,12 +101,12 @@ def models_of(settings: Settings) -> dict[str, Model]:
         cutoff=settings.llm_cutoff,
     )
     models = {}
-    embedded = replace(default, name=EMBEDDED_MODEL, url=None, api_key=None, cutoff="")
-    if not settings.embedded_llm:
+    bundled = replace(default, name=BUNDLED_MODEL, url=None, api_key=None, cutoff="")
+    if not settings.bundled_llm:
         models[default.name] = default
         concurrency = Settings.model_fields["llm_concurrency"].default
-        embedded = replace(
-            embedded, context=EMBEDDED_CONTEXT, concurrency=concurrency, prices=Prices()
+        bundled = replace(
+            bundled, context=BUNDLED_CONTEXT, concurrency=concurrency, prices=Prices()
         )
     entries = read_models_file(settings.models) if settings.models else {}
     for name, entry in entries.items():
@@ -123,7 +123,7 @@ def models_of(settings: Settings) -> dict[str, Model]:
             key_variable=entry.api_key_env,
             table=f"[{name}] in {settings.models}",
         )
-    return {EMBEDDED_MODEL: embedded} | models
+    return {BUNDLED_MODEL: bundled} | models
 
 
 def get_model(
@@ -184,7 +184,7 @@ def settings_for(
 ) -> Settings:
     """The settings with this model in place of the default; None: as they are.
 
-    The embedded model has its own longest drafts and key elements where the settings have no limit.
+    The bundled model has its own longest drafts and key elements where the settings have no limit.
     Raises SettingError that names `setting` where there is no such model.
     """
     if model is None:
@@ -196,7 +196,7 @@ def settings_for(
     }
     if language_model.url is None:
         limits = ("draft_tokens", "element_tokens")
-        update |= {name: getattr(settings, name) or EMBEDDED_LLM[name] for name in limits}
+        update |= {name: getattr(settings, name) or BUNDLED_LLM[name] for name in limits}
     return settings.model_copy(update=update)
 
 
@@ -211,17 +211,17 @@ def writer_settings(
 
 
 def is_small_model(name: str | None) -> bool:
-    """Whether a name is that of the embedded model, which only shows that the path works."""
+    """Whether a name is that of the bundled model, which only shows that the path works."""
     return _SMALL_MODEL in (name or "").lower()
 
 
 def small_model_among(names: Iterable[str | None]) -> str:
-    """The name of the embedded model if it is among these; else empty."""
+    """The name of the bundled model if it is among these; else empty."""
     return min((name for name in names if name and is_small_model(name)), default="")
 
 
 def small_model_note(name: str | None) -> str:
-    """A caution about texts by this model; empty if it is not the embedded one."""
+    """A caution about texts by this model; empty if it is not the bundled one."""
     if not is_small_model(name):
         return ""
     return (

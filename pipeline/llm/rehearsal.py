@@ -29,9 +29,9 @@ ASSUMED_UNLIMITED = 600
 # Requests of a kind that make their average worth more than the assumption.
 ENOUGH = 5
 # Assumed tokens per second of a request without earlier ones: of one stream of a served model of
-# some billion weights. Those of the embedded model are of all its streams together, see settings.
+# some billion weights. Those of the bundled model are of all its streams together, see settings.
 ASSUMED_READ, ASSUMED_WRITTEN = 2000.0, 40.0
-EMBEDDED_READ, EMBEDDED_WRITTEN = 600.0, 150.0
+BUNDLED_READ, BUNDLED_WRITTEN = 600.0, 150.0
 
 MakeText = Callable[[str, int, str], str]
 """(prompt, tokens of the answer, a word of this answer alone) → a text that a system reads."""
@@ -161,7 +161,7 @@ class _InventingSender:
             return read / ASSUMED_READ + completion_tokens / ASSUMED_WRITTEN
         # All streams share the cores: a request alone is faster.
         busy = max(self._model.concurrency / count, 1.0)
-        return busy * (read / EMBEDDED_READ + count * completion_tokens / EMBEDDED_WRITTEN)
+        return busy * (read / BUNDLED_READ + count * completion_tokens / BUNDLED_WRITTEN)
 
     def _text(
         self, body: Mapping[str, Any], messages: list[Message], completion_tokens: int, seed: int

@@ -1,4 +1,4 @@
-"""The embedded model's server process: `python -m pipeline.llm.server_process`.
+"""The bundled model's server process: `python -m pipeline.llm.server_process`.
 
 It binds loopback only, prints one line of JSON with its address once the model is loaded, and ends
 when its standard input does, as it does when the parent ends.

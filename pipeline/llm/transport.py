@@ -120,7 +120,7 @@ class EndpointReply:
 class Transport:
     """Sends requests to a model's endpoint by OpenAI's SDK. Belongs to one event loop.
 
-    url: the base URL, which the model itself does not have if it is the embedded one. http: options
+    url: the base URL, which the model itself does not have if it is the bundled one. http: options
     of the HTTP client, such as another transport.
     """
 
@@ -136,7 +136,7 @@ class Transport:
 
         self.dialect = Dialect()
         self._model, self._url = model, shown_url(url)
-        # The embedded model's server is not restarted if it dies: nothing is worth waiting for. And
+        # The bundled model's server is not restarted if it dies: nothing is worth waiting for. And
         # a proxy from the environment must not be asked for it on our own loopback.
         remote = model.url is not None
         options = {
@@ -267,7 +267,7 @@ class Transport:
         )
 
     def _unreachable(self, error: Exception) -> CiteloomError:
-        hint = "" if self._model.table else "; empty, it means the embedded model"
+        hint = "" if self._model.table else "; empty, it means the bundled model"
         return TransientFailure(
             f"the LLM endpoint {self._url} cannot be reached"
             f" ({self._clean(str(error.__cause__ or error))}): start it, or correct"

@@ -128,7 +128,7 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> CostEstimate:
         raise MissingInput(
             f"{describe_months(list(not_ready))}: no"
             f" {' and '.join(stage.name for stage in needed)} yet, whose calls are counted: run"
-            f" citeloom run --months {selection} --until related_work_tasks first, which asks no"
+            f" citeloom run --months {selection} --until tasks first, which asks no"
             " model"
         )
     readiness = tuple(_readiness_notes(workspace, needed, ready, not_ready))
@@ -284,16 +284,13 @@ def _readiness_notes(
         names = " and ".join(stage.name for stage in needed)
         yield (
             f"not counted, without {names}: {describe_months(list(not_ready))} (run --until"
-            " related_work_tasks first)"
+            " tasks first)"
         )
     for stage in needed:
         outdated = [month for month in ready if state(stage, workspace, month) is not State.DONE]
         if outdated:
             months = ", ".join(outdated)
-            yield (
-                f"{stage.name} of {months}: out of date; run --until related_work_tasks, and"
-                " estimate again"
-            )
+            yield (f"{stage.name} of {months}: out of date; run --until tasks, and estimate again")
 
 
 def _budget_notes(settings: Settings, total: StageCost) -> Iterator[str]:

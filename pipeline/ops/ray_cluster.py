@@ -34,7 +34,7 @@ def check_cluster(settings: Settings, stages: Collection[str]) -> None:
 def setting_problems(settings: Settings, stages: Collection[str]) -> Iterator[str]:
     """The settings with which these stages cannot run on several machines, one line each."""
     if settings.qdrant_url is None:
-        yield "needs CITELOOM_QDRANT_URL: the embedded index belongs to one process of one machine"
+        yield "needs CITELOOM_QDRANT_URL: the in-process index belongs to one machine"
     if settings.dagster_pg_url is None:
         yield (
             "needs CITELOOM_DAGSTER_PG_URL: nodes report their steps there, and SQLite is for one"
@@ -43,7 +43,7 @@ def setting_problems(settings: Settings, stages: Collection[str]) -> Iterator[st
     if LLM_STAGE_NAMES.isdisjoint(stages):
         return
     if settings.llm_url is None:
-        yield "needs CITELOOM_LLM_URL: the embedded model belongs to one process of one machine"
+        yield "needs CITELOOM_LLM_URL: the bundled model belongs to one process of one machine"
     budgets = [f"CITELOOM_{name.upper()}" for name in _BUDGETS if getattr(settings, name)]
     if budgets and not settings.llm_budget_name:
         yield (

@@ -130,7 +130,7 @@ def _run_phase(
     below one that did.
     """
     # The status of all months is read first, so that a run with nothing to do looks at each file
-    # and opens the embedded index once.
+    # and opens the in-process index once.
     with workspace.read_cache():
         due = _stages_due(workspace, stages, months, failed, force=force)
         for month in list(takewhile(lambda month: not due[month], due)):

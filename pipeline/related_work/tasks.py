@@ -290,6 +290,7 @@ RELATED_WORK_TASKS = Stage(
     settings=("min_references", "max_tasks", "outside_references"),
     inputs=_inputs,
     version=4,
+    plain_name="tasks",
     group="related_work",
     description=(
         "Papers whose related work cites papers of the corpus; the section is taken out and is"

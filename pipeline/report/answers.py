@@ -31,7 +31,6 @@ from pipeline.report.formatting import (
     interval_notes,
     month_name,
     month_range,
-    number_of,
     question_file,
 )
 from pipeline.report.grid import (
@@ -54,6 +53,7 @@ from pipeline.report.measures import (
     with_short_titles,
 )
 from pipeline.tables.writers import by_system
+from pipeline.text import number_of
 
 _OLD, _RECENT = (QuestionGroup("age", name) for name in AGES)
 _SHARES = ("factual", "coverage")

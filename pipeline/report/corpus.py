@@ -16,7 +16,7 @@ from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS
 from pipeline.evaluation.retrieval.measures import DIFFERENCE, DIFFERENCE_METRIC
 from pipeline.report.data import LeftOut, ReportData, RetrievalScores, retrieval_of
 from pipeline.report.figures import Bar, BarFigure
-from pipeline.report.formatting import FEW, count, month_name, number_of, percent, words
+from pipeline.report.formatting import FEW, count, month_name, percent, words
 from pipeline.report.grid import (
     Cell,
     Grid,
@@ -28,6 +28,7 @@ from pipeline.report.grid import (
 from pipeline.report.measures import MeasuredRow, measure_table, select
 from pipeline.report.summary import FUNNEL
 from pipeline.storage.data_root import DataRoot
+from pipeline.text import number_of
 
 METHODS: Mapping[str, str] = {
     "lexical": "lexical (BM25)",

@@ -210,7 +210,7 @@ class Writings:
 
     @property
     def small_model(self) -> str:
-        """The embedded model's name where it wrote or judged, else ''."""
+        """The bundled model's name where it wrote or judged, else ''."""
         return small_model_among(model for cost in self.all_costs for model in cost.models)
 
     def model_of(self, system: str) -> str:

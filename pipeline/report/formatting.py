@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.tables.writers import parse_writer
+from pipeline.text import number_of
 
 ANSWERS_PAGE, FAILURES_PAGE = "answers.html", "failed.html"
 PUBLISHED, OURS = "As published", "Ours"
@@ -63,11 +64,6 @@ def percent(share: float) -> str:
 def count(number: int) -> str:
     """A count with commas between thousands."""
     return f"{number:,}"
-
-
-def number_of(number: int, noun: str) -> str:
-    """A count with its noun."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def words(name: str) -> str:
@@ -131,7 +127,7 @@ def interval_notes(items: int, noun: str, nouns: str) -> list[str]:
 
 
 def small_model_note(model: str) -> str:
-    """The warning where the embedded model wrote or judged."""
+    """The warning where the bundled model wrote or judged."""
     return (
         f"{model} wrote or judged here. It is the small model that comes with citeloom so that"
         " every stage runs without a server. Its texts and scores show that the stages work, not"

@@ -18,7 +18,6 @@ from pipeline.report.formatting import (
     MISSING,
     answering_system,
     criterion_name,
-    number_of,
     words,
 )
 from pipeline.report.grid import (
@@ -41,6 +40,7 @@ from pipeline.report.measures import (
     select,
 )
 from pipeline.tables import CRITERIA
+from pipeline.text import number_of
 
 _PEOPLE = "People"
 _PARTS: Mapping[Part, str] = {"claim": "Claims of answers", "gold": "Gold claims"}

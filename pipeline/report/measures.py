@@ -15,9 +15,10 @@ from typing import Any, Literal
 
 from pipeline.evaluation.statistics import Estimate
 from pipeline.report.data import RelatedWorkData
-from pipeline.report.formatting import criterion_name, month_range, number_of, words
+from pipeline.report.formatting import criterion_name, month_range, words
 from pipeline.report.grid import Cell, Form, Grid, RowGroup, mean_cell
 from pipeline.tables import CRITERIA
+from pipeline.text import number_of
 
 _PUBLISHED = Path(__file__).parent / "published"
 

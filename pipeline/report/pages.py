@@ -23,7 +23,6 @@ from pipeline.report.formatting import (
     answering_system,
     count,
     month_name,
-    number_of,
     percent,
     question_file,
     small_model_note,
@@ -33,6 +32,7 @@ from pipeline.report.formatting import (
 from pipeline.report.grid import PageSection, present
 from pipeline.report.summary import ANSWER_STAGES, FUNNEL, FUNNEL_STAGES, MODEL_STAGES
 from pipeline.report.task_page import TaskEntry
+from pipeline.text import number_of
 
 SAMPLE_NOTE = (
     "These are the invented papers of citeloom's sample corpus. Their ids are not on arXiv, so they"

@@ -21,7 +21,6 @@ from pipeline.report.formatting import (
     PUBLISHED,
     count,
     interval_notes,
-    number_of,
     words,
 )
 from pipeline.report.grid import (
@@ -58,6 +57,7 @@ from pipeline.report.task_page import TaskEntry
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 from pipeline.tables import CITATION_SUPPORT
 from pipeline.tables.writers import by_system, parse_writer
+from pipeline.text import number_of
 
 _PUBLISHED_BASIS = (
     "50 computer-science papers (NudtRwG-Citation, cited 63.59 times each on average);"

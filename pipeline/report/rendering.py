@@ -27,10 +27,11 @@ from pipeline.corpus.links import abstract_url
 from pipeline.evaluation.page_templates import make_environment, policy_hash
 from pipeline.evaluation.prose import printable
 from pipeline.report import formatting
+from pipeline.text import number_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 _FILTERS = (
-    "answering_system", "count", "fixed", "month_name", "number_of", "reference", "references",
+    "answering_system", "count", "fixed", "month_name", "reference", "references",
     "small_model_note", "words",
 )  # fmt: skip
 # A verdict has a sign and a word beside its colour, which not everybody sees.
@@ -92,6 +93,7 @@ def environment_with_filters(*folders: Path) -> Environment:
     environment.filters.update(
         {name: getattr(formatting, name) for name in _FILTERS},
         abstract_url=abstract_url,
+        number_of=number_of,
         tex=render_formulas,
     )
     return environment

@@ -64,7 +64,7 @@ QueryText = Annotated[
     str,
     Field(min_length=1, max_length=LONGEST_QUERY, description="Words, a sentence or a paragraph."),
 ]
-Limit = Annotated[int, Field(ge=1, le=50, description="Most results.")]
+Limit = Annotated[int, Field(ge=1, le=50, description="At most this many results.")]
 Start = Annotated[int, Field(ge=0, le=100_000, description="Number of the first result, from 0.")]
 Category = Annotated[str, Field(max_length=40, description="cs.CL or an archive such as cs")]
 Author = Annotated[str, Field(max_length=200, description="whole or family name")]
@@ -187,7 +187,7 @@ class CorpusTools:
     def search_papers(
         self,
         query: QueryText,
-        limit: Annotated[int, Field(ge=1, le=10, description="Most papers.")] = 5,
+        limit: Annotated[int, Field(ge=1, le=10, description="At most this many papers.")] = 5,
         start: Start = 0,
         category: Category = "",
         first_month: Month = "",

@@ -40,9 +40,9 @@ class SearchForm(BaseModel):
     category: tuple[str, ...] = Field(default=(), description="category (cs.CL) or archive (cs)")
     kind: tuple[str, ...] = Field(default=(), description="kind of passage, such as table")
     severity: tuple[str, ...] = Field(
-        default=(), description="severity of the page in the dump, such as no_problem"
+        default=(), description="conversion severity of the page, such as no_problem"
     )
-    grade: str = Field(default="", description="worst grade of a page, A to D")
+    grade: str = Field(default="", description="worst page quality, A to D")
     first_month: str = Field(default="", description="first month, YYYY-MM")
     last_month: str = Field(default="", description="last month, YYYY-MM")
     author: tuple[str, ...] = Field(default=(), description="whole name or family name")
@@ -82,8 +82,8 @@ class SearchForm(BaseModel):
             first_month=self.first_month or None,
             last_month=self.last_month or None,
             kinds=self.kind,
-            subsets=self.severity,
-            worst_grade=self.grade or None,
+            severities=self.severity,
+            worst_quality=self.grade or None,
             authors=self.author,
             venue=self.venue,
             first_year=first_year,

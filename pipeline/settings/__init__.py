@@ -2,11 +2,11 @@
 
 from pipeline.settings.fields import PROJECT, SAMPLE_DUMP, SAMPLE_QUESTIONS, SAMPLE_SNAPSHOT
 from pipeline.settings.loading import load_settings
-from pipeline.settings.settings import EMBEDDED_LLM, Settings, is_secret
+from pipeline.settings.settings import BUNDLED_LLM, Settings, is_secret
 from pipeline.settings.validators import SUBSETS
 
 __all__ = [
-    "EMBEDDED_LLM",
+    "BUNDLED_LLM",
     "PROJECT",
     "SAMPLE_DUMP",
     "SAMPLE_QUESTIONS",

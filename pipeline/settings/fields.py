@@ -69,7 +69,7 @@ class CorpusSettings(BaseModel):
     subsets: Annotated[CommaSeparated, AfterValidator(check_subsets)] = Field(
         SUBSETS,
         description=(
-            "Severities of the dump to read: no_problem, warning, error, unrated; separated by"
+            "Conversion severities to read: no_problem, warning, error, unrated; separated by"
             " commas."
         ),
     )
@@ -97,7 +97,7 @@ class CorpusSettings(BaseModel):
     local: Path | None = Field(
         None,
         description=(
-            "Folder on this machine for the embedded index, caches, locks and Dagster's state;"
+            "Folder on this machine for the in-process index, caches, locks and Dagster's state;"
             " empty for the data root if that is a folder."
         ),
     )
@@ -221,7 +221,7 @@ class IndexSettings(BaseModel):
     """Index"""
 
     qdrant_url: str | None = Field(
-        None, description="Address of the Qdrant server; empty for the embedded Qdrant Edge."
+        None, description="Address of the Qdrant server; empty for the in-process Qdrant Edge."
     )
     qdrant_api_key: SecretStr | None = Field(None, description="API key of the Qdrant server.")
     qdrant_private_network: bool = Field(
@@ -276,7 +276,7 @@ class RetrievalSettings(BaseModel):
     retrieval_queries: int = Field(
         1000,
         ge=0,
-        description="Most citing sentences of a month on which retrieval is scored; 0 for none.",
+        description="Score retrieval on at most this many citing sentences of a month; 0 for none.",
     )
 
 
@@ -294,7 +294,7 @@ class LanguageModelSettings(BaseModel):
         None,
         description=(
             "OpenAI-compatible endpoint (https://host/v1) of the default model; empty for a model"
-            " of CITELOOM_MODELS, without that for the embedded SmolLM2."
+            " of CITELOOM_MODELS, without that for the bundled SmolLM2."
         ),
     )
     llm_model: str = Field(
@@ -325,13 +325,17 @@ class LanguageModelSettings(BaseModel):
     )
     llm_timeout: float = Field(300.0, gt=0, description="Time limit of one call, in seconds.")
     llm_budget_calls: int = Field(
-        0, ge=0, description="Most paid calls of one run; 0 for no limit."
+        0, ge=0, description="At most this many paid calls in one run; 0 for no limit."
     )
     llm_budget_tokens: int = Field(
-        0, ge=0, description="Most paid tokens of one run, read and written; 0 for no limit."
+        0,
+        ge=0,
+        description="At most this many paid tokens in one run, read and written; 0 for no limit.",
     )
     llm_budget_money: float = Field(
-        0.0, ge=0, description="Most money of one run, at the prices of the models; 0 for no limit."
+        0.0,
+        ge=0,
+        description="At most this much money in one run, at the models' prices; 0 for no limit.",
     )
     llm_budget_name: str = Field(
         "",
@@ -420,7 +424,9 @@ class RelatedWorkSettings(BaseModel):
             " none."
         ),
     )
-    max_tasks: int = Field(1000, ge=0, description="Most related-work tasks of one month.")
+    max_tasks: int = Field(
+        1000, ge=0, description="At most this many related-work tasks in one month."
+    )
     summary_repeats: int = Field(
         1,
         ge=1,
@@ -460,7 +466,7 @@ class AnsweringSettings(BaseModel):
         ),
     )
     max_questions: int = Field(
-        1000, ge=0, description="Most questions of one month that are asked; 0 for none."
+        1000, ge=0, description="Ask at most this many questions of one month; 0 for none."
     )
     imported_answers: Path | None = Field(
         None, description="CSV file of answers made elsewhere, graded beside ours; empty for none."
@@ -471,7 +477,9 @@ class AnsweringSettings(BaseModel):
     answer_passages: int = Field(
         3, ge=1, description="Best-ranked passages that the LLM reads for one search."
     )
-    answer_hops: int = Field(2, ge=1, description="Most searches of arXivBot for one question.")
+    answer_hops: int = Field(
+        2, ge=1, description="At most this many searches of arXivBot for one question."
+    )
     answer_tokens: int = Field(512, ge=32, description="Longest answer to a question, in tokens.")
 
 
@@ -491,8 +499,7 @@ class OperationsSettings(BaseModel):
         0,
         ge=0,
         description=(
-            "Most tokens that a refresh may pay for to update LLM tables; 0 leaves them as they"
-            " are."
+            "At most this many tokens for a refresh of LLM tables; 0 leaves them as they are."
         ),
     )
     fresh_days: int = Field(

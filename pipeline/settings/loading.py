@@ -47,7 +47,7 @@ REMOVED = {
     "CITELOOM_STABILITY_REPEATS": _REPEATS,
     "CITELOOM_STABILITY_TASKS": _REPEATS,
     "CITELOOM_SUPPORT_CITATIONS": (
-        "up to 1,000 citations of a section are judged, 4 by the embedded model; "
+        "up to 1,000 citations of a section are judged, 4 by the bundled model; "
         "CITELOOM_JUDGES=overlap judges them without a model"
     ),
 }

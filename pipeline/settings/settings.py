@@ -34,11 +34,11 @@ from pipeline.storage.store import DataPath, StorePath
 
 PREFIX = "CITELOOM_"
 
-# Defaults for the embedded model, if no endpoint is set: what 135 M weights on two cores do in
+# Defaults for the bundled model, if no endpoint is set: what 135 M weights on two cores do in
 # minutes, at about 600 tokens read and 150 written per second.
-EMBEDDED_CONTEXT = 4096
-EMBEDDED_LLM = {
-    "llm_context": EMBEDDED_CONTEXT,
+BUNDLED_CONTEXT = 4096
+BUNDLED_LLM = {
+    "llm_context": BUNDLED_CONTEXT,
     "chatcite_samples": 2,
     "chatcite_votes": 3,
     "chatcite_kept": 1,
@@ -46,7 +46,7 @@ EMBEDDED_LLM = {
     "element_tokens": 48,
     "judge_repeats": 1,
     "support_passages": 1,
-    # The embedded model writes only where a system that calls it is named.
+    # The bundled model writes only where a system that calls it is named.
     "systems": ("extractive", "lead", "lexrank"),
     "answer_systems": ("extractive",),
     "answer_tokens": 128,
@@ -80,7 +80,7 @@ class Settings(
         """Defaults that depend on other settings: those of the profile and of the default model."""
         values = {**profile_values(values.get("profile")), **values}
         values = {**values, **default_model_values(values)}
-        return values if values.get("llm_url") else {**EMBEDDED_LLM, **values}
+        return values if values.get("llm_url") else {**BUNDLED_LLM, **values}
 
     @model_validator(mode="before")
     @classmethod
@@ -113,8 +113,8 @@ class Settings(
         return value
 
     @property
-    def embedded_llm(self) -> bool:
-        """Whether the default model is the embedded one, as no endpoint is set."""
+    def bundled_llm(self) -> bool:
+        """Whether the default model is the bundled one, as no endpoint is set."""
         return self.llm_url is None
 
     @property
@@ -139,7 +139,7 @@ class Settings(
 
     @cached_property
     def local_root(self) -> Path:
-        """The local folder for locks, caches, the embedded index and Dagster's state, absolute.
+        """The local folder for locks, caches, the in-process index and Dagster's state, absolute.
 
         By default it is the data root if that is a folder, else one of this user's for its address.
         """

@@ -107,7 +107,11 @@ DUMP_MEMBERS = Table(
     "one HTML member of a zip",
     schema(
         ("arxiv_id", TEXT, "identifier without version, old ids with their slash"),
-        ("subset", TEXT, "severity: no_problem, warning or error; unrated where nothing tells it"),
+        (
+            "subset",
+            TEXT,
+            "conversion severity: no_problem, warning or error; unrated where nothing tells it",
+        ),
         ("zip", TEXT, "file name of the zip in the dump folder; empty for a page that lies loose"),
         (
             "member",
@@ -156,7 +160,7 @@ PAPERS = Table(
     "one parsed paper and its loss ledger",
     schema(
         ("arxiv_id", TEXT, "identifier without version"),
-        ("subset", TEXT, "severity of the page's conversion"),
+        ("subset", TEXT, "conversion severity of the page"),
         ("title", TEXT, "title, from the page or else from metadata"),
         ("title_source", TEXT, "heading or metadata"),
         (
@@ -195,8 +199,8 @@ PAPERS = Table(
         ("unconverted_macros", COUNT, "TeX macros left as words in the text, outside of formulas"),
         ("math_without_tex", COUNT, "formulas whose TeX the page does not hold"),
         ("truncated", FLAG, "whether the page breaks off before its end"),
-        ("grade", TEXT, "quality of the page's text: A (clean) to D (broken)"),
-        ("grade_reasons", TEXTS, "what the grade was lowered for"),
+        ("grade", TEXT, "page quality: A (clean) to D (broken)"),
+        ("grade_reasons", TEXTS, "what lowers the page quality"),
         ("html_bytes", COUNT, "size of the page, in bytes"),
         ("html_sha256", TEXT, "SHA-256 of the page"),
     ),

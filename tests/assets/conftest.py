@@ -69,7 +69,7 @@ class Place:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """This process under the settings of this place and no others; the embedded index is let go
+        """This process under the settings of this place and no others; the in-process index is let go
         at the end.
         """
         with pytest.MonkeyPatch.context() as patch:

@@ -98,7 +98,7 @@ def test_what_is_below_a_change_is_kept_where_the_rows_came_out_the_same(own: Pl
 @pytest.mark.parametrize(
     ("door", "force"), [("command", True), ("command", False), ("dagster", True)]
 )
-def test_a_month_in_the_embedded_index_lets_go_of_it(own: Place, force: bool, door: str) -> None:
+def test_a_month_in_the_in_process_index_lets_go_of_it(own: Place, force: bool, door: str) -> None:
     """Another run, or a search, can open it while this process is busy with the month's LLM
     stages.
     """

@@ -40,8 +40,8 @@ OPTIONS: list[dict[str, Any]] = [
     {
         "categories": ["stat", "cs.DL"],
         "kinds": ["paragraph"],
-        "worst_grade": "C",
-        "subsets": ["no_problem"],
+        "worst_quality": "C",
+        "severities": ["no_problem"],
     },
     {"last_month": "2024-03", "limit": 1},
 ]

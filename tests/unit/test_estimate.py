@@ -170,7 +170,7 @@ def test_time_is_that_of_calls_that_wait_for_one_another(llm: ScriptedLlm, tmp_p
 
 def test_a_month_without_tasks_says_what_to_run_first(llm: ScriptedLlm, tmp_path: Path) -> None:
     place = workspace(llm, tmp_path)
-    with pytest.raises(MissingInput, match="--until related_work_tasks first"):
+    with pytest.raises(MissingInput, match="--until tasks first"):
         estimate(place, [MONTH])
     write_corpus(place, TASKS)
     found = estimate(place, ["2024-03", MONTH])
@@ -363,6 +363,6 @@ def test_questions_that_are_out_of_date_or_not_there_are_named(
     place.root.file(tables.QUESTIONS, MARCH).unlink()
     with pytest.raises(
         MissingInput,
-        match=r"no questions and related_work_tasks yet.*--until related_work_tasks",
+        match=r"no questions and related_work_tasks yet.*--until tasks",
     ):
         estimate(place, [MARCH])

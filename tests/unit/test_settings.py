@@ -21,7 +21,7 @@ from pipeline.settings import SAMPLE_DUMP, Settings, load_settings
 from pipeline.settings.fields import GROUPS
 from pipeline.settings.loading import check_names, refuse_foreign_addresses
 from pipeline.settings.profiles import profile_names, profile_values
-from pipeline.settings.settings import EMBEDDED_LLM
+from pipeline.settings.settings import BUNDLED_LLM
 from tests.sentinels import is_secret
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
@@ -84,14 +84,12 @@ def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, va
         load_settings()
 
 
-def test_the_embedded_model_has_defaults_of_its_own() -> None:
+def test_the_bundled_model_has_defaults_of_its_own() -> None:
     embedded = load_settings()
     served = load_settings(llm_url="http://127.0.0.1:9/v1", llm_model="some")
-    assert {name: getattr(embedded, name) for name in EMBEDDED_LLM} == EMBEDDED_LLM
-    assert all(
-        getattr(served, name) == Settings.model_fields[name].default for name in EMBEDDED_LLM
-    )
-    assert (embedded.embedded_llm, served.embedded_llm) == (True, False)
+    assert {name: getattr(embedded, name) for name in BUNDLED_LLM} == BUNDLED_LLM
+    assert all(getattr(served, name) == Settings.model_fields[name].default for name in BUNDLED_LLM)
+    assert (embedded.bundled_llm, served.bundled_llm) == (True, False)
 
 
 @pytest.mark.parametrize("profile", profile_names())

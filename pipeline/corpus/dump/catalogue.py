@@ -264,9 +264,9 @@ def _describe_dump_without_pages(dump: Dump) -> str:
     example = f", for example {strays[0][0]} ({strays[0][2]})" if strays else ""
     return (
         f"CITELOOM_DUMP_DIR: no arXiv page is in {dump.folder.address}: its zips hold"
-        f" {others:,} pages of subsets that are not chosen, and {len(strays):,} names that are no"
-        f" page{example}; a page is <subset>/<yymm>/<id>.html, or <yymm>/<id>.html in a zip named"
-        f" after its subset; CITELOOM_SUBSETS is {','.join(dump.subsets)}"
+        f" {others:,} pages of severities that are not chosen, and {len(strays):,} names that are"
+        f" no page{example}; a page is <severity>/<yymm>/<id>.html, or <yymm>/<id>.html in a zip"
+        f" named after its severity; CITELOOM_SUBSETS is {','.join(dump.subsets)}"
     )
 
 

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
     from pipeline.settings import Settings
 
-# Most citations of one section that are judged; few by the embedded model, which is slow.
+# Most citations of one section that are judged; few by the bundled model, which is slow.
 MOST_CITATIONS = 1000
-MOST_BY_EMBEDDED_MODEL = 4
+MOST_BY_BUNDLED_MODEL = 4
 # Citations of which the sentences are embedded together: their vectors are a few megabytes.
 OVERLAP_BATCH = 256
 UNREADABLE = "unreadable_answer"
@@ -71,8 +71,8 @@ def build(
     SettingError where the judge's context is too small, or the embedder's model is not there.
     """
     by_overlap = judged_by_overlap(job.settings)
-    by_embedded = not by_overlap and judge_models(job.settings)[0].url is None
-    most = most_citations or (MOST_BY_EMBEDDED_MODEL if by_embedded else MOST_CITATIONS)
+    by_bundled = not by_overlap and judge_models(job.settings)[0].url is None
+    most = most_citations or (MOST_BY_BUNDLED_MODEL if by_bundled else MOST_CITATIONS)
     sample = with_passages(job, read_citations(job, most), make)
     job.expect(len(sample))
     places = [place for place, each in enumerate(sample) if each.unjudged is None]

@@ -40,10 +40,10 @@ from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.stages import LLM_STAGE_NAMES, writer_models
 from pipeline.storage.mounts import LOCKING, NETWORK, mount_of
 from pipeline.storage.store import StorePath
-from pipeline.text import one_line
+from pipeline.text import number_of, one_line
 
 _IN_MEMORY = ("tmpfs", "ramfs")
-# A new embedded collection and its log need this much; below it the next write may fail.
+# A new in-process collection and its log need this much; below it the next write may fail.
 _LEAST_FREE = 256 << 20
 # Bytes of a snapshot's line; one with 3,000 authors has 60 KB.
 _LONGEST_LINE = 1 << 20
@@ -220,11 +220,14 @@ def dump(workspace: Workspace) -> Iterator[DoctorFinding]:
     months, address = pages.months, pages.folder.address
     if not months:
         way_out = "see CITELOOM_SUBSETS, and check that pages lie at <severity>/<yymm>/<id>.html"
-        yield problem(f"{address} has no page of the chosen subsets", way_out)
+        yield problem(f"{address} has no page of the chosen conversion severities", way_out)
         return
     count = sum(map(pages.count_pages, months))
     span = f"{months[0]} to {months[-1]}" if len(months) > 1 else months[0]
-    yield ok(f"{address}: {len(pages.zips)} zips, {count:,} pages of {len(months)} months ({span})")
+    yield ok(
+        f"{address}: {number_of(len(pages.zips), 'zip')}, {number_of(count, 'page')} of"
+        f" {number_of(len(months), 'month')} ({span})"
+    )
 
 
 def snapshot(workspace: Workspace) -> Iterator[DoctorFinding]:

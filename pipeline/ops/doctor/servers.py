@@ -25,7 +25,7 @@ from pipeline.index.capacity import EDGE_PASSAGES, expected_passages, shards_of
 from pipeline.index.connection import Connection
 from pipeline.index.edge_folder import holder_of
 from pipeline.index.opening import edge_folder, is_layout_of_settings, open_collections
-from pipeline.llm.embedded import packaged_model
+from pipeline.llm.bundled import packaged_model
 from pipeline.llm.models import Model, get_model, judge_models, shown_url
 from pipeline.ops.doctor.findings import (
     DoctorFinding,
@@ -291,7 +291,7 @@ def _collection(workspace: Workspace, collections: Collections, live: str | None
 
 
 def language_models(workspace: Workspace) -> Iterator[DoctorFinding]:
-    """The endpoints of the writer and each judge, each asked once, or the embedded model."""
+    """The endpoints of the writer and each judge, each asked once, or the bundled model."""
     judges = judge_models(workspace.settings)
     roles = {"llm": get_model(workspace.settings), "judge": judges[0]}
     if len(judges) > 1:
@@ -304,7 +304,7 @@ def language_models(workspace: Workspace) -> Iterator[DoctorFinding]:
         if model.url is None:
             packaged_model()
             yield ok(
-                f"the embedded {model.name}, which writes poor text; CITELOOM_LLM_URL sets"
+                f"the bundled {model.name}, which writes poor text; CITELOOM_LLM_URL sets"
                 " another one",
                 name=role,
             )

@@ -52,8 +52,8 @@ _PREPROCESSING = [
 _LIMITATIONS = [
     "Papers without LaTeX source, and papers that LaTeXML could not convert, are missing.",
     (
-        "Converted pages may lack or garble text; the column papers.grade rates them from A (clean)"
-        " to D (broken)."
+        "Converted pages may lack or garble text; the page quality (the column papers.grade) goes"
+        " from A (clean) to D (broken)."
     ),
     (
         "A page may be of an earlier version than the metadata, and than the licence in the column"

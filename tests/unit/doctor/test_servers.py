@@ -130,7 +130,7 @@ def test_an_index_of_another_model_and_who_holds_it_are_told(
     assert (held[0].state, f"process {os.getppid()} (citeloom)" in held[0].seen) == (WARNING, True)
 
 
-def test_a_corpus_beyond_the_embedded_index_is_told_the_move_to_a_server(
+def test_a_corpus_beyond_the_in_process_index_is_told_the_move_to_a_server(
     workspace: MakeWorkspace, httpserver: HTTPServer
 ) -> None:
     def count(workspace: Workspace) -> int:

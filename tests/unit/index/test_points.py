@@ -195,9 +195,7 @@ def test_tables_that_do_not_fit_together_are_refused(month: Workspace) -> None:
 def test_passages_of_a_paper_that_is_gone_are_refused_and_named(month: Workspace) -> None:
     write_vectors(month)
     _drop_first(month, tables.PAPERS)
-    with pytest.raises(
-        PermanentFailure, match=r"hold no 2403\.00000 any more.*--until index_receipts"
-    ):
+    with pytest.raises(PermanentFailure, match=r"hold no 2403\.00000 any more.*--until index"):
         digests_of(month.root, MONTH)
 
 

@@ -181,7 +181,7 @@ def test_what_an_earlier_attempt_loaded_of_a_month_that_is_gone_is_taken_out(
 
 def test_without_an_index_there_is_nothing_to_change_over_from(workspace: Workspace) -> None:
     check_layout(workspace)
-    with pytest.raises(MissingInput, match="run citeloom run --months all --until index_receipts"):
+    with pytest.raises(MissingInput, match="run citeloom run --months all --until index"):
         reindex(workspace, lambda months: [])
     assert not (workspace.root.path / "qdrant-edge").exists()
 

@@ -10,7 +10,7 @@ from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter
 from gguf.quants import dequantize, quantize
 
 from pipeline.errors import PermanentFailure
-from pipeline.llm.embedded import with_fast_kernels
+from pipeline.llm.bundled import with_fast_kernels
 
 
 def test_a_rewritten_file_holds_the_same_weights_and_keys(tmp_path: Path) -> None:

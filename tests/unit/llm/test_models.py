@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.engine.redaction import collect_secrets
 from pipeline.errors import SettingError
-from pipeline.llm.models import EMBEDDED_MODEL, get_model, judge_models, known_prices, models_of
+from pipeline.llm.models import BUNDLED_MODEL, get_model, judge_models, known_prices, models_of
 from pipeline.settings import Settings, load_settings
 
 KEY = "sk-sentinel-of-a-model"
@@ -51,7 +51,7 @@ def test_the_first_model_of_the_file_is_the_default_with_all_its_fields(
     assert model.api_key is not None
     assert model.api_key.get_secret_value() == KEY
     assert (given.llm_model, given.llm_context) == ("gpt-3.5-turbo", 16385)
-    assert not given.embedded_llm
+    assert not given.bundled_llm
     assert KEY in collect_secrets(given)
 
 
@@ -59,10 +59,10 @@ def test_the_setting_names_the_default_of_the_file_or_a_model_beside_it(tmp_path
     assert get_model(settings(tmp_path, llm_model="strict")).url == "http://127.0.0.1:8000/v1"
     beside = settings(tmp_path, llm_model="own", llm_url="http://127.0.0.1:9/v1", llm_price="1/2")
     assert get_model(beside).url == "http://127.0.0.1:9/v1"
-    assert set(models_of(beside)) == {"own", "gpt-3.5-turbo", "strict", EMBEDDED_MODEL}
+    assert set(models_of(beside)) == {"own", "gpt-3.5-turbo", "strict", BUNDLED_MODEL}
     assert list(known_prices(beside)) == ["gpt-3.5-turbo", "own"]
-    assert settings(tmp_path, llm_model=EMBEDDED_MODEL).embedded_llm
-    embedded = get_model(settings(tmp_path), EMBEDDED_MODEL, "CITELOOM_SYSTEMS")
+    assert settings(tmp_path, llm_model=BUNDLED_MODEL).bundled_llm
+    embedded = get_model(settings(tmp_path), BUNDLED_MODEL, "CITELOOM_SYSTEMS")
     assert (embedded.url, embedded.context) == (None, 4096)
     assert "CITELOOM_LLM_URL" in refusal(
         tmp_path, TWO, llm_model="strict", llm_url="http://127.0.0.1:9/v1"

@@ -15,7 +15,7 @@ from pipeline.engine.parts import fingerprints
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
-from pipeline.llm.embedded import stop_embedded
+from pipeline.llm.bundled import stop_bundled
 from pipeline.related_work.key_elements import ELEMENT_NAMES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.systems import SYSTEMS
@@ -218,7 +218,7 @@ def test_rows_stand_by_task_and_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
-def test_the_embedded_model_writes_a_section(tmp_path: Path) -> None:
+def test_the_bundled_model_writes_a_section(tmp_path: Path) -> None:
     place = Workspace(
         load_settings(
             data=tmp_path,
@@ -238,7 +238,7 @@ def test_the_embedded_model_writes_a_section(tmp_path: Path) -> None:
     try:
         write_all(place)
     finally:
-        stop_embedded()
+        stop_bundled()
     rows = rows_of(place)
     assert [row["system"] for row in rows] == ["chatcite", "zero_shot"]
     assert [row["calls"] for row in rows] == [2, 1]

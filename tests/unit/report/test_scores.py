@@ -62,7 +62,7 @@ def test_a_measure_by_verdicts_has_one_value_whatever_judge_it_names() -> None:
     assert found.judges == []
 
 
-def test_the_embedded_model_is_known_by_its_name() -> None:
+def test_the_bundled_model_is_known_by_its_name() -> None:
     assert is_small_model("SmolLM2-135M-Instruct-Q4_K_M.gguf")
     assert not is_small_model("gpt-4-turbo-preview")
     assert not is_small_model(None)

@@ -121,7 +121,7 @@ def place_with(
     """A workspace whose month has one task, these sections of it, and the passages of two papers,
     without vectors.
 
-    Without `llm` the embedded model would judge, which is never called here.
+    Without `llm` the bundled model would judge, which is never called here.
     """
     asked = {"llm_url": llm.url, "llm_model": llm.model} if llm else {"systems": "zero_shot"}
     work = workspace(folder, **(asked | {"support_passages": 2} | settings))

@@ -124,7 +124,7 @@ def test_the_limit_takes_citations_from_the_whole_section_and_tells_of_the_rest(
     assert llm.generations == 2
 
 
-def test_the_embedded_model_judges_a_few_citations_of_a_section(tmp_path: Path) -> None:
+def test_the_bundled_model_judges_a_few_citations_of_a_section(tmp_path: Path) -> None:
     text = " ".join(f"It weighs {place} stones [Reference 1]." for place in range(6))
     work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES)
     rehearsal = Rehearsal(lambda prompt, tokens, own: own)

