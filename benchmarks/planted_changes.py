@@ -3,13 +3,15 @@
     python -m benchmarks.planted_changes [--root FOLDER …] [--part tuned] [--every N]
 
 The changes are mechanical and the same on every run: another number, another unit or counted thing,
-a negation put in or taken out, a direction reversed. A hash of the sentence puts it into the tuned
+a negation put in or taken out, a direction or a gain reversed, the two sides of a comparison
+exchanged. A hash of the sentence puts it into the tuned
 part, on which rules may be chosen, or the held part, which gives the figures that documents quote.
 
 Sentences come from claims that people labelled as supported (SciFact with abstracts,
 Citation-Integrity with passages), if these texts have their numbers, and from data roots with full
 texts: sentences that cite one paper of the corpus whose text has their numbers and most of their
-words, and sentences of a paper's abstract as another author would tell them.
+words, and sentences of a paper's abstract, and comparisons of its text, as another author would
+tell them.
 """
 
 from __future__ import annotations
@@ -43,8 +45,7 @@ from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.passages import EvidencePassage
 from pipeline.settings import load_settings
 
-Kind = Literal["untouched", "number", "unit", "negation", "direction"]
-KINDS: tuple[Kind, ...] = ("untouched", "number", "unit", "negation", "direction")
+Kind = Literal["untouched", "number", "unit", "negation", "direction", "gain", "arguments"]
 # Share of a citing sentence's words that one sentence of the cited paper must have, so that the
 # text can be said to back it.
 _BACKED = 0.5
@@ -115,7 +116,27 @@ _OPPOSITES = {
     "upregulated": "downregulated", "downregulated": "upregulated", "above": "below",
     "longer": "shorter", "shorter": "longer", "stronger": "weaker", "weaker": "stronger",
 }  # fmt: skip
-_DIRECTION = re.compile(rf"\b({'|'.join(_OPPOSITES)})\b", re.IGNORECASE)
+_GAINS = {
+    "gains": "costs", "gain": "loss", "benefits": "harms", "benefit": "harm", "helps": "hurts",
+    "help": "hurt", "saves": "costs", "wins": "loses", "win": "lose", "loses": "gains",
+    "costs": "saves", "improves": "degrades", "improve": "degrade", "improved": "degraded",
+    "degrades": "improves", "hurts": "helps", "advantage": "disadvantage",
+}  # fmt: skip
+# Words that end a side of a comparison.
+_NO_SIDE = (
+    "that|which|and|but|while|although|though|since|as|it|they|may|can|on|in|by|at|for|with|when|to"
+    "|across|under|from|even|significantly|substantially|slightly|usually|others|those|this"
+)
+_SIDE = rf"(?:(?!(?:{_NO_SIDE})\b)[\w/-]+(?:\.\d+)?)"
+_COMPARES = re.compile(
+    rf"(?:^|(?<=, )|(?<=that ))(?P<left>{_SIDE}(?: {_SIDE}){{0,5}}) "
+    r"(?P<verb>(?:(?:significantly|substantially|consistently|clearly) )?"
+    r"(?:outperforms?|beats?|surpass(?:es)?|exceeds?)"
+    r"|(?:is|are|was|were|has|have) (?:\w+ ){0,2}?"
+    r"(?:better|worse|faster|slower|higher|lower|larger|smaller|(?:more|less) \w+)"
+    r" (?:\w+ ){0,2}?than) "
+    rf"(?P<right>{_SIDE}(?: {_SIDE}){{0,5}})"
+)
 _TELLING = (
     (re.compile(r"\b[Ii]n this (?:paper|work|article|study),? "), ""),
     (re.compile(r"\b[Ww]e\b"), "they"),
@@ -125,6 +146,7 @@ _TELLING = (
 
 
 _MARKER = re.compile(r"\[@[^\]]*\]")
+COMPARISON = "comparison retold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +219,9 @@ def _of_root(folder: Path) -> Iterator[CitingSentence]:
                         name, "abstract retold", retold, root=str(folder), paper=paper
                     )
             elif row["kind"] == "paragraph":
+                retold = _retold(" ".join(_MARKER.sub("", sentence).split()))
+                if _is_plain(retold) and _COMPARES.search(retold):
+                    yield CitingSentence(name, COMPARISON, retold, root=str(folder), paper=paper)
                 keys = re.findall(r"@([^\s;\]]+)", " ".join(_MARKER.findall(sentence)))
                 cited = {cited_paper.get((paper, key)) for key in keys}
                 target = cited.pop() if len(cited) == 1 else None
@@ -298,13 +323,33 @@ def change_negation(text: str, seed: int) -> str | None:
 
 def change_direction(text: str, seed: int) -> str | None:
     """The text with the first word of direction replaced by its opposite; None without one."""
-    match = _DIRECTION.search(text)
+    return _with_opposite(text, _OPPOSITES)
+
+
+def change_gain(text: str, seed: int) -> str | None:
+    """The text with the first word of gain or loss replaced by its opposite; None without one."""
+    return _with_opposite(text, _GAINS)
+
+
+def _with_opposite(text: str, opposites: Mapping[str, str]) -> str | None:
+    match = re.search(rf"\b({'|'.join(opposites)})\b", text, re.IGNORECASE)
     if match is None:
         return None
-    opposite = _OPPOSITES[match[1].lower()]
+    opposite = opposites[match[1].lower()]
     if match[1][0].isupper():
         opposite = opposite.capitalize()
     return text[: match.start()] + opposite + text[match.end() :]
+
+
+def change_arguments(text: str, seed: int) -> str | None:
+    """The text with the two sides of a comparison in each other's place; None without one."""
+    match = _COMPARES.search(text)
+    if match is None:
+        return None
+    right = match["right"]
+    if match.start() == 0:
+        right = right[0].upper() + right[1:]
+    return f"{text[: match.start()]}{right} {match['verb']} {match['left']}{text[match.end() :]}"
 
 
 CHANGES: Mapping[Kind, Callable[[str, int], str | None]] = {
@@ -312,13 +357,20 @@ CHANGES: Mapping[Kind, Callable[[str, int], str | None]] = {
     "unit": change_unit,
     "negation": change_negation,
     "direction": change_direction,
+    "gain": change_gain,
+    "arguments": change_arguments,
 }
 
 
 def with_changes(sentence: CitingSentence) -> Iterator[CitingSentence]:
-    """The sentence untouched, and with each change that it allows."""
+    """The sentence untouched, and with each change that it allows.
+
+    A comparison was chosen for its two sides, and has no other change.
+    """
     yield sentence
     for kind, change in CHANGES.items():
+        if sentence.source == COMPARISON and kind != "arguments":
+            continue
         text = change(sentence.text, _hash(f"{sentence.id} {kind}"))
         if text is None or text == sentence.text:
             continue
