@@ -42,7 +42,6 @@ class MissingPaper:
     beginning: str
     arxiv_id: str
     title: str
-    text: str
     url: str
 
 
@@ -183,8 +182,9 @@ def _missing_papers(
         fitting = [scored.item for scored in ranking if scored.fits]
         others = [passage for passage in fitting if passage.arxiv_id not in cited]
         for passage in others[:_MISSING_PAPERS]:
-            paper, title = passage.arxiv_id, passage.title
-            missing.append(MissingPaper(place, beginning, paper, title, passage.text, passage.url))
+            missing.append(
+                MissingPaper(place, beginning, passage.arxiv_id, passage.title, passage.url)
+            )
     return missing
 
 

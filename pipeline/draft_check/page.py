@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipeline.draft_check.check import DraftCheck, MissingPaper
 from pipeline.draft_check.citations import CitationCheck, Verdict
-from pipeline.draft_check.references import ReferenceCheck
+from pipeline.draft_check.references import NEVER_CITED, ReferenceCheck
 from pipeline.report.grid import Cell, Grid, PageSection
 from pipeline.report.pages import Page
 from pipeline.report.rendering import render
@@ -56,7 +56,8 @@ def write_page(check: DraftCheck, folder: Path) -> Path:
 
 
 def sections(check: DraftCheck, *, good: bool = True) -> list[PageSection]:
-    """Citations, references, and papers that are not cited. good: also references without a fault.
+    """Citations, references, and papers that are not cited. good: also references without a fault
+    or a note.
 
     A part that has nothing is one sentence.
     """
@@ -78,8 +79,15 @@ def sections(check: DraftCheck, *, good: bool = True) -> list[PageSection]:
         nothing = f"{check.draft.file.name} has no sentence that cites a work."
         parts.append(PageSection("citations", "What the cited papers say", [nothing]))
     if check.references:
+        uncited = [each.key for each in check.references if NEVER_CITED in each.notes]
+        texts = [about]
+        if uncited:
+            texts.append(f"Never cited: {', '.join(uncited)}.")
         references = _references(check.references, good=good)
-        parts.append(PageSection("references", "References", [about], [references]))
+        if not references.rows:
+            texts.append(f"{references.title}.")
+        grids = [references] if references.rows else []
+        parts.append(PageSection("references", "References", texts, grids))
     else:
         nothing = "It has no bibliography that could be read."
         parts.append(PageSection("references", "References", [nothing]))
@@ -120,14 +128,15 @@ def _citations(citations: Sequence[CitationCheck]) -> Grid:
 def _references(references: Sequence[ReferenceCheck], *, good: bool) -> Grid:
     rows = []
     for check in sorted(references, key=lambda check: _STATUS_ORDER.index(check.status)):
-        if check.status == "verified" and not check.notes and not good:
+        notes = [note for note in check.notes if note != NEVER_CITED]
+        if check.status == "verified" and not notes and not good:
             continue
         remarks = [
             f"{difference.field}: {difference.draft!r}, arXiv has {difference.metadata!r}"
             for difference in check.differences
         ]
         paper = Cell(check.arxiv_id, arxiv_id=check.arxiv_id)
-        remark = "; ".join([*remarks, *check.notes])
+        remark = "; ".join([*remarks, *notes])
         rows.append((check.status.replace("_", " "), check.key, paper, remark))
     verified = sum(check.status == "verified" for check in references)
     title = f"{number_of(len(references), 'reference')}, {verified} verified"

@@ -42,6 +42,8 @@ _YEARS_AFTER, _YEARS_BEFORE = 3, 1
 _FEWEST_AGREEING = 2
 _MOST_NAMES_SHOWN = 5
 _ARXIV_REGISTRANT = "10.48550/"
+NEVER_CITED = "never cited"
+"""Note on an entry that no sentence of the draft cites."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def _with_notes_of_draft(checks: Sequence[ReferenceCheck], draft: Draft) -> list
         if work and first.setdefault(work, entry.key) != entry.key:
             notes.append(f"the same work as {first[work]}")
         if entry.key not in cited and "*" not in cited:
-            notes.append("never cited")
+            notes.append(NEVER_CITED)
         noted.append(replace(check, notes=tuple(notes)))
     return noted
 

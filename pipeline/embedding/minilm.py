@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ NAME = "all-MiniLM-L6-v2"
 
 WEIGHTS = "model.safetensors"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+# Tokens of queries that are encoded together.
+_QUERY_BUDGET = 512
 
 
 class MiniLM(PackedEmbedder):
@@ -67,8 +70,8 @@ class MiniLM(PackedEmbedder):
     @cached_property
     def _queries(self) -> Engine:
         folder = _checked_folder()
-        # A budget of one token: every query is a pack of its own.
-        return Engine([("cpu", QueryModel(folder / WEIGHTS, _shape(folder)))], PackBudget(1))
+        model = QueryModel(folder / WEIGHTS, _shape(folder))
+        return Engine([("cpu", model)], PackBudget(_QUERY_BUDGET))
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -117,7 +120,8 @@ class QueryModel:
 
     A search from the shell has one text of some twenty tokens: numpy encodes it in less time than
     torch needs to be imported. The same computation as `Encoder` with `MeanHead`, in float32; a
-    test holds both together.
+    test holds both together. Several texts are encoded together, so that the weights are read once
+    for all of them.
 
     file: safetensors with the names of a BERT in transformers. Raises KeyError where a weight is
     absent.
@@ -144,33 +148,40 @@ class QueryModel:
         self._threads = ThreadpoolController()
 
     def launch(self, pack: Pack, *, half: bool) -> Callable[[], HostVectors]:
-        """Encode the pack's only text at once."""
+        """Encode the pack's texts at once."""
         import numpy as np
+
+        starts, lengths = pack.starts[:-1], np.diff(pack.starts)
 
         # Matrices of twenty rows gain nothing from a second thread, and BLAS's threads spin while
         # they wait: that took two to four times the processor time.
         with self._threads.limit(limits=1, user_api="blas"):
-            mean = self._encode(pack.ids, pack.positions).mean(axis=0, keepdims=True)
-        dense = mean / np.linalg.norm(mean)
+            hidden = self._encode(pack)
+        mean = np.add.reduceat(hidden, starts, axis=0) / lengths[:, None].astype(np.float32)
+        dense = mean / np.linalg.norm(mean, axis=1, keepdims=True)
         return lambda: HostVectors(dense, None, None)
 
     def release(self) -> None:
         """Hold no memory for later."""
 
-    def _encode(self, ids: NDArray[np.int32], positions: NDArray[np.int32]) -> Rows:
+    def _encode(self, pack: Pack) -> Rows:
         """The last hidden states, of shape (tokens, hidden)."""
+        import numpy as np
+
         weights = self._weights
-        hidden = weights["embeddings.word_embeddings.weight"][ids]
-        hidden = hidden + weights["embeddings.position_embeddings.weight"][positions]
+        hidden = weights["embeddings.word_embeddings.weight"][pack.ids]
+        hidden = hidden + weights["embeddings.position_embeddings.weight"][pack.positions]
         # Every token is of type 0.
         hidden = self._norm(
             "embeddings.LayerNorm", hidden + weights["embeddings.token_type_embeddings.weight"][0]
         )
         for number in range(self._shape.layers):
             layer = f"encoder.layer.{number}"
-            mixed = self._linear(
-                f"{layer}.attention.output.dense", self._attend(f"{layer}.attention.self", hidden)
+            rows = self._linear(f"{layer}.attention.self", hidden)
+            attended = np.concatenate(
+                [self._attend(rows[start:end]) for start, end in pairwise(pack.starts)]
             )
+            mixed = self._linear(f"{layer}.attention.output.dense", attended)
             hidden = self._norm(f"{layer}.attention.output.LayerNorm", hidden + mixed)
             inner = gelu(self._linear(f"{layer}.intermediate.dense", hidden))
             hidden = self._norm(
@@ -190,15 +201,15 @@ class QueryModel:
             ]
             self._weights[f"{name}.{kind}"] = np.concatenate(parts, axis=-1)
 
-    def _attend(self, name: str, hidden: Rows) -> Rows:
+    def _attend(self, rows: Rows) -> Rows:
+        """The attention of one text. rows: its queries, keys and values, side by side."""
         import numpy as np
 
-        rows = self._linear(name, hidden)
         query, key, value = rows.reshape(len(rows), 3, self._shape.heads, -1).transpose(1, 2, 0, 3)
         scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
         shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
         shares /= shares.sum(axis=-1, keepdims=True)
-        mixed: Rows = (shares @ value).transpose(1, 0, 2).reshape(len(hidden), -1)
+        mixed: Rows = (shares @ value).transpose(1, 0, 2).reshape(len(rows), -1)
         return mixed
 
     def _linear(self, name: str, rows: Rows) -> Rows:

@@ -39,12 +39,10 @@ class Sentence:
 class Clash:
     """A fact of a claim that a sentence of the cited work states otherwise.
 
-    kind: `number`, `unit`, `negation` or `direction`. ours, theirs: the words of the claim and of
-    the sentence that clash. passage: the place of the sentence's. closeness: of claim and
-    sentence, 0 to 1.
+    ours, theirs: the words of the claim and of the sentence that clash. passage: the place of the
+    sentence's. closeness: of claim and sentence, 0 to 1.
     """
 
-    kind: str
     ours: str
     theirs: str
     sentence: str
@@ -136,14 +134,13 @@ def _differences(ours: Facts, copy: Sentence) -> Iterator[Clash]:
         others = [other for other in lost if other.unit == number.unit or number.same_value(other)]
         if others:
             other = min(others, key=lambda each: abs(each.span[0] - number.span[0]))
-            kind = "number" if other.unit == number.unit else "unit"
-            yield Clash(kind, number.text, other.text, theirs.text, copy.passage, 1.0)
+            yield Clash(number.text, other.text, theirs.text, copy.passage, 1.0)
     ours_denied, theirs_denied = _denials(ours, theirs), _denials(theirs, ours)
     if len(ours_denied) % 2 != len(theirs_denied) % 2:
         (ours_words, theirs_words) = (ours_denied or theirs_denied)[0]
         if not ours_denied:
             ours_words, theirs_words = theirs_words, ours_words
-        yield Clash("negation", ours_words, theirs_words, theirs.text, copy.passage, 1.0)
+        yield Clash(ours_words, theirs_words, theirs.text, copy.passage, 1.0)
 
 
 def _denials(facts: Facts, other: Facts) -> list[tuple[str, str]]:
@@ -232,10 +229,7 @@ def _number(
             continue
         other = _number_in_place_of(number, ours, sentence.facts)
         if other and (clash is None or share > clash.closeness):
-            kind = "number" if other.unit == number.unit else "unit"
-            clash = Clash(
-                kind, number.text, other.text, sentence.facts.text, sentence.passage, share
-            )
+            clash = Clash(number.text, other.text, sentence.facts.text, sentence.passage, share)
     if clash:
         return clash
     if not same and (number.is_plain or any(_named_alike(number, other) for other in everywhere)):
@@ -314,7 +308,6 @@ def _negation(ours: Facts, negation: Span, sentences: Sequence[Sentence]) -> Cla
         elif not theirs.is_purpose and (clash is None or closeness > clash.closeness):
             ours_text = _phrase(ours, negation, heads)
             clash = Clash(
-                "negation",
                 ours_text,
                 said[0] if said else "",
                 theirs.text,
@@ -341,7 +334,6 @@ def _their_negations(ours: Facts, sentences: Sequence[Sentence]) -> Iterator[Cla
             heads = _heads(sentence.facts, negation)
             if heads and heads[0].stem in stems:
                 yield Clash(
-                    "negation",
                     _text(ours, stems[heads[0].stem]),
                     _phrase(sentence.facts, negation, heads),
                     sentence.facts.text,
@@ -351,27 +343,35 @@ def _their_negations(ours: Facts, sentences: Sequence[Sentence]) -> Iterator[Cla
 
 
 def _direction(ours: Facts, word: Word, sentences: Sequence[Sentence]) -> Clash | bool:
-    """Whether a close sentence has a direction of the claim; a clash where one has the opposite."""
+    """Whether a close sentence has a direction of the claim, and between the same things; a clash
+    where one has the opposite, or the things in each other's place.
+    """
     dimension, side = _effective(word)
-    context = ours.clause(word.span[0])
+    context, sides = ours.clause(word.span[0]), ours.compared(word)
     near = _near(ours, word)
-    agreed, clash = 0.0, None
+    is_stated, agreed, clash = False, 0.0, None
     for sentence in sentences:
+        theirs = sentence.facts
         share = _share(context, sentence)
         if share < SHARE_DIRECTION and sentence.cosine < COSINE_DIRECTION:
             continue
         closeness = max(share, sentence.cosine)
-        for other in sentence.facts.words:
+        for other in theirs.words:
             if other.direction is None or other.direction[0] != dimension:
                 continue
-            if _effective(other)[1] == side:
+            their_sides = theirs.compared(other) if sides else None
+            exchanged = sides.exchanged(their_sides) if sides and their_sides else None
+            if (_effective(other)[1] == side) != bool(exchanged):
                 agreed = max(agreed, closeness)
-            elif sentence.facts.is_purpose or (clash and closeness <= clash.closeness):
+                is_stated = is_stated or sides is None or exchanged is not None
+            elif theirs.is_purpose or (clash and closeness <= clash.closeness):
                 continue
-            elif len(near & _near(sentence.facts, other)) >= SHARED_NEAR:
-                theirs = sentence.facts
+            elif exchanged and sides and their_sides:
                 clash = Clash(
-                    "direction",
+                    sides.text, their_sides.text, theirs.text, sentence.passage, closeness
+                )
+            elif len(near & _near(theirs, other)) >= SHARED_NEAR:
+                clash = Clash(
                     _text(ours, word),
                     _text(theirs, other),
                     theirs.text,
@@ -380,7 +380,7 @@ def _direction(ours: Facts, word: Word, sentences: Sequence[Sentence]) -> Clash 
                 )
     if clash and clash.closeness > agreed:
         return clash
-    return agreed > 0
+    return is_stated
 
 
 def _effective(word: Word) -> tuple[str, int]:

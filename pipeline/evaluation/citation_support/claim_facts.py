@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.lexical import STOP_WORDS, term_id, words_of
@@ -36,7 +37,9 @@ _MULTIPLIERS = {
 }  # fmt: skip
 _WORD_VALUES = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
-    "ten": 10, "eleven": 11, "twelve": 12, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
+    "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15,
+    "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30,
+    "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
 }  # fmt: skip
 
 
@@ -117,7 +120,7 @@ _COMPARATIVES = {
         "less fewer lower lowest fewest smaller smallest shorter shortest",
     ),
     "quality": ("better best superior", "worse worst inferior"),
-    "speed": ("faster quicker fastest", "slower slowest"),
+    "speed": ("fast faster quicker fastest", "slower slowest"),
     "order": ("first earlier", "last later"),
     "extent": ("most", "least"),
     "strength": ("stronger strongest", "weaker weakest"),
@@ -129,8 +132,13 @@ _VERBS = {
         "increase rise raise elevate upregulate enhance boost",
         "decrease reduce decline diminish downregulate attenuate drop",
     ),
-    "quality": ("improve outperform beat surpass", "worsen underperform impair degrade"),
+    "quality": (
+        "improve outperform beat surpass exceed",
+        "worsen underperform impair degrade hurt harm",
+    ),
+    "gain": ("gain win benefit save", "cost lose"),
     "strength": ("strengthen", "weaken"),
+    "speed": ("accelerate", "slow"),
     "effect": ("promote activate stimulate facilitate", "inhibit suppress prevent repress hinder"),
 }
 
@@ -138,6 +146,20 @@ _VERBS = {
 def _forms(verb: str) -> list[str]:
     base = verb.removesuffix("e")
     return [verb, f"{verb}s", f"{verb}es", f"{base}ed", f"{base}ing", f"{verb}{verb[-1]}ed"]
+
+
+# Verbs of a comparison: what stands before them is compared with what stands behind.
+_COMPARING = frozenset(
+    form
+    for verb in ("outperform", "beat", "surpass", "exceed", "underperform")
+    for form in _forms(verb)
+)
+_PASSIVE = re.compile(r"\b(?:is|are|was|were|been|be)\s(?:\w+ly\s)?$")
+_THAN = re.compile(r"[^,;:.]{0,40}?\bthan\b")
+_SIDE_START = re.compile(r"[,;:(]|\b(?:that|and|but|while|which|whereas|when|because)\b")
+_SIDE_END = re.compile(
+    r"[,;:()]|\.(?!\d)|\b(?:on|in|by|at|for|when|while|but|under|across|because|which|even|if)\b"
+)
 
 
 def _sides() -> Iterator[tuple[str, tuple[str, int]]]:
@@ -207,6 +229,28 @@ class Word:
     direction: tuple[str, int] | None
 
 
+class Sides(NamedTuple):
+    """The stems of what a comparison puts first, and of what it compares that with.
+
+    text: of the comparison.
+    """
+
+    first: frozenset[int]
+    second: frozenset[int]
+    text: str
+
+    def exchanged(self, other: Sides) -> bool | None:
+        """Whether the other compares the same things in each other's place; False where both are
+        in their own, None where it compares other things.
+        """
+        together = [self.first & other.first, self.second & other.second]
+        crossed = [self.first & other.second, self.second & other.first]
+        same, opposite = sum(map(len, together)), sum(map(len, crossed))
+        if all(together) and same >= opposite:
+            return False
+        return True if all(crossed) and opposite > same else None
+
+
 @dataclass(frozen=True)
 class Facts:
     """A sentence with its facts. is_cell: a cell of a table, as `table_cells` words it."""
@@ -256,15 +300,42 @@ class Facts:
     def breaks(self) -> list[int]:
         return [0, *(match.start() for match in _BREAKS.finditer(self.text)), len(self.text)]
 
+    def compared(self, word: Word) -> Sides | None:
+        """What a word of direction compares: "X outperforms Y", "X is better than Y"; None where
+        one of the sides has no words.
+        """
+        before, after = self.text[: word.span[0]], self.text[word.span[1] :]
+        starts = [match.end() for match in _SIDE_START.finditer(before)]
+        start, pivot = max(starts, default=0), word.span[1]
+        is_passive = False
+        than = _THAN.match(after)
+        if than:
+            pivot += than.end()
+        elif self.text[slice(*word.span)].lower() not in _COMPARING:
+            return None
+        elif after.startswith(" by ") and _PASSIVE.search(before):
+            is_passive, pivot = True, pivot + len(" by")
+        end = _SIDE_END.search(self.text, pivot)
+        stop = end.start() if end else len(self.text)
+        first, second = self._stems_within(start, word.span[0]), self._stems_within(pivot, stop)
+        if not (first and second):
+            return None
+        if is_passive:
+            first, second = second, first
+        return Sides(first, second, self.text[start:stop].strip())
+
+    def _stems_within(self, start: int, end: int) -> frozenset[int]:
+        return frozenset(
+            word.stem
+            for word in self.words
+            if start <= word.span[0] < end and word.direction is None
+        )
+
     def clause(self, place: int) -> frozenset[int]:
         """The stems of the clause around a place; of the sentence where the clause has few."""
         for start, end in zip(self.breaks, self.breaks[1:], strict=False):
             if start <= place < end:
-                stems = frozenset(
-                    word.stem
-                    for word in self.words
-                    if start <= word.span[0] < end and word.direction is None
-                )
+                stems = self._stems_within(start, end)
                 if len(stems) >= _FEWEST_STEMS:
                     return stems
         return self.stems

@@ -25,65 +25,88 @@ def compared(claim: str, passage: str) -> Comparison:
 
 
 @pytest.mark.parametrize(
-    ("claim", "passage", "kind", "ours", "theirs"),
+    ("claim", "passage", "ours", "theirs"),
     [
         (
             "The set has 1,400 questions by students.",
             "The set has 1,200 questions by students.",
-            "number",
             "1,400",
             "1,200",
         ),
         (
             "Judges reached a Sharpe ratio of 3.21 on the held stocks.",
             "On held stocks we reach a Sharpe ratio of 5.60 after costs.",
-            "number",
             "3.21",
             "5.60",
         ),
         (
             "The first summary wins 9 percent more often than chance.",
             "The first summary wins 9 points more often than chance.",
-            "unit",
             "9 percent",
             "9 points",
         ),
         (
             "More votes improve the final score.",
             "More votes do not improve the final score.",
-            "negation",
             "improve",
             "not improve",
         ),
         (
             "Reordering does not change the grades of the judge.",
             "Reordering changes the grades that the judge gives.",
-            "negation",
             "not change",
             "changes",
         ),
         (
             "Binary codes need fewer candidates than int8 codes.",
             "Binary codes need more candidates than int8 codes.",
-            "direction",
             "fewer",
             "more",
         ),
         (
             "Lanternfish outperforms BM25 on short questions.",
             "Lanternfish underperforms BM25 on short questions.",
-            "direction",
             "outperforms",
             "underperforms",
+        ),
+        (
+            "Reranking costs three points on short questions.",
+            "Reranking gains three points on short questions.",
+            "costs",
+            "gains",
+        ),
+        (
+            "A shuffled order degrades the agreement of judges.",
+            "A shuffled order improves the agreement of judges.",
+            "degrades",
+            "improves",
+        ),
+        (
+            "On short questions, BM25 outperforms Lanternfish.",
+            "Lanternfish outperforms BM25 on short questions.",
+            "BM25 outperforms Lanternfish",
+            "Lanternfish outperforms BM25",
+        ),
+        (
+            "BM25 is more accurate than Lanternfish on short questions.",
+            "Lanternfish is more accurate than BM25 on short questions.",
+            "BM25 is more accurate than Lanternfish",
+            "Lanternfish is more accurate than BM25",
+        ),
+        (
+            "Lanternfish is outperformed by BM25 on short questions.",
+            "Lanternfish outperforms BM25 on short questions.",
+            "Lanternfish is outperformed by BM25",
+            "Lanternfish outperforms BM25",
         ),
     ],
 )
 def test_a_fact_that_a_close_sentence_states_otherwise_is_a_clash(
-    claim: str, passage: str, kind: str, ours: str, theirs: str
+    claim: str, passage: str, ours: str, theirs: str
 ) -> None:
     clash = compared(claim, passage).clash
     assert clash
-    assert (clash.kind, clash.ours, clash.theirs) == (kind, ours, theirs)
+    assert (clash.ours, clash.theirs) == (ours, theirs)
     assert clash.sentence == passage
 
 
@@ -106,6 +129,14 @@ def test_a_fact_that_a_close_sentence_states_otherwise_is_a_clash(
         (
             "Headings raise recall of long passages.",
             "Headings raise recall of long passages, with no harm to others.",
+        ),
+        (
+            "Lanternfish outperforms BM25 on short questions.",
+            "BM25 is outperformed by Lanternfish on short questions.",
+        ),
+        (
+            "Lanternfish is faster than BM25 on short questions.",
+            "BM25 is slower than Lanternfish on short questions.",
         ),
         ("Ferries carry 12 seeds to islands, on 12 days.", "The ferries of 12 islands rest."),
     ],
@@ -136,6 +167,13 @@ def test_a_number_that_is_nowhere_is_named_with_the_nearest() -> None:
 )
 def test_facts_are_stated_where_all_of_them_are_and_there_is_one(claim: str, stated: bool) -> None:
     assert compared(claim, "The set has 1,200 questions of students.").all_stated is stated
+
+
+def test_a_comparison_is_stated_only_between_the_same_things() -> None:
+    passage = "Lanternfish outperforms BM25 on short questions."
+    assert compared("Lanternfish beats BM25 on short questions.", passage).all_stated
+    for claim in ("Kites outperform BM25 on short questions.", "BM25 beats kites on questions."):
+        assert not compared(claim, passage).all_stated
 
 
 def test_years_names_and_items_are_no_numbers() -> None:
