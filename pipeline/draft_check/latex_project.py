@@ -53,6 +53,8 @@ _INCLUDING = frozenset((
 _FROM_FOLDER = frozenset((
     "import", "subimport", "includefrom", "subincludefrom", "inputfrom", "subinputfrom",
 ))  # fmt: skip
+# Text that packages for changes, as changes and latexdiff, print as removed.
+_REMOVING = frozenset(("deleted", "DIFdel"))
 _LOADING = frozenset(("usepackage", "RequirePackage", "documentclass", "LoadClass"))
 # Commands of other names may include a file of the draft; these include none.
 _LOOKS_INCLUDING = re.compile(r"input|include|import|subfile|[a-z]Input")
@@ -147,6 +149,7 @@ class _Reader:
         self.macros: dict[str, Macro] = {}
         self.switches: dict[str, bool] = {}
         self.included_only: set[str] | None = None
+        self.excluded_environments: set[str] = set()
 
     def read_file(self, current: Path, above: tuple[Path, ...]) -> None:
         self.files += 1
@@ -340,9 +343,39 @@ class _Scan:
             self.emit(start)
             self.expansion(chosen[0], start)
             return chosen[1]
+        if name in _REMOVING or name == "replaced":
+            return self.removed_text(name, start, end)
+        if name == "excludecomment" and (span := self.latex.argument(end)):
+            self.reader.excluded_environments.add(self.latex.text[slice(*span)].strip())
+            return None
         if name == "begin":
-            return self.begin_body(start, end)
+            return self.excluded(start, end) or self.begin_body(start, end)
         return self.switch(name, start, end) or self.other(name, start, end)
+
+    def removed_text(self, name: str, start: int, end: int) -> int | None:
+        """Skip what a command for changes prints as removed; of `\\replaced` the second text."""
+        option = self.latex.argument(end, "[")
+        span = self.latex.argument(option[1] + 1 if option else end)
+        old = self.latex.argument(span[1] + 1) if span and name == "replaced" else span
+        if span is None or old is None:
+            return None
+        self.emit(start)
+        if name == "replaced":
+            self.expansion(self.latex.text[slice(*span)], start)
+        return old[1] + 1
+
+    def excluded(self, start: int, end: int) -> int | None:
+        """Skip an environment that `\\excludecomment` names."""
+        span = self.latex.argument(end) if self.reader.excluded_environments else None
+        name = self.latex.text[slice(*span)].strip() if span else ""
+        if name not in self.reader.excluded_environments:
+            return None
+        closing = f"\\end{{{name}}}"
+        after = self.latex.text.find(closing, end)
+        if after < 0:
+            return None
+        self.emit(start)
+        return after + len(closing)
 
     def begin_body(self, start: int, end: int) -> int | None:
         opening = _OPENING.match(self.latex.text, end)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.bibliography import read_csl
+from pipeline.draft_check.citation_commands import Citation, find_citations
 from pipeline.draft_check.draft import MOST_FILES, Draft, DraftSentence, read_text
+from pipeline.draft_check.latex_scan import Latex
 from pipeline.draft_check.printed_references import read_items
 from pipeline.draft_check.typed_list import find_list, keys_of_names, mark_labels, mark_names
 from pipeline.text import one_line
@@ -35,9 +37,6 @@ _REFERENCE = re.compile(
     r"(?:fig|tbl|tab|sec|eq|eqn|lst|thm|lem|cor|prp|cnj|def|exm|exr|sol|rem|alg|nte|tip|wrn|imp|cau"
     r"|vid|prf|app|apx|chap|ch|supp\w{0,8}|figure|table|section|equation|theorem|lemma|ref)[-:]",
     re.IGNORECASE,
-)
-_LATEX_CITATION = re.compile(
-    r"\\(?:[A-Za-z]{0,20}cite|cite)[A-Za-z]{0,20}\*?(?:\[[^\[\]{}]{0,200}\]){0,2}\{([^{}\\]{1,500})\}"
 )
 _INCLUDE = re.compile(r"\s*\{\{<\s*include\s+(\S+)\s*>\}\}\s*$")
 _CHILD = re.compile(r"\s*(?:```|~~~)+\s*\{[^{}]*\bchild\s*=\s*([^{}]*)\}")
@@ -99,11 +98,18 @@ def _read_typed(draft: Draft, typed: Any, paragraphs: list[tuple[str, int, str]]
     entries = [replace(entry, key=key) for entry, key in zip(entries, keys, strict=True)]
     draft.add_entries(entries)
     known = frozenset(keys)
+    form = typed.form
+    texts = [paragraph for _, _, paragraph in paragraphs]
+    if form == "dot" and not any(
+        mark_labels(text, form, known) != text or mark_names(text, entries, keys)[0] != text
+        for text in texts
+    ):
+        form = "round"  # medicine's styles cite "1." as (1)
     for name, line, paragraph in paragraphs:
         marked, unknown = paragraph, list[str]()
-        if typed.form != "plain":
-            marked = mark_labels(paragraph, typed.form, known)
-        if typed.form == "plain" or (typed.form == "dot" and marked == paragraph):
+        if form != "plain":
+            marked = mark_labels(paragraph, form, known)
+        if form == "plain" or (form == "dot" and marked == paragraph):
             marked, unknown = mark_names(paragraph, entries, keys)
         draft.problems += [
             f"{name}, line {line}: ({words}) is cited, and no reference fits" for words in unknown
@@ -195,14 +201,16 @@ class _Reader:
             include, child = _INCLUDE.match(line), _CHILD.match(line)
             if include is None and child is None:
                 continue
-            yield from _markdown_paragraphs(file.name, "\n".join(lines[begun:number]), begun + 1)
+            before = "\n".join(lines[begun:number])
+            yield from _markdown_paragraphs(file.name, before, begun + 1, self.draft)
             begun = number + 1 if include else number
             names = [include[1]] if include else _QUOTED.findall(child[1]) if child else []
             if not names:
                 self.problem(file, number, f"{line.strip()[:80]} includes a file, and names none")
             for name in names:
                 yield from self.included(file, number, name, depth)
-        yield from _markdown_paragraphs(file.name, "\n".join(lines[begun:]), begun + 1)
+        rest = "\n".join(lines[begun:])
+        yield from _markdown_paragraphs(file.name, rest, begun + 1, self.draft)
 
     def included(
         self, file: Path, number: int, name: str, depth: int
@@ -227,10 +235,10 @@ class _Reader:
 
 
 def _without_comments(text: str) -> str:
-    """The text with blanks in place of HTML's comments."""
+    """The text without HTML's comments, on as many lines."""
     parts, last = list[str](), 0
     while (start := text.find("<!--", last)) >= 0 and (end := text.find("-->", start)) >= 0:
-        parts += [text[last:start], re.sub(r"[^\n]", " ", text[start : end + 3])]
+        parts += [text[last:start], "\n" * text.count("\n", start, end)]
         last = end + 3
     return "".join([*parts, text[last:]])
 
@@ -254,7 +262,9 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable("table").disable(["reference", "inline", "text_join"])
 
 
-def _markdown_paragraphs(name: str, text: str, first: int) -> Iterator[tuple[str, int, str]]:
+def _markdown_paragraphs(
+    name: str, text: str, first: int, draft: Draft
+) -> Iterator[tuple[str, int, str]]:
     """(file, line, text) of each block that has text, without code."""
     parser, is_heading = _parser(), False
     for token in parser.parse(text):
@@ -269,7 +279,7 @@ def _markdown_paragraphs(name: str, text: str, first: int) -> Iterator[tuple[str
                 children: list[Token] = []
                 parser.inline.parse(words, parser, {}, children)
                 words = "".join(_words(children))
-            words = _as_citations(words)
+            words = _with_pandoc_citations(words, f"{name}, line {line}", draft)
             if not is_heading or _keys(words):
                 yield name, line, words
             is_heading = False
@@ -294,12 +304,17 @@ def _words(tokens: list[Token]) -> Iterator[str]:
             yield from _words(token.children or [])
 
 
-def _as_citations(text: str) -> str:
+def _with_pandoc_citations(text: str, place: str, draft: Draft) -> str:
     """The text with LaTeX's citations as pandoc's, and addresses that look like none."""
-    text = _LATEX_CITATION.sub(
-        lambda match: f"[{'; '.join(f'@{key.strip()}' for key in match[1].split(','))}]", text
-    )
-    return _without_addresses(text)
+    parts, last = list[str](), 0
+    for item in find_citations(Latex(text), {}, ()):
+        if isinstance(item, Citation):
+            group = "; ".join(f"@{key}" for key in item.keys)
+            parts += [text[last : item.start], f"[{group}]"]
+            last = item.end
+        else:
+            draft.problems.append(f"{place}: {item[1]}")
+    return _without_addresses("".join([*parts, text[last:]]))
 
 
 def _without_addresses(text: str) -> str:

@@ -66,13 +66,20 @@ class _Reading:
 
 def read_bibliography(items: Sequence[ItemParts]) -> list[BibliographyItem]:
     """All items of a list, in order; a field that an item does not show is None."""
-    readings = [_read(item, "") for item in items]
+    readings = list[_Reading]()
+    for item in items:
+        names_before = readings[-1].names if readings else ""
+        readings.append(_read(item, "", names_before))
     ends = Counter(reading.names_end for reading in readings)
     usual = next((name for name, count in ends.most_common(1) if 2 * count > len(items)), "")
-    return [
-        _to_item(parts, reading if reading.names_end or not usual else _read(parts, usual))
-        for parts, reading in zip(items, readings, strict=True)
-    ]
+    names_before = ""
+    bibliography = []
+    for parts, reading in zip(items, readings, strict=True):
+        by_habit = usual and not reading.names_end
+        read = _read(parts, usual, names_before) if by_habit else reading
+        bibliography.append(_to_item(parts, read))
+        names_before = reading.names
+    return bibliography
 
 
 def _to_item(parts: ItemParts, reading: _Reading) -> BibliographyItem:
@@ -89,14 +96,21 @@ def _to_item(parts: ItemParts, reading: _Reading) -> BibliographyItem:
     )
 
 
-def _read(parts: ItemParts, usual: str) -> _Reading:
+# A dash stands for the names of the item before.
+_SAME_NAMES = re.compile(r"\s*(?:[—―]+|[–_-]{2,})(?=[\s,.:(])")
+
+
+def _read(parts: ItemParts, usual: str, names_before: str = "") -> _Reading:
     """Names, year, title and venue of an item. `usual`: how names end in most items of its list, ""
-    if unknown.
+    if unknown. `names_before`: the names of the item before, which a dash repeats.
     """
     named = _from_fields(parts.fields) if parts.fields else None
     if named:
         return named
     text = "\n".join(filter(None, parts.blocks)) or parts.raw
+    same = _SAME_NAMES.match(text) if names_before else None
+    if same:
+        text = names_before + text[same.end() :]
     # No volume, no "et al.", no archive: words that may be a title or a venue.
     italics = tuple(
         words for words in parts.emphases if len(words) > 3 and not _NO_FIELD.match(words)
