@@ -60,6 +60,14 @@ def export(
             "--with-gold/--without-gold", help="Ratings: whether to show the published section too."
         ),
     ] = True,
+    sentences: Annotated[
+        bool,
+        typer.Option(
+            "--sentences",
+            help="Grades: show whole sentences, which graders split into claims themselves, also"
+            " where a judge has split the answers.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Write blind pages to read and CSV sheets to fill in; the key to the letters stays in the data
@@ -67,7 +75,7 @@ def export(
 
     Examples:
       citeloom annotate export ratings --to sheets --systems chatcite,zero_shot
-      citeloom annotate export grades --to sheets --annotators 2 --items 20
+      citeloom annotate export grades --to sheets --items 50 --sentences
     """
     from pipeline.cli.console import print_json, print_note
     from pipeline.errors import SettingError
@@ -80,6 +88,8 @@ def export(
     check_folder(to)
     names = split_names(systems) if systems else None
     study_name = name or kind
+    if kind == "ratings" and sentences:
+        raise SettingError("--sentences is for grades: leave it out for ratings")
     if kind == "ratings":
         sheets = export_ratings(
             root, study_name, months, names, items=items, seed=seed, with_gold=with_gold
@@ -87,7 +97,9 @@ def export(
     elif not with_gold:
         raise SettingError("--without-gold is for ratings: leave it out for grades")
     else:
-        sheets = export_grades(root, study_name, months, names, items=items, seed=seed)
+        sheets = export_grades(
+            root, study_name, months, names, items=items, seed=seed, sentences=sentences
+        )
     key = write_key(root, sheets.study)
     files = write_files(sheets, to, annotators)
     for note in sheets.notes:

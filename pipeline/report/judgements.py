@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from pipeline.evaluation.answers.people import Part
+from pipeline.evaluation.answers.people import NO_JUDGE, Part
 from pipeline.evaluation.answers.people_measures import COMPARED, GradeResults
 from pipeline.evaluation.g_score.measures import votes_by_task
 from pipeline.evaluation.g_score.people_measures import MEAN, RatedSystem, RatingResults
@@ -324,15 +324,16 @@ def grades_section(people: GradeResults, names: Mapping[str, str] | None = None)
             " sheets, citeloom annotate import reads them."
         )
         return PageSection(key, title, (text, *outdated))
-    units = (
-        "claims into which the judge had split the answers"
-        if people.accuracy
-        else "sentences of the answers"
-    )
+    of_judges = "claims into which the judge had split the answers"
+    own = "sentences of the answers, which they split into claims themselves"
+    without_judge = {
+        system.judge == NO_JUDGE for system in people.systems if "factual" in system.people
+    }
+    units = " and ".join(own if alone else of_judges for alone in sorted(without_judge))
     text = (
         f"{number_of(len(people.graders), 'grader')}, {number_of(people.verdicts, 'verdict')} on"
         f" {number_of(people.answers, 'answer')} to {number_of(people.questions, 'question')},"
-        f" without knowing the systems. They graded the {units}, and could add none."
+        f" without knowing the systems. They graded the {units or of_judges}."
     )
     agreed = [
         (_PARTS[part], _ALPHA[part], alpha)

@@ -781,8 +781,13 @@ HUMAN_GRADES = Table(
         ("label", TEXT, "what the grader saw in its place, such as Q03-B"),
         ("part", TEXT, "claim: what the answer claims; gold: what a full answer holds"),
         ("number", pa.int32(), "place among the claims, or gold claims, from 1"),
-        ("text", TEXT, "the claim that was graded"),
-        ("verdict", TEXT, "as in answer_grades; null where the grader only commented"),
+        ("text", TEXT, "the claim, or sentence, that was graded"),
+        (
+            "verdict",
+            TEXT,
+            "as in answer_grades, or several with ', ' between, one for each claim that the grader"
+            " found in the line; null where the grader only commented",
+        ),
         ("comment", TEXT, "the grader's words"),
         ("text_sha256", TEXT, "SHA-256 of the question and the answer as they were graded"),
     ),

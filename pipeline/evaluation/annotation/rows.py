@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -10,7 +11,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from pipeline.evaluation.marks import (
     CLAIM_VERDICTS,
     GOLD_VERDICTS,
-    ClaimVerdict,
     GoldVerdict,
     SixMarks,
 )
@@ -91,13 +91,23 @@ class GradeRow(SheetRow):
     marks = ("verdict",)
 
 
+def _read_verdicts(cell: object) -> object:
+    """The verdicts in a cell, one for each claim of the line, with `, ` between."""
+    if not isinstance(cell, str):
+        return cell
+    verdicts = [_read_verdict(part) for part in re.split("[,;]", cell) if part.strip()]
+    if not set(verdicts) <= set(CLAIM_VERDICTS):
+        raise ValueError("no verdict on a claim")
+    return ", ".join(map(str, verdicts)) or None
+
+
 class ClaimGradeRow(GradeRow):
-    """Verdict on a claim of an answer: is it correct?"""
+    """Verdict on a claim of an answer: is it correct? Several on a sentence with several claims."""
 
     verdict: Annotated[
-        ClaimVerdict | None,
-        BeforeValidator(_read_verdict),
-        Field(description=f"one of {', '.join(CLAIM_VERDICTS)}"),
+        str | None,
+        BeforeValidator(_read_verdicts),
+        Field(description=f"one of {', '.join(CLAIM_VERDICTS)}, or one for each claim of the line"),
     ]
     comment: Comment
 

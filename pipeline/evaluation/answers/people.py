@@ -1,9 +1,10 @@
 """Grades of answers to questions: a verdict on each claim of an answer, and on each gold claim
 beside it.
 
-Annotators see the claims into which a judge split the answers, or the sentences of answers that no
-judge graded. They see neither verdicts, quotes nor passages of a judge: passages that were looked
-up are part of what is tested, so people go by the papers themselves.
+Annotators see the claims into which a judge split the answers. Of answers that no judge graded, or
+in a study that is to need no model, they see whole sentences, and split these into claims
+themselves by giving several verdicts. They see neither verdicts, quotes nor passages of a judge:
+passages that were looked up are part of what is tested, so people go by the papers themselves.
 """
 
 from __future__ import annotations
@@ -131,16 +132,24 @@ def _titles(root: DataRoot, papers: Collection[str]) -> dict[str, str]:
 
 
 def export_grades(
-    root: DataRoot, name: str, months: str, systems: Sequence[str] | None, *, items: int, seed: int
+    root: DataRoot,
+    name: str,
+    months: str,
+    systems: Sequence[str] | None,
+    *,
+    items: int,
+    seed: int,
+    sentences: bool = False,
 ) -> Export:
     """A study of questions to which every system has an answer, `items` at most. systems: None for
-    all.
+    all. sentences: show sentences also where a judge has split the answers.
 
     Raises SettingError for a name or system that cannot be taken, MissingInput where no question
     fits.
     """
     answered = root.months(tables.ANSWERS)
-    texts, grades = _read(root, select_months(months, answered) if answered else [])
+    selected = select_months(months, answered) if answered else []
+    texts, grades = _read(root, selected, sentences=sentences)
     if not any(grades.values()):
         raise MissingInput(
             f"of --months {months}, there is no answer: set CITELOOM_QUESTIONS and run citeloom run"
@@ -176,7 +185,7 @@ def export_grades(
     ]
     labels = {unit.label for unit in units.values()}
     workload = (
-        f"each annotator has {len(units):,} claims of {len(labels)} answers to"
+        f"each annotator has {len(units):,} lines on {len(labels)} answers to"
         f" {len(shown)} questions to grade"
     )
     return Export(
@@ -191,13 +200,13 @@ def export_grades(
 
 
 def _read(
-    root: DataRoot, months: Sequence[str]
+    root: DataRoot, months: Sequence[str], *, sentences: bool
 ) -> tuple[dict[str, QuestionTexts], dict[str, dict[str, Grade]]]:
     """Question → its words, and question → system → a grade. All judges have the same claims before
-    them, so any will do: the first in the table. Sentences are graded only where no judge graded
-    any of these months.
+    them, so any will do: the first in the table. Where no judge graded any of these months,
+    sentences are graded.
     """
-    of_judges = {month: read_grades(root, month) for month in months}
+    of_judges = {month: [] if sentences else read_grades(root, month) for month in months}
     texts: dict[str, QuestionTexts] = {}
     grades: dict[str, dict[str, Grade]] = {}
     for month in months:

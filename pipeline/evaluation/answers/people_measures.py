@@ -22,7 +22,12 @@ from pipeline.evaluation.answers.people import (
     question_texts,
     sentence_grades,
 )
-from pipeline.evaluation.marks import CLAIM_POINTS, GOLD_POINTS
+from pipeline.evaluation.marks import (
+    CLAIM_POINTS,
+    GOLD_POINTS,
+    overall_verdict,
+    split_verdicts,
+)
 from pipeline.evaluation.statistics import (
     Estimate,
     Level,
@@ -58,7 +63,7 @@ class ClaimKey(NamedTuple):
 
 
 Verdicts = Mapping[ClaimKey, Mapping[str, str]]
-"""Claim → grader → verdict."""
+"""Claim → grader → verdict, or several as `split_verdicts` reads them."""
 Shares = dict[str, dict[str, list[float]]]
 """Measure → question → a value for each grader."""
 
@@ -145,16 +150,16 @@ class MonthGrades:
 def read_month_grades(
     root: DataRoot, month: str, grades: Sequence[Grade], study: str | None = None
 ) -> MonthGrades:
-    """A month's rows, of one study or of all. Without grades of judges, those of people are on
-    sentences of answers.
+    """A month's rows, of one study or of all, on claims of judges or on sentences of answers.
 
     Raises as `DataRoot.iterate` does.
     """
     if not root.file(HUMAN_GRADES, month).exists():
         return MonthGrades((), grades)
     questions = question_texts(root, month)
-    grades = grades or sentence_grades(questions.values())
-    claims = {key for grade in grades for key in _verdicts_of(grade)}
+    of_sentences = sentence_grades(questions.values())
+    judged = {key for grade in grades for key in _verdicts_of(grade)}
+    sentences = {key for grade in of_sentences for key in _verdicts_of(grade)}
     digests = {
         (question_id, system): question.digest(system)
         for question_id, question in questions.items()
@@ -167,10 +172,12 @@ def read_month_grades(
             continue
         row = {**stored, "system": writer_name(stored)}
         digest = digests.get((row["question_id"], row["system"]))
-        if digest == row["text_sha256"] and _key(row) in claims:
+        if digest == row["text_sha256"] and _key(row) in judged | sentences:
             current.append(row)
         else:
             outdated += 1
+    if any(_key(row) not in judged for row in current):
+        grades = [*grades, *of_sentences]
     return MonthGrades(current, grades, outdated)
 
 
@@ -203,7 +210,11 @@ def grade_results(rows: Sequence[Row], grades: Sequence[Grade], outdated: int = 
         graders=tuple(sorted({_grader(row) for row in rows})),
         questions=len({question_id for question_id, _ in answers}),
         answers=len(answers),
-        verdicts=sum(map(len, verdicts.values())),
+        verdicts=sum(
+            len(split_verdicts(verdict))
+            for by_grader in verdicts.values()
+            for verdict in by_grader.values()
+        ),
         comments=sum(row["comment"] is not None for row in rows),
         outdated=outdated,
         agreement=_graders_agreement(verdicts),
@@ -248,7 +259,8 @@ def _graders_agreement(verdicts: Verdicts) -> dict[Part, Estimate]:
     for part, names in VERDICTS.items():
         mine = {key: by_grader for key, by_grader in verdicts.items() if key.part == part}
         codes = [
-            [names.index(verdict) for verdict in by_grader.values()] for by_grader in mine.values()
+            [names.index(overall_verdict(verdict)) for verdict in by_grader.values()]
+            for by_grader in mine.values()
         ]
         agreement[part] = alpha(codes, [key.question_id for key in mine], _LEVELS[part])
     return agreement
@@ -265,7 +277,7 @@ def _judge_accuracy(grades: Iterable[Grade], verdicts: Verdicts) -> dict[Part, A
     decided = {
         key: verdict
         for key, by_grader in verdicts.items()
-        if (verdict := clear_winner(by_grader.values())) is not None
+        if (verdict := clear_winner(map(overall_verdict, by_grader.values()))) is not None
     }
     return {part: _accuracy(part, judged, decided, verdicts) for part in VERDICTS}
 
@@ -332,7 +344,12 @@ def _compare_systems(
 def _add_shares(shares: Shares, question_id: str, verdicts: Mapping[ClaimKey, str]) -> None:
     """Add the share of points that one person's, or the judge's, verdicts give an answer."""
     for part, (measure, points) in COMPARED.items():
-        marks = [points[verdict] for key, verdict in verdicts.items() if key.part == part]
+        marks = [
+            points[verdict]
+            for key, line in verdicts.items()
+            if key.part == part
+            for verdict in split_verdicts(line)
+        ]
         if marks:
             shares[measure][question_id].append(fmean(marks))
 

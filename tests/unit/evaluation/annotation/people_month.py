@@ -104,9 +104,10 @@ def give_out(
     systems: Sequence[str] | None = None,
     items: int = 50,
     seed: int = 7,
+    sentences: bool = False,
 ) -> tuple[Export, list[Path]]:
     """A study of grades with its key, and the sheets of its annotators."""
-    export = export_grades(root, name, months, systems, items=items, seed=seed)
+    export = export_grades(root, name, months, systems, items=items, seed=seed, sentences=sentences)
     write_key(root, export.study)
     return export, [
         file for file in write_files(export, folder, annotators) if file.suffix == ".csv"

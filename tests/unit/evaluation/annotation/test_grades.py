@@ -14,7 +14,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.importer import import_files
 from pipeline.evaluation.answers.measures import Grade, read_grades
-from pipeline.evaluation.answers.people import MEANINGS
+from pipeline.evaluation.answers.people import MEANINGS, NO_JUDGE
 from pipeline.evaluation.answers.people_measures import GradeResults, pool_months, read_month_grades
 from pipeline.report.judgements import grades_section
 from pipeline.storage.writing import Row
@@ -37,6 +37,7 @@ from tests.unit.evaluation.made_up import workspace
 pytestmark = pytest.mark.slow
 
 LINES = 4 + 3
+CLAIM_VERDICTS = "correct, partly, wrong, not_checkable"
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_page_and_sheet_have_a_line_for_each_claim_in_one_order(
     assert {row["unit"] for row in rows} == set(export.study.units)
     assert len(rows) == 4 * LINES
     assert all(row["text"] == export.study.units[row["unit"]].text for row in rows)
-    assert export.notes[-1] == "each annotator has 28 claims of 12 answers to 8 questions to grade"
+    assert export.notes[-1] == "each annotator has 28 lines on 12 answers to 8 questions to grade"
     for number, file in enumerate(files, 1):
         page = LexborHTMLParser((tmp_path / "out" / f"page-{number}.html").read_text())
         assert [
@@ -89,7 +90,7 @@ def test_the_files_of_graders_say_what_may_be_written_and_reveal_nothing(
     assert "Boats, https://arxiv.org/abs/2403.00001" in page.text()
     rows = rows_of(files[0])
     assert {(row["unit"].split("-")[2], row["allowed"], row["verdict"]) for row in rows} == {
-        ("claim", "one of correct, partly, wrong, not_checkable", ""),
+        ("claim", f"one of {CLAIM_VERDICTS}, or one for each claim of the line", ""),
         ("gold", "one of held, partly, not", ""),
     }
     names = sorted(file.name for file in (tmp_path / "out").iterdir())
@@ -147,7 +148,7 @@ def test_a_verdict_of_the_other_kind_is_wrong_and_costs_no_other_line(
     _, (sheet, *_) = give_out(work.root, tmp_path / "out")
     for verdict, allowed in (
         ("correct", "held, partly, not"),
-        ("held", "correct, partly, wrong, not_checkable"),
+        ("held", f"{CLAIM_VERDICTS}, or one for each claim of the line"),
     ):
         (done,) = import_files(work, [fill(sheet, always(verdict, verdict))])
         assert {fault.partition(", ")[2] for fault in done.faults} == {
@@ -194,8 +195,33 @@ def test_where_no_judge_graded_the_sentences_are_graded_and_have_results(
     for system in found.systems:
         assert (system.people["factual"].value, system.people["coverage"].value) == (0.5, 1.0)
         assert (system.judged["factual"].value, system.difference["factual"]) == (None, None)
-    assert results(work, month_grades()).outdated == 4, "the judge split these answers otherwise"
     assert [grid.key for grid in grades_section(found).grids] == ["people_table_1"]
+    # A judge grades these answers later, and splits them otherwise.
+    both = results(work, month_grades())
+    assert (both.outdated, both.verdicts) == (0, 8)
+    own = [system for system in both.systems if system.judge == NO_JUDGE]
+    assert [system.people["factual"].value for system in own] == [0.5] * len(SYSTEMS)
+
+
+def test_a_sentence_is_split_by_its_verdicts_also_where_a_judge_has_split_the_answers(
+    work: Workspace, tmp_path: Path
+) -> None:
+    export, (one, other) = give_out(work.root, tmp_path / "out", 2, sentences=True)
+    texts = {unit.text for unit in export.study.units.values()}
+    assert texts == {"Answer 1 of one.", "Answer 2 of one.", "Fact 1."}
+    imported(work, fill(one, always("Correct; wrong, correct", "held")))
+    imported(work, fill(other, always("partly", "held")))
+    found = results(work, read_grades(work.root, MONTH))
+    own = [system for system in found.systems if system.judge == NO_JUDGE]
+    # One grader finds three claims in each sentence, two of them correct; the other finds one.
+    assert own[0].people["factual"].value == pytest.approx((2 / 3 + 1 / 2) / 2)
+    assert found.verdicts == len(export.study.units) * 2 + 2 * 4
+    # As a whole, a sentence with different verdicts is partly correct.
+    assert {row["verdict"] for row in rows_in(work) if row["part"] == "claim"} == {
+        "correct, wrong, correct",
+        "partly",
+    }
+    assert "which they split into claims themselves" in grades_section(found).paragraphs[0]
 
 
 def test_an_answer_that_abstains_holds_no_gold_claim_without_a_judge(
