@@ -24,8 +24,8 @@ _DEEPEST_PARENTS = 5
 _YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)[a-z]?\b")
 # In its field an id stands alone; in running text it needs its name before it.
 _ID = r"(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d+)?)"
-_BARE_ID = re.compile(rf"\s*(?:arxiv:)?\s*{_ID}\b", re.IGNORECASE)
-_NAMED_ID = re.compile(rf"arxiv(?:\.org/(?:abs|pdf)/|[:\s]+|\.)\s*{_ID}", re.IGNORECASE)
+_BARE_ID = re.compile(rf"\s*+(?:arxiv:\s*+)?{_ID}\b", re.IGNORECASE)
+_NAMED_ID = re.compile(rf"arxiv(?:\.org/(?:abs|pdf)/\s*+|[:\s]++|\.\s*+){_ID}", re.IGNORECASE)
 _ADDRESS = re.compile(r"<?(?:https?://|www\.)\S+")
 _TAG = re.compile(r"</?(?:i|b|em|strong|sub|sup|span)\b[^<>]*>", re.IGNORECASE)
 _VENUE_FIELDS = (
@@ -38,7 +38,7 @@ _VENUE_FIELDS = (
     "howpublished",
 )
 _FIELDS_WITH_ID = ("journal", "url", "doi", "note", "volume", "howpublished", "number")
-_AND = re.compile(r"[{}]|\\.|\s+and\s+", re.IGNORECASE)
+_AND = re.compile(r"[{}]|\\.|(?<!\s)\s++and\s+", re.IGNORECASE)
 _NAME_PART = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\"[^\"]*\"|[^,]*)")
 _OTHERS = frozenset(("others", "et al.", "et al", "al."))
 _ENDS_IN_OTHERS = re.compile(r"\b(?:others|et\s*al\.?|and\s+more|…|\.\.\.)[\s{}]*$", re.IGNORECASE)

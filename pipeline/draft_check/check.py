@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.latex import read_latex
 from pipeline.draft_check.markdown import read_markdown
 from pipeline.draft_check.references import ReferenceCheck, check_references, keys_by_paper
+from pipeline.engine.process_pool import LostItem, call_in_worker
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.evaluation.judge_figures import judge_label
@@ -31,6 +33,8 @@ DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".qmd", ".rmd", ".txt")
 # A paragraph of fewer words is a heading or a caption.
 _FEWEST_WORDS = 25
 _MISSING_PAPERS = 3
+# Processor time. A book takes 5 s, all entries of the ACL Anthology (60 MB) 100 s.
+READING_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +114,40 @@ class DraftCheck:
         }
 
 
-def read_draft(file: Path, bibliography: Path | None = None, *, every_entry: bool = False) -> Draft:
+def read_draft(
+    file: Path,
+    bibliography: Path | None = None,
+    *,
+    every_entry: bool = False,
+    seconds: float = READING_SECONDS,
+) -> Draft:
     """The draft in a LaTeX, Markdown or text file, with its bibliography.
 
     bibliography: a file in place of those that the draft names. every_entry: read all entries, also
-    of a file with more than a draft cites. Raises SettingError for a file that is missing, too
-    large, of another kind, or that includes itself.
+    of a file with more than a draft cites. A worker process reads it, within `seconds` of processor
+    time and its limit of memory. Raises SettingError for a file that is missing, too large, of another kind,
+    that includes itself or that the worker cannot read.
     """
+    read = partial(_read_draft, file, bibliography, every_entry=every_entry)
+    return _read_in_worker(file, read, seconds)
+
+
+def read_bibliography(file: Path) -> Draft:
+    """A draft of nothing but a bibliography. Raises SettingError as `read_draft` does."""
+    return _read_in_worker(file, partial(_read_bibliography, file), READING_SECONDS)
+
+
+def _read_in_worker(file: Path, read: Callable[[], Draft], seconds: float) -> Draft:
+    try:
+        draft = call_in_worker(read, seconds)
+    except MemoryError:
+        raise SettingError(f"{file} takes more memory to read than a draft may") from None
+    if isinstance(draft, LostItem):
+        raise SettingError(f"{file} cannot be read: {draft.describe(seconds)}")
+    return draft
+
+
+def _read_draft(file: Path, bibliography: Path | None, *, every_entry: bool) -> Draft:
     suffix = file.suffix.lower()
     if suffix not in DRAFT_SUFFIXES:
         raise SettingError(f"{file}: a draft is a .tex, .md, .qmd, .Rmd or .txt file")
@@ -139,8 +170,7 @@ def read_draft(file: Path, bibliography: Path | None = None, *, every_entry: boo
     return draft
 
 
-def read_bibliography(file: Path) -> Draft:
-    """A draft of nothing but a bibliography. Raises SettingError as `read_draft` does."""
+def _read_bibliography(file: Path) -> Draft:
     draft = Draft(file)
     read_bibliographies(draft, [file], every_entry=True)
     return draft

@@ -19,7 +19,7 @@ MOST_FILES = 200
 _CITATION = re.compile(r"\[@([^\[\]]*)\]")
 # Fewer words before a citation are no claim of their own.
 _FEWEST_WORDS = 5
-_SPACE_BEFORE_STOP = re.compile(r"\s+([.,;:!?)])")
+_SPACE_BEFORE_STOP = re.compile(r" ([.,;:!?)])")
 
 
 @dataclass(frozen=True, slots=True)

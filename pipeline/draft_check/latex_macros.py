@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from pipeline.draft_check.latex_scan import Latex
 
-_NAME = re.compile(r"\s*\{?\s*\\([A-Za-z@]+)\s*\}?")
+_NAME = re.compile(r"\s*+(?:\{\s*+)?\\([A-Za-z@]++)\s*+\}?")
 _COUNT = re.compile(r"\s*\[\s*(\d)\s*\]")
 _PARAMETERS = re.compile(r"((?:#\d)*)\s*(?=\{)")
 _PARAMETER = re.compile(r"#(\d)")
 _COMMAND = re.compile(r"\\(?:[A-Za-z@]+|.)", re.DOTALL)
-_ALIAS = re.compile(r"\s*\\([A-Za-z@]+)\s*=?\s*\\([A-Za-z@]+)")
+_ALIAS = re.compile(r"\s*+\\([A-Za-z@]++)\s*+(?:=\s*+)?\\([A-Za-z@]++)")
 # Arguments of \NewDocumentCommand: a star, one that must be, and those that need not be.
 _SPECIFICATION = re.compile(r"\+?(?:([sm])|o|O\s*\{([^{}]*)\}|d\S\S)")
 

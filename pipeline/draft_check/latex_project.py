@@ -30,13 +30,15 @@ _LONGEST_NAME = 1_000
 _DEEPEST_EXPANSION = 8
 
 _COMMAND = re.compile(r"\\([A-Za-z@]+)")
-_BARE_NAME = re.compile(r"[ \t]*=?[ \t]*\"?([^\s{}\\\"]+)\"?")
+_BARE_NAME = re.compile(r"[ \t]*+(?:=[ \t]*+)?\"?([^\s{}\\\"]+)\"?")
 _DOCUMENT = re.compile(r"\\(begin|end)\s*\{document\}")
 _OPENING = re.compile(r"\s*\{document\}")
 _SWITCH = re.compile(r"(.+)(true|false)")
 _DIGITS = re.compile(r"\s*(\d)(?:(\d)|\s)?")
 _NUMBERS = re.compile(r"\s*(\d+)\s*([<=>])\s*(\d+)\s?")
-_FILECONTENTS = re.compile(r"\\begin\s*\{[a-z*]+\}\s*(?:\[[^\[\]]{0,200}\])?\s*\{([^{}]{1,200})\}")
+_FILECONTENTS = re.compile(
+    r"\\begin\s*+\{[a-z*]++\}\s*+(?:\[[^\[\]]{0,200}\]\s*+)?\{([^{}]{1,200})\}"
+)
 _CITES = re.compile(r"[Cc]ite|\\(?:input|include|subfile)\b")
 _NO_LATEX = frozenset((".md", ".markdown", ".bib", ".pdf", ".png", ".jpg", ".svg", ".csv"))
 # A draft that defines these anew means the same by them.
@@ -242,10 +244,17 @@ class _Reader:
 
 @dataclass(slots=True)
 class _Branch:
-    """An open conditional. printed: whether its text is; None if that is not known."""
+    """An open conditional. printed: whether its text is; None if that is not known. within_dead:
+    whether an open one around it is not printed.
+    """
 
     printed: bool | None
     start: int
+    within_dead: bool
+
+    @property
+    def is_dead(self) -> bool:
+        return self.within_dead or self.printed is False
 
 
 class _Scan:
@@ -292,7 +301,7 @@ class _Scan:
 
     @property
     def is_dead(self) -> bool:
-        return any(branch.printed is False for branch in self.branches)
+        return bool(self.branches) and self.branches[-1].is_dead
 
     def emit(self, end: int) -> None:
         """Hand over what has been read up to a place."""
@@ -323,7 +332,7 @@ class _Scan:
             left, right = int(numbers[1][:9]), int(numbers[3][:9])
             printed = {"<": left < right, "=": left == right, ">": left > right}[numbers[2]]
             end = numbers.end()
-        self.branches.append(_Branch(printed, start))
+        self.branches.append(_Branch(printed, start, self.is_dead))
         return end
 
     def command(self, name: str, start: int, end: int) -> int | None:

@@ -27,7 +27,7 @@ _LONGEST_PARAGRAPH = 20_000
 _DEEPEST = 10
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _TAG = re.compile(r"<[^<>]*>")
-_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+|[\w.+-]+@[\w-]+\.[\w.-]+")
+_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+|(?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]+")
 _GROUP = re.compile(r"\[([^\[\]@]*+@[^\[\]]*+)\]")
 _KEY = re.compile(
     r"(?<![\w@/.])-?@(?:\{([^{}\s]{1,200})\}|([A-Za-z0-9_](?:[\w:.#$%&+?<>~/-]{0,200}\w)?))"
@@ -39,7 +39,7 @@ _REFERENCE = re.compile(
     re.IGNORECASE,
 )
 _INCLUDE = re.compile(r"\s*\{\{<\s*include\s+(\S+)\s*>\}\}\s*$")
-_CHILD = re.compile(r"\s*(?:```|~~~)+\s*\{[^{}]*\bchild\s*=\s*([^{}]*)\}")
+_CHILD = re.compile(r"\s*+(?:```|~~~)++\s*+\{(?>[^{}]*\bchild\s*+=)\s*+([^{}]*+)\}")
 _QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
 # Stands for an escaped "@", and for those of addresses.
 _AT = "\ue000"

@@ -13,8 +13,8 @@ from pipeline.arxiv.titles import title_words
 SAME_TITLE = 75.0
 _SUBTITLE = re.compile(r":\s|\s[-–—]+\s|[?!.]\s")
 _REMARK = re.compile(
-    r"\s*\((?:extended|full|long|short|technical|supplement|student|\d+(?:st|nd|rd|th)\sed)"
-    r"[^()]*\)\s*$",
+    r"(?<!\s)\s*+\((?:extended|full|long|short|technical|supplement|student|\d+(?:st|nd|rd|th)\sed)"
+    r"[^()]*\)\s*+$",
     re.IGNORECASE,
 )
 # A shorter first part is the name of a system, which several papers may bear.

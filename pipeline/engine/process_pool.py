@@ -69,11 +69,11 @@ class LostItem:
     reason: str
     detail: str
 
-    def describe(self, page_seconds: float) -> str:
+    def describe(self, seconds: float) -> str:
         """The detail for the ledger, with the limit of time where that was reached."""
         limit = ""
         if self.reason == "too_slow":
-            limit = f" {page_seconds:g} s of processor time"
+            limit = f" {seconds:g} s of processor time"
         return f"{self.detail}{limit}; on another machine it may succeed"
 
 
@@ -116,6 +116,19 @@ def map_chunks(
             future.cancel()
         mapping.stop()
         threads.shutdown()
+
+
+def call_in_worker(function: Callable[[], R], seconds: float) -> R | LostItem:
+    """The answer of a function that a worker process calls, within its limit of memory and so many
+    seconds of processor time. Raises what the function raises, and as `map_chunks` does.
+    """
+    ((_, answer),) = map_chunks(partial(_call, function, seconds), [[None]], workers=1)
+    return answer
+
+
+def _call(function: Callable[[], R], seconds: float, chunk: Sequence[None]) -> R:
+    with time_limit(seconds):
+        return function()
 
 
 @contextlib.contextmanager
