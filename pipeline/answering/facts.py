@@ -76,7 +76,7 @@ _AUTHORS_AS_SPEAKERS = re.compile(
     re.IGNORECASE,
 )
 _ARXIV_ID = re.compile(
-    r"(?<![\w.])(?:arxiv:\s*)?(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?(?![\w/])",
+    r"(?<![\w.])(?:arxiv:\s*)?(\d{4}\.\d{4,5}|[a-z-]{2,20}(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?(?![\w/])",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W_]+")

@@ -14,13 +14,14 @@ from pipeline.text import number_of
 
 _MOST_COUNTED = 100_000
 _PAPERS = r"\bhow many (?:\w+ )?(?:papers|articles|publications|preprints)\b"
-_CITING = re.compile(rf"{_PAPERS}[^?]*\bcit(?:e|es|ed|ing)\b", re.IGNORECASE)
+_CITING = re.compile(rf"{_PAPERS}[^?]{{0,199}}\bcit(?:e|es|ed|ing)\b", re.IGNORECASE)
 _BY_AUTHOR = re.compile(
-    rf"(?i:{_PAPERS}[^?]*?\b(?:did|has|have|by|of|from))\s+"
+    rf"(?i:{_PAPERS}[^?]{{0,199}}?\b(?:did|has|have|by|of|from))\s+"
     r"(?P<name>(?:[A-Z][\w.'’-]*\s+){1,3}[A-Z][\w'’-]+)"
 )
 _IN_CORPUS = re.compile(
-    rf"{_PAPERS}[^?]*(?:\b(?:corpus|collection|index|data root)\b|\bare there\b|\bdo you\b)",
+    rf"{_PAPERS}[^?]{{0,199}}"
+    r"(?:\b(?:corpus|collection|index|data root)\b|\bare there\b|\bdo you\b)",
     re.IGNORECASE,
 )
 _ON_SUBJECT = re.compile(

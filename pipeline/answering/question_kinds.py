@@ -214,7 +214,8 @@ def kind_of(question: str) -> QuestionKind:
 
 
 _COUNTED = re.compile(
-    r"\bhow (?:many|much)\s+(?P<phrase>.+?)\s+(?:do|does|did|are|is|was|were|has|have|had|can|could"
+    r"\bhow (?:many|much)\s++(?P<phrase>.{1,80}?)(?<!\s)\s++"
+    r"(?:do|does|did|are|is|was|were|has|have|had|can|could"
     r"|will|would|in|of|on|per|for|from|to|with|by|took|take|make|made)\b",
     re.IGNORECASE,
 )

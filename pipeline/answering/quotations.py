@@ -18,12 +18,12 @@ _TABLE_NUMBER = re.compile(r"(?:Table|Tab\.) [\dA-Z][\w.]*\w|(?:Table|Tab\.) \d"
 _MOST_LABEL_CHARS, _MOST_VALUE_CHARS = 120, 60
 _NOT_QUOTED_SECTIONS = re.compile(
     r"acknowledge?ments?|funding|author contributions?|checklist|ethic\w*|impact statement"
-    r"|conflicts? of interest|competing interests?|reproducib\w+ statement",
+    r"|conflicts? of interest|competing interests?|reproducib\w{1,20} statement",
     re.IGNORECASE,
 )
 _ACKNOWLEDGES = re.compile(
     r"\b(?:we|authors?|i)\b[^.]{0,60}\b(?:thank|acknowledge|grateful)\b"
-    r"|\b(?:was|is|were|are) (?:\w+ )?(?:supported|funded|sponsored) (?:\w+ )?by\b[^.]*"
+    r"|\b(?:was|is|were|are) (?:\w+ )?(?:supported|funded|sponsored) (?:\w+ )?by\b[^.]{0,199}"
     r"\b(?:grants?|foundation|award|contract|fellowship|agency|NSF|DARPA|ERC|council)\b",
     re.IGNORECASE,
 )
@@ -31,7 +31,7 @@ _PLACE = (
     r"(?:tables?|tabs?\.?|figures?|figs?\.?|algorithms?|sections?|sec\.?|appendix|appendices"
     r"|equations?|eqs?\.?|chapters?|listings?)"
 )
-_NUMBER = r"\(?(?-i:[\dA-Z])[\w.()–-]*"
+_NUMBER = r"\(?(?-i:[\dA-Z])[\w.()–-]{0,20}"
 _SIDE = r"(?:left|right|top|bottom|upper|lower|middle|center|centre)"
 _SHOWS = (
     r"(?:shows?|presents?|lists?|gives?|illustrates?|depicts?|displays?|summari[sz]es?|reports?"
@@ -45,7 +45,7 @@ _THIS_PART = (
 _POINTS_TO_PLACE = re.compile(
     # "Table 9 presents …", "Figure 2: …"
     rf"(?:(?:the )?{_SIDE} (?:of|part of|panel of) )?{_PLACE}"
-    rf"\s*~?{_NUMBER}(?:\s*(?:,|and|&|to|–)\s*{_NUMBER})*\s*"
+    rf"\s*~?{_NUMBER}(?:\s*(?:,|and|&|to|–)\s*{_NUMBER}){{0,9}}\s*"
     rf"(?:[:.]\s|[^.]{{0,30}}?\b{_SHOWS}\b)"
     # "In Figure 3, we illustrate …", "In the next section, we …"
     rf"|(?:in|on|at) (?:the {_SIDE} of )?(?:{_PLACE} {_NUMBER}|{_THIS_PART})"

@@ -28,8 +28,8 @@ _BETWEEN = (
     rf"(?:\[?(?:{_ARCHIVE})(?:\.[a-z-]{{2,9}})?(?:\]|(?=[\s:,]))"
     r"|[\s.:：/,;()\[\]–－_-]|paper\b|cornell\suniversity|e-?prints?\b|pre-?prints?\b|arxiv"
     r"|org\b|abs\b|pdf\b|html\b|ids?\b"
-    r"|identifier\b|number\b|no\b|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
-    rf"|(?:19|20)\d\d(?=[\s,;)])(?!\s?\.\s?\d{{4}}))*+"
+    r"|identifier\b|number\b|no\b|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,9}\b"
+    rf"|(?:19|20)\d\d(?=[\s,;)])(?!\s?\.\s?\d{{4}})){{0,60}}+"
 )
 _NUMBER = r"(\d{4}\s?\.\s?\d{4,5})"
 _IN_TEXT = re.compile(

@@ -18,7 +18,7 @@ PARTICLES = frozenset({
 # Titles, degrees and the like beside a name: (pattern, example). \x02 is around marks in bylines.
 TITLES = (
     (
-        r"\b(?:Graduate |Student |Senior |Life |Associate )*"
+        r"\b(?:Graduate |Student |Senior |Life |Associate ){0,4}"
         r"(?:Member|Fellow),?\s+(?:IEEE|ACM|AAAI|OSA|SPIE|SIAM)\b",
         "Ann Lee, Senior Member, IEEE",
     ),
@@ -27,10 +27,13 @@ TITLES = (
         "Prof. Dr. Ann Lee",
     ),
     (
-        r",?\s+(?:Ph\.?\s?D|M\.?\s?D|D\.?\s?Sc|M\.?\s?Sc|B\.?\s?Sc|M\.S|M\.A|MBA|MPH|D\.?Phil)\.?(?=[,;\s\x02]|$)",
+        r"(?:,|(?<!\s))\s++(?:Ph\.?\s?D|M\.?\s?D|D\.?\s?Sc|M\.?\s?Sc|B\.?\s?Sc|M\.S|M\.A|MBA|MPH|D\.?Phil)\.?(?=[,;\s\x02]|$)",
         "Ann Lee, Ph.D.",
     ),
-    (r"[\s,][\s,]*(?:\(?eds?\.\)|\(Eds?\.?\)|\beds?\.(?=\s|$))", "Ann Lee and Bob Roe (eds.)"),
+    (
+        r"(?<![\s,])[\s,]++(?:\(?eds?\.\)|\(Eds?\.?\)|\beds?\.(?=\s|$))",
+        "Ann Lee and Bob Roe (eds.)",
+    ),
     (r"et\.?\s+al\b\.?|and others\b", "Ann Lee et al."),
 )
 
@@ -53,13 +56,13 @@ _WORD = re.compile(
     rf"(?:[dl]['’]|[ae]l-|Mc|Mac|O['’])?{LETTER}(?:{LETTER}|[\u0300-\u036f'’`´.‐‑-])*",
     re.IGNORECASE,
 )
-_NICKNAME = re.compile(r"\s*(?:[“\"‘(][^“”\"‘’()]{1,30}[”\"’)])")
+_NICKNAME = re.compile(r"(?<!\s)\s*+(?:[“\"‘(][^“”\"‘’()]{1,30}[”\"’)])")
 # Scripts without capitals, in which a name may be one word: Chinese, Japanese, Korean.
 _EAST_ASIAN = re.compile(
     r"[\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+(?:[ ·・][\u3040-\u9fff\uac00-\ud7af]+)?"
 )
 _LEADING_PARTICLES = re.compile(r"^(?:[a-z]+ )+")
-_COMMA = re.compile(r"\s*,\s*")
+_COMMA = re.compile(r"(?<!\s)\s*+,\s*+")
 MOST_WORDS, _LONGEST_SUFFIX, _LONGEST_INITIALS = 7, 6, 14
 
 

@@ -125,8 +125,8 @@ def read_draft(
 
     bibliography: a file in place of those that the draft names. every_entry: read all entries, also
     of a file with more than a draft cites. A worker process reads it, within `seconds` of processor
-    time and its limit of memory. Raises SettingError for a file that is missing, too large, of another kind,
-    that includes itself or that the worker cannot read.
+    time and its limit of memory. Raises SettingError for a file that is missing, too large, of
+    another kind, that includes itself or that the worker cannot read.
     """
     read = partial(_read_draft, file, bibliography, every_entry=every_entry)
     return _read_in_worker(file, read, seconds)

@@ -25,7 +25,7 @@ LIBRARY_SECRETS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", *STORE_SECRETS)
 MIN_SECRET_LENGTH = 8
 MASK = "***"
 # In an address, the text between user: and @.
-_PASSWORD = re.compile(r"://[^/@\s]*?:([^/@\s]+)@")
+_PASSWORD = re.compile(r"://[^/@\s:]*+:([^/@\s]++)@")
 
 
 def collect_secrets(settings: Settings | None) -> frozenset[str]:

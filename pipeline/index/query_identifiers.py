@@ -20,8 +20,9 @@ _NUMBER = r"(?:(\d{4}\s?\.\s?\d{4,5})|([a-z-]{2,8})(?:\.[a-z]{2})?/(\d{7}))(?:v\
 # arXiv:1706.03762v7 [cs.CL] 2 Aug 2023.
 _AROUND = (
     r"(?:arxiv(?:\.org)?|e-?prints?|pre-?prints?|corr|abs|pdf|html|identifier|id|paper|number|no"
-    r"|version|v\d+|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-    r"|\[[a-z-]+(?:\.[a-z-]{2,9})?\]?|(?:19|20)\d\d(?![.\d])|\d{1,2}(?!\d)|[\s.:/,;()\[\]#_-])*?"
+    r"|version|v\d+|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*+"
+    r"|\[(?:[a-z-]++(?!\.?[a-z]*/)(?:\.[a-z-]{2,9})?+\]?+)?+|(?:19|20)\d\d(?![.\d])|\d{1,2}(?!\d)"
+    r"|[\s.:/,;()\]#_-])*?"
 )
 _WHOLE = re.compile(rf"{_AROUND}{_NUMBER}{_AROUND}", re.ASCII)
 _SITE = r"(?:https?://)?(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?/"

@@ -32,7 +32,7 @@ _BACKSLASH = re.compile(
     rf'\\(?:(?P<macro>(?:{_MACROS})(?![A-Za-z]))|["\\/bfnrt]|u[0-9a-fA-F]{{4}}|(?P<stray>.))',
     re.DOTALL,
 )
-_RUN = re.compile(r"\\{2,}(?=[A-Za-z])")
+_RUN = re.compile(r"(?<!\\)\\{2,}+(?=[A-Za-z])")
 # The description of an error names fields, which the model may have invented.
 _PLACE_CHARS = 60
 

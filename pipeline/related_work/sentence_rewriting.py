@@ -77,7 +77,7 @@ _LEANS_BACK = re.compile(
 )
 _POINTS_BACK = re.compile(
     r"\b(?:this|these|those|aforementioned|above|above-mentioned|former|latter)\b|\bsuch (?!as\b)"
-    r"|\b(?:that|whether|how|because|as|since) (?:it|they)\b|\bit\b(?=[^,]*\bwe\b)"
+    r"|\b(?:that|whether|how|because|as|since) (?:it|they)\b|\bit\b(?=[^,]{0,199}\bwe\b)"
     r"|\b(?:is|are|was|were) (?:then|also|further)\b"
     r"|\bwe\b(?: (?!that|which|and)[^\s,]+){1,9} (?:of|on|for|to|in|from) its?\b",
     re.IGNORECASE,
@@ -97,8 +97,8 @@ _FOREIGN = re.compile(
     r"|\bequal contribution\b|\bresponsible for\b"
     r"|\b(?:work|research) (?:was )?(?:done|performed|conducted) (?:while|during|when)\b"
     r"|\bavailable"
-    r" (?:at|from|online|here)\b|\b(?:code|models?|data(?:sets?)?|implementations?)\b[^.]*\b(?:is"
-    r"|are|will"
+    r" (?:at|from|online|here)\b|\b(?:code|models?|data(?:sets?)?|implementations?)\b[^.]{0,199}"
+    r"\b(?:is|are|will"
     r" be|has been|have been) (?:made )?(?:publicly |openly |freely )?(?:available|released|open)",
     re.IGNORECASE,
 )
@@ -144,8 +144,8 @@ _STATES = re.compile(rf" (?:first |also )?(?P<verb>{_any_of(_STATED)})s\b")
 _STATES_AGAIN = re.compile(r"(?:,|\band|\bthen) (?:\w+ly )?(?:is|has|does|\w+[a-z](?:s|es))\b")
 # "We propose SimCSE, a simple framework that …", "we propose a framework, called SimCSE, which …".
 _NAME = (
-    r"(?P<name>(?:[A-Z][\w’'+*-]*|\w+[A-Z][\w-]*)(?: [A-Z][\w’'-]*| for| of){0,8}(?:"
-    r" \([^()]{2,80}\))?)"
+    r"(?P<name>(?:[A-Z][\w’'+*-]{0,60}|\w{1,60}[A-Z][\w-]{0,60})"
+    r"(?: [A-Z][\w’'-]{0,60}| for| of){0,8}(?: \([^()]{2,80}\))?)"
 )
 _WE_PROPOSE = r"(?:We|we) (?:propose|present|introduce|develop|describe|build|construct|design)"
 _NAMED_FIRST = re.compile(rf"{_WE_PROPOSE} {_NAME}, (?P<what>(?:a|an|the) [^;:]*)\Z")

@@ -20,12 +20,14 @@ _EXACT = re.compile(rf"\[Reference ({_NUMBER})\]")
 # 3], [References 1-3].
 _BARE = re.compile(rf"\[({_NUMBER})\]")
 _WORD = r"(?:references?|refs?\.?)"
-_TO = r"\s*(?:-|–|—|to)\s*"
+_HASH = r"\s*+(?:#\s*+)?"
+_TO = r"\s*+(?:-|–|—|to)\s*+"
 _VARIANT = re.compile(
-    rf"[\[(]\s*{_WORD}\s*#?\s*({_NUMBER}(?:(?:\s*(?:,|;|&|and)\s*|{_TO})(?:{_WORD}\s*#?\s*)?{_NUMBER})*)\s*[\])]",
+    rf"[\[(]\s*+{_WORD}{_HASH}({_NUMBER}(?:(?:\s*+(?:,|;|&|and)\s*+|{_TO})(?:{_WORD}{_HASH})?{_NUMBER})*)"
+    r"\s*+[\])]",
     re.IGNORECASE,
 )
-_RANGE = re.compile(rf"({_NUMBER})(?:{_TO}(?:{_WORD}\s*#?\s*)?({_NUMBER}))?", re.IGNORECASE)
+_RANGE = re.compile(rf"({_NUMBER})(?:{_TO}(?:{_WORD}{_HASH})?({_NUMBER}))?", re.IGNORECASE)
 # A range of more works than a sentence could speak of is rather two years.
 _LONGEST_RANGE = 50
 # A full stop after these, or after a single capital, ends no sentence.

@@ -60,7 +60,7 @@ _ADDRESSES = {
 }
 # What Kubernetes puts into every container for a service named citeloom or citeloom-…
 _KUBERNETES_SERVICE = re.compile(
-    r"_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$"
+    r"_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]{1,100})?$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$"
 )
 # A value that may hold a secret: user:password@, or a query, in which some services take keys.
 _MAY_HOLD_SECRET = re.compile(rf"{WITH_PASSWORD.pattern}|[^?]*://[^?]*\?")

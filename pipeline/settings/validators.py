@@ -16,7 +16,7 @@ SUBSETS = ("no_problem", "warning", "error", "unrated")
 Address = TypeVar("Address", SecretStr | None, str | None)
 
 # user:password@ before the host of an address.
-WITH_PASSWORD = re.compile(r"\s*[A-Za-z][\w+.-]*://[^/?#\s]*@")
+WITH_PASSWORD = re.compile(r"\s*+[A-Za-z][\w+.-]*+://[^/?#\s]*@")
 # Only the form is checked; Dagster checks the range of each field.
 _CRON = re.compile(r"@(?:hourly|daily|weekly|monthly|yearly)|[\w*/,#-]+(?: +[\w*/,#-]+){4}")
 

@@ -32,7 +32,7 @@ _SPLITTERS = {
     "theorem": split_lines,
     "algorithm": split_lines,
 }
-_KEY = re.compile(r"@([^;\[\]]+)[;\]]")
+_KEY = re.compile(r"@([^;\[\]]++)([;\]]?)")
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",
@@ -158,7 +158,7 @@ def _keys_in(part: str, keys: tuple[str, ...]) -> tuple[str, ...]:
     """Those of a block's keys that a part of it cites."""
     if not keys:
         return keys
-    cited = {key.strip() for key in _KEY.findall(part)}
+    cited = {key.strip() for key, end in _KEY.findall(part) if end}
     return tuple(key for key in keys if key in cited)
 
 

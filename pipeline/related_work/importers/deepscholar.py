@@ -130,14 +130,15 @@ _DROPPED = (
     re.compile(r"\\(?:begin|end)\{[^{}]*\}(?:\[[^\]]*\])?"),
 )
 _CITE = re.compile(
-    r"(?:~|\s)*\\(?P<command>[a-zA-Z]*[Cc]ite[a-zA-Z]*)\*?\s*(?:\[[^\]]*\]\s*)*\{(?P<keys>[^{}]*)\}"
+    r"(?<![~\s])[~\s]*+\\(?P<command>[a-zA-Z]*[Cc]ite[a-zA-Z]*+)\*?\s*+(?:\[[^\]]{0,199}\]\s*+){0,9}"
+    r"\{(?P<keys>[^{}]*+)\}"
 )
 # Citations that are part of the sentence print the authors' names, as natbib and biblatex do.
 _NAMING = frozenset({"citet", "Citet", "citealt", "textcite", "Textcite"})
 # Macros that go with their argument: places in the paper, footnotes, spacing.
 _GONE = re.compile(
-    r"(?:~|\s)*\\(?:footnote|footnotetext|label|ref|cref|Cref|autoref|eqref|vspace|hspace|input|url|ding|lblsec)\*?"
-    r"(?:\[[^\]]*\])?\{(?:[^{}]|\{[^{}]*\})*\}"
+    r"(?<![~\s])[~\s]*+\\(?:footnote|footnotetext|label|ref|cref|Cref|autoref|eqref|vspace|hspace|input|url|ding|lblsec)\*?"
+    r"(?:\[[^\]]{0,199}\])?\{(?:[^{}]|\{[^{}]*\})*\}"
 )
 _HEADING = re.compile(r"\\(?:sub)*section\*?\{(?:[^{}]|\{[^{}]*\})*\}")
 _COLOURED = re.compile(r"\\(?:textcolor|href)\s*\{[^{}]*\}")

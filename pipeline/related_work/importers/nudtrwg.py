@@ -41,7 +41,7 @@ _YEAR_BEFORE = re.compile(r"(?P<year>(?:19|20)\d\d)[a-z]?\b[\W_]*\Z")
 _INITIAL_LAST = re.compile(r"\b[A-Z]\.\Z")
 # Where the entry before ends: pages or a venue, a full stop, and a capital. Initials have one
 # letter before their stop.
-_ENTRY_END = re.compile(r"(?:\d|[a-z]{3,}|\))\.\s+(?=[A-Z])|\n\n")
+_ENTRY_END = re.compile(r"(?:\d|[a-z]{3}|\))\.\s+(?=[A-Z])|\n\n")
 _LABEL = re.compile(r"\[\d{1,3}\]\s*")
 # The year is right before the title, or a venue's length behind it; authors take no more than so
 # many characters.

@@ -93,7 +93,7 @@ def item_text(authors: Sequence[str], year: int | None, title: str) -> str:
     return f"{', '.join(authors)}{f' ({year})' if year else ''}. {title}.".lstrip(" .")
 
 
-_NAME = r"[^\W\d_][\w’'´`\-]+"
+_NAME = r"[^\W\d_][\w’'´`\-]{1,60}"
 _OTHERS = rf"(?:\s+et\s+al\.?|\s+(?:and|&)\s+{_NAME})?"
 _YEAR = r"(?P<year>(?:19|20)[0-9]{2})(?P<letter>[a-z]?)"
 # Zhang et al. (2018), Bulte and Tezcan (2019), Popović (2015): the names stay, the year goes.
