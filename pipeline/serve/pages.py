@@ -194,8 +194,7 @@ def paper_page(site: Site, request: Request) -> Response:
         outside = read_outside_paper(site.workspace, request.path_params["id"])
         if outside is None:
             raise
-        status = 200 if outside.cited_by else 404
-        return _page("outside_paper.html.j2", request, status, paper=outside)
+        return _page("outside_paper.html.j2", request, paper=outside)
     similar: list[RelatedPaper] = []
     notice = ""
     try:

@@ -118,8 +118,8 @@ def read_paper_view(workspace: Workspace, identifier: str) -> PaperView:
 
 @dataclass(frozen=True, slots=True)
 class OutsidePaper:
-    """A paper that the corpus does not hold. title: as the first paper that cites it prints it;
-    empty where none does.
+    """A paper that the corpus does not hold and cites. title: as the first paper that cites it
+    prints it; empty where it prints none.
     """
 
     arxiv_id: str
@@ -128,12 +128,12 @@ class OutsidePaper:
 
 
 def read_outside_paper(workspace: Workspace, identifier: str) -> OutsidePaper | None:
-    """A paper outside of the corpus, with the papers that cite it; None for a malformed id."""
+    """A paper outside of the corpus, with the papers that cite it; None where none does."""
     arxiv_id = normalize_arxiv_id(identifier)
-    if arxiv_id is None:
+    cited_by = read_citing_papers(workspace, arxiv_id) if arxiv_id else []
+    if arxiv_id is None or not cited_by:
         return None
-    cited_by = read_citing_papers(workspace, arxiv_id)
-    references = read_paper(workspace.root, cited_by[0].arxiv_id).references if cited_by else ()
+    references = read_paper(workspace.root, cited_by[0].arxiv_id).references
     titles = (reference.title for reference in references if reference.arxiv_id == arxiv_id)
     return OutsidePaper(arxiv_id, next(titles, None) or "", tuple(cited_by))
 
