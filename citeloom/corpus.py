@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 if TYPE_CHECKING:
     from pipeline.answering.session import Reply
     from pipeline.corpus.paper import FullPaper
     from pipeline.corpus.references.citation_index import CitingPaper
+    from pipeline.draft_check.check import DraftCheck, PaperToCite
     from pipeline.engine.stage import Workspace
+    from pipeline.index.corpus_papers import PaperListing
     from pipeline.index.output import Hits
     from pipeline.index.paper_results import SearchResults
     from pipeline.index.quotes import QuoteSource
     from pipeline.related_work.relate import Related
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 def open_corpus(path: str | Path | None = None, **settings: Any) -> Corpus:
@@ -42,6 +49,27 @@ def open_corpus(path: str | Path | None = None, **settings: Any) -> Corpus:
     if path is not None:
         settings["data"] = path
     return Corpus(Workspace(load_settings(**settings)))
+
+
+def _refusing_wrong_keywords(
+    method: Callable[Concatenate[Corpus, Arguments], Result],
+) -> Callable[Concatenate[Corpus, Arguments], Result]:
+    """The method, which raises SettingError for arguments that it does not take."""
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def call(self: Corpus, /, *args: Arguments.args, **keywords: Arguments.kwargs) -> Result:
+        try:
+            signature.bind(self, *args, **keywords)
+        except TypeError as error:
+            from pipeline.errors import SettingError
+
+            names = ", ".join(name for name in signature.parameters if name != "self")
+            message = f"corpus.{method.__name__}: {error}; its arguments are {names}"
+            raise SettingError(message) from None
+        return method(self, *args, **keywords)
+
+    return call
 
 
 class Corpus:
@@ -72,44 +100,166 @@ class Corpus:
 
         return self._workspace.root.months(tables.PASSAGES)
 
-    def search(self, query: str, *, include_unfit: bool = False, **options: Any) -> SearchResults:
+    @_refusing_wrong_keywords
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        offset: int = 0,
+        categories: Sequence[str] = (),
+        first_month: str | None = None,
+        last_month: str | None = None,
+        kinds: Sequence[str] = (),
+        severities: Sequence[str] = (),
+        worst_quality: str | None = None,
+        authors: Sequence[str] = (),
+        venue: str = "",
+        first_year: int | None = None,
+        last_year: int | None = None,
+        by: Literal["fused", "dense", "sparse", "lexical"] = "fused",
+        rerank: Literal["none", "colbert", "cross-encoder"] = "none",
+        exact: bool = False,
+        as_typed: bool = False,
+        include_unfit: bool = False,
+    ) -> SearchResults:
         """A page of the papers that fit a query, best first, each with its best passages; where
         none fits, the nearest ones, with `results.fits` false. `results.note` says how the query
         was read, where it is not as it was typed.
 
         query: words, a sentence, a whole paragraph, or an arXiv id, DOI, address or name of a
-        method, which gives its paper first. include_unfit: also return papers that do not fit
-        (`paper.relevance == "none"`). options: those of `citeloom search`, such as `limit=5`,
-        `offset=10`, `categories=["cs.CL"]`, `first_month="2024-03"`, `kinds=["table"]`; see
-        `pipeline.index.search_options.SearchOptions`.
+        method, which gives its paper first. limit, offset: the part of the ranking. categories:
+        cs.CL, or an archive such as cs. first_month, last_month: YYYY-MM, both included. kinds: of
+        passages, such as table. severities: of the conversion, such as no_problem. worst_quality:
+        of the page, A to D. authors: by whole or family name. venue: words of the journal reference
+        or comment. first_year, last_year: both included. by, rerank: vectors and model that rank.
+        exact: compare with every passage, uncompressed. as_typed: correct no misspelt words.
+        include_unfit: also return papers that do not fit (`paper.relevance == "none"`).
 
-        Raises SettingError for a wrong option, MissingInput if nothing is indexed, TransientFailure
-        if the index does not answer or another process holds it.
+        Raises SettingError for a wrong argument, MissingInput if nothing is indexed,
+        TransientFailure if the index does not answer or another process holds it.
         """
         from pipeline.index.paper_results import search_papers
         from pipeline.index.search_options import SearchOptions
 
-        return search_papers(
-            self._workspace, [query], SearchOptions(**options), include_unfit=include_unfit
-        )[0]
+        options = SearchOptions(
+            limit=limit,
+            offset=offset,
+            categories=categories,
+            first_month=first_month,
+            last_month=last_month,
+            kinds=kinds,
+            severities=severities,
+            worst_quality=worst_quality,
+            authors=authors,
+            venue=venue,
+            first_year=first_year,
+            last_year=last_year,
+            by=by,
+            rerank=rerank,
+            exact=exact,
+            as_typed=as_typed,
+        )
+        return search_papers(self._workspace, [query], options, include_unfit=include_unfit)[0]
 
-    def search_passages(self, query: str, *, include_unfit: bool = False, **options: Any) -> Hits:
+    @_refusing_wrong_keywords
+    def search_passages(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        offset: int = 0,
+        categories: Sequence[str] = (),
+        first_month: str | None = None,
+        last_month: str | None = None,
+        kinds: Sequence[str] = (),
+        severities: Sequence[str] = (),
+        worst_quality: str | None = None,
+        authors: Sequence[str] = (),
+        venue: str = "",
+        first_year: int | None = None,
+        last_year: int | None = None,
+        papers: Sequence[str] = (),
+        by: Literal["fused", "dense", "sparse", "lexical"] = "fused",
+        rerank: Literal["none", "colbert", "cross-encoder"] = "none",
+        exact: bool = False,
+        as_typed: bool = False,
+        include_unfit: bool = False,
+    ) -> Hits:
         """The passages that fit a query, whatever their papers, best first; empty if none does.
-        `hits.note` says how the query was read. Arguments and errors as those of `search`.
+        `hits.note` says how the query was read.
+
+        papers: arXiv ids of the only papers. Other arguments and errors as those of `search`.
         """
         from pipeline.index.output import Hits
         from pipeline.index.passage_results import search_passages
         from pipeline.index.search_options import SearchOptions
 
-        results = search_passages(self._workspace, [query], SearchOptions(**options))[0]
+        options = SearchOptions(
+            limit=limit,
+            offset=offset,
+            categories=categories,
+            first_month=first_month,
+            last_month=last_month,
+            kinds=kinds,
+            severities=severities,
+            worst_quality=worst_quality,
+            authors=authors,
+            venue=venue,
+            first_year=first_year,
+            last_year=last_year,
+            papers=papers,
+            by=by,
+            rerank=rerank,
+            exact=exact,
+            as_typed=as_typed,
+        )
+        results = search_passages(self._workspace, [query], options)[0]
         return Hits(results.hits(include_unfit=include_unfit), results.note)
 
+    @_refusing_wrong_keywords
+    def similar(self, identifier: str, *, limit: int = 10, offset: int = 0) -> SearchResults:
+        """A page of the papers that are like a paper (its arXiv id) or a passage (its id).
+
+        Raises SettingError for an id that the corpus does not have, and as `search` does.
+        """
+        from pipeline.index.paper_results import papers_like
+        from pipeline.index.search_options import SearchOptions
+
+        return papers_like(self._workspace, identifier, SearchOptions(limit=limit, offset=offset))
+
+    @_refusing_wrong_keywords
+    def papers(
+        self,
+        *,
+        title: str = "",
+        author: str = "",
+        year: int | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> PaperListing:
+        """The papers of the corpus, newest months first, or those whose title has these words, one
+        of whose authors has this name, and of this year. `listing.has_more`: whether others follow.
+        """
+        from pipeline.index.corpus_papers import list_papers
+
+        return list_papers(self._workspace, title, author, year, limit, offset)
+
+    @_refusing_wrong_keywords
+    def bibtex(self, arxiv_ids: Sequence[str]) -> str:
+        """The BibTeX entries of papers, with unique keys. Raises MissingInput if one is missing."""
+        from pipeline.corpus.citation_formats import bibtex_of
+
+        return bibtex_of([self.paper(arxiv_id) for arxiv_id in arxiv_ids])
+
+    @_refusing_wrong_keywords
     def paper(self, arxiv_id: str) -> FullPaper:
         """A paper with its passages and references. Raises MissingInput if there is none."""
         from pipeline.index.papers import read_paper
 
         return read_paper(self._workspace.root, arxiv_id)
 
+    @_refusing_wrong_keywords
     def cited_by(self, arxiv_id: str) -> list[CitingPaper]:
         """The papers of the corpus that cite a paper, which need not be in the corpus itself.
 
@@ -119,6 +269,7 @@ class Corpus:
 
         return read_citing_papers(self._workspace, arxiv_id)
 
+    @_refusing_wrong_keywords
     def find_quote(self, quote: str, *, limit: int = 5) -> list[QuoteSource]:
         """The passages that a sentence or quote may be from, best first: by its exact words, nearly
         the same words, or else by meaning (`source.match`).
@@ -129,6 +280,7 @@ class Corpus:
 
         return find_quote(self._workspace, quote, limit)
 
+    @_refusing_wrong_keywords
     def ask(self, question: str, *, system: str | None = None, months: str = "all") -> Reply:
         """The answer to a question, with the passages that support each sentence.
 
@@ -143,6 +295,7 @@ class Corpus:
 
         return open_conversation(self._workspace, system, months).ask(question)
 
+    @_refusing_wrong_keywords
     def relate(
         self, draft: str, references: Sequence[str], *, system: str | None = None
     ) -> Related:
@@ -158,6 +311,36 @@ class Corpus:
         from pipeline.related_work.relate import relate
 
         return relate(self._workspace, draft, references, system)
+
+    @_refusing_wrong_keywords
+    def check(
+        self, draft: str | Path, *, bibliography: str | Path | None = None, missing: bool = False
+    ) -> DraftCheck:
+        """The check of a draft's citations: `check.references`, `check.citations`, `check.problems`
+        and, as plain data, `check.as_json()`.
+
+        draft: main file, .tex, .md, .qmd, .Rmd or .txt. bibliography: file in place of the draft's
+        own. missing: also find papers that the draft does not cite.
+
+        Raises SettingError for a file that cannot be read, MissingInput without metadata, and as
+        `search` does.
+        """
+        from pipeline.draft_check.check import check_draft, read_draft
+
+        loaded = read_draft(Path(draft), Path(bibliography) if bibliography else None)
+        return check_draft(self._workspace, loaded, suggest=missing)
+
+    @_refusing_wrong_keywords
+    def cite(
+        self, sentence: str, *, bibliography: str | Path | None = None, limit: int = 5
+    ) -> list[PaperToCite]:
+        """The papers to cite for a sentence, best first, with their keys in a bibliography or new
+        ones. Raises SettingError for a file that cannot be read, and as `search` does.
+        """
+        from pipeline.draft_check.check import papers_to_cite
+
+        file = Path(bibliography) if bibliography else None
+        return papers_to_cite(self._workspace, sentence, file, limit)
 
     def close(self) -> None:
         """Let go of the in-process index for other processes. The next search opens it again."""

@@ -333,13 +333,26 @@ def _paper_block(number: int, paper: PaperHit) -> RenderableType:
 
 
 def _shortened(text: str) -> str:
-    """A passage as a terminal shows it: one line, cut between words."""
+    """A passage as a terminal shows it, cut between words: prose on one line, each row of a table
+    on one of its own.
+    """
     from pipeline.corpus.parse.policies import without_known_markers
 
-    line = one_line(visible(without_known_markers(text)))
-    if len(line) <= _CHARACTERS_SHOWN:
-        return line
-    return f"{line[:_CHARACTERS_SHOWN].rsplit(' ', 1)[0]} …"
+    lines: list[str] = []
+    in_table = True
+    for line in visible(without_known_markers(text)).splitlines():
+        is_row = line.startswith("|")
+        if is_row and not set(line) <= set("|-: "):
+            lines.append(one_line(line.removeprefix("|").removesuffix("|")))
+        elif not is_row and in_table:
+            lines.append(one_line(line))
+        elif not is_row:
+            lines[-1] = one_line(f"{lines[-1]} {line}")
+        in_table = is_row
+    shown = "\n".join(lines)
+    if len(shown) <= _CHARACTERS_SHOWN:
+        return shown
+    return f"{shown[:_CHARACTERS_SHOWN].rsplit(' ', 1)[0]} …"
 
 
 def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) -> Table | str:

@@ -43,7 +43,7 @@ where words match ? limit ?
 """
 # Similar words for each word of a name, papers whose authors are compared with the name, and the
 # least similarity of two names, of 100.
-_NEAR_WORDS, _MOST_PAPERS_READ, _LEAST_LIKENESS = 10, 1_000, 60.0
+_NEAR_WORDS, _MOST_PAPERS_READ, _LEAST_LIKENESS = 10, 1_000, 70.0
 
 
 def paper_index(workspace: Workspace) -> MonthIndex:

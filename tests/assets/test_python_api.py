@@ -70,6 +70,28 @@ def test_what_does_not_fit_is_returned_on_demand(corpus: citeloom.Corpus) -> Non
     assert corpus.search_passages("asdfgh qwerty", include_unfit=True)
 
 
+def test_a_wrong_argument_is_refused_with_the_names_of_the_right_ones(
+    corpus: citeloom.Corpus,
+) -> None:
+    with pytest.raises(citeloom.SettingError, match=r"categorys.*categories"):
+        corpus.search("related work", categorys=["cs.CL"])  # type: ignore[call-arg]
+    with pytest.raises(citeloom.SettingError, match="arxiv_ids"):
+        corpus.bibtex()  # type: ignore[call-arg]
+
+
+def test_papers_can_be_listed_cited_and_checked(corpus: citeloom.Corpus, tmp_path: Path) -> None:
+    (paper,) = corpus.papers(author="Haddad", year=2024).papers
+    assert paper.arxiv_id not in {other.arxiv_id for other in corpus.similar(paper.arxiv_id)}
+    bibliography, draft = tmp_path / "refs.bib", tmp_path / "draft.tex"
+    bibliography.write_text(corpus.bibtex([paper.arxiv_id]))
+    key = bibliography.read_text().partition("{")[2].partition(",")[0]
+    draft.write_text(rf"Drafts are written one reference at a time \cite{{{key}}}.")
+    (reference,) = corpus.check(draft, bibliography=bibliography).references
+    assert (reference.key, reference.status) == (key, "verified")
+    cited = corpus.cite(paper.title, bibliography=bibliography, limit=3)
+    assert key in [found.key for found in cited]
+
+
 def test_settings_that_are_none_are_refused(place: Place) -> None:
     with place.entered():
         with pytest.raises(citeloom.SettingError, match="qdrant_ulr"):

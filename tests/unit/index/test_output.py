@@ -181,6 +181,12 @@ def test_a_table_shows_texts_as_they_are() -> None:
     assert "1 passage" in shown
 
 
+def test_a_table_in_a_passage_has_a_line_for_each_row() -> None:
+    shown = _shown([make_hit(text="Table 1:\nCounts.\n| a | b |\n| --- | --- |\n| 1 | 2 |\nEnd.")])
+    cells = [line.split("│")[4].strip() for line in shown.splitlines() if line.startswith("│")]
+    assert cells == ["Table 1: Counts.", "a | b", "1 | 2", "End."]
+
+
 def test_a_table_of_nothing_says_so() -> None:
     assert _shown([]) == "Nothing found.\n"
     assert _shown([], 1, "a [b]") == "a [b]: Nothing found.\n"

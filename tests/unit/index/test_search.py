@@ -476,6 +476,7 @@ def test_the_command_lists_the_papers(loaded: Workspace) -> None:
     assert f"{len(listing)} papers" in invoke().stdout
     assert invoke("--year", "2024", "--bibtex").stdout.count("@misc{") == len(listing)
     assert "near: Noël Ada Lovelace" in invoke("--author", "Lovelase").output
+    assert "near" not in invoke("--author", "Hovel").output
     assert invoke("--bibtex", "--json").exit_code == 2
 
 
