@@ -14,6 +14,7 @@ from assets.partitions import MONTHS
 from assets.placement import gpu_tags, retry_of_lost_steps
 from assets.rendering import markdown_table
 from pipeline.engine import shutdown
+from pipeline.engine.priority import lower_priority
 from pipeline.engine.progress import (
     Event,
     Listener,
@@ -195,6 +196,7 @@ def _run(
 ) -> Outcome:
     """Run the stage's month, and say by the kind of exception whether Dagster is to try again."""
     shutdown.end_with_parent()
+    lower_priority()
     try:
         with (
             listening(_log_progress(context.log)),

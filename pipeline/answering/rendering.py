@@ -25,7 +25,7 @@ PASSAGE_CHARS, TEXT_CHARS = 280, 400
 
 CLAIM_ORIGINS: Mapping[ClaimOrigin, str] = {
     "passage": "",
-    "model": "said by the model, supported by this passage",
+    "model": "said by the model, which names this passage as its source",
     "front_matter": "from the tables",
 }
 

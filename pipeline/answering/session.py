@@ -70,6 +70,11 @@ class Conversation:
         return self._system.name
 
     @property
+    def model(self) -> str | None:
+        """The model that is called; None for a system that calls none."""
+        return self._settings.llm_model if self._system.calls_model else None
+
+    @property
     def turns(self) -> tuple[Turn, ...]:
         """The last turns, oldest first."""
         return tuple(self._turns)
@@ -89,8 +94,8 @@ class Conversation:
         answer, usage = run(self._answer(user_question, observer))
         papers = dict.fromkeys(claim.arxiv_id for claim in answer.claims)
         self._turns.append(Turn(question, answer.text, tuple(papers)))
-        model = self._settings.llm_model if self._system.calls_model else None
-        return Reply(question, self._system, model, answer, usage, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return Reply(question, self._system, self.model, answer, usage, seconds)
 
     async def _answer(
         self, question: UserQuestion, observer: StepObserver | None

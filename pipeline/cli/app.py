@@ -17,6 +17,7 @@ from pipeline.cli import (
     annotate,
     ask,
     check,
+    demo,
     doctor,
     export,
     index,
@@ -37,7 +38,7 @@ Commands = Mapping[str, Callable[..., int | None]]
 
 PANELS: Mapping[str, Commands] = {
     "The corpus": {
-        "demo": run.demo,
+        "demo": demo.demo,
         "run": run.run,
         "refresh": refresh.refresh,
         "status": status.status,

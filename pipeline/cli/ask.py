@@ -57,6 +57,7 @@ def ask(
     from pipeline.cli.console import print_json
 
     conversation = open_conversation(open_workspace(), system, months)
+    _warn_of_small_model(conversation)
     reply = _answer(conversation, question, show_work=show_work)
     if as_json:
         print_json(reply_as_json(reply, steps=show_work))
@@ -84,6 +85,7 @@ def chat(
     from pipeline.cli.console import print_note
 
     conversation = open_conversation(open_workspace(), system, months)
+    _warn_of_small_model(conversation)
     session = _ChatSession(conversation, show_work=show_work, as_json=as_json)
     if not sys.stdin.isatty():
         return max(
@@ -98,6 +100,20 @@ def chat(
                 "interrupted; finished model calls are kept: ask again to continue from there"
             )
     return 0
+
+
+def _warn_of_small_model(conversation: Conversation) -> None:
+    """Say before the wait how long it is, and that its end is not worth it."""
+    from pipeline.cli.console import print_note
+    from pipeline.llm.models import is_small_model
+
+    if is_small_model(conversation.model):
+        print_note(
+            f"{conversation.system} asks {conversation.model}, the small model that citeloom"
+            " carries: an answer takes two to three minutes on two cores, and most are wrong."
+            " CITELOOM_LLM_URL names a better model; without --system, sentences of the papers"
+            " answer in seconds"
+        )
 
 
 class _ChatSession:

@@ -1,10 +1,9 @@
-"""The commands `citeloom run` and `demo`."""
+"""The command `citeloom run`, and what `demo` shares with it."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +20,7 @@ from pipeline.errors import SettingError
 if TYPE_CHECKING:
     from pipeline.engine.stage import Stage, Workspace
     from pipeline.ops.run_months import RunReport
+    from pipeline.storage.store import DataPath
 
 
 def run(
@@ -77,114 +77,6 @@ def run(
     return report.exit_code
 
 
-def demo(
-    force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
-    as_json: AsJson = False,
-) -> int:
-    """Run the sample corpus to a report without a language model, then show two texts by the small
-    bundled one.
-
-    Examples:
-      citeloom demo
-      CITELOOM_DATA=demo-data citeloom demo --json
-    """
-    from pipeline.cli.console import out
-    from pipeline.engine.stage import Workspace
-    from pipeline.ops.preflight import mark_demo
-    from pipeline.ops.run_months import known_months
-    from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
-    from pipeline.stages import STAGES
-
-    workspace = Workspace(
-        load_settings(dump_dir=SAMPLE_DUMP, metadata_snapshot=SAMPLE_SNAPSHOT, qdrant_url=None)
-    )
-    mark_demo(workspace)
-    months = known_months(workspace, "all")
-    report = run_and_report(workspace, months, STAGES, force=force)
-    show_run(workspace, report, as_json=as_json)
-    if not as_json and not report.failures:
-        if workspace.settings.bundled_llm:
-            _print_machinery(workspace)
-        out.print(
-            "Try it:\n" + "\n".join(f"  {command}" for command in _next_commands(workspace)),
-            soft_wrap=True,
-        )
-    return report.exit_code
-
-
-def _print_machinery(workspace: Workspace) -> None:
-    """Print a section by ChatCite and an answer by arXivBot, both by the bundled model.
-
-    Prints nothing where the newest month has no task or no question. A second call takes both from
-    the cache.
-    """
-    from pipeline import tables
-    from pipeline.cli.console import out, print_error, spinner
-    from pipeline.errors import CiteloomError
-    from pipeline.llm.models import BUNDLED_MODEL, small_model_note
-
-    month = workspace.root.months(tables.RELATED_WORK_TASKS)[-1]
-    tasks = workspace.root.rows(tables.RELATED_WORK_TASKS, month)
-    questions = workspace.root.rows(tables.QUESTIONS, month)
-    if not tasks or not questions:
-        return
-    task = min(tasks, key=lambda row: str(row["task_id"]))
-    question = min(questions, key=lambda row: str(row["question_id"]))
-    start = time.perf_counter()
-    try:
-        with spinner(f"ChatCite and arXivBot write with {BUNDLED_MODEL}"):
-            texts = _write_texts(workspace, task, question["question"], BUNDLED_MODEL)
-    except CiteloomError as error:
-        print_error(f"the bundled model could not show ChatCite and arXivBot: {error}")
-        return
-    seconds = time.perf_counter() - start
-    for heading, text in texts.items():
-        out.print(f"{heading}\n  {text}\n", markup=False, highlight=False)
-    out.print(
-        f"({small_model_note(BUNDLED_MODEL)}; {seconds:.0f} s)\n", markup=False, highlight=False
-    )
-
-
-def _write_texts(
-    workspace: Workspace, task: Mapping[str, Any], question: str, model: str
-) -> dict[str, str]:
-    """Heading → a section by ChatCite, and an answer by arXivBot."""
-    from pipeline.answering.session import open_conversation
-    from pipeline.related_work.relate import relate
-    from pipeline.related_work.task_reader import in_corpus
-
-    # ChatCite takes 1 + 2·references steps one after another, of several seconds each.
-    references = [
-        reference["arxiv_id"] for reference in task["references"] if in_corpus(reference)
-    ][:2]
-    related = relate(workspace, task["description"], references, f"chatcite@{model}")
-    reply = open_conversation(workspace, f"arxivbot@{model}").ask(question)
-    return {
-        f"ChatCite on {task['title']}": related.summary.text,
-        f"arXivBot: {question}": reply.answer.text,
-    }
-
-
-def _next_commands(workspace: Workspace) -> list[str]:
-    """Commands that work as printed, in this folder and on this data root."""
-    import shlex
-    import sys
-    from pathlib import Path
-
-    program = Path(sys.argv[0])
-    if program.is_absolute() and program.is_relative_to(Path.cwd()):
-        program = program.relative_to(Path.cwd())
-    data = shlex.quote(str(workspace.settings.data_root))
-    citeloom = (
-        f"CITELOOM_DATA={data} {program}" if workspace.settings.data is not None else str(program)
-    )
-    return [
-        f'{citeloom} search "retrieval for scientific questions"',
-        f'{citeloom} ask "How is retrieval evaluated without labels?"',
-        f"{citeloom} serve",
-    ]
-
-
 def run_and_report(
     workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], *, force: bool = False
 ) -> RunReport:
@@ -209,7 +101,7 @@ def show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:
     """Print what a run did: a row a stage, its failures, and where the report lies."""
     from pipeline.cli.console import out, print_error, print_json, run_table
 
-    page = workspace.root.path / "reports" / "index.html"
+    page = _report_page(workspace)
     failures = [
         dict(zip(("stage", "month", "message"), failure, strict=True))
         for failure in report.failures
@@ -230,5 +122,17 @@ def show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:
             f"{len(failures)} failed (messages above): {names}; fix the cause and repeat the"
             " command"
         )
+    print_report_address(workspace)
+
+
+def print_report_address(workspace: Workspace) -> None:
+    """Print where the overall page of the reports lies, if there is one."""
+    from pipeline.cli.console import out
+
+    page = _report_page(workspace)
     if page.exists():
         out.print(f"Report: {page}", soft_wrap=True)
+
+
+def _report_page(workspace: Workspace) -> DataPath:
+    return workspace.root.path / "reports" / "index.html"

@@ -16,6 +16,17 @@ import typer
 from pipeline.cli.common import AsJson, export_settings, open_workspace
 from pipeline.errors import CiteloomError, SettingError
 
+# Dagster's own options, as environment variables.
+_DAGSTER_OPTIONS = {
+    # A code server that hears nothing of its proxy for 30 s ends itself, and is not started again:
+    # on two cores beside a busy `citeloom run` that happened.
+    "DAGSTER_GRPC_PROXY_HEARTBEAT_TTL_SECONDS": "600",
+    # A backfill waits for a code location that cannot be loaded just now. Else it fails.
+    "DAGSTER_BACKFILL_RETRY_DEFINITION_CHANGED_ERROR": "1",
+    # Dagster recommends another of its commands at every start.
+    "PYTHONWARNINGS": "ignore",
+}
+
 
 def serve(
     port: Annotated[
@@ -122,8 +133,8 @@ def ui(
     err.print(f"Dagster UI: {url} (data in {workspace.root.path}); Ctrl-C ends it", soft_wrap=True)
     sys.stdout.flush()
     os.dup2(2, 1)  # what Dagster logs is not part of the command's output
-    # Dagster recommends another of its commands at every start.
-    os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    for name, value in _DAGSTER_OPTIONS.items():
+        os.environ.setdefault(name, value)
     # A process that a shell starts in the background ignores SIGINT; then Dagster would ignore
     # SIGTERM as well.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -18,6 +18,7 @@ from pipeline.engine.failures import (
     record_failure,
 )
 from pipeline.engine.finish import finish_stages
+from pipeline.engine.priority import lower_priority
 from pipeline.engine.progress import (
     Event,
     Outcome,
@@ -72,10 +73,12 @@ def run_months(
     """Run what the months need, oldest first; a month that fails leaves the others to go on.
 
     All months go through the stages that ask no language model before any goes through the others,
-    so that the corpus can be searched as early as possible. finish: whether stages are finished
-    after the last month (`engine.finish`), with no months those that earlier calls left. Raises
-    KeyboardInterrupt after SIGINT or SIGTERM (see `engine.shutdown`).
+    so that the corpus can be searched as early as possible. The process gets a lower priority, so
+    that pages of Dagster or of `citeloom serve` beside it answer. finish: whether stages are
+    finished after the last month (`engine.finish`), with no months those that earlier calls left.
+    Raises KeyboardInterrupt after SIGINT or SIGTERM (see `engine.shutdown`).
     """
+    lower_priority()
     report = RunReport()
     failed: dict[str, set[str]] = {month: set() for month in months}
     publish(RunPlanned(months, [stage.name for stage in stages]))

@@ -89,6 +89,13 @@ def test_an_answer_comes_with_its_sources_and_what_it_cost(small: Place) -> None
     assert "arxivbot · scripted · 5 calls" in done.stderr
 
 
+def test_the_small_model_is_announced_before_it_is_asked(small: Place) -> None:
+    done = invoke(small.with_settings(llm_model="smollm2-135m-instruct"), "ask", PLANTS)
+    notice = " ".join(done.stderr.partition("reads and answers")[0].split())
+    assert "arxivbot asks smollm2-135m-instruct" in notice
+    assert "minutes" in notice
+
+
 def test_the_work_is_shown_beside_the_answer(small: Place) -> None:
     done = invoke(small, "ask", PLANTS, "--show-work")
     assert done.stdout.startswith("By [bold]leaves[/]. [1]\n")

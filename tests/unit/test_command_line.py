@@ -31,6 +31,7 @@ from pipeline.cli.console import (
     print_note,
     usual_seconds,
 )
+from pipeline.cli.demo import whole_sentences
 from pipeline.cli.export import DEFAULT_TABLES
 from pipeline.cli.removed import REMOVED
 from pipeline.cli.status import StatusRow, status_report
@@ -347,3 +348,9 @@ def test_expected_times_are_those_of_the_latest_months(tmp_path: Path) -> None:
         (stage, month): 4.0 for stage in ("papers", "passages") for month in months
     }
     assert set(expected_seconds(usual, months, ["passages"]).values()) == {1.0}
+
+
+def test_a_text_of_the_small_model_has_no_tags_and_ends_with_a_sentence() -> None:
+    assert whole_sentences("<related_work>It reads. It writes.</reference> And the") == (
+        "It reads. It writes."
+    )

@@ -28,11 +28,12 @@ def test_dagster_starts_behind_the_proxy_and_a_ui_in_a_shells_background_can_be_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     port = free_port()
-    handlers, answers, arguments = [], [], []
+    handlers, answers, arguments, patience = [], [], [], []
 
     def in_its_place(program: str, words: list[str]) -> None:
         handlers.append(signal.getsignal(signal.SIGINT))
         arguments.extend(words)
+        patience.append(int(os.environ["DAGSTER_GRPC_PROXY_HEARTBEAT_TTL_SECONDS"]))
         answers.append(httpx2.get(f"http://127.0.0.1:{port}/", timeout=None).status_code)
         for proxy in psutil.Process().children():
             if "pipeline.serve.dagster_proxy" in proxy.cmdline():
@@ -47,6 +48,7 @@ def test_dagster_starts_behind_the_proxy_and_a_ui_in_a_shells_background_can_be_
         signal.signal(signal.SIGINT, before)
     assert handlers == [signal.SIG_DFL], done.output
     assert answers == [503]
+    assert patience[0] >= 300, "a code server ends itself on a busy machine"
     assert arguments[2:4] == ["dagster", "dev"]
     address = arguments[arguments.index("-h") + 1]
     assert address.startswith("127.")

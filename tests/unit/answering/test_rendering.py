@@ -93,7 +93,7 @@ def test_every_sentence_has_the_numbers_of_its_claims_and_these_their_places() -
         "[2] Claim 2. (from the tables)",
         "    Title 2 › front matter (arXiv:1706.03762)",
         "    https://ar5iv.labs.arxiv.org/html/1706.03762",
-        "[3] Claim 3. (said by the model, supported by this passage)",
+        "[3] Claim 3. (said by the model, which names this passage as its source)",
         "    Title 1 › Method › Part 1 (arXiv:2403.00001)",
         "    https://arxiv.org/html/2403.00001#S1.p1",
     ]
