@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pyarrow as pa
 
-from assets.rendering import Interval, intervals, markdown_table, report_page
+from assets.rendering import Interval, intervals, markdown_table
 from pipeline import tables
 from pipeline.corpus.passages.lengths import length_histogram
 from pipeline.engine.stage import Workspace
@@ -125,13 +125,14 @@ def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 
 def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """The report's address, its systems' main figures, and a picture with intervals."""
+    """The report's file, its systems' main figures, and a picture with intervals."""
     from pipeline.report.data import read_month_report
     from pipeline.report.formatting import words
     from pipeline.report.related_work import leaderboard
 
     figures = read_month_report(workspace, month).related
-    details: dict[str, Any] = {**report_page(workspace, f"{month}/index.html")}
+    page = workspace.root.path / "reports" / month / "index.html"
+    details: dict[str, Any] = {"page": dg.MetadataValue.path(str(page))}
     if figures.systems:
         grid = leaderboard(figures)
         table = markdown_table(grid.columns, [[cell.plain() for cell in row] for row in grid.rows])

@@ -12,9 +12,6 @@ import dagster as dg
 from pipeline.engine.stage import Workspace
 from pipeline.text import one_line
 
-REPORTS = "reports"
-"""The folder of reports in a data root, and their path on the pages of `citeloom serve`."""
-
 Interval = tuple[float, float | None, float | None]
 """A value, and the ends of its interval where there is one."""
 
@@ -27,19 +24,16 @@ _WIDTH, _LABELS, _AXIS, _ROW = 700, 200, 420, 20
 _LONGEST_LABEL = 30
 
 
-def report_page(workspace: Workspace, file: str) -> dict[str, dg.MetadataValue]:
-    """Where a page of the reports lies, and its address where `citeloom serve` shows it.
-
-    file: below the folder of reports. A browser opens no file that a page of the UI links to.
+def report_address(workspace: Workspace, month: str) -> dg.MetadataValue:
+    """A month's report in `citeloom serve`: a link where CITELOOM_SERVE_URL is set, else how to see
+    it. A browser opens no file that a page of the UI links to.
     """
-    page = dg.MetadataValue.path(str(workspace.root.path / REPORTS / file))
+    path = f"/reports/{month}/index.html"
     if workspace.settings.serve_url is None:
-        command = (
-            f"citeloom serve shows it at /{REPORTS}/{file}; CITELOOM_SERVE_URL makes this a link"
+        return dg.MetadataValue.text(
+            f"citeloom serve shows it at {path}; CITELOOM_SERVE_URL makes this a link"
         )
-        return {"page": page, "address": dg.MetadataValue.text(command)}
-    url = f"{workspace.settings.serve_url.rstrip('/')}/{REPORTS}/{file}"
-    return {"page": page, "address": dg.MetadataValue.url(url)}
+    return dg.MetadataValue.url(f"{workspace.settings.serve_url.rstrip('/')}{path}")
 
 
 def markdown_table(

@@ -12,7 +12,7 @@ from assets import OWNERS
 from assets.details import DETAILS
 from assets.partitions import MONTHS
 from assets.placement import gpu_tags, retry_of_lost_steps
-from assets.rendering import markdown_table
+from assets.rendering import markdown_table, report_address
 from pipeline.engine import shutdown
 from pipeline.engine.priority import lower_priority
 from pipeline.engine.progress import (
@@ -262,6 +262,7 @@ def _outcome_metadata(stage: Stage, workspace: Workspace, outcome: Outcome) -> d
     }
     for reason, count in outcome.left_out.items():
         metadata[f"left_out/{reason}"] = count
+    metadata["report"] = report_address(workspace, outcome.month)
     for name, value in {**outcome.notes, **outcome.measured}.items():
         metadata[name] = _metadata_value(value)
     metadata["preview"] = _preview(stage, workspace, outcome.month)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assets.details import report_details
-from assets.rendering import report_page
+from assets.rendering import report_address
 from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
@@ -26,7 +26,6 @@ def test_a_report_shows_its_main_table_a_picture_and_where_it_lies(tmp_path: Pat
     run_stage(REPORT, place, MONTH)
     shown = report_details(place, MONTH)
     assert Path(shown["page"].path).is_file()
-    assert "citeloom serve" in shown["address"].text
     told = shown["systems"].md_str.splitlines()
     assert told[0] == "2 tasks of March 2024; judge judge-one."
     assert {line.split(" | ")[0] for line in told[4:]} == {"| ChatCite", "| zero-shot"}
@@ -39,8 +38,7 @@ def test_where_reports_are_served_the_page_is_a_link(tmp_path: Path) -> None:
         load_settings(data=tmp_path, _env_file=None, serve_url="https://papers.example/")
     )
     assert (
-        report_page(place, f"{MONTH}/index.html")["address"].value
-        == f"https://papers.example/reports/{MONTH}/index.html"
+        report_address(place, MONTH).value == f"https://papers.example/reports/{MONTH}/index.html"
     )
     with pytest.raises(SettingError):
         load_settings(_env_file=None, serve_url="javascript:alert(1)")
@@ -50,7 +48,7 @@ def test_a_month_without_related_work_shows_its_page_alone(tmp_path: Path) -> No
     place = workspace(tmp_path)
     write_month(place.root, MONTH, tasks=0)
     run_stage(REPORT, place, MONTH)
-    assert report_details(place, MONTH).keys() == {"page", "address"}
+    assert report_details(place, MONTH).keys() == {"page"}
 
 
 def test_a_month_that_nobody_judged_has_a_picture_of_its_citations(tmp_path: Path) -> None:
@@ -58,4 +56,4 @@ def test_a_month_that_nobody_judged_has_a_picture_of_its_citations(tmp_path: Pat
     write_month(place.root, MONTH, judged=False)
     assert "picture" in report_details(place, MONTH)
     write_table(place.root, tables.SCORES, MONTH, [])
-    assert report_details(place, MONTH).keys() == {"page", "address", "systems"}
+    assert report_details(place, MONTH).keys() == {"page", "systems"}
