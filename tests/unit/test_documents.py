@@ -4,6 +4,7 @@ generated pages.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from functools import cache
@@ -15,7 +16,7 @@ import typer
 
 from pipeline.settings import Settings
 from pipeline.stages import STAGES
-from tests.documents import DOCS, PAGES, PROJECT, fenced, inline
+from tests.documents import DOCS, PAGES, PROJECT, README, fenced, inline
 from tools.generate_reference import GENERATED, REPOSITORY
 from tools.generate_reference import PAGES as COMMAND_PAGES
 
@@ -150,3 +151,26 @@ def _anchors(page: Path) -> set[str]:
     """The names under which a page's headings are reached, as GitHub and its kind make them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "claim", "words"),
+    [
+        ("parse", "times as fast as html.parser + mwparserfromhtml", "{:.0f} times as fast, the"),
+        ("retrieval", "scifact: nDCG@10 of the default", "{:.3f} with MiniLM"),
+        ("embed", "times as fast as FlagEmbedding with its best batch size", "({:.1f} and"),
+        ("gpu", "times as fast as FlagEmbedding as its README uses it", "{:.1f} (H200)"),
+        ("gpu", "times as fast as FlagEmbedding, best batch size", "and {:.1f} its best"),
+        ("generate", "times as fast as a plain loop that asks for n samples too", "{:g} times as"),
+    ],
+)
+def test_a_figure_of_the_readme_is_that_of_the_committed_result(
+    benchmark: str, claim: str, words: str
+) -> None:
+    result = json.loads((PROJECT / "benchmarks" / "results" / f"{benchmark}.json").read_text())
+    values = {item["claim"]: item["value"] for item in result["claims"]}
+    assert words.format(values[claim]) in README.read_text()
+
+
+def test_the_readme_has_900_words_at_most() -> None:
+    assert len(README.read_text().split()) <= 900
