@@ -36,7 +36,7 @@ from pipeline.answering.retriever import MonthSpan, PassageSearch, SearchFunctio
 from pipeline.answering.systems import ANSWERING_WRITERS, SYSTEMS, AnsweringSystem
 from pipeline.answering.user_question import UserQuestion
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
-from pipeline.engine.digests import digest_of
+from pipeline.engine.digests import digest_of, digest_until
 from pipeline.engine.parts import build_parts
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, MonthPart, Stage, Workspace
@@ -198,8 +198,7 @@ def _writer_part(
     if questions is not None and not questions.rows:
         upstream = []  # most months ask nothing, and depend on no earlier month
     for table in upstream:
-        months = [other for other in workspace.root.months(table) if other <= month]
-        inputs[f"{table.name} so far"] = digest_of(workspace, table, months)
+        inputs[f"{table.name} so far"] = digest_until(workspace, table, month)
     return MonthPart(
         name=writer.name,
         columns=writer.columns,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 
 from pipeline.engine.stage import Workspace
 from pipeline.storage.data_root import DataRoot
@@ -27,24 +27,32 @@ def month_digests(workspace: Workspace, table: Table) -> dict[str, str]:
 
 def digest_before(workspace: Workspace, table: Table, month: str) -> str:
     """One digest over the rows of all months of a table before this one."""
-
-    def read() -> tuple[list[str], list[str]]:
-        digests = month_digests(workspace, table)
-        return list(digests), _digests_of_beginnings(digests)
-
-    months, digests = once("digests before", read, workspace.root.folder(table.name))
+    months, digests = _digests_of_beginnings(workspace, table)
     return digests[bisect_left(months, month)]
 
 
-def _digests_of_beginnings(digests: Mapping[str, str]) -> list[str]:
-    """One digest over no month, over the first, over the first two, and so on."""
-    beginning = hashlib.sha256()
-    beginnings = [beginning.hexdigest()]
-    for month, digest in digests.items():
-        line = f"{month} {digest}" if len(beginnings) == 1 else f"\n{month} {digest}"
-        beginning.update(line.encode())
-        beginnings.append(beginning.hexdigest())
-    return beginnings
+def digest_until(workspace: Workspace, table: Table, month: str) -> str:
+    """One digest over the rows of all months of a table up to this one."""
+    months, digests = _digests_of_beginnings(workspace, table)
+    return digests[bisect_right(months, month)]
+
+
+def _digests_of_beginnings(workspace: Workspace, table: Table) -> tuple[list[str], list[str]]:
+    """The months of a table, and one digest over none of them, the first, the first two, and so on;
+    each is what `digest_of` gives for these months.
+    """
+
+    def read() -> tuple[list[str], list[str]]:
+        digests = month_digests(workspace, table)
+        beginning = hashlib.sha256()
+        beginnings = [beginning.hexdigest()]
+        for month, digest in digests.items():
+            separator = "" if len(beginnings) == 1 else "\n"
+            beginning.update(f"{separator}{month} {digest}".encode())
+            beginnings.append(beginning.hexdigest())
+        return list(digests), beginnings
+
+    return once("digests of beginnings", read, workspace.root.folder(table.name))
 
 
 def digest_of(workspace: Workspace, table: Table, months: Iterable[str]) -> str:

@@ -141,20 +141,26 @@ def _points_exist(workspace: Workspace, month: str, provenance: Provenance) -> b
 def _count_points(index: PassageIndex, month: str) -> int:
     """The number of a month's points. Raises as `PassageIndex.count` does.
 
-    Within `read_cache` those of all months are counted together; while they stay the same, the
-    index is not opened at all, which takes 200 MB for 24,000 points.
+    Within `read_cache` the first month is counted alone and the others by one request for all: a
+    run that looks at one month after another must not count a million points for each. While the
+    files of an embedded index stay the same, it is not opened at all, which takes 200 MB for 24,000
+    points.
     """
+    place = (index.place, index.name)
 
-    def count_all() -> dict[str, int] | None:
-        version = index.points_version()
-        if version is None:
-            return None
+    def count_all() -> dict[str, int]:
+        return index.month_counts(wait=False)
+
+    def stored_counts(version: str) -> dict[str, int]:
         name = f"points of {index.place}/{index.name}"
-        counts = remember(name, version, lambda: json.dumps(index.month_counts(wait=False)))
-        return dict(json.loads(counts))
+        return dict(json.loads(remember(name, version, lambda: json.dumps(count_all()))))
 
-    counts = once(("points by month", index.place, index.name), count_all) if is_active() else None
-    return index.count(month, wait=False) if counts is None else counts.get(month, 0)
+    version = once(("version of points", *place), index.points_version) if is_active() else None
+    if version is not None:
+        return once(("points by month", *place), lambda: stored_counts(version)).get(month, 0)
+    if not is_active() or once(("first month counted", *place), lambda: month) == month:
+        return index.count(month, wait=False)
+    return once(("points by month", *place), count_all).get(month, 0)
 
 
 def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:

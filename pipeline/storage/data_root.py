@@ -212,8 +212,8 @@ class DataRoot:
             return parquet.read_row_group(number, columns=columns).combine_chunks().to_batches()[0]
 
 
-# A status of 424 months names 30,000 files, most of them several times; a path takes 10 µs.
-@lru_cache(maxsize=1 << 15)
+# The files of a month are named several times; a path takes 10 µs.
+@lru_cache(maxsize=1 << 12)
 def _month_file(root: DataPath, folder: str, month: str) -> DataPath:
     return _folder(root, folder) / f"{month}.parquet"
 

@@ -54,6 +54,19 @@ def test_a_receipt_does_not_hold_once_points_are_gone(workspace: Workspace) -> N
     assert run_stage(INDEX_RECEIPTS, workspace, MONTH).measured["sent"] == 1
 
 
+def test_the_months_of_a_status_are_counted_together(workspace: Workspace) -> None:
+    months = (MONTH, "2024-04", "2024-05")
+    for month in months:
+        write_month(workspace, month)
+        embed(workspace, month)
+        run_stage(INDEX_RECEIPTS, workspace, month)
+    index = live_index(workspace)
+    index.delete([min(str(identifier) for identifier, _ in index.contents("2024-05"))])
+    with workspace.read_cache():
+        states = [state(INDEX_RECEIPTS, workspace, month) for month in months]
+    assert states == [State.DONE, State.DONE, State.STALE]
+
+
 _LOADER = textwrap.dedent(
     """
     import os, signal, sys
