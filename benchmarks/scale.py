@@ -1,21 +1,22 @@
 """What a corpus of many months costs: loading, and every operation over it, at several sizes.
 
-    python -m benchmarks.scale [--months 12,100,424] [--papers 24] [--records 0] [--quick]
+    python -m benchmarks.scale [--months 12,100,424] [--papers 4] [--records 0] [--quick]
                                [--folder FOLDER]
 
 A synthetic corpus (benchmarks.synthetic_corpus) grows month by month in one data root: pages are
 parsed, packed, given perturbed vectors and loaded into the in-process index by the product's
-stages. At each size every operation is run as a user runs it, as a process of its own: seconds
-of wall and of processor time, peak memory, bytes that the process read. From the sizes follows an
-exponent: 0 for what does not depend on the months, 1 for what grows with them, 2 with their square.
+stages. All months are of the same pages. At each size every operation is run as a user runs it, as
+a process of its own: seconds of wall and of processor time, peak memory, bytes that the process
+read. From the sizes follows an exponent: 0 for what does not depend on the months, 1 for what grows
+with them, 2 with their square.
 
     exponent of an operation    slope of log(seconds) over log(months), first to last size
     exponent of a load          1 + slope of log(seconds a month) over log(months in the middle of
                                 the load), first to last load
 
-Up to each size all months but one are loaded by one command, the last by one of its own. With
---folder the corpus and the data root are kept, and a second call with the same arguments goes on
-with the load that did not end.
+Up to each size all months but one are loaded by commands of at most 50, the last by one of its own.
+Each figure is written to FOLDER when it is known, and a second call with the same arguments goes on
+after the last one: a command that did not end is measured anew.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -58,13 +59,17 @@ from pipeline.settings import PROJECT, load_settings
 from pipeline.stages import STAGES
 
 SIZES, QUICK_SIZES = (12, 100, 424), (6, 12)
-PAPERS, QUICK_PAPERS = 24, 4
+PAPERS = 4
 DRAFT = PROJECT / "examples" / "draft" / "draft.tex"
 # Requests of each kind to one server, after its first search.
 SEARCHES = 20
 # Months before the first load that counts: they also load libraries and models.
 WARM_UP = 2
+MONTHS_OF_COMMAND = 50
 MOST_OF_LOAD, MOST_OF_SEARCH = 1.1, 0.2
+MOST_OF_MEMORY = 1.2
+# Operations of one server, whose memory is that of all of them.
+SERVER = "search"
 QUERIES = (
     "test collection for passage retrieval",
     "how do judges agree on relevance",
@@ -76,13 +81,15 @@ QUERIES = (
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an operation cost. read_mb: bytes that its process read from files, cached or not.
-    open_files: the most that it had open at once, sockets included.
+    """What an operation cost. peak_mb: most memory, mapped files included. own_mb: without them.
+    read_mb: bytes that its process read from files, cached or not. open_files: the most that it had
+    open at once, sockets included.
     """
 
     seconds: float
     processor_seconds: float = 0.0
     peak_mb: float = 0.0
+    own_mb: float = 0.0
     read_mb: float = 0.0
     open_files: int = 0
 
@@ -93,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--months", default="", help="sizes, ascending, such as 12,100,424")
-    parser.add_argument("--papers", type=int, default=0, help="papers of a month, 999 at most")
+    parser.add_argument("--papers", type=int, default=PAPERS, help="papers of a month, 999 at most")
     parser.add_argument("--records", type=int, default=0, help="records of other archives")
     parser.add_argument("--folder", type=Path, default=None)
     parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
@@ -103,10 +110,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sizes = [int(size) for size in options.months.split(",") if size] or list(default_sizes)
     if len(set(sizes)) < 2:
         parser.error("--months: an exponent needs two sizes or more")
-    papers = options.papers or (QUICK_PAPERS if options.quick else PAPERS)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
-        Measurement(folder, sizes, papers, options.records).run()
+        Measurement(folder, sizes, options.papers, options.records).run()
 
 
 class Measurement:
@@ -116,7 +122,7 @@ class Measurement:
         self.folder, self.sizes, self.papers, self.records = folder, sizes, papers, records
         self.corpus = SyntheticCorpus(months_until(max(sizes)), papers)
         self.dump, self.snapshot = folder / "dump", folder / "snapshot.jsonl"
-        self.loads_file = folder / "loads.jsonl"
+        self.loads_file, self.costs_file = folder / "loads.jsonl", folder / "costs.jsonl"
         self.workspace = Workspace(
             load_settings(
                 _env_file=None,
@@ -134,13 +140,11 @@ class Measurement:
         if not self.snapshot.exists():
             self.corpus.write_snapshot(self.snapshot, self.records)
         stages = self._stages()
-        operations: dict[int, dict[str, Cost]] = {}
+        self._compute(self.corpus.months[:WARM_UP], stages, force=True)
         for size in sorted(self.sizes):
             self._load(self.corpus.months[:size], stages)
-            operations[size] = self._measure(self.corpus.months[:size])
-            for name, cost in operations[size].items():
-                _say(f"{size} months, {name}: {cost}")
-        self._report(operations)
+            self._measure(self.corpus.months[:size])
+        self._report({size: self._costs(size) for size in sorted(self.sizes)})
 
     def _stages(self) -> list[Stage]:
         """All stages; that of embeddings takes perturbed vectors."""
@@ -150,27 +154,27 @@ class Measurement:
         return [perturbed if stage is EMBEDDINGS else stage for stage in STAGES]
 
     def _load(self, months: Sequence[str], stages: Sequence[Stage]) -> None:
-        """Write the pages of the months that are not loaded yet and run all stages on them: all but
-        the last month by one command, as a user loads a corpus, and the last by one of its own, as
-        a new month comes.
+        """Load the months that are missing: all but the last by commands of many months, as a user
+        loads a corpus, and the last by one of its own, as a new month comes.
         """
-        loaded = {month for load in self._loads() for month in load["months"]}
-        missing = [month for month in months if month not in loaded]
-        commands = [missing[:-1], missing[-1:]]
-        if not loaded:  # the first months also load libraries and models
-            commands = [missing[:WARM_UP], missing[WARM_UP:-1], missing[-1:]]
-        for command in commands:
+        loaded = {month for load in _read_lines(self.loads_file) for month in load["months"]}
+        missing = [month for month in months[WARM_UP:] if month not in loaded]
+        several = missing[:-1]
+        commands = [
+            several[start : start + MONTHS_OF_COMMAND]
+            for start in range(0, len(several), MONTHS_OF_COMMAND)
+        ]
+        for command in [*commands, missing[-1:]]:
             if command:
-                self._load_at_once(command, stages)
+                self._load_by_one_command(command, stages)
         release_services()
 
-    def _load_at_once(self, months: Sequence[str], stages: Sequence[Stage]) -> None:
-        for month in months:
-            self.corpus.write_month(self.dump, month)
+    def _load_by_one_command(self, months: Sequence[str], stages: Sequence[Stage]) -> None:
+        interrupted = not set(months).isdisjoint(self.workspace.root.months(tables.DUMP_MEMBERS))
         seconds: dict[str, float] = {}
         with listening(partial(_record, seconds)):
             started, processor_started = time.perf_counter(), _processor_seconds()
-            run_months(self.workspace, months, stages)
+            self._compute(months, stages, force=interrupted)
             load = {
                 "months": list(months),
                 "whole": time.perf_counter() - started,
@@ -178,30 +182,45 @@ class Measurement:
                 "memory": psutil.Process().memory_info().rss / 2**20,
                 "stages": seconds,
             }
-        with self.loads_file.open("a") as lines:
-            lines.write(json.dumps(load) + "\n")
+        _add_line(self.loads_file, load)
 
-    def _loads(self) -> list[dict[str, Any]]:
-        """Each command that loaded months: its months, its seconds in all and by stage."""
-        if not self.loads_file.exists():
-            return []
-        return [json.loads(line) for line in self.loads_file.read_text().splitlines()]
+    def _compute(self, months: Sequence[str], stages: Sequence[Stage], *, force: bool) -> None:
+        for month in months:
+            self.corpus.write_month(self.dump, month)
+        run_months(self.workspace, months, stages, force=force)
 
-    def _measure(self, months: Sequence[str]) -> dict[str, Cost]:
+    def _measure(self, months: Sequence[str]) -> None:
+        """Measure the operations that no earlier call has measured at this size."""
         arxiv_id = self._paper_of(months[len(months) // 2])
-        costs = {
-            "status": self._command("status", "--json"),
-            "run with nothing to do": self._command("run", "--months", "all", "--json"),
-            "refresh with nothing new": self._command("refresh", "--no-harvest", "--json"),
-            "audit": self._command("audit", "--json"),
-            "export": self._command("export", "--to", str(self.folder / "export"), "--json"),
-            "check of a draft": self._command("check", str(DRAFT), "--json"),
-            "search, a process": self._command("search", QUERIES[0], "--json"),
-            "paper, a process": self._command("paper", arxiv_id, "--cited-by", "--json"),
+        commands = {
+            "status after a load": ("status", "--json"),
+            "status": ("status", "--json"),
+            "run with nothing to do": ("run", "--months", "all", "--json"),
+            "refresh with nothing new": ("refresh", "--no-harvest", "--json"),
+            "audit": ("audit", "--json"),
+            "export": ("export", "--to", str(self.folder / "export"), "--json"),
+            "check of a draft": ("check", str(DRAFT), "--json"),
+            "search, a process": ("search", QUERIES[0], "--json"),
+            "paper, a process": ("paper", arxiv_id, "--cited-by", "--json"),
         }
-        with serving(self.workspace) as (url, server):
-            costs |= _measure_server(url, server, arxiv_id)
-        return costs
+        measured = self._costs(len(months))
+        for name, arguments in commands.items():
+            if name not in measured:
+                self._add_cost(len(months), name, self._command(*arguments))
+        if SERVER not in measured:
+            with serving(self.workspace) as (url, server):
+                costs = _measure_server(url, server, arxiv_id)
+            for name, cost in costs.items():
+                self._add_cost(len(months), name, cost)
+
+    def _costs(self, size: int) -> dict[str, Cost]:
+        """The operations that were measured at a size."""
+        lines = _read_lines(self.costs_file)
+        return {line["name"]: Cost(**line["cost"]) for line in lines if line["months"] == size}
+
+    def _add_cost(self, size: int, name: str, cost: Cost) -> None:
+        _say(f"{size} months, {name}: {cost}")
+        _add_line(self.costs_file, {"months": size, "name": name, "cost": asdict(cost)})
 
     def _paper_of(self, month: str) -> str:
         """The id of the first paper of a month that is in the corpus."""
@@ -229,7 +248,8 @@ class Measurement:
                 cost = costs[name]
                 figures[f"{name}, {size} months"] = (
                     f"{cost.seconds:.2f} s, {cost.processor_seconds:.2f} s of processor,"
-                    f" {cost.peak_mb:.0f} MB, {cost.read_mb:.0f} MB read,"
+                    f" {cost.peak_mb:.0f} MB ({cost.own_mb:.0f} of its own),"
+                    f" {cost.read_mb:.0f} MB read,"
                     f" {cost.open_files} files open"
                 )
             last_cost = operations[largest][name]
@@ -237,24 +257,24 @@ class Measurement:
                 exponents[f"{name}, by processor"] = _slope(
                     smallest, first_cost.processor_seconds, largest, last_cost.processor_seconds
                 )
-                exponents[f"{name}, peak memory"] = _slope(
-                    smallest, first_cost.peak_mb, largest, last_cost.peak_mb
+                figures[f"{name}, memory over that of {smallest} months"] = round(
+                    last_cost.peak_mb / first_cost.peak_mb, 2
                 )
             exponents[name] = _slope(smallest, first_cost.seconds, largest, last_cost.seconds)
         figures |= {f"exponent of {name}": round(value, 2) for name, value in exponents.items()}
         figures["bytes a passage"] = self._bytes_a_passage()
-        report("scale", figures, _claims(exponents, operations[largest]))
+        report("scale", figures, _claims(exponents, operations[smallest], operations[largest]))
 
     def _load_exponents(self, figures: dict[str, object]) -> dict[str, float]:
         """Write down what a month of the first and of the last load cost, in all and by stage, and
         what one more month cost; the exponents follow.
         """
-        end, spans, single_months = 0, [], []
-        for load in self._loads():
+        end, spans, single_months = WARM_UP, [], []
+        for load in _read_lines(self.loads_file):
             months = len(load["months"])
             if months == 1:
                 single_months.append((end + 1, load))
-            elif months > WARM_UP:
+            else:
                 spans.append((end + months / 2, load))
             end += months
         exponents = {}
@@ -296,6 +316,18 @@ class Measurement:
             for month in data.months(tables.PASSAGES)
         )
         return {top: size // passages for top, size in sorted(sizes.items())}
+
+
+def _read_lines(file: Path) -> list[dict[str, Any]]:
+    """The JSON lines of a file; none where it does not exist."""
+    if not file.exists():
+        return []
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def _add_line(file: Path, content: Mapping[str, Any]) -> None:
+    with file.open("a") as lines:
+        lines.write(json.dumps(content) + "\n")
 
 
 def _seconds_of_stage(stage: str, load: Mapping[str, Any]) -> float:
@@ -346,6 +378,7 @@ def _watched(process: psutil.Process) -> Iterator[list[Cost]]:
                 0.0,
                 times.user + times.system,
                 max(costs[0].peak_mb, memory.rss / 2**20),
+                max(costs[0].own_mb, (memory.rss - memory.shared) / 2**20),
                 io.read_chars / 2**20,
                 max(costs[0].open_files, open_files),
             )
@@ -385,15 +418,18 @@ def _measure_server(url: str, server: psutil.Process, arxiv_id: str) -> dict[str
             "/api/papers", *[{"title": "Tidepool"}] * SEARCHES
         ),
     }
-    memory = server.memory_info().rss / 2**20
-    return {name: replace(cost, peak_mb=memory) for name, cost in costs.items()}
+    memory = server.memory_info()
+    peak, own = memory.rss / 2**20, (memory.rss - memory.shared) / 2**20
+    return {name: replace(cost, peak_mb=peak, own_mb=own) for name, cost in costs.items()}
 
 
 def _slope(small: float, first: float, large: float, last: float) -> float:
     return math.log(max(last, 1e-3) / max(first, 1e-3)) / math.log(large / small)
 
 
-def _claims(exponents: Mapping[str, float], largest: Mapping[str, Cost]) -> list[Claim]:
+def _claims(
+    exponents: Mapping[str, float], smallest: Mapping[str, Cost], largest: Mapping[str, Cost]
+) -> list[Claim]:
     idle = ("status", "run with nothing to do", "refresh with nothing new")
     of_load = (
         "load, s of processor",
@@ -414,6 +450,17 @@ def _claims(exponents: Mapping[str, float], largest: Mapping[str, Cost]) -> list
     claims += [
         Claim(f"{name}, s of processor", largest[name].processor_seconds, 3.0, at_most=True)
         for name in idle
+    ]
+    # The in-process index of the last two takes memory for each point.
+    of_memory = (*idle, "export", "check of a draft", "paper, a process", "audit", SERVER)
+    claims += [
+        Claim(
+            f"memory of {name}, times that of the first size",
+            largest[name].peak_mb / smallest[name].peak_mb,
+            MOST_OF_MEMORY,
+            at_most=True,
+        )
+        for name in of_memory
     ]
     return [
         *claims,

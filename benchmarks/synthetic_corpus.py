@@ -1,10 +1,10 @@
 """A dump and a metadata snapshot of many months, made from the pages of the sample corpus.
 
-Each paper is a page of the sample under another id: its title carries the paper's number, each of
-its paragraphs begins with words of its own, and it cites five older papers of the corpus, one by
-its arXiv id and the others by author, title and year. So titles, passages and the citation graph
-differ from paper to paper, while markup and lengths are those of the sample. Never text that was
-written for a paper, and no figure or claim.
+Each paper is a page of the sample under another id, and all months are of the same pages: the title
+carries the paper's number, each of its paragraphs begins with words of its own, and it cites five
+older papers of the corpus, one by its arXiv id and the others by author, title and year. So titles,
+passages and the citation graph differ from paper to paper, while markup and lengths are those of
+the sample. Never text that was written for a paper, and no figure or claim.
 """
 
 from __future__ import annotations
@@ -102,13 +102,14 @@ class SyntheticCorpus:
     def paper(self, number: int) -> SyntheticPaper:
         """The paper with this number."""
         month = self.months[number // self.papers_per_month]
-        source = self._sources[number % len(self._sources)]
+        place = number % self.papers_per_month
+        source = self._sources[place * len(self._sources) // self.papers_per_month]
         record = self._records[source]
         name, colon, rest = record["title"].partition(":")
         return SyntheticPaper(
             number,
             month,
-            _arxiv_id(month, number % self.papers_per_month + 1),
+            _arxiv_id(month, place + 1),
             f"{name} {number}{colon}{rest}",
             " ".join(reversed(record["authors_parsed"][0][:2])),
             source,

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _ABSENT = object()
 # A month's status looks at 50 files. The values of all 9,000 files of 424 months took 35 MB.
-_MOST_SOURCES = 1 << 12
+_MOST_SOURCES = 1 << 10
 
 _SCHEMA = (
     "create table if not exists facts"
