@@ -68,7 +68,8 @@ _PUBLISHED_BASIS = (
 )
 _PUBLISHED_CUTOFF = "2023-12"
 _OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-_TABLE_SYSTEMS = ("direct", "wikichat", "arxivbot_report", "arxivbot")
+# The systems of Table 1, each by the names under which it may have run here.
+_TABLE_SYSTEMS = (("direct",), ("wikichat",), ("arxivbot_report", "arxivbot"))
 _DEFINITIONS = (
     (
         "Factual: of the claims that an answer makes, the share that is correct; a partly"
@@ -220,7 +221,7 @@ def _age_note(data: AnswersData) -> str:
             "Old and recent questions are not separated here:"
             f" {why if unknown else 'no model answered'}. {divides}"
         )
-    known = [f"{model} {cutoff}" for model, cutoff in data.cutoffs.items() if cutoff]
+    known = [f"{model}: {cutoff}" for model, cutoff in data.cutoffs.items() if cutoff]
     not_known = f"; not known: {', '.join(unknown)}" if unknown else ""
     return (
         f"Old questions are those whose newest paper first appeared up to {data.cutoff}, recent"
@@ -241,15 +242,13 @@ def _paper_table(data: AnswersData) -> Grid:
                 cells[f"{share}_{half}"] = mean_cell(data.mean(system, share, group), "percent")
         ours.append(MeasuredRow(answering_system(system), cells, data.model_of(system)))
     missing = [
-        answering_system(system)
-        for system in _TABLE_SYSTEMS
-        if not by_system(data.systems, [system])
+        answering_system(names[0]) for names in _TABLE_SYSTEMS if not by_system(data.systems, names)
     ]
     notes = [f"Not run here (CITELOOM_ANSWER_SYSTEMS): {', '.join(missing)}."] if missing else []
     notes.append(
-        "The model alone corresponds to the report's GPT-4 and GPT-4o, imported answers to its"
-        " ChatGPT site. The report's recent half names WikiChat's model as GPT-4, its old half as"
-        " GPT-4o."
+        "The model alone corresponds to the report's GPT-4 and GPT-4o, imported answers"
+        " (CITELOOM_IMPORTED_ANSWERS) to its ChatGPT site. Its recent half names WikiChat's"
+        " model as GPT-4, its old half as GPT-4o."
     )
     groups = [
         RowGroup(published_rows("arxivbot", "table_1", columns), PUBLISHED, _PUBLISHED_BASIS),

@@ -377,6 +377,17 @@ def gpu(workspace: Workspace) -> Iterator[DoctorFinding]:
             )
         else:
             yield ok(message)
+    yield from choose_model_for_gpu(settings)
+
+
+def choose_model_for_gpu(settings: Settings) -> Iterator[DoctorFinding]:
+    """A warning where a machine with a GPU embeds with the model for machines without one."""
+    if settings.embedder == "minilm":
+        yield warning(
+            "the embedder is MiniLM, which is the default for machines without a GPU",
+            "set CITELOOM_EMBEDDER=bge-m3, which is what to choose on a GPU"
+            " (docs/how-to/papers-stack.md)",
+        )
 
 
 def cluster(workspace: Workspace) -> Iterator[DoctorFinding]:

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import SettingError
-from pipeline.ops.doctor.checks import embedding_model, gpu, invalid_settings, refused_settings
+from pipeline.ops.doctor.checks import (
+    choose_model_for_gpu,
+    embedding_model,
+    gpu,
+    invalid_settings,
+    refused_settings,
+)
 from pipeline.ops.doctor.findings import FindingState
 from resources.dagster_home import InstanceState, describe_state, probe_instance
 from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, MakeWorkspace, one
@@ -28,6 +34,12 @@ def test_a_folder_that_lacks_files_of_bge_m3_is_refused_and_a_hub_name_is_not_fe
 def test_a_device_that_torch_cannot_use_is_refused(workspace: MakeWorkspace) -> None:
     with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_DEVICE"):
         list(gpu(workspace(embedder_device="cuda:99")))
+
+
+def test_on_a_gpu_bge_m3_is_what_to_choose(workspace: MakeWorkspace) -> None:
+    finding = one(choose_model_for_gpu(workspace().settings))
+    assert (finding.state, "CITELOOM_EMBEDDER=bge-m3" in finding.way_out) == (WARNING, True)
+    assert list(choose_model_for_gpu(workspace(embedder="bge-m3").settings)) == []
 
 
 def test_a_home_that_does_not_exist_yet_is_not_opened(

@@ -139,7 +139,7 @@ def test_the_cut_off_of_a_models_own_table_divides_the_questions(tmp_path: Path)
     by_setting = published(tmp_path / "setting")
     ours = rows_of(of_table, "answers_table_1", "Ours")
     assert ours == rows_of(by_setting, "answers_table_1", "Ours")
-    note = "latest knowledge cut-off of the models that answered (some-model 2024-03-03)"
+    note = "latest knowledge cut-off of the models that answered (some-model: 2024-03-03)"
     assert note in text_of(of_table, "answers.html")
 
 
