@@ -22,7 +22,8 @@ from pipeline.llm.messages import Completion, Message, Spent, Usage
 from pipeline.llm.models import Model
 from pipeline.llm.transport import Dialect, EndpointReply
 
-# Assumed length of an answer, as a share of the longest, if there are no earlier ones of its kind.
+# Assumed length of an answer, and of a list of texts in it, as a share of the longest; of an answer
+# if there are no earlier ones of its kind.
 ASSUMED_SHARE = 0.6
 # Assumed tokens of an answer without a limit.
 ASSUMED_UNLIMITED = 600
@@ -201,7 +202,13 @@ def fill(
         }
     if kind == "array":
         items = max(schema.get("minItems", 0), 1)
-        return [fill(schema["items"], definitions, tokens // items, unique) for _ in range(items)]
+        # Each claim of an answer costs calls; of other members, one shows what a call reads.
+        if schema["items"].get("type") == "string":
+            items = max(items, round(ASSUMED_SHARE * schema.get("maxItems", 0)))
+        return [
+            fill(schema["items"], definitions, tokens // items, f"{unique}{place}")
+            for place in range(items)
+        ]
     if kind in {"integer", "number"}:
         return schema.get("minimum", 1)
     if kind == "string":

@@ -273,8 +273,8 @@ def asking_place(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
 
 
 def as_assumed(asked: Asked) -> str | None:
-    """A model that does what an estimate supposes: every hop is taken, a search made, one claim in
-    each text.
+    """A model that does what an estimate supposes: every hop is taken, a search made, three fifths
+    of the most claims in each text.
     """
     own = f"It says {asked.digest % 9973}."
     one = {"sentences": [{"text": own, "claims": [1]}]}
@@ -287,8 +287,8 @@ def as_assumed(asked: Asked) -> str | None:
             ("relevant", "natural", "non_repetitive", "temporally_correct"), 90
         )
         | one,
-        "SplitClaims": {"claims": [own]},
-        "AnswerClaims": {"claims": [own]},
+        "SplitClaims": {"claims": [f"{own} {place}" for place in range(5)]},
+        "AnswerClaims": {"claims": [f"{own} {place}" for place in range(6)]},
         "Text": own,
     }.get(form_of(asked))
     return given if given is None or isinstance(given, str) else json.dumps(given)
