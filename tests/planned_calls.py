@@ -38,7 +38,8 @@ def writing_calls(system: str, references: int, settings: Settings, *, whole: bo
         "chatcite_grounded": references + (references > 1) + search + 1,
         "zero_shot": summaries + 1,
         "few_shot": summaries + 1,
-        "litllm": summaries + 2,
+        "litllm": summaries + 1,
+        "litllm_plan": summaries + 2,
     }.get(system, 0)
 
 

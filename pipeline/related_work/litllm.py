@@ -1,7 +1,12 @@
-"""LitLLM (arXiv 2402.01788, 2412.15249): a plan of the sentences, then the section."""
+"""LitLLM (arXiv 2402.01788, 2412.15249): a plan of the sentences, then the section.
+
+`litllm` is what the ChatCite paper ran (section 5.1): p_g on the papers themselves, in one call with
+a chain of thought. `litllm_plan` asks for the plan first, as an answer of its own.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +17,7 @@ from pipeline.llm.structured import make_form
 from pipeline.related_work.baselines import numbered_texts, read_papers
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompt_files import PROMPTS, AnswerLength, at_most, draft_length
-from pipeline.related_work.summary import Summary, make_summary
+from pipeline.related_work.summary import Summary, cited_numbers, make_summary
 from pipeline.related_work.task import Task
 from pipeline.settings import Settings
 from pipeline.text import one_line
@@ -23,6 +28,10 @@ _SENTENCE_TOKENS, _FRAME_TOKENS = 56, 32
 # A plan takes at most this part of the context, as an answer and as a text to follow.
 _PLAN_SHARE = 4
 _NO_REFERENCE = "how the target paper differs"
+# A plan has about as many lines as the section has sentences.
+_PLAN_AND_SECTION = 2
+# The line between plan and section, also as a heading or in bold.
+_SECTION_HEAD = re.compile(r"^[\W_]*Related Work[\W_]*$", re.IGNORECASE | re.MULTILINE)
 
 
 class PlanLine(NamedTuple):
@@ -41,8 +50,42 @@ class PlanLine(NamedTuple):
 async def litllm(
     client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
 ) -> Summary:
+    """The section that p_g writes below its own plan; all of the answer where no line divides them.
+
+    Papers that do not fit the context are summarized by p_s, as for zero-shot.
+    """
+    length = draft_length(settings, len(task.references)).times(_PLAN_AND_SECTION)
+    heads = numbered_texts(task, None)
+    room = PROMPTS.room(settings.llm_context, length.room, "litllm", target="", references=heads)
+    papers = await read_papers(client, task, settings, room)
+    messages = PROMPTS.messages(
+        "litllm", target=papers.target(), references=papers.references(task)
+    )
+    answer = await client.complete(
+        messages, temperature=settings.temperature, max_tokens=length.limit
+    )
+    plan, section = divide_answer(answer.text)
+    lines = [{"about": line, "cites": cited_numbers(line)} for line in plan.splitlines() if line]
+    trace = papers.trace | papers.truncated(answer) | {"plan": {"lines": lines}}
+    return make_summary(section, task.numbers, trace, spent([*papers.completions, answer]))
+
+
+def divide_answer(text: str) -> tuple[str, str]:
+    """The plan and the section of an answer; no plan where nothing follows a line "Related Work".
+
+    The last such line counts: a plan may name the section too.
+    """
+    heads = list(_SECTION_HEAD.finditer(text))
+    if not heads or not text[heads[-1].end() :].strip():
+        return "", text
+    return text[: heads[-1].start()].strip(), text[heads[-1].end() :].strip()
+
+
+async def litllm_plan(
+    client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
+) -> Summary:
     """The section after a plan by the same model; without a plan, a line for each reference."""
-    papers = await read_papers(client, task, settings, _litllm_room(task, settings))
+    papers = await read_papers(client, task, settings, _planning_room(task, settings))
     texts = {"target": papers.target(), "references": papers.references(task)}
     lines, plan, planning = await _plan(client, task, settings, texts)
     length = draft_length(settings, len(task.references))
@@ -60,7 +103,7 @@ async def litllm(
     )
 
 
-def _litllm_room(task: Task, settings: Settings) -> int:
+def _planning_room(task: Task, settings: Settings) -> int:
     """Tokens that the tighter of the two prompts leaves for the texts."""
     references, count = numbered_texts(task, None), len(task.references)
     planning = PROMPTS.room(

@@ -281,7 +281,7 @@ async def _write_all(
     async with job_client(job, writer.model) as client:
 
         async def write(section: _Section) -> Summary:
-            view = client.view(system.name, section.repeat)
+            view = client.view(system.answers_of or system.name, section.repeat)
             return await system.write(
                 view, section.task, elements.get(section.task.task_id, ()), settings
             )

@@ -15,7 +15,7 @@ from pipeline.related_work.extractive import encoder_of, extractive
 from pipeline.related_work.grounded import grounded
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.lead_lexrank import lead, lexrank
-from pipeline.related_work.litllm import litllm
+from pipeline.related_work.litllm import litllm, litllm_plan
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.task import Task
 from pipeline.settings import Settings
@@ -36,6 +36,8 @@ class RelatedWorkSystem(System):
     """A system that writes related work."""
 
     write: Write = _call_no_model
+    answers_of: str = ""
+    """Earlier name, under which the cache has its answers; empty for its own name."""
     write_all: WriteAll | None = None
     """How a system that calls no model writes for several tasks at once; None for the others."""
     reads_elements: bool = False
@@ -118,7 +120,15 @@ SYSTEMS = in_order(
         ),
         RelatedWorkSystem(
             name="litllm",
+            version=2,
             write=litllm,
+            settings=_WRITING,
+            prompts=("summarize", "litllm"),
+        ),
+        RelatedWorkSystem(
+            name="litllm_plan",
+            answers_of="litllm",
+            write=litllm_plan,
             settings=_WRITING,
             prompts=("summarize", "plan", "planned"),
         ),

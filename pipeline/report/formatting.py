@@ -30,6 +30,7 @@ _NAMES = {
     "chatcite_no_incremental": "ChatCite without incremental steps",
     "chatcite_no_reflection": "ChatCite without reflection",
     "litllm": "LitLLM",
+    "litllm_plan": "LitLLM with a separate plan",
     "lexrank": "LexRank",
     "lead": "LEAD",
     "arxivbot": "arXivBot",

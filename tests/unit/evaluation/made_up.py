@@ -275,7 +275,7 @@ def summary(row: Row, system: str, text: Text = same, model: str = "some-model")
 
 def trace(system: str, text: Text = same) -> str:
     """As the systems record it: rounds of the searching ones, one for each of three references;
-    LitLLM's plan.
+    LitLLM's separate plan.
     """
     citations = {"respelt": 0, "bare": 0, "out_of_range": [7], "uncited": []}
     told: Row = {"citations": citations}
@@ -283,7 +283,7 @@ def trace(system: str, text: Text = same) -> str:
         told["rounds"] = [_round(number, text) for number in (1, 2, 3)]
     if system == "chatcite_grounded":
         told |= _grounded(told["rounds"], text)
-    if system == "litllm":
+    if system == "litllm_plan":
         lines = [
             {"about": text("what it does"), "cites": [1]},
             {"about": text("how it differs"), "cites": []},

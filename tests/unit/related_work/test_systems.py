@@ -58,7 +58,7 @@ def test_a_search_makes_the_calls_of_its_formula(
     check_planned_calls(tmp_path, system, **beam(*search))
 
 
-@pytest.mark.parametrize("system", ["zero_shot", "few_shot", "litllm"])
+@pytest.mark.parametrize("system", ["zero_shot", "few_shot", "litllm", "litllm_plan"])
 def test_a_baseline_makes_the_calls_of_its_formula(tmp_path: Path, system: str) -> None:
     check_planned_calls(tmp_path / "whole", system, whole=True, draft_tokens=64)
     check_planned_calls(
@@ -207,7 +207,7 @@ def test_no_text_passes_for_what_is_said_of_another_reference(tmp_path: Path, sy
 
 
 def test_a_writer_and_a_voter_are_told_how_many_words_they_have(tmp_path: Path) -> None:
-    for system in ("chatcite", "chatcite_no_incremental", "litllm", "chatcite_grounded"):
+    for system in ("chatcite", "chatcite_no_incremental", "litllm_plan", "chatcite_grounded"):
         _, llm = write(tmp_path / system, system, make_task(1), draft_tokens=300)
         texts = [body["messages"][0]["content"] for body in llm.requests]
         assert any("has at most 180 words" in text for text in texts)
@@ -216,7 +216,7 @@ def test_a_writer_and_a_voter_are_told_how_many_words_they_have(tmp_path: Path) 
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("system", [name for name in CALL_MODEL if name != "chatcite_grounded"])
+@pytest.mark.parametrize("system", sorted({*CALL_MODEL} - {"chatcite_grounded", "litllm"}))
 def test_a_section_on_many_references_may_be_longer(tmp_path: Path, system: str) -> None:
     def asked(references: int, context: int = 8192) -> set[int]:
         folder, task = tmp_path / f"{references} {context}", make_task(references)
@@ -234,10 +234,26 @@ PLAN = (
 )
 
 
-def test_litllm_plans_first_and_every_reference_is_in_the_plan(tmp_path: Path) -> None:
+def test_litllm_asks_p_g_once_for_a_plan_and_the_section(tmp_path: Path) -> None:
+    answer = (
+        "Related Work plan\n\nLine 1: both. Cite [Reference 2] on line 1.\n**Related Work:**\n"
+        "Both retrieve [Reference 1]."
+    )
+    summary, llm = write(tmp_path / "litllm", "litllm", make_task(2), lambda _: answer)
+    _, beside = write(tmp_path / "zero_shot", "zero_shot", make_task(2))
+    ((planned,), (p_g,)) = prompts(llm), prompts(beside)
+    assert planned.startswith(p_g)
+    assert "Cite [Reference 1] on line 2." in planned.removeprefix(p_g)
+    assert summary.text == "Both retrieve [Reference 1]."
+    assert [line["cites"] for line in summary.trace["plan"]["lines"]] == [[], [2]]
+    undivided, _ = write(tmp_path / "b", "litllm", make_task(2), lambda _: "Both retrieve.")
+    assert (undivided.text, undivided.trace["plan"]) == ("Both retrieve.", {"lines": []})
+
+
+def test_litllm_plan_plans_first_and_every_reference_is_in_the_plan(tmp_path: Path) -> None:
     def plan_from(answer: str, folder: Path) -> tuple[dict[str, Any], list[str]]:
         summary, llm = write(
-            folder, "litllm", make_task(2), lambda asked: answer if asked.schema else None
+            folder, "litllm_plan", make_task(2), lambda asked: answer if asked.schema else None
         )
         assert summary.spent.calls == llm.generations
         return summary.trace["plan"], prompts(llm)

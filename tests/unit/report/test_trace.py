@@ -33,7 +33,7 @@ def test_drafts_that_were_not_kept_are_cut_and_say_so() -> None:
 
 
 def test_what_was_repaired_of_a_plan_is_told() -> None:
-    view = read_trace(trace("litllm"), {1, 2, 3})
+    view = read_trace(trace("litllm_plan"), {1, 2, 3})
     assert "The plan named [Reference 9], which the task does not have." in view.notes
     assert view.has_steps
 
