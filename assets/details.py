@@ -14,7 +14,7 @@ from assets.rendering import Interval, intervals, markdown_table
 from pipeline import tables
 from pipeline.corpus.passages.lengths import length_histogram
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.g_score.sample import TOGETHER
+from pipeline.evaluation.g_score.candidates import MAIN
 from pipeline.tables.writers import writer_name
 
 if TYPE_CHECKING:
@@ -105,15 +105,15 @@ def _picture(scores: RetrievalScores, month: str) -> str:
 def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """Mean ROUGE and G-Score of each writer, under names that the UI plots over months.
 
-    A G-Score is the mean of all judges that marked the systems of a task together.
+    A G-Score is the mean of all judges, and names its candidate set but for the main one.
     """
-    columns = ["metric", "mode", "system", "model", "repeat", "value"]
+    columns = ["metric", "candidate_set", "system", "model", "repeat", "value"]
     values: dict[str, list[float]] = defaultdict(list)
     for row in workspace.root.iterate(tables.SCORES, month, columns):
-        # A section that was marked alone, or a repeat, is compared with no other's.
-        compared = row["mode"] == TOGETHER or (row["metric"] != "g_score" and row["repeat"] == 0)
-        if row["metric"] in _PLOTTED and row["value"] is not None and compared:
-            name = f"{_PLOTTED[row['metric']]}/{writer_name(row)}"
+        if row["metric"] in _PLOTTED and row["value"] is not None and row["repeat"] == 0:
+            beside = row["candidate_set"] or MAIN
+            place = "" if beside == MAIN else f" in {beside}"
+            name = f"{_PLOTTED[row['metric']]}/{writer_name(row)}{place}"
             values[name].append(row["value"])
     means = {name: round(fmean(values[name]), 4) for name in sorted(values)}
     if not means:
@@ -153,7 +153,7 @@ def _figures_of(figures: RelatedWorkData, system: str) -> dict[str, Interval]:
     """A system's G-Score as a share of the highest mark, and its measured citation support."""
     intervals_by_name: dict[str, Interval] = {}
     for metric, name in {"g_score": "G-Score of 5", **_SHARES}.items():
-        mean = figures.scores.mean(system, metric)
+        mean = figures.scores_of(system).mean(system, metric)
         if mean.value is None:
             continue
         scale = _MARKS if metric == "g_score" else 1

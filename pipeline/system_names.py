@@ -2,7 +2,7 @@
 
 RELATED_WORK_SYSTEMS = (
     "chatcite", "chatcite_grounded", "chatcite_no_elements", "chatcite_no_incremental",
-    "chatcite_no_reflection", "few_shot", "litllm", "litllm_plan", "zero_shot", "extractive",
+    "chatcite_no_reflection", "few_shot", "litllm", "zero_shot", "litllm_plan", "extractive",
     "lead", "lexrank",
 )  # fmt: skip
 ANSWERING_SYSTEMS = ("arxivbot", "arxivbot_report", "direct", "extractive", "wikichat")

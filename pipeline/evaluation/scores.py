@@ -16,10 +16,13 @@ from pipeline.storage.writing import Row
 from pipeline.tables.writers import Writer, writer_of
 
 _TASK_COLUMNS = ["task_id", "references", "gold"]
-_JUDGEMENT_COLUMNS = ["task_id", "mode", "judge", "repeat", "order", "marks", "best"]
+_JUDGEMENT_COLUMNS = [
+    "task_id", "candidate_set", "section_repeat", "judge", "order", "marks", "best",
+]  # fmt: skip
 # All but what the judge was shown: three passages for each of 60 citations are 300 KB for a
 # section.
 _SUPPORT_COLUMNS = [name for name in tables.CITATION_SUPPORT.schema.names if name != "passages"]
+_NULLABLE = ("model", "candidate_set", "judge", "order")
 # Those measures of citations that a judge's verdicts make; the others follow from the text alone.
 _BY_VERDICT = ("citation_precision", "citation_recall")
 
@@ -31,7 +34,7 @@ class _Score(NamedTuple):
     system: str
     model: str
     metric: str
-    mode: str = ""
+    candidate_set: str = ""
     judge: str = ""
     repeat: int = 0
     order: str = ""
@@ -39,13 +42,13 @@ class _Score(NamedTuple):
 
 
 def build_scores(job: Job) -> Iterator[Row]:
-    """Rows of `scores`, by task, system, model, metric, mode, judge and repeat."""
+    """Rows of `scores`, by task, system, model, metric, candidate set, judge, repeat, order."""
     tasks = {row["task_id"]: row for row in job.iterate(tables.RELATED_WORK_TASKS, _TASK_COLUMNS)}
     scores = sorted([*_of_sections(job, tasks), *_of_floor(tasks), *_of_judgements(job)])
     job.notes["metrics"] = dict(sorted(Counter(score.metric for score in scores).items()))
     for score in scores:
         row = score._asdict()
-        yield row | {name: row[name] or None for name in ("model", "mode", "judge", "order")}
+        yield row | {name: row[name] or None for name in _NULLABLE}
 
 
 def _of_sections(job: Job, tasks: Mapping[str, Row]) -> Iterator[_Score]:
@@ -124,9 +127,9 @@ def _of_judgements(job: Job) -> Iterator[_Score]:
                     marks["system"],
                     marks["model"] or "",
                     metric,
-                    row["mode"],
+                    row["candidate_set"],
                     row["judge"],
-                    row["repeat"],
+                    row["section_repeat"],
                     order,
                     value,
                 )

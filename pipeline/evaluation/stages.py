@@ -111,16 +111,15 @@ G_SCORES = Stage(
     table=tables.G_SCORES,
     build=g_score.build,
     upstream=_WRITTEN,
-    settings=("judge_repeats",),
-    version=3,
+    settings=("judge_repeats", "candidate_sets"),
+    version=4,
     inputs=g_score.inputs,
     disabled_reason=_sections_off,
     pool="llm",
     group="evaluation",
     description=(
-        "The G-Score: six marks and a vote, all systems of a task in one conversation as the"
-        " paper has it; and what the paper did not ask: other orders, one by one, a second"
-        " judge."
+        "The G-Score: six marks and a vote, the systems of a candidate set in one conversation as"
+        " the paper has it; and what the paper did not ask: other orders, a second judge."
     ),
     kinds=("parquet", "openai"),
     asks="judge",
@@ -156,7 +155,7 @@ SCORES = Stage(
     table=tables.SCORES,
     build=scores.build_scores,
     upstream=(*_WRITTEN, tables.G_SCORES, tables.CITATION_SUPPORT),
-    version=3,
+    version=4,
     group="evaluation",
     description=(
         "Every metric of every system on each task: ROUGE against the gold section, G-Score,"

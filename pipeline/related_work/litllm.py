@@ -1,7 +1,7 @@
 """LitLLM (arXiv 2402.01788, 2412.15249): a plan of the sentences, then the section.
 
-`litllm` is what the ChatCite paper ran (section 5.1): p_g on the papers themselves, in one call with
-a chain of thought. `litllm_plan` asks for the plan first, as an answer of its own.
+`litllm` is what the ChatCite paper ran (section 5.1): p_g on the papers themselves, in one call
+with a chain of thought. `litllm_plan` asks for the plan first, as an answer of its own.
 """
 
 from __future__ import annotations

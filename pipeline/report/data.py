@@ -14,8 +14,9 @@ from pipeline.errors import CiteloomError
 from pipeline.evaluation.answers.measures import Grade, age_of, latest_cutoff
 from pipeline.evaluation.answers.people_measures import GradeResults, MonthGrades, pool_months
 from pipeline.evaluation.answers.results import ALL, QuestionGroup, SystemResult, results
+from pipeline.evaluation.g_score.candidates import ABLATIONS, MAIN, candidate_sets
 from pipeline.evaluation.g_score.measures import named_judgement
-from pipeline.evaluation.g_score.people_measures import RatingResults, rating_results
+from pipeline.evaluation.g_score.people_measures import RatingResults, nearest_set, rating_results
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.llm.messages import Prices
 from pipeline.llm.models import known_cutoffs, known_prices, small_model_among
@@ -37,6 +38,8 @@ from pipeline.tables import Table
 from pipeline.tables.writers import parse_writer, short_names
 
 Value = TypeVar("Value")
+
+_SET_TITLES = {MAIN: "Main comparison", ABLATIONS: "Ablations"}
 
 # The order of the arXivBot report's Table 1: the model alone, sites (imported answers), WikiChat,
 # arXivBot.
@@ -115,14 +118,15 @@ class Scores:
         preferred_judges: Sequence[str] = (),
         names: Mapping[str, str] | None = None,
     ) -> None:
-        """scores: of sections that are compared with one another. preferred_judges: in order; the
-        main tables show the first that judged. names: name of a writer → its name in the report.
+        """scores: of sections that are compared with one another, marked in one candidate set.
+        preferred_judges: in order; the main tables show the first that judged. names: name of a
+        writer → its name in the report.
         """
         names = names or {}
         self._values: dict[tuple[str, str], dict[str, dict[str, float]]] = defaultdict(
             lambda: defaultdict(dict)
         )
-        for metric, judge, writer, by_task in scores:
+        for metric, judge, _, writer, by_task in scores:
             self._values[metric, judge][names.get(writer, writer)].update(by_task)
         judged = {judge for _, judge in self._values if judge}
         self.judges = _preferred_first(judged, preferred_judges)
@@ -161,6 +165,23 @@ def _preferred_first(judged: Collection[str], preferred: Sequence[str]) -> list[
     return [judge for judge in preferred if judge in judged] + sorted(
         set(judged).difference(preferred)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSet:
+    """Systems that were marked in one conversation. scores: marks and votes that were given there,
+    and measures that need no judge. judgements: rows of `g_scores`.
+    """
+
+    name: str
+    systems: Sequence[str]
+    scores: Scores
+    judgements: Sequence[Row]
+
+    @property
+    def title(self) -> str:
+        """Its name in the report."""
+        return _SET_TITLES.get(self.name, self.name)
 
 
 class Writings:
@@ -239,20 +260,47 @@ class RelatedWorkData(Writings):
             self.unquoted.update(self._named(month.unquoted))
             for system, counts in self._named(month.verdicts).items():
                 self.verdicts[system].update(counts)
-        scores = (of_writer for month in months for of_writer in month.scores)
-        self.scores = Scores(scores, self.judge_order, self.names)
+        self.sets = self._read_sets(settings)
+        """The candidate sets, one at least; the first is the main one."""
         self.ratings = [self._with_name(row) for month in months for row in month.ratings]
         self.repeats = [self._with_name(row) for month in months for row in month.repeats]
-        """Scores of the tasks that were written repeatedly, of every repeat; those of the G-Score
-        from sections that were marked alone.
-        """
-        self.judgements = [
-            named_judgement(row, self.names) for month in months for row in month.judgements
-        ]
+        """Scores of the tasks that were written repeatedly, of every repeat."""
         self.disabled_stages = {
             stage: reason for month in months for stage, reason in month.disabled_stages.items()
         }
         """Stage that was not run → the reason."""
+
+    def _read_sets(self, settings: Settings) -> list[CandidateSet]:
+        scores = [of_writer for month in self._months for of_writer in month.scores]
+        judgements = [
+            named_judgement(row, self.names) for month in self._months for row in month.judgements
+        ]
+        sets = candidate_sets(settings, self.names) or {MAIN: []}
+        return [
+            CandidateSet(
+                name,
+                sorted(self.names[writer] for writer in writers),
+                Scores(
+                    (item for item in scores if item[2] in ("", name)),
+                    self.judge_order,
+                    self.names,
+                ),
+                [row for row in judgements if row["candidate_set"] == name],
+            )
+            for name, writers in sets.items()
+        ]
+
+    @property
+    def scores(self) -> Scores:
+        """The scores of the main set."""
+        return self.sets[0].scores
+
+    def scores_of(self, system: str) -> Scores:
+        """The scores of the first set that has a system."""
+        return next(
+            (candidates.scores for candidates in self.sets if system in candidates.systems),
+            self.scores,
+        )
 
     def _named(self, by_writer: Mapping[str, Value]) -> dict[str, Value]:
         return {self.names.get(writer, writer): value for writer, value in by_writer.items()}
@@ -264,7 +312,19 @@ class RelatedWorkData(Writings):
     def people(self) -> RatingResults:
         """The results of the ratings."""
         outdated = sum(month.outdated_ratings for month in self._months)
-        return rating_results(self.ratings, self.judgements, outdated)
+        judgements = [row for candidates in self.sets for row in candidates.judgements]
+        return rating_results(self.ratings, judgements, outdated)
+
+    @property
+    def rated_set(self) -> CandidateSet | None:
+        """The candidate set that people's ratings are shown beside; None without ratings."""
+        if not self.people.ratings:
+            return None
+        name = nearest_set(
+            [rated.system for rated in self.people.systems],
+            {candidates.name: candidates.systems for candidates in self.sets},
+        )
+        return next(candidates for candidates in self.sets if candidates.name == name)
 
     @property
     def support_judges(self) -> list[str]:

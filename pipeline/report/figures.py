@@ -113,7 +113,7 @@ class BoxFigure:
 
 def system_colour(system: str) -> int:
     """The colour of a related-work system, the same on every page and for each of its models; the
-    last one for a system that calls no model, and for an unknown one.
+    last one for those beyond the paper's that come last in the list, and for an unknown one.
     """
     known, system = RELATED_WORK_SYSTEMS, parse_writer(system).system
     return min(known.index(system) + 1, COLOURS) if system in known else COLOURS

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 from pipeline.evaluation.answers.people import NO_JUDGE, Part
 from pipeline.evaluation.answers.people_measures import COMPARED, GradeResults
 from pipeline.evaluation.g_score.measures import votes_by_task
 from pipeline.evaluation.g_score.people_measures import MEAN, RatedSystem, RatingResults
 from pipeline.evaluation.statistics import Agreement, Estimate, agreement, estimate
-from pipeline.report.data import RelatedWorkData, answering_order
+from pipeline.report.data import CandidateSet, RelatedWorkData, answering_order
 from pipeline.report.figures import bar_figure, system_colour
 from pipeline.report.formatting import (
     FEW,
@@ -56,41 +57,56 @@ _SAME_ORDER = (
 
 
 def criteria(data: RelatedWorkData) -> PageSection | None:
-    """Figure 4: the six criteria, the judge beside people where people marked; None where nothing
-    was marked.
+    """Figure 4: the six criteria, the judge beside people where people marked, a figure for each
+    candidate set; None where nothing was marked.
     """
-    groups = [
-        RowGroup(_marks_by_judge(data), f"Judge {data.scores.judge}"),
-        RowGroup(_marks_by_people(data), _PEOPLE, number_of(len(data.people.raters), "rater")),
-    ]
-    grid = measure_table(
-        "criteria",
-        "Marks by criterion",
-        [*CRITERIA_MEASURES, G_SCORE, *select("tasks")],
-        groups=groups,
-        about=(
-            "Mean marks from 1 to 5; the judge saw all systems of a task in one conversation."
-            f" {basis(data)}."
-        ),
-    )
-    if not grid.rows:
-        return None
-    figure = bar_figure(
-        "Figure 4: the six criteria",
-        grid,
-        {measure.title: measure.axis for measure in CRITERIA_MEASURES},
-        {words(system): system_colour(system) for system in data.systems},
-        "On an axis from 0 to 5; whiskers are 95 % intervals. Outlined: people.",
-        outlined=_PEOPLE,
-    )
-    return PageSection("criteria", "The six criteria", (), (figure, grid))
+    parts: list[Any] = []
+    for candidates in data.sets:
+        people = _marks_by_people(data) if candidates is data.rated_set else []
+        raters = number_of(len(data.people.raters), "rater")
+        groups = [
+            RowGroup(_marks_by_judge(candidates), f"Judge {candidates.scores.judge}"),
+            RowGroup(people, _PEOPLE, raters),
+        ]
+        grid = measure_table(
+            f"criteria{_key_suffix(data, candidates)}",
+            f"Marks by criterion{title_suffix(data, candidates)}",
+            [*CRITERIA_MEASURES, G_SCORE, *select("tasks")],
+            groups=groups,
+            about=(
+                "Mean marks from 1 to 5; the judge saw these systems of a task in one conversation."
+                f" {basis(data)}."
+            ),
+        )
+        if not grid.rows:
+            continue
+        figure = bar_figure(
+            f"Figure 4: the six criteria{title_suffix(data, candidates)}",
+            grid,
+            {measure.title: measure.axis for measure in CRITERIA_MEASURES},
+            {words(system): system_colour(system) for system in data.systems},
+            "On an axis from 0 to 5; whiskers are 95 % intervals. Outlined: people.",
+            outlined=_PEOPLE,
+        )
+        parts += [figure, grid]
+    return PageSection("criteria", "The six criteria", (), parts) if parts else None
 
 
-def _marks_by_judge(data: RelatedWorkData) -> list[MeasuredRow]:
+def title_suffix(data: RelatedWorkData, candidates: CandidateSet) -> str:
+    """`: ablations` where there are several candidate sets; else empty."""
+    return f": {candidates.title.lower()}" if len(data.sets) > 1 else ""
+
+
+def _key_suffix(data: RelatedWorkData, candidates: CandidateSet) -> str:
+    """The end of a table's key, empty for the first set."""
+    return "" if candidates is data.sets[0] else f"_{candidates.name}"
+
+
+def _marks_by_judge(candidates: CandidateSet) -> list[MeasuredRow]:
     rows = []
-    for system in data.systems:
-        tasks = len(data.scores.by_task(system, G_SCORE.metric))
-        cells = mean_cells(data, system, [*CRITERIA_MEASURES, G_SCORE])
+    for system in candidates.systems:
+        tasks = len(candidates.scores.by_task(system, G_SCORE.metric))
+        cells = mean_cells(candidates.scores, system, [*CRITERIA_MEASURES, G_SCORE])
         if tasks:
             rows.append(MeasuredRow(words(system), cells | {"tasks": tasks}))
     return rows
@@ -109,43 +125,49 @@ def _marks_by_people(data: RelatedWorkData) -> list[MeasuredRow]:
 
 
 def preference(data: RelatedWorkData) -> PageSection | None:
-    """Figure 5: whose section was voted best, by each judge and by people; None where there was no
-    vote.
+    """Figure 5: whose section was voted best, by each judge and by people, a figure for each
+    candidate set; None where there was no vote.
     """
-    shares_by_voter = _votes_of_judges(data) | _votes_of_people(data)
-    if not shares_by_voter:
-        return None
-    rows = [
-        [
-            words(system),
-            *(mean_cell(shares.get(system), "percent") for shares in shares_by_voter.values()),
+    parts: list[Any] = []
+    for candidates in data.sets:
+        shares_by_voter = _votes_of_judges(candidates)
+        if candidates is data.rated_set:
+            shares_by_voter |= _votes_of_people(data)
+        if not shares_by_voter:
+            continue
+        voted = {system for shares in shares_by_voter.values() for system in shares}
+        rows = [
+            [
+                words(system),
+                *(mean_cell(shares.get(system), "percent") for shares in shares_by_voter.values()),
+            ]
+            for system in sorted(voted)
         ]
-        for system in data.systems
-    ]
-    grid = Grid(
-        "preference",
-        "Votes",
-        ["System", *shares_by_voter],
-        rows,
-        about=f"{MISSING}: the system was not on offer.",
-    )
-    figure = bar_figure(
-        "Figure 5: preference",
-        grid,
-        dict.fromkeys(shares_by_voter, 1.0),
-        {words(system): system_colour(system) for system in data.systems},
-        "Share of the votes for the best section of a task, each task with the same weight;"
-        " whiskers are 95 % intervals. In the paper people voted, on 10 samples.",
-    )
-    return PageSection("preference", "Preference", (), (figure, grid))
+        grid = Grid(
+            f"preference{_key_suffix(data, candidates)}",
+            f"Votes{title_suffix(data, candidates)}",
+            ["System", *shares_by_voter],
+            rows,
+            about=f"{MISSING}: the system was not on offer.",
+        )
+        figure = bar_figure(
+            f"Figure 5: preference{title_suffix(data, candidates)}",
+            grid,
+            dict.fromkeys(shares_by_voter, 1.0),
+            {words(system): system_colour(system) for system in data.systems},
+            "Share of the votes for the best section of a task, each task with the same weight;"
+            " whiskers are 95 % intervals. In the paper people voted, on 10 samples.",
+        )
+        parts += [figure, grid]
+    return PageSection("preference", "Preference", (), parts) if parts else None
 
 
-def _votes_of_judges(data: RelatedWorkData) -> dict[str, dict[str, Estimate]]:
+def _votes_of_judges(candidates: CandidateSet) -> dict[str, dict[str, Estimate]]:
     """Judge with its number of votes → system → share of the votes, of systems on offer."""
     shares_by_judge = {}
-    for judge in data.scores.judges:
-        votes = votes_by_task(data.judgements, judge)
-        cast = [row for row in data.judgements if row["judge"] == judge and row["best"]]
+    for judge in candidates.scores.judges:
+        votes = votes_by_task(candidates.judgements, judge)
+        cast = [row for row in candidates.judgements if row["judge"] == judge and row["best"]]
         on_offer = sorted({name for row in cast for name in row["order"]})
         if votes:
             shares_by_judge[_voter(f"Judge {judge}", len(cast), len(votes))] = {
@@ -175,30 +197,54 @@ def _voter(name: str, votes: int, tasks: int) -> str:
 
 
 def second_judge(data: RelatedWorkData) -> PageSection | None:
-    """The judges side by side, and their agreement; None for a single one."""
+    """The judges side by side, and their agreement, by candidate set; None for a single judge."""
     judges = data.scores.judges
     if len(judges) < 2:
         return None
-    rows = []
-    for system in data.systems:
-        marks = {judge: data.scores.mean(system, G_SCORE.metric, judge) for judge in judges}
-        cells = {judge: G_SCORE.cell(mark) for judge, mark in marks.items()}
-        rows.append(MeasuredRow(words(system), cells))
     columns = [replace(G_SCORE, metric=judge, title=judge) for judge in judges]
-    about = "The G-Score, mean over tasks. No mean mixes marks of two judges."
-    beside = measure_table("judges", "G-Score by judge", columns, rows, about=about)
-    return PageSection(
-        "judging", "A second judge", (), (beside, _agreement_of_judges(data, judges))
+    titles = {
+        candidates.name: candidates.title if len(data.sets) > 1 else "" for candidates in data.sets
+    }
+    beside = measure_table(
+        "judges",
+        "G-Score by judge",
+        columns,
+        groups=[
+            RowGroup(_marks_by_each(candidates, judges), titles[candidates.name])
+            for candidates in data.sets
+        ],
+        about="The G-Score, mean over tasks. No mean mixes marks of two judges.",
     )
+    agreed = Grid(
+        "agreement",
+        "Agreement of judges",
+        ["Two judges", "Spearman", "Same order", "Mean difference", "Sections"],
+        groups=[
+            RowGroup(_agreement_of_judges(candidates, judges), titles[candidates.name])
+            for candidates in data.sets
+        ],
+        about=_SAME_ORDER,
+    )
+    return PageSection("judging", "A second judge", (), (beside, agreed))
 
 
-def _agreement_of_judges(data: RelatedWorkData, judges: Sequence[str]) -> Grid:
+def _marks_by_each(candidates: CandidateSet, judges: Sequence[str]) -> list[MeasuredRow]:
+    """The G-Score of each system by each judge."""
+    rows = []
+    for system in candidates.systems:
+        means = {judge: candidates.scores.mean(system, G_SCORE.metric, judge) for judge in judges}
+        cells = {judge: G_SCORE.cell(mean) for judge, mean in means.items()}
+        rows.append(MeasuredRow(words(system), cells))
+    return rows
+
+
+def _agreement_of_judges(candidates: CandidateSet, judges: Sequence[str]) -> list[GridRow]:
     """Agreement of every two judges on the G-Scores of sections."""
     marks = {
         judge: {
             (task, system): mark
-            for system in data.systems
-            for task, mark in data.scores.by_task(system, G_SCORE.metric, judge).items()
+            for system in candidates.systems
+            for task, mark in candidates.scores.by_task(system, G_SCORE.metric, judge).items()
         }
         for judge in judges
     }
@@ -207,8 +253,7 @@ def _agreement_of_judges(data: RelatedWorkData, judges: Sequence[str]) -> Grid:
         agreed = agreement(marks[first], marks[second])
         if agreed:
             rows.append(agreement_row(f"{first} and {second}", agreed))
-    columns = ["Two judges", "Spearman", "Same order", "Mean difference", "Sections"]
-    return Grid("agreement", "Agreement of judges", columns, rows, about=_SAME_ORDER)
+    return rows
 
 
 def agreement_row(name: str, agreed: Agreement) -> GridRow:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pipeline.evaluation.statistics import Estimate
-from pipeline.report.data import RelatedWorkData
+from pipeline.report.data import RelatedWorkData, Scores
 from pipeline.report.formatting import criterion_name, month_range, words
 from pipeline.report.grid import Cell, Form, Grid, RowGroup, mean_cell
 from pipeline.tables import CRITERIA
@@ -209,11 +209,10 @@ def _printed(paper: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def mean_cells(data: RelatedWorkData, system: str, measures: Sequence[Measure]) -> dict[str, Any]:
+def mean_cells(scores: Scores, system: str, measures: Sequence[Measure]) -> dict[str, Any]:
     """Metric → the mean of a system over its tasks."""
     return {
-        measure.metric: measure.cell(data.scores.mean(system, measure.metric))
-        for measure in measures
+        measure.metric: measure.cell(scores.mean(system, measure.metric)) for measure in measures
     }
 
 
@@ -222,13 +221,14 @@ def system_rows(
     systems: Iterable[str],
     measures: Sequence[Measure],
     *,
+    scores: Scores | None = None,
     models: bool = True,
 ) -> list[MeasuredRow]:
-    """The means of systems over their tasks."""
+    """The means of systems over their tasks. scores: of a candidate set; None for the main one."""
     return [
         MeasuredRow(
             words(system),
-            mean_cells(data, system, measures) | {"tasks": data.sections[system]},
+            mean_cells(scores or data.scores, system, measures) | {"tasks": data.sections[system]},
             data.model_of(system) if models else "",
         )
         for system in systems

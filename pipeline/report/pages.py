@@ -243,7 +243,7 @@ def _headline(data: ReportData) -> list[tuple[str, str, str]]:
         wrong = [f"{count(audit[name])} {name}" for name in ("missing", "stale") if audit[name]]
         remark = ", ".join(wrong) or f"all of {number_of(audit['expected'], 'point')} found"
         headline.append(("Index audit", percent(audit["present"] / audit["expected"]), remark))
-    related = related_work.best_first(data.related)
+    related = related_work.best_first(data.related, data.related.sets[0])
     graded = [name for name in answers.best_first(data.answers) if data.answers.result(name)]
     if related:
         measure = related_work.main_measure(data.related)

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
+from pipeline.evaluation.g_score.candidates import ABLATIONS, MAIN
 from pipeline.evaluation.g_score.measures import Spread, spread
 from pipeline.evaluation.judge_figures import judge_label, judge_sentences
 from pipeline.evaluation.rouge import FLOOR
 from pipeline.evaluation.statistics import paired_difference
 from pipeline.report.costs import related_work_cost
-from pipeline.report.data import RelatedWorkData, ReportData
+from pipeline.report.data import CandidateSet, RelatedWorkData, ReportData, Scores
 from pipeline.report.figures import BoxFigure, box, system_colour
 from pipeline.report.formatting import (
     FAILURES_PAGE,
@@ -38,6 +39,7 @@ from pipeline.report.judgements import (
     preference,
     rating_results_section,
     second_judge,
+    title_suffix,
 )
 from pipeline.report.measures import (
     CRITERIA_MEASURES,
@@ -54,7 +56,6 @@ from pipeline.report.measures import (
     with_short_titles,
 )
 from pipeline.report.task_page import TaskEntry
-from pipeline.system_names import RELATED_WORK_SYSTEMS
 from pipeline.tables import CITATION_SUPPORT
 from pipeline.tables.writers import by_system, parse_writer
 from pipeline.text import number_of
@@ -63,30 +64,20 @@ _PUBLISHED_BASIS = (
     "50 computer-science papers (NudtRwG-Citation, cited 63.59 times each on average);"
     " judge gpt-4-turbo-preview"
 )
-# Our systems beside each table; grounded ChatCite, ChatCite without reflection and the systems
-# without a model are in neither of the paper's tables, and are listed where they are compared.
-_SYSTEMS = {
-    "table_1": (
-        "zero_shot",
-        "few_shot",
-        "litllm",
-        "chatcite",
-        "chatcite_grounded",
-        "extractive",
-        "lead",
-        "lexrank",
-    ),
-    "table_2": (
-        "few_shot",
-        "chatcite_no_elements",
-        "chatcite_no_incremental",
-        "chatcite_no_reflection",
-        "chatcite",
-    ),
+# The systems of each table as the paper orders them; ours follow.
+_TABLE_SYSTEMS = {
+    "table_1": ("zero_shot", "few_shot", "litllm", "chatcite"),
+    "table_2": ("few_shot", "chatcite_no_elements", "chatcite_no_incremental", "chatcite"),
 }
 # Where our system differs from the paper's row of that name, or has none.
 _SYSTEM_NOTES = {
-    "table_1": {"chatcite_grounded": "Grounded ChatCite is ours; the paper has no such system."},
+    "table_1": {
+        "chatcite_grounded": "Grounded ChatCite is ours; the paper has no such system.",
+        "litllm": (
+            "LitLLM is the paper's request for a section, with a plan in the same answer; the paper"
+            " prints no words for the plan."
+        ),
+    },
     "table_2": {
         "chatcite_no_incremental": (
             "ChatCite without incremental steps is what the paper ran: summaries, then few-shot "
@@ -110,8 +101,9 @@ _TABLE_DEFINITIONS = (
     ),
     (
         "G-Score, 1 to 5: the mean of a judge's six marks. It compares only systems that were"
-        " marked in one conversation. Best: the share of the same judge's votes for the best"
-        " section."
+        " marked in one conversation, which are those of one table: a system that is in both tables"
+        " was marked twice. Best: the share of the same judge's votes for the best section of the"
+        " table; they sum to 100."
     ),
 )
 _CITATION_DEFINITIONS = (
@@ -150,7 +142,6 @@ _CITATION_MEASURES = select(
     "citation_exact",
     "citation_out_of_range",
 )
-_STABILITY_MEASURES = [G_SCORE, *CRITERIA_MEASURES, ROUGE_1, *select("reference_coverage")]
 _VERDICTS = {"supported": "Supported", "partly": "Partly supported", "not": "Not supported"}
 
 
@@ -197,22 +188,39 @@ def month_intro(data: ReportData) -> PageSection:
 
 
 def leaderboard(data: RelatedWorkData) -> Grid:
-    """Every system with its main measures and intervals; the best by the main measure first."""
+    """Every system with its main measures and intervals, by candidate set; the best by the main
+    measure first.
+    """
+    several = len(data.sets) > 1
+    groups = [
+        RowGroup(
+            system_rows(
+                data, best_first(data, candidates), _MAIN_MEASURES, scores=candidates.scores
+            ),
+            candidates.title if several else "",
+        )
+        for candidates in data.sets
+    ]
+    in_a_set = {system for candidates in data.sets for system in candidates.systems}
+    others = [system for system in data.systems if system not in in_a_set]
+    groups.append(RowGroup(system_rows(data, others, _MAIN_MEASURES), "In no candidate set"))
     return measure_table(
         "leaderboard",
         "Related work: leaderboard",
         [*_MAIN_MEASURES, *select("tasks")],
-        system_rows(data, best_first(data), _MAIN_MEASURES),
+        groups=groups,
         about=f"{basis(data)}.",
-        sortable=True,
+        # Sorting would mix the groups.
+        sortable=not several and not others,
     )
 
 
-def best_first(data: RelatedWorkData) -> list[str]:
-    """The systems, the highest mean of the main measure first."""
+def best_first(data: RelatedWorkData, candidates: CandidateSet) -> list[str]:
+    """The systems of a candidate set, the highest mean of the main measure first."""
     metric = main_measure(data).metric
     return sorted(
-        data.systems, key=lambda system: (-(data.scores.mean(system, metric).value or 0), system)
+        candidates.systems,
+        key=lambda system: (-(candidates.scores.mean(system, metric).value or 0), system),
     )
 
 
@@ -228,12 +236,15 @@ def paper_tables(data: RelatedWorkData) -> PageSection:
         " best value of each group is bold."
     )
     intervals = interval_notes(data.tasks, "task", "tasks") if data.systems else []
-    elsewhere = [
-        name for name in data.systems if parse_writer(name).system not in RELATED_WORK_SYSTEMS
-    ]
+    sets = {candidates.name: candidates for candidates in data.sets}
+    main, ablations = sets.pop(MAIN, None), sets.pop(ABLATIONS, None)
     grids = [
-        _paper_table("table_1", "Table 1: ChatCite and other methods", data, elsewhere),
-        _paper_table("table_2", "Table 2: ChatCite with parts removed", data),
+        _paper_table("table_1", "Table 1: ChatCite and other methods", data, main),
+        _paper_table("table_2", "Table 2: ChatCite with parts removed", data, ablations),
+        *(
+            _paper_table(f"candidates_{name}", f"Candidate set: {name}", data, candidates)
+            for name, candidates in sets.items()
+        ),
     ]
     return PageSection(
         "tables",
@@ -244,21 +255,25 @@ def paper_tables(data: RelatedWorkData) -> PageSection:
     )
 
 
-def _paper_table(key: str, title: str, data: RelatedWorkData, others: Sequence[str] = ()) -> Grid:
-    """The paper's rows, then ours by each model, and the floor. others: systems beside those of the
-    table.
+def _paper_table(
+    key: str, title: str, data: RelatedWorkData, candidates: CandidateSet | None
+) -> Grid:
+    """The paper's rows, if it has such a table, then those of a candidate set by each model, and
+    the floor.
     """
     columns = [*_TABLE_MEASURES, *select("tasks")]
-    ran = {system: by_system(data.systems, [system]) for system in _SYSTEMS[key]}
-    ours = [*(name for names in ran.values() for name in names), *others]
-    missing = [words(system) for system, names in ran.items() if not names]
-    notes = [f"Not run here (CITELOOM_SYSTEMS): {', '.join(missing)}."] if missing else []
-    notes += [text for system, text in _SYSTEM_NOTES[key].items() if ran[system]]
+    in_paper = _TABLE_SYSTEMS.get(key, ())
     groups = [RowGroup(published_rows("chatcite", key, columns), PUBLISHED, _PUBLISHED_BASIS)]
-    if ours:
-        rows = system_rows(data, ours, _TABLE_MEASURES)
+    ours = by_system(candidates.systems, in_paper) if candidates else []
+    missing = [words(system) for system in in_paper if not by_system(ours, [system])]
+    notes = [f"Not run here (CITELOOM_SYSTEMS): {', '.join(missing)}."] if missing else []
+    if candidates and candidates.systems:
+        ours += sorted(set(candidates.systems) - set(ours))
+        rows = system_rows(data, ours, _TABLE_MEASURES, scores=candidates.scores)
         groups += [RowGroup(rows, OURS, basis(data)), RowGroup(_floor_rows(data), "Floor")]
-    notes += _unmarked_sections(data, ours)
+        known = _SYSTEM_NOTES.get(key, {})
+        notes += [text for system, text in known.items() if by_system(ours, [system])]
+        notes += _unmarked_sections(data, candidates)
     return measure_table(key, title, columns, groups=groups, notes=notes)
 
 
@@ -266,36 +281,43 @@ def _floor_rows(data: RelatedWorkData) -> list[MeasuredRow]:
     tasks = len(data.scores.by_task(FLOOR, ROUGE_1.metric))
     if not tasks:
         return []
-    cells = mean_cells(data, FLOOR, _TABLE_MEASURES) | {"tasks": tasks}
+    cells = mean_cells(data.scores, FLOOR, _TABLE_MEASURES) | {"tasks": tasks}
     return [MeasuredRow(words(FLOOR), cells, "another task's gold section")]
 
 
-def _unmarked_sections(data: RelatedWorkData, systems: Sequence[str]) -> list[str]:
-    marked = {system: len(data.scores.by_task(system, G_SCORE.metric)) for system in systems}
+def _unmarked_sections(data: RelatedWorkData, candidates: CandidateSet) -> list[str]:
+    marked = {
+        system: len(candidates.scores.by_task(system, G_SCORE.metric))
+        for system in candidates.systems
+    }
     fewer = [
         f"{words(system)} {count(number)} of {count(data.sections[system])}"
         for system, number in marked.items()
         if number < data.sections[system]
     ]
-    if not fewer or not data.scores.judge:
+    if not fewer or not candidates.scores.judge:
         return []
     return [f"G-Score and best are of fewer tasks: {', '.join(fewer)}."]
 
 
 def differences(data: RelatedWorkData) -> PageSection | None:
-    """Paired differences from ChatCite, and between the models of each system; None where there is
-    none.
+    """Paired differences from ChatCite, and between the models of each system, within each
+    candidate set; None where there is none.
     """
     groups = []
-    for base in by_system(data.systems, ["chatcite"]):
-        others = [(system, base) for system in data.systems if system != base]
-        groups.append(RowGroup(_difference_rows(data, others), f"From {words(base)}"))
-    of_one_system = [
-        (first, second)
-        for first, second in combinations(data.systems, 2)
-        if parse_writer(first).system == parse_writer(second).system
-    ]
-    groups.append(RowGroup(_difference_rows(data, of_one_system), "Between models of one system"))
+    for candidates in data.sets:
+        suffix = title_suffix(data, candidates)
+        for base in by_system(candidates.systems, ["chatcite"]):
+            others = [(system, base) for system in candidates.systems if system != base]
+            rows = _difference_rows(candidates.scores, others)
+            groups.append(RowGroup(rows, f"From {words(base)}{suffix}"))
+        of_one_system = [
+            (first, second)
+            for first, second in combinations(candidates.systems, 2)
+            if parse_writer(first).system == parse_writer(second).system
+        ]
+        rows = _difference_rows(candidates.scores, of_one_system)
+        groups.append(RowGroup(rows, f"Between models of one system{suffix}"))
     columns = ["System", "Less", *(measure.title for measure in _MAIN_MEASURES), "Common tasks"]
     about = (
         "Mean differences over the tasks that both wrote, with 95 % intervals; where an interval"
@@ -307,14 +329,14 @@ def differences(data: RelatedWorkData) -> PageSection | None:
     return PageSection("paired", "Paired differences", (), (grid,)) if measured else None
 
 
-def _difference_rows(data: RelatedWorkData, pairs: Iterable[tuple[str, str]]) -> list[GridRow]:
+def _difference_rows(scores: Scores, pairs: Iterable[tuple[str, str]]) -> list[GridRow]:
     """A row for each pair of systems with any difference: the first less the second."""
     rows: list[GridRow] = []
     for first, second in pairs:
         cells, tasks = [], set()
         for measure in _MAIN_MEASURES:
-            ours = data.scores.by_task(first, measure.metric)
-            theirs = data.scores.by_task(second, measure.metric)
+            ours = scores.by_task(first, measure.metric)
+            theirs = scores.by_task(second, measure.metric)
             difference = paired_difference(
                 {task: [value] for task, value in ours.items()},
                 {task: [value] for task, value in theirs.items()},
@@ -331,25 +353,43 @@ def stability(data: RelatedWorkData) -> PageSection | None:
     written repeatedly.
     """
     key, title = "stability", "Stability (Figure 3)"
-    rows = [row for row in data.repeats if row["judge"] in (None, data.scores.judge)]
-    spreads = {measure.metric: spread(rows, measure.metric) for measure in _STABILITY_MEASURES}
-    systems = sorted({item.system for of_metric in spreads.values() for item in of_metric})
-    if not systems:
+    # Sections that were written once are marked beside each repeat of the others.
+    repeated = {row["system"] for row in data.repeats if row["repeat"] and row["judge"] is None}
+    rows = [row for row in data.repeats if row["system"] in repeated]
+    if not rows:
         return None
+    figures: list[BoxFigure] = []
+    groups: list[RowGroup] = []
+    for candidates in data.sets:
+        marks = [row for row in rows if row["candidate_set"] == candidates.name]
+        of_judge = [row for row in marks if row["judge"] == candidates.scores.judge]
+        measures = [G_SCORE, *CRITERIA_MEASURES]
+        spreads = {measure.metric: spread(of_judge, measure.metric) for measure in measures}
+        if spreads[G_SCORE.metric]:
+            suffix = title_suffix(data, candidates)
+            figures.append(_marks_of_runs(spreads, suffix))
+            groups.append(RowGroup(_spread_rows(measures, spreads), f"G-Score{suffix}"))
+    unjudged = [row for row in rows if row["judge"] is None]
+    measures = [ROUGE_1, *select("reference_coverage")]
+    spreads = {measure.metric: spread(unjudged, measure.metric) for measure in measures}
+    groups.append(RowGroup(_spread_rows(measures, spreads), "Without a judge"))
     tasks = {row["task_id"] for row in rows}
-    models = ", ".join(sorted({data.model_of(system) for system in systems}))
-    marked = spreads[G_SCORE.metric]
-    alone = f", each section marked alone by {data.scores.judge}" if marked else ""
-    text = (
-        f"{number_of(len(tasks), 'task')} written repeatedly by {models}{alone}. A run is one"
-        " repeat over all these tasks; its value is their mean. The paper shows such box plots"
-        " without saying how many runs or which tasks they cover."
+    models = ", ".join(sorted({data.model_of(system) for system in repeated}))
+    marked = (
+        f"; {data.scores.judge} marked each repeat in a conversation of its own, beside the same"
+        " systems in the same order"
+        if figures
+        else ""
     )
-    figures = [_marks_of_runs(spreads)] if marked else []
-    return PageSection(key, title, (text,), [*figures, _spread_grid(spreads)])
+    text = (
+        f"{number_of(len(tasks), 'task')} written repeatedly by {models}{marked}."
+        " A run is one repeat over all these tasks; its value is their mean. The paper shows such"
+        " box plots without saying how many runs or which tasks they cover."
+    )
+    return PageSection(key, title, (text,), [*figures, _spread_grid(groups)])
 
 
-def _marks_of_runs(spreads: Mapping[str, Sequence[Spread]]) -> BoxFigure:
+def _marks_of_runs(spreads: Mapping[str, Sequence[Spread]], suffix: str) -> BoxFigure:
     """Boxes of the G-Score and of its six marks over the runs."""
     groups = [
         (
@@ -366,12 +406,14 @@ def _marks_of_runs(spreads: Mapping[str, Sequence[Spread]]) -> BoxFigure:
     about = (
         "Axis from 1 to 5. The box spans the quartiles, the line is the median, each dot is a run."
     )
-    title = "Figure 3: G-Score and its six marks over repeated runs"
+    title = f"Figure 3: G-Score and its six marks over repeated runs{suffix}"
     return BoxFigure(title, groups, ticks, about)
 
 
-def _spread_grid(spreads: Mapping[str, Sequence[Spread]]) -> Grid:
-    rows = [
+def _spread_rows(
+    measures: Sequence[Measure], spreads: Mapping[str, Sequence[Spread]]
+) -> list[GridRow]:
+    return [
         [
             measure.title,
             words(item.system),
@@ -381,16 +423,19 @@ def _spread_grid(spreads: Mapping[str, Sequence[Spread]]) -> Grid:
             len(item.runs),
             item.tasks,
         ]
-        for measure in _STABILITY_MEASURES
+        for measure in measures
         for item in spreads[measure.metric]
     ]
+
+
+def _spread_grid(groups: Sequence[RowGroup]) -> Grid:
     columns = ["Metric", "System", "Mean", "SD of runs", "SD of a task", "Runs", "Tasks"]
     about = (
         "SD: standard deviation, of whole runs and of one task's repeats, which is how much a"
         " single section may vary. Coverage: share of the task's references that are cited. A task"
         " whose repeats lack the metric is left out."
     )
-    return Grid("stability", "Spread of repeated runs", columns, rows, about=about)
+    return Grid("stability", "Spread of repeated runs", columns, groups=groups, about=about)
 
 
 def citations(data: RelatedWorkData) -> PageSection:
@@ -446,9 +491,9 @@ def _verdict_grid(data: RelatedWorkData) -> Grid:
 
 def _task_list(data: RelatedWorkData, tasks: Sequence[TaskEntry]) -> PageSection:
     """The month's tasks with their main score by system."""
-    main = main_measure(data)
+    main, systems = main_measure(data), data.sets[0].systems
     by_judge = (
-        f" by {data.scores.judge}, all systems in one conversation; best: most votes"
+        f" by {data.scores.judge}, these systems in one conversation; best: most votes"
         if data.scores.judge
         else ""
     )
@@ -459,15 +504,15 @@ def _task_list(data: RelatedWorkData, tasks: Sequence[TaskEntry]) -> PageSection
     listed, notes = first_rows(tasks, "the tables; each has its page")
     rows = []
     for task in listed:
-        values = data.scores.of_task(task.task_id, data.systems, main.metric)
-        best = data.scores.best_voted(task.task_id, data.systems)
+        values = data.scores.of_task(task.task_id, systems, main.metric)
+        best = data.scores.best_voted(task.task_id, systems)
         scores = [
             Cell(values.get(system), "two", tag="best" if system in best else "")
-            for system in data.systems
+            for system in systems
         ]
         title = Cell(task.title, page=task.page)
         paper = Cell(task.arxiv_id, arxiv_id=task.arxiv_id)
         rows.append([title, paper, task.references, task.outside, *scores])
-    columns = ["Target", "arXiv", "References", "Not used", *map(words, data.systems)]
+    columns = ["Target", "arXiv", "References", "Not used", *map(words, systems)]
     grid = Grid("tasks", "Tasks", columns, rows, about=about, notes=notes, stacked=True)
     return PageSection("tasks", "Tasks", (), (grid,))

@@ -24,7 +24,6 @@ from pipeline.corpus.passages.lengths import length_histogram
 from pipeline.evaluation.answers.measures import Grade, read_grades
 from pipeline.evaluation.answers.people_measures import read_month_grades
 from pipeline.evaluation.g_score.people_measures import RATING_COLUMNS, current_ratings
-from pipeline.evaluation.g_score.sample import TOGETHER
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.read_cache import remember
@@ -35,8 +34,8 @@ from pipeline.tables import CRITERIA, Table
 from pipeline.tables.writers import with_writer_names
 
 Row = Mapping[str, Any]
-ScoresByTask = tuple[str, str, str, Mapping[str, float]]
-"""Metric, judge ('' where none is needed), writer, and task → value."""
+ScoresByTask = tuple[str, str, str, str, Mapping[str, float]]
+"""Metric, judge and candidate set ('' where none is needed), writer, and task → value."""
 
 FOLDER = "reports/summaries"
 # Raised when summaries have other fields or values for the same tables.
@@ -80,8 +79,9 @@ _MODEL_COLUMNS = {
 }
 _WRITTEN = (tables.SUMMARIES, tables.ANSWERS)
 _SUPPORT = ["system", "verdict", "unjudged", "quote_found"]
-_SCORE = ["task_id", "system", "model", "metric", "value", "judge", "mode", "repeat"]
-_JUDGEMENT = ["task_id", "judge", "repeat", "order", "best", "marks"]
+_CONVERSATION = ("task_id", "judge", "candidate_set", "order")
+_SCORE = ["system", "model", "metric", "value", "repeat", *_CONVERSATION]
+_JUDGEMENT = ["task_id", "candidate_set", "judge", "repeat", "order", "best", "marks"]
 _RATING = ("study", "rater", "task_id", "system", "preferred", *CRITERIA)
 _GRADE = ("question_id", "system", "judge", "kind", "date", "outcome", "hops_shown")
 _HUMAN_GRADE = ("study", "grader", "question_id", "system", "part", "text", "verdict", "comment")
@@ -102,11 +102,11 @@ class MonthSummary:
 
     usage: table → [writer, model, rows, calls, tokens read, tokens written], the writer '' where
     the table has none. sections: writer → its sections, repeats not counted. scores: those by which
-    systems are compared, repeats of one judgement averaged. repeats: scores of the tasks that were
-    written repeatedly, of every repeat; those of the G-Score from sections that were marked alone.
-    verdicts: writer → its citations by verdict, `unjudged: <why>` for those without. unquoted:
-    writer → supported citations whose quote was not found. judgements: rows of `g_scores` on all
-    systems of a task, with marks only where people rated. outdated_ratings: of sections that have
+    systems are compared, orders of one conversation averaged. repeats: scores of the tasks that
+    were written repeatedly, of every repeat; marks of all repeats are of one order. verdicts:
+    writer → its citations by verdict, `unjudged: <why>` for those without. unquoted: writer →
+    supported citations whose quote was not found. judgements: rows of `g_scores` on the sections
+    that are compared, with marks only where people rated. outdated_ratings: of sections that have
     changed since.
 
     grades: of answers, without texts. human_grades: rows by people, judge_grades: the grades that
@@ -203,14 +203,14 @@ def _summarize(root: DataRoot, month: str) -> MonthSummary:
             tables.CITATION_SUPPORT: [*_SUPPORT, "model", "judge", *USAGE],
             tables.SCORES: _SCORE,
             tables.KEY_ELEMENTS: ["model", *USAGE],
-            tables.G_SCORES: ["mode", *_JUDGEMENT, *USAGE],
+            tables.G_SCORES: ["section_repeat", *_JUDGEMENT, *USAGE],
             tables.ANSWERS: ["system", "model", *USAGE],
             tables.ANSWER_GRADES: ["judge", *USAGE],
         }.items()
     }
     summaries = with_writer_names(related[tables.SUMMARIES])
     first_runs = summaries.filter(pc.equal(summaries["repeat"], 0))["system"]
-    compared, repeated = _compared_and_repeated(with_writer_names(related[tables.SCORES]))
+    scores = with_writer_names(related[tables.SCORES])
     verdicts, unquoted = _citations_by_verdict(with_writer_names(related[tables.CITATION_SUPPORT]))
     ratings = list(iterate(root, tables.HUMAN_RATINGS, month, RATING_COLUMNS))
     current = current_ratings(root, month, ratings)
@@ -232,8 +232,8 @@ def _summarize(root: DataRoot, month: str) -> MonthSummary:
         disabled_stages=_disabled_stages(root, month),
         usage={table.name: _usage(table, rows) for table, rows in related.items()},
         sections=Counter(first_runs.to_pylist()),
-        scores=mean_scores(compared),
-        repeats=repeated.to_pylist(),
+        scores=mean_scores(scores),
+        repeats=_repeats(scores),
         verdicts=verdicts,
         unquoted=unquoted,
         judgements=_judgements(related[tables.G_SCORES], with_marks=bool(current)),
@@ -278,30 +278,34 @@ def _usage(table: Table, rows: pa.Table) -> list[tuple[Any, ...]]:
     ]
 
 
-def _compared_and_repeated(rows: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The scores by which systems are compared, and those of the tasks that were written
-    repeatedly.
+def _repeats(scores: pa.Table) -> list[Row]:
+    """Scores of every repeat of the tasks that were written repeatedly.
+
+    Of the marks of repeat 0 those of the conversation in whose order the others were marked.
     """
-    together = pc.fill_null(pc.equal(rows["mode"], TOGETHER), fill_value=False)
-    alone = pc.invert(together)
-    unjudged = pc.and_(pc.is_null(rows["mode"]), pc.equal(rows["repeat"], 0))
-    repeats = pc.and_(pc.greater(rows["repeat"], 0), alone)
-    tasks = pc.unique(rows.filter(repeats)["task_id"])
-    return (
-        rows.filter(pc.or_(together, unjudged)),
-        rows.filter(pc.and_(pc.is_in(rows["task_id"], tasks), alone)),
-    )
+    tasks = pc.unique(scores.filter(pc.greater(scores["repeat"], 0))["task_id"])
+    rows = scores.filter(pc.is_in(scores["task_id"], tasks)).to_pylist()
+
+    def conversation(row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in _CONVERSATION)
+
+    repeated = {conversation(row) for row in rows if row["repeat"]}
+    return [row for row in rows if conversation(row) in repeated]
 
 
 def mean_scores(rows: pa.Table) -> list[ScoresByTask]:
-    """Scores by metric, judge, system and task; repeats of one judgement are averaged."""
-    scores: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
-    keys = ["metric", "judge", "system", "task_id"]
-    means = rows.group_by(keys, use_threads=False).aggregate([("value", "mean")])
+    """Scores of the sections that are compared, by metric, judge, candidate set, system and task;
+    those of several orders are averaged.
+    """
+    scores: dict[tuple[str, str, str, str], dict[str, float]] = defaultdict(dict)
+    keys = ["metric", "judge", "candidate_set", "system", "task_id"]
+    compared = rows.filter(pc.equal(rows["repeat"], 0))
+    means = compared.group_by(keys, use_threads=False).aggregate([("value", "mean")])
     for row in means.to_pylist():
         if row["value_mean"] is not None:
-            judge = row["judge"] if row["metric"].startswith("g_") else None
-            by_task = scores[row["metric"], judge or "", row["system"]]
+            # Verdicts on citations name their judge too, and every measure of them has one.
+            judge = row["judge"] if row["candidate_set"] else None
+            by_task = scores[row["metric"], judge or "", row["candidate_set"] or "", row["system"]]
             by_task[row["task_id"]] = row["value_mean"]
     return [(*key, by_task) for key, by_task in scores.items()]
 
@@ -320,11 +324,11 @@ def _citations_by_verdict(support: pa.Table) -> tuple[dict[str, Counter[str]], C
 
 
 def _judgements(rows: pa.Table, *, with_marks: bool) -> list[Row]:
-    """Judgements on all systems of a task. Marks are most of them, and are compared with people's
-    alone.
+    """Judgements on the sections that are compared. Marks are most of them, and are compared with
+    people's alone.
     """
-    together = rows.filter(pc.equal(rows["mode"], TOGETHER)).select(_JUDGEMENT).to_pylist()
-    return together if with_marks else [{**row, "marks": []} for row in together]
+    compared = rows.filter(pc.equal(rows["section_repeat"], 0)).select(_JUDGEMENT).to_pylist()
+    return compared if with_marks else [{**row, "marks": []} for row in compared]
 
 
 def _without_texts(grade: Grade) -> Row:

@@ -15,7 +15,7 @@ from pipeline import tables
 from pipeline.evaluation.judge_figures import judge_sentences
 from pipeline.evaluation.prose import Piece, paragraphs, parted, pieces, printable
 from pipeline.llm.models import small_model_among
-from pipeline.report.data import LeftOut, RelatedWorkData, ReportData, rows_by
+from pipeline.report.data import LeftOut, RelatedWorkData, ReportData, Scores, rows_by
 from pipeline.report.figures import system_colour
 from pipeline.report.formatting import (
     MISSING,
@@ -25,6 +25,7 @@ from pipeline.report.formatting import (
     words,
 )
 from pipeline.report.grid import Cell, Grid, RowGroup
+from pipeline.report.judgements import title_suffix
 from pipeline.report.measures import CITATIONS, FORMAT, MARKS, MEASURES, ROUGE, Measure
 from pipeline.report.summary import Row, read_or_empty
 from pipeline.tables.writers import with_shown_name, writer_name
@@ -353,7 +354,7 @@ def _own_passages(trace: Trace, task: Row) -> dict[str, PassageExcerpt]:
 
 def _scores_grid(task_id: str, systems: Sequence[str], data: RelatedWorkData) -> Grid | None:
     g_score, support = data.scores.judge, ", ".join(data.support_judges)
-    marks = f"marks from 1 to 5 by {g_score}, all systems in one conversation, mean over the orders"
+    marks = f"marks from 1 to 5 by {g_score}, in one conversation, mean over the orders"
     basis = {
         ROUGE: "F1 against the gold section, in percent",
         MARKS: marks if g_score else "",
@@ -363,10 +364,12 @@ def _scores_grid(task_id: str, systems: Sequence[str], data: RelatedWorkData) ->
     groups = []
     for title, about in basis.items():
         measures = [measure for measure in MEASURES if measure.group == title]
-        rows = [_score_row(task_id, systems, data, measure) for measure in measures]
-        measured = [row for row in rows if row]
-        if measured:
-            groups.append(RowGroup(measured, title, about))
+        for candidates in data.sets if title == MARKS else data.sets[:1]:
+            rows = [_score_row(task_id, systems, candidates.scores, each) for each in measures]
+            measured = [row for row in rows if row]
+            suffix = title_suffix(data, candidates) if title == MARKS else ""
+            if measured:
+                groups.append(RowGroup(measured, f"{title}{suffix}", about))
     notes = [
         f"{MISSING}: no such number. Only systems that write step by step have retention; citation"
         " precision needs a cited work with a text."
@@ -375,11 +378,9 @@ def _scores_grid(task_id: str, systems: Sequence[str], data: RelatedWorkData) ->
     return Grid("scores", "Scores", columns, groups=groups, notes=notes) if groups else None
 
 
-def _score_row(
-    task_id: str, systems: Sequence[str], data: RelatedWorkData, measure: Measure
-) -> list[Any]:
+def _score_row(task_id: str, systems: Sequence[str], scores: Scores, measure: Measure) -> list[Any]:
     """The scores of a task by one measure; [] where there is none."""
-    values = data.scores.of_task(task_id, systems, measure.metric)
+    values = scores.of_task(task_id, systems, measure.metric)
     if not values:
         return []
     # Only a mean of what is out of range has a decimal.

@@ -24,6 +24,7 @@ from pipeline.settings.validators import (
     check_price,
     check_subsets,
     check_web_address,
+    parse_candidate_sets,
     parse_location,
     require_some,
     split_commas,
@@ -362,6 +363,17 @@ class JudgeSettings(BaseModel):
         ge=1,
         description=(
             "Times that each judge marks a task's systems side by side, each time in another order."
+        ),
+    )
+    candidate_sets: Annotated[
+        dict[str, tuple[str, ...]], NoDecode, BeforeValidator(parse_candidate_sets)
+    ] = Field(
+        {},
+        description=(
+            "Systems that a judge marks and votes on in one conversation, by the name of the set,"
+            ' as JSON: {"main": ["chatcite", "zero_shot@gpt-4"]}; a system alone stands for all its'
+            " models. Empty for the ChatCite paper's two: main, of all but the ablations, and"
+            " ablations, with ChatCite and few-shot."
         ),
     )
     support_passages: int = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import date
 from pathlib import Path
@@ -25,6 +26,21 @@ def split_commas(value: object) -> object:
     """A tuple of the parts of a text, without blanks around them; any other value unchanged."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def parse_candidate_sets(value: object) -> object:
+    """The sets of a JSON object, name → systems; any other value than a text unchanged.
+
+    Refuses a name or a list that is empty.
+    """
+    if isinstance(value, str):
+        try:
+            value = json.loads(value or "{}")
+        except json.JSONDecodeError as error:
+            raise ValueError(f"is not JSON ({error})") from None
+    if not isinstance(value, dict) or not all(name and members for name, members in value.items()):
+        raise ValueError('must name sets with their systems, such as {"main": ["chatcite"]}')
     return value
 
 

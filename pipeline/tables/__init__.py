@@ -491,27 +491,17 @@ G_SCORES = Table(
     "one judgement of one task: a conversation with a judge",
     schema(
         ("task_id", TEXT, "task"),
-        (
-            "mode",
-            TEXT,
-            (
-                "together: all writers in one conversation, as the paper has it; alone: one writer"
-                " by itself"
-            ),
-        ),
+        ("candidate_set", TEXT, "name of the set of writers that the conversation is about"),
+        ("section_repeat", pa.int32(), "repeat of the sections, 0 for those that are compared"),
         ("judge", TEXT, "judging model"),
-        (
-            "repeat",
-            pa.int32(),
-            "together: from 0, each with an order of its own; alone: repeat of the section",
-        ),
+        ("repeat", pa.int32(), "of the conversation, from 0, each with an order of its own"),
         ("order", TEXTS, "writers (system@model) in the order in which the judge saw them"),
         ("marks", pa.list_(G_MARKS), "six marks from 1 to 5 for each writer, in that order"),
-        ("best", TEXT, "writer voted the best; null where one was judged alone"),
+        ("best", TEXT, "writer voted the best; null where there was one alone"),
         ("cut", TEXTS, "texts of which the judge read the beginning alone"),
         *llm_usage("LLM calls that it took"),
     ),
-    version=2,
+    version=3,
     stage_module="pipeline.evaluation.stages",
 )
 CITATION_SUPPORT = Table(
@@ -570,15 +560,11 @@ SCORES = Table(
             "ROUGE F1 in percent; G-Score criteria 1 to 5; vote 0 or 1; shares 0 to 1",
         ),
         ("judge", TEXT, "judging model; null where none judged"),
-        ("mode", TEXT, "together or alone, as the judge saw the writers; null where none judged"),
+        ("candidate_set", TEXT, "set of writers that the judge saw; null where none judged"),
         ("order", TEXT, "writers in the order in which the judge saw them; null where none judged"),
-        (
-            "repeat",
-            pa.int32(),
-            "together: repeat of the judgement, from 0; else repeat of the section",
-        ),
+        ("repeat", pa.int32(), "of the section, 0 for the one that is compared"),
     ),
-    version=3,
+    version=4,
     stage_module="pipeline.evaluation.stages",
 )
 HUMAN_RATINGS = Table(

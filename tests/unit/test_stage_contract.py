@@ -48,11 +48,11 @@ KEYS = {
     "retrieval_scores": ("method", "metric"),
     "key_elements": ("task_id", "number", "model"),
     "summaries": ("task_id", "system", "model", "repeat"),
-    "g_scores": ("task_id", "mode", "judge", "repeat", "order"),
+    "g_scores": ("task_id", "candidate_set", "section_repeat", "judge", "repeat"),
     "citation_support": ("task_id", "system", "model", "sentence", "number"),
     "answers": ("question_id", "system", "model"),
     "answer_grades": ("question_id", "system", "model", "judge"),
-    "scores": ("task_id", "system", "model", "metric", "judge", "mode", "order", "repeat"),
+    "scores": ("task_id", "system", "model", "metric", "judge", "candidate_set", "order", "repeat"),
     "answer_scores": ("question_id", "system", "model", "judge", "metric"),
 }
 

@@ -7,7 +7,7 @@ Pure: rows of `human_ratings` and `g_scores` in, numbers out; what cannot be com
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pipeline.evaluation import statistics
 from pipeline.evaluation.g_score.measures import named_judgement
 from pipeline.evaluation.g_score.people import digests
-from pipeline.evaluation.g_score.sample import TOGETHER
 from pipeline.evaluation.statistics import Estimate, alpha, estimate
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS
 from pipeline.tables.writers import full_name, short_names, writer_name
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 MEAN = "mean"
 """In place of a criterion: the mean of the six, of raters who gave all six."""
 RATING_COLUMNS = [name for name in HUMAN_RATINGS.schema.names if name not in ("label", "comment")]
-G_SCORE_COLUMNS = ["task_id", "mode", "judge", "repeat", "marks", "best"]
+G_SCORE_COLUMNS = ["task_id", "candidate_set", "section_repeat", "judge", "marks", "best", "order"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -110,7 +109,7 @@ def read_rating_results(
         outdated += len(rows) - len(current)
     shown = short_names(row["system"] for row in ratings)
     judgements = (row for month in judged for row in root.iterate(G_SCORES, month, G_SCORE_COLUMNS))
-    scores = (named_judgement(row, shown) for row in judgements if row["mode"] == TOGETHER)
+    scores = [named_judgement(row, shown) for row in judgements if row["section_repeat"] == 0]
     return rating_results(
         [{**row, "system": shown[row["system"]]} for row in ratings], scores, outdated
     )
@@ -133,10 +132,10 @@ def current_ratings(root: DataRoot, month: str, ratings: Sequence[Row]) -> list[
 
 
 def rating_results(
-    ratings: Iterable[Row], judgements: Iterable[Row] = (), outdated: int = 0
+    ratings: Iterable[Row], judgements: Sequence[Row] = (), outdated: int = 0
 ) -> RatingResults:
-    """Results of rows of `human_ratings`, beside rows of `g_scores` in which systems were marked
-    together.
+    """Results of rows of `human_ratings`, beside rows of `g_scores` on the same sections: those of
+    the candidate set that is nearest to the rated systems.
 
     Two studies' ratings of one task are kept apart for agreement, and joined for means.
     """
@@ -153,8 +152,27 @@ def rating_results(
         systems=tuple(_system(rows, system) for system in sorted({row["system"] for row in rows})),
         alpha={name: _marks_alpha(rows, name) for name in CRITERIA},
         preference=_preference_alpha(rows),
-        judges=tuple(_judges(rows, judgements)),
+        judges=tuple(_judges(rows, _nearest_judgements(rows, judgements))),
     )
+
+
+def nearest_set(systems: Collection[str], sets: Mapping[str, Collection[str]]) -> str:
+    """The candidate set with most of these systems, of equals the one with fewest others; '' for
+    none. sets: name → systems.
+    """
+
+    def nearness(name: str) -> tuple[int, int, str]:
+        return len({*systems} & {*sets[name]}), -len(sets[name]), name
+
+    return max(sets, key=nearness, default="")
+
+
+def _nearest_judgements(rows: Sequence[Row], judgements: Sequence[Row]) -> list[Row]:
+    sets: dict[str, set[str]] = defaultdict(set)
+    for row in judgements:
+        sets[row["candidate_set"]].update(row["order"])
+    nearest = nearest_set({row["system"] for row in rows}, sets)
+    return [row for row in judgements if row["candidate_set"] == nearest]
 
 
 def mark_of(row: Mapping[str, Any], name: str) -> float | None:

@@ -13,8 +13,9 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict
 
 from pipeline.engine.stage import Job, Workspace
+from pipeline.evaluation.g_score.candidates import candidate_sets
 from pipeline.evaluation.g_score.judge import PROMPT, PROMPTS, Judgement, judge
-from pipeline.evaluation.g_score.sample import TOGETHER, Assignment, assign, read_repeats
+from pipeline.evaluation.g_score.sample import Assignment, assign, read_repeats
 from pipeline.llm.loop import run
 from pipeline.llm.models import Model, judge_models, judges_fingerprint
 from pipeline.llm.stage_loop import job_client, map_concurrently
@@ -23,12 +24,18 @@ from pipeline.tables.writers import parse_writer
 
 
 def build(job: Job) -> Iterator[Row]:
-    """Rows of `g_scores`, by task, mode, judge, repeat and order; failures are in the ledger."""
+    """Rows of `g_scores`, by task, candidate set, repeat of the sections, judge and repeat;
+    failures are in the ledger.
+    """
     models = judge_models(job.settings)
+    tasks = read_repeats(job)
+    sets = candidate_sets(
+        job.settings, {writer for repeats in tasks for writer in repeats[0].sections}
+    )
     assignments: list[Assignment] = []
-    for repeats in read_repeats(job):
+    for repeats in tasks:
         if repeats[0].gold.strip():
-            assignments += assign(repeats, models, job.settings.judge_repeats)
+            assignments += assign(repeats, sets, models, job.settings.judge_repeats)
         else:
             reason = "the task has no gold section, which is what sections are measured by"
             job.leave_out(repeats[0].task_id, "no_gold", reason)
@@ -63,7 +70,8 @@ async def _judge_all(
 def _row(assignment: Assignment, judgement: Judgement) -> Row:
     return {
         "task_id": assignment.task.task_id,
-        "mode": assignment.mode,
+        "candidate_set": assignment.candidate_set,
+        "section_repeat": assignment.section_repeat,
         "judge": assignment.judge.name,
         "repeat": assignment.repeat,
         "order": list(assignment.order),
@@ -78,31 +86,28 @@ def _row(assignment: Assignment, judgement: Judgement) -> Row:
 
 
 def _note(job: Job, results: Sequence[tuple[Assignment, Judgement]]) -> None:
-    """Judgements by mode; to the ledger, what was not judged, and what was cut, once for a task,
-    mode and judge, since every repeat cuts the same.
+    """Judgements by candidate set; to the ledger, what was not judged, and what was cut, once for a
+    task, set and judge, since every order cuts the same.
     """
     cut: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     judged: Counter[str] = Counter()
     for assignment, judgement in results:
-        task_id, judge_mode = assignment.task.task_id, f"{assignment.judge.name}, {assignment.mode}"
-        cut[task_id, judge_mode] |= dict.fromkeys(judgement.cut)
+        task_id = assignment.task.task_id
+        conversation = f"{assignment.judge.name}, candidate set {assignment.candidate_set}"
+        cut[task_id, conversation] |= dict.fromkeys(judgement.cut)
         if judgement.failure is None:
-            judged[assignment.mode] += 1
-        else:
-            reason, detail = judgement.failure
-            job.leave_out(task_id, reason, f"{judge_mode}, {_place(assignment)}: {detail}")
-    for (task_id, judge_mode), texts in cut.items():
+            judged[assignment.candidate_set] += 1
+            continue
+        reason, detail = judgement.failure
+        place = f"repeat {assignment.repeat}"
+        if assignment.section_repeat:
+            place = f"repeat {assignment.section_repeat} of the sections"
+        job.leave_out(task_id, reason, f"{conversation}, {place}: {detail}")
+    for (task_id, conversation), texts in cut.items():
         if texts:
             read = f"the judge read the beginning of: {', '.join(texts)}"
-            job.leave_out(task_id, "cut_for_judge", f"{judge_mode}: {read}")
+            job.leave_out(task_id, "cut_for_judge", f"{conversation}: {read}")
     job.notes["judged"] = dict(sorted(judged.items()))
-
-
-def _place(assignment: Assignment) -> str:
-    if assignment.mode == TOGETHER:
-        return f"repeat {assignment.repeat}"
-    repeat = f" repeat {assignment.repeat}" if assignment.repeat else ""
-    return f"of {assignment.order[0]}{repeat}"
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """Which sections a judge reads in one conversation, and in which order.
 
-The sections of a task are judged together; those of systems that wrote a task repeatedly also
-alone, each repeat.
+A conversation is about the sections of one task by the writers of one candidate set. Where a task
+was written repeatedly, each repeat has a conversation too.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, islice
 from math import factorial
 from typing import Any
@@ -19,7 +19,6 @@ from pipeline.engine.stage import Job
 from pipeline.llm.models import Model
 from pipeline.tables.writers import short_names, writer_name
 
-TOGETHER, ALONE = "together", "alone"
 _TASK_COLUMNS = ["task_id", "description", "references", "gold"]
 # Four times what the judge reads of the target at most, so that a month of full papers is never
 # held.
@@ -42,14 +41,14 @@ class TaskSections:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One conversation of one judge: sections of a task in an order.
+    """One conversation of one judge: the sections of a task by a candidate set, in an order.
 
-    repeat: of this conversation where sections are judged together, of the section where it is
-    judged alone.
+    section_repeat: of the sections. repeat: of the conversation on the same sections.
     """
 
     task: TaskSections
-    mode: str
+    candidate_set: str
+    section_repeat: int
     judge: Model
     repeat: int
     order: tuple[str, ...]
@@ -57,7 +56,13 @@ class Assignment:
     @property
     def key(self) -> tuple[Any, ...]:
         """The columns by which rows of `g_scores` are sorted."""
-        return self.task.task_id, self.mode, self.judge.name, self.repeat, self.order
+        return (
+            self.task.task_id,
+            self.candidate_set,
+            self.section_repeat,
+            self.judge.name,
+            self.repeat,
+        )
 
 
 def task_sections(task: Mapping[str, Any], sections: Mapping[str, str]) -> TaskSections:
@@ -90,29 +95,46 @@ def read_repeats(job: Job) -> list[list[TaskSections]]:
 
 
 def assign(
-    repeats: Sequence[TaskSections], models: Sequence[Model], most_orders: int
+    repeats: Sequence[TaskSections],
+    sets: Mapping[str, Sequence[str]],
+    models: Sequence[Model],
+    most_orders: int,
 ) -> Iterator[Assignment]:
-    """All conversations over one task: for every judge, the systems together in at most
-    `most_orders` orders, then each repeated section by itself.
+    """All conversations over one task: for every judge and candidate set, the sections in at most
+    `most_orders` orders, then those of each repeat in the first of these.
 
-    repeats: the sections of every repeat, from 0. The orders are those of the task whatever
-    `most_orders` is, so more repeats keep the answers that are there; and they are the same for
-    every judge, so that judges compare in the same conversations.
+    repeats: the sections of every repeat, from 0. sets: name → writers. The orders are those of the
+    task whatever `most_orders` is, so more repeats keep the answers that are there; and they are
+    the same for every judge, so that judges compare in the same conversations. A repeat has one
+    order, so that its marks differ by the sections alone.
     """
-    task = repeats[0]
-    repeated = repeats[1].sections if len(repeats) > 1 else {}
-    # By short names: judgements that were paid for before writers had models stay usable.
-    names = {short: name for name, short in short_names(task.sections).items()}
-    orders = [
-        tuple(names[short] for short in order)
-        for order in islice(shown_orders(task.task_id, names), most_orders)
-    ]
-    for model in models:
-        for number, order in enumerate(orders):
-            yield Assignment(task, TOGETHER, model, number, order)
-        for number, sections in enumerate(repeats):
-            for writer in repeated:
-                yield Assignment(sections, ALONE, model, number, (writer,))
+    for name, writers in sets.items():
+        of_set = list(_restrict(repeats, writers))
+        if not of_set:
+            continue
+        task = of_set[0]
+        # By short names: judgements that were paid for before writers had models stay usable.
+        names = {short: name for name, short in short_names(task.sections).items()}
+        orders = [
+            tuple(names[short] for short in order)
+            for order in islice(shown_orders(task.task_id, names), most_orders)
+        ]
+        for model in models:
+            for number, order in enumerate(orders):
+                yield Assignment(task, name, 0, model, number, order)
+            for repeat, sections in enumerate(of_set[1:], 1):
+                yield Assignment(sections, name, repeat, model, 0, orders[0])
+
+
+def _restrict(repeats: Sequence[TaskSections], writers: Sequence[str]) -> Iterator[TaskSections]:
+    """The sections by these writers: of repeat 0, and of each repeat that one of them has, where
+    the others have their only section.
+    """
+    first = {name: repeats[0].sections[name] for name in writers if name in repeats[0].sections}
+    for task in repeats:
+        again = {name: text for name, text in task.sections.items() if name in first}
+        if again:
+            yield replace(task, sections=dict(sorted((first | again).items())))
 
 
 def shown_orders(task_id: str, systems: Iterable[str]) -> Iterator[tuple[str, ...]]:

@@ -64,9 +64,9 @@ _WITHOUT_TEXT = frozenset({
     "text_sha256", "html_sha256", "ids_sha256", "sha256", "zip", "member", "subset", "categories",
     "primary_category", "kind", "title_source", "authors_source", "abstract_source", "grade",
     "grade_reasons", "kept", "losses", "resolved_by", "model", "judge", "system", "method",
-    "form", "metric", "mode", "order", "marks", "best", "cut", "source", "verdict", "unjudged",
-    "varied", "outcome", "hops_shown", "date", "engine", "collection", "subject", "stage",
-    "reason",
+    "form", "metric", "candidate_set", "order", "marks", "best", "cut", "source", "verdict",
+    "unjudged", "varied", "outcome", "hops_shown", "date", "engine", "collection", "subject",
+    "stage", "reason",
 })  # fmt: skip
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
 

@@ -13,6 +13,7 @@ from typing import Any
 from pipeline import tables
 from pipeline.corpus.passages.text import text_digest
 from pipeline.engine.stage import Workspace
+from pipeline.evaluation.g_score.candidates import candidate_sets
 from pipeline.evaluation.g_score.measures import metrics
 from pipeline.evaluation.retrieval.measures import METRICS
 from pipeline.llm.messages import Spent
@@ -355,7 +356,8 @@ def judgement(
     """
     return {
         "task_id": task_id,
-        "mode": "together",
+        "candidate_set": "main",
+        "section_repeat": 0,
         "judge": "strict",
         "repeat": 0,
         "order": list(marks),
@@ -378,23 +380,31 @@ def judgement(
 def judgements(
     row: Row, systems: Sequence[str], judge: str, repeats: int, model: str
 ) -> Iterable[Row]:
-    """A judge's, in two orders together, and of each repeat of each system alone; the first system
-    is voted the best.
+    """A judge's on each candidate set: in two orders, and on each repeat in the first of these; the
+    first system of the set is voted the best.
     """
     task_id = row["task_id"]
-
-    def one(mode: str, repeat: int, order: Iterable[str], best: str | None) -> Row:
-        marks = {
-            f"{system}@{model}": _marks(task_id, judge, mode, repeat, system) for system in order
-        }
-        cut = ["gold"] if repeat else []
-        return judgement(task_id, marks, best, mode=mode, judge=judge, repeat=repeat, cut=cut)
-
-    for repeat, order in enumerate((list(reversed(systems)), list(systems))):
-        yield one("together", repeat, order, f"{systems[0]}@{model}")
-    for system in systems:
-        for repeat in range(repeats):
-            yield one("alone", repeat, [system], None)
+    writers = [f"{system}@{model}" for system in systems]
+    for name, candidates in candidate_sets(load_settings(_env_file=None), writers).items():
+        in_order = [writer for writer in writers if writer in candidates]
+        orders = [(0, 0, in_order[::-1]), (0, 1, in_order)]
+        orders += [(repeat, 0, in_order[::-1]) for repeat in range(1, repeats)]
+        for section_repeat, repeat, order in orders:
+            turn = repeat + 2 * section_repeat
+            marks = {
+                writer: _marks(task_id, judge, "together", turn, parse_writer(writer).system)
+                for writer in order
+            }
+            yield judgement(
+                task_id,
+                marks,
+                in_order[0] if len(in_order) > 1 else None,
+                candidate_set=name,
+                section_repeat=section_repeat,
+                judge=judge,
+                repeat=repeat,
+                cut=["gold"] if repeat else [],
+            )
 
 
 def _marks(*names: object) -> dict[str, int]:
@@ -502,7 +512,8 @@ def scores(row: Row, writer: Writer, judgements: Iterable[Row], repeats: int) ->
     for judged in judgements:
         for marks in judged["marks"] if judged["task_id"] == row["task_id"] else ():
             if marks["system"] == writer.system:
-                shown = {name: judged[name] for name in ("judge", "mode", "repeat")}
+                shown = {name: judged[name] for name in ("judge", "candidate_set")}
+                shown["repeat"] = judged["section_repeat"]
                 shown["order"] = ",".join(parse_writer(each).system for each in judged["order"])
                 for metric, value in metrics(marks, judged["best"]).items():
                     yield {**base, **shown, "metric": metric, "value": value}

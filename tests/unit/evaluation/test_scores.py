@@ -83,9 +83,9 @@ def test_rouge_and_words_are_there_for_every_section_and_name_no_judge(tmp_path:
         assert [(row["task_id"], row["system"]) for row in found] == [
             (each, system) for each in (FIRST, SECOND) for system in SYSTEMS
         ]
-        assert {(row["judge"], row["mode"], row["order"], row["repeat"]) for row in found} == {
-            (None, None, None, 0)
-        }
+        assert {
+            (row["judge"], row["candidate_set"], row["order"], row["repeat"]) for row in found
+        } == {(None, None, None, 0)}
     zero_shot = {
         row["metric"]: row["value"] for row in rows_of(work, task_id=FIRST, system="zero_shot")
     }
@@ -113,23 +113,27 @@ def test_a_judgement_becomes_a_row_for_every_system_and_metric_and_has_no_vote_a
     tmp_path: Path,
 ) -> None:
     judgements = [
-        judgement(FIRST, MARKS, ZERO_SHOT),
+        judgement(FIRST, {CHATCITE: 2}, candidate_set="small", section_repeat=1),
         judgement(FIRST, {CHATCITE: 2, ZERO_SHOT: 4}, CHATCITE, repeat=1),
-        judgement(FIRST, {CHATCITE: 2}, mode="alone"),
+        judgement(FIRST, MARKS, ZERO_SHOT),
     ]
     work, _ = scored(tmp_path, [task("2403.90001")], judgements)
-    together = rows_of(work, judge="strict", mode="together")
+    together = rows_of(work, judge="strict", candidate_set="main", repeat=0)
     assert len(together) == 2 * 2 * (6 + 2)
-    assert {row["order"] for row in together if row["repeat"] == 1} == {f"{CHATCITE},{ZERO_SHOT}"}
+    assert {row["order"] for row in together} == {
+        f"{CHATCITE},{ZERO_SHOT}",
+        f"{ZERO_SHOT},{CHATCITE}",
+    }
     assert [
         row["value"]
         for row in together
         if (row["metric"], row["system"]) == ("g_score", "chatcite")
     ] == [2.0, 2.0]
-    assert [
+    assert sorted(
         row["value"] for row in together if (row["metric"], row["system"]) == ("g_vote", "chatcite")
-    ] == [0.0, 1.0]
-    alone = {row["metric"]: row["value"] for row in rows_of(work, judge="strict", mode="alone")}
+    ) == [0.0, 1.0]
+    small = rows_of(work, candidate_set="small", repeat=1)
+    alone = {row["metric"]: row["value"] for row in small}
     assert alone == {"g_score": 2.0, **{f"g_{criterion}": 2.0 for criterion in CRITERIA}}
 
 
@@ -164,7 +168,7 @@ def test_rows_are_sorted(tmp_path: Path) -> None:
             row["task_id"],
             row["system"],
             row["metric"],
-            row["mode"] or "",
+            row["candidate_set"] or "",
             row["judge"] or "",
             row["repeat"],
         )

@@ -23,7 +23,7 @@ def score(
         "judge": judge,
         "repeat": 0,
     }
-    return row | {"mode": "together" if judge else None, "order": None} | more
+    return row | {"candidate_set": "main" if judge else None, "order": None} | more
 
 
 def scores(*rows: dict[str, Any], judges: tuple[str, ...] = ()) -> Scores:
@@ -42,9 +42,7 @@ def test_a_system_has_the_mean_over_its_own_tasks_with_an_interval_where_there_a
 
 
 def test_a_task_weighs_the_same_however_often_it_was_judged() -> None:
-    often = [
-        score("a", "g_score", value, "j", repeat=place) for place, value in enumerate((1.0, 3.0))
-    ]
+    often = [score("a", "g_score", value, "j", order=str(value)) for value in (1.0, 3.0)]
     assert scores(*often, score("b", "g_score", 4.0, "j")).mean("chatcite", "g_score").value == 3.0
 
 
@@ -57,7 +55,7 @@ def test_judges_are_apart_and_the_first_judge_leads() -> None:
 
 
 def test_a_measure_by_verdicts_has_one_value_whatever_judge_it_names() -> None:
-    found = scores(score("a", "citation_precision", 0.5, "j", mode=None))
+    found = scores(score("a", "citation_precision", 0.5, "j", candidate_set=None))
     assert found.mean("chatcite", "citation_precision").value == 0.5
     assert found.judges == []
 

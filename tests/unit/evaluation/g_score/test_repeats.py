@@ -101,29 +101,30 @@ def test_repeat_0_is_the_section_that_is_written_once_and_nothing_is_paid_twice(
     assert set(paid.values()) == {1}
 
 
-def test_repeats_are_marked_alone_by_each_judge_and_take_no_part_in_a_vote(
+def test_each_repeat_is_marked_by_each_judge_beside_the_same_writers_in_the_same_order(
     repeated: tuple[Workspace, ScriptedLlm],
 ) -> None:
-    place, _ = repeated
+    place, llm = repeated
     rows = place.root.rows(tables.G_SCORES, MONTH)
-    together = [
-        (row["task_id"], row["judge"], row["repeat"], len(row["order"]))
-        for row in rows
-        if row["mode"] == "together"
-    ]
-    assert together == [(task, judge, 0, 3) for task in (FIRST, SECOND, THIRD) for judge in JUDGES]
-    alone = [
-        (row["task_id"], row["judge"], row["order"][0], row["repeat"])
-        for row in rows
-        if row["mode"] == "alone"
-    ]
-    assert sorted(alone) == [
-        (task, judge, f"{system}@scripted", repeat)
-        for task in (FIRST, SECOND)
+    assert [
+        (row["task_id"], row["candidate_set"], row["section_repeat"], row["judge"]) for row in rows
+    ] == [
+        (task, candidates, repeat, judge)
+        for task in (FIRST, SECOND, THIRD)
+        for candidates in ("ablations", "main")
+        for repeat in range(1 if task == THIRD else 3)
         for judge in JUDGES
-        for system in ("chatcite", "chatcite_no_reflection")
-        for repeat in range(3)
     ]
+    orders = {(row["task_id"], row["candidate_set"]): row["order"] for row in rows}
+    assert all(row["order"] == orders[row["task_id"], row["candidate_set"]] for row in rows)
+    assert sorted(orders[FIRST, "main"]) == ["chatcite@scripted", "lead"]
+    text = sections(place)
+    shown = [
+        body["messages"][-1]["content"]
+        for body in llm.requests
+        if "response_format" in body and text[FIRST, "chatcite", 2] in str(body["messages"])
+    ]
+    assert [text[FIRST, "lead", 0] in prompt for prompt in shown].count(True) == len(JUDGES)
 
 
 def test_a_repeat_has_its_own_rouge_and_coverage_but_nobody_judges_its_citations(
@@ -133,7 +134,7 @@ def test_a_repeat_has_its_own_rouge_and_coverage_but_nobody_judges_its_citations
     rows = [
         row
         for row in place.root.rows(tables.SCORES, MONTH)
-        if row["task_id"] == FIRST and row["mode"] is None
+        if row["task_id"] == FIRST and row["candidate_set"] is None
     ]
     of_repeat = [
         {row["metric"] for row in rows if (row["system"], row["repeat"]) == ("chatcite", n)}
@@ -164,7 +165,7 @@ def test_a_repeat_that_could_not_be_judged_is_in_the_ledger(tmp_path: Path) -> N
         for row in rows
         if row["subject"] == SECOND and row["reason"] == "unreadable_judgement"
     ]
-    assert any("alone, of chatcite@scripted repeat 2" in detail for detail in unread)
+    assert any("main, repeat 2 of the sections" in detail for detail in unread)
 
 
 def scores(

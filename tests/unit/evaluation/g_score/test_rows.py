@@ -90,7 +90,9 @@ def test_all_systems_are_judged_together_in_every_repeat_and_never_by_name(
     assert [name for name in RELATED_WORK_SYSTEMS if name in sent] == []
     for task_id in (FIRST, SECOND):
         mine = [row for row in rows if row["task_id"] == task_id]
-        assert [(row["mode"], row["repeat"]) for row in mine] == [("together", n) for n in range(6)]
+        assert [(row["candidate_set"], row["repeat"]) for row in mine] == [
+            ("main", n) for n in range(6)
+        ]
         assert [systems_of(row) for row in mine] == list(shown_orders(task_id, SYSTEMS))
         for row in mine:
             assert [writer_name(marks) for marks in row["marks"]] == row["order"]
@@ -99,7 +101,7 @@ def test_all_systems_are_judged_together_in_every_repeat_and_never_by_name(
 
 def test_one_system_is_asked_about_once_and_nobody_votes(tmp_path: Path, llm: ScriptedLlm) -> None:
     (row,), _ = judged(set_up(tmp_path, llm, [task_row(FIRST)], ("chatcite",)))
-    assert (row["mode"], systems_of(row), row["best"]) == ("together", ("chatcite",), None)
+    assert (row["candidate_set"], systems_of(row), row["best"]) == ("main", ("chatcite",), None)
     assert llm.generations == 1
 
 
@@ -139,11 +141,11 @@ def test_judges_that_did_not_write_read_the_same_conversations_within_one_limit(
         )
         assert 1 < llm.at_once <= 3
     assert first == second
-    columns = ("task_id", "mode", "judge", "repeat", "order")
+    columns = ("task_id", "candidate_set", "section_repeat", "judge", "repeat")
     keys = [[row[name] for name in columns] for row in rows]
     assert keys == sorted(keys)
     assert Counter(row["judge"] for row in rows) == {"strict": 2 * 2, "another": 2 * 2}
-    assert outcome.notes == {"judged": {"together": 8}}
+    assert outcome.notes == {"judged": {"main": 8}}
     assert outcome.measured["llm_calls"] == len(rows)
 
 
@@ -158,13 +160,13 @@ def test_what_cannot_be_judged_is_in_the_ledger_and_the_month_goes_on(tmp_path: 
         work = set_up(tmp_path, llm, tasks, SYSTEMS[:2], judge_repeats=2)
         rows, outcome = judged(work)
     assert {row["task_id"] for row in rows} == {SECOND}
-    assert outcome.notes["judged"] == {"together": 2}
+    assert outcome.notes["judged"] == {"main": 2}
     assert {entry[:2] for entry in ledger(work)} == {
         (FIRST, "unreadable_judgement"),
         (THIRD, "no_gold"),
     }
     details = [detail.split(":")[0] for subject, _, detail in ledger(work) if subject == FIRST]
-    assert details == ["scripted, together, repeat 0", "scripted, together, repeat 1"]
+    assert details == [f"scripted, candidate set main, repeat {repeat}" for repeat in (0, 1)]
 
 
 def test_more_repeats_pay_for_what_is_new_alone_and_a_repair_counts_as_a_call(
@@ -207,6 +209,29 @@ def test_what_there_is_no_room_for_is_in_the_ledger(tmp_path: Path, llm: Scripte
     work = set_up(tmp_path, llm, [task_row(FIRST)], llm_context=1400, judge_repeats=1)
     assert judged(work)[0] == []
     assert [entry[:2] for entry in ledger(work)] == [(FIRST, "no_room_for_judge")]
+
+
+def test_the_ablations_are_judged_in_a_conversation_of_their_own(
+    tmp_path: Path, llm: ScriptedLlm
+) -> None:
+    ablations = ("chatcite_no_elements", "chatcite_no_incremental")
+    systems = (*SYSTEMS, *ablations, "imported")
+    work = set_up(tmp_path, llm, [task_row(FIRST)], systems, judge_repeats=1)
+    rows = work.root.rows(tables.SUMMARIES, MONTH)
+    large = {**next(row for row in rows if row["system"] == "few_shot"), "model": "large"}
+    write_table(work.root, tables.SUMMARIES, MONTH, [*rows, large])
+    found, _ = judged(work)
+    assert {row["candidate_set"]: sorted(row["order"]) for row in found} == {
+        "ablations": [f"{name}@some-model" for name in ("chatcite", *ablations, "few_shot")],
+        "main": sorted(
+            ["few_shot@large", *(f"{name}@some-model" for name in (*SYSTEMS, "imported"))]
+        ),
+    }
+    named = json.dumps({"two": ["few_shot", "chatcite@some-model"], "none": ["lead"]})
+    found, _ = judged(set_up(tmp_path, llm, [task_row(FIRST)], systems, candidate_sets=named))
+    assert {row["candidate_set"]: sorted(row["order"]) for row in found} == {
+        "two": ["chatcite@some-model", "few_shot@some-model"]
+    }
 
 
 def test_one_system_by_two_models_is_two_writers(tmp_path: Path, llm: ScriptedLlm) -> None:
