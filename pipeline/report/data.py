@@ -181,7 +181,7 @@ class CandidateSet:
     @property
     def title(self) -> str:
         """Its name in the report."""
-        return _SET_TITLES.get(self.name, self.name)
+        return _SET_TITLES.get(self.name, f"Candidate set {self.name}")
 
 
 class Writings:

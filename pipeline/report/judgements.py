@@ -85,7 +85,8 @@ def criteria(data: RelatedWorkData) -> PageSection | None:
             grid,
             {measure.title: measure.axis for measure in CRITERIA_MEASURES},
             {words(system): system_colour(system) for system in data.systems},
-            "On an axis from 0 to 5; whiskers are 95 % intervals. Outlined: people.",
+            "On an axis from 0 to 5; whiskers are 95 % intervals."
+            f"{' Outlined: people.' if people else ''}",
             outlined=_PEOPLE,
         )
         parts += [figure, grid]
@@ -93,8 +94,9 @@ def criteria(data: RelatedWorkData) -> PageSection | None:
 
 
 def title_suffix(data: RelatedWorkData, candidates: CandidateSet) -> str:
-    """`: ablations` where there are several candidate sets; else empty."""
-    return f": {candidates.title.lower()}" if len(data.sets) > 1 else ""
+    """` (ablations)` where there are several candidate sets; else empty."""
+    title = candidates.title
+    return f" ({title[0].lower()}{title[1:]})" if len(data.sets) > 1 else ""
 
 
 def _key_suffix(data: RelatedWorkData, candidates: CandidateSet) -> str:

@@ -367,7 +367,10 @@ def stability(data: RelatedWorkData) -> PageSection | None:
         spreads = {measure.metric: spread(of_judge, measure.metric) for measure in measures}
         if spreads[G_SCORE.metric]:
             suffix = title_suffix(data, candidates)
-            figures.append(_marks_of_runs(spreads, suffix))
+            # The paper's figure has ChatCite with and without reflection.
+            in_paper = by_system(candidates.systems, ["chatcite_no_reflection"])
+            name = f"{'Figure 3: ' if in_paper else ''}G-Score and its six marks over repeated runs"
+            figures.append(_marks_of_runs(f"{name}{suffix}", spreads))
             groups.append(RowGroup(_spread_rows(measures, spreads), f"G-Score{suffix}"))
     unjudged = [row for row in rows if row["judge"] is None]
     measures = [ROUGE_1, *select("reference_coverage")]
@@ -389,7 +392,7 @@ def stability(data: RelatedWorkData) -> PageSection | None:
     return PageSection(key, title, (text,), [*figures, _spread_grid(groups)])
 
 
-def _marks_of_runs(spreads: Mapping[str, Sequence[Spread]], suffix: str) -> BoxFigure:
+def _marks_of_runs(title: str, spreads: Mapping[str, Sequence[Spread]]) -> BoxFigure:
     """Boxes of the G-Score and of its six marks over the runs."""
     groups = [
         (
@@ -406,7 +409,6 @@ def _marks_of_runs(spreads: Mapping[str, Sequence[Spread]], suffix: str) -> BoxF
     about = (
         "Axis from 1 to 5. The box spans the quartiles, the line is the median, each dot is a run."
     )
-    title = f"Figure 3: G-Score and its six marks over repeated runs{suffix}"
     return BoxFigure(title, groups, ticks, about)
 
 
@@ -435,7 +437,8 @@ def _spread_grid(groups: Sequence[RowGroup]) -> Grid:
         " single section may vary. Coverage: share of the task's references that are cited. A task"
         " whose repeats lack the metric is left out."
     )
-    return Grid("stability", "Spread of repeated runs", columns, groups=groups, about=about)
+    title = "Spread of repeated runs"
+    return Grid("stability", title, columns, groups=groups, about=about, folded=title)
 
 
 def citations(data: RelatedWorkData) -> PageSection:
