@@ -27,7 +27,7 @@ REMOVED = {
     "CITELOOM_DRAFT_PAPERS": _NO_DRAFTS,
     "CITELOOM_DRAFT_QUESTIONS": _NO_DRAFTS,
     "CITELOOM_JUDGE_ALONE": (
-        "the systems of a task are marked side by side, repeated sections also by themselves"
+        "the systems of a candidate set are marked side by side, repeats of sections too"
     ),
     "CITELOOM_OTEL_ENDPOINT": (
         "CITELOOM_WEBHOOK_URL reports failed runs, and citeloom ui shows what each stage took"
