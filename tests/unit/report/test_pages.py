@@ -488,7 +488,8 @@ def test_repeats_judges_and_people_have_their_figures(tmp_path: Path, name: str)
     boxes = page.css("figure.of-boxes svg[role=img]")
     assert len(boxes) == 2 * 7  # the G-Score and its six marks
     assert all("median" in (box.attributes["aria-label"] or "") for box in boxes)
-    assert len(page.css("figure.of-bars")) == 2
+    captions = [folded(node.text()) for node in page.css("figure.of-bars figcaption b")]
+    assert captions[-2:] == ["Figure 4: the six criteria.", "Figure 5: preference."]
     assert len(page.css("figure.of-bars rect.hollow")) == 6 * 2
     text = folded(page.text())
     for words in (
