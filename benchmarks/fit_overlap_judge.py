@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from benchmarks.labelled_claims import LABELLED, LABELS, LabelledClaim, read_sets
 from pipeline.embedding.lexical import term_id, words_of
-from pipeline.evaluation.citation_support.claim_comparison import Sentence, compare
+from pipeline.evaluation.citation_support.claim_comparison import Sentence
 from pipeline.evaluation.citation_support.overlap_judge import (
     MODEL_FILE,
     OverlapJudge,
@@ -106,18 +106,6 @@ def best_offsets(shares: Matrix, labels: Labels) -> Matrix:
     )
 
 
-def read_features(
-    claims: Sequence[LabelledClaim], sentences: Sequence[list[Sentence]], words: WordWeights
-) -> Matrix:
-    """Features [claims, features], as the judge computes them."""
-    rows = []
-    for claim, of_claim in zip(claims, sentences, strict=True):
-        numbers = [number for sentence in of_claim for number in sentence.facts.numbers]
-        comparison = compare(claim.claim, of_claim, numbers)
-        rows.append(features(claim.claim, of_claim, comparison, words))
-    return np.array(rows)
-
-
 def fit_model(
     claims: Sequence[LabelledClaim], sentences: Sequence[list[Sentence]], labels: Labels
 ) -> tuple[dict[str, Any], float]:
@@ -125,7 +113,12 @@ def fit_model(
     texts = [sentence.facts.text for of_claim in sentences for sentence in of_claim]
     stems, rare = word_weights(texts)
     words = WordWeights({term_id(word): weight for word, weight in stems.items()}, rare)
-    unscaled = read_features(claims, sentences, words)
+    unscaled = np.array(
+        [
+            features(claim.claim, of_claim, words)
+            for claim, of_claim in zip(claims, sentences, strict=True)
+        ]
+    )
     mean, scale = unscaled.mean(axis=0), unscaled.std(axis=0) + 1e-9
     scaled = (unscaled - mean) / scale
     fold = np.random.default_rng(0).integers(0, FOLDS, len(labels))

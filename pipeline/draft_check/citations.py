@@ -29,6 +29,7 @@ from pipeline.evaluation.citation_support.judge import judge, judge_request, pla
 from pipeline.evaluation.citation_support.overlap_judge import (
     OverlapJudge,
     decide,
+    fitted_model,
     share_of_words,
     stems_of,
 )
@@ -240,7 +241,7 @@ def judge_by_words(case: CitationCase, sentences: Sequence[Sentence]) -> Citatio
     nearest = judged.sentence
     if verdict == "words_found" and nearest:
         quoted = [sentence for sentence in sentences if sentence.passage == nearest.passage]
-        if share_of_words(case.claim, quoted) < _WORDS_FOUND:
+        if share_of_words(case.claim, quoted, fitted_model().words) < _WORDS_FOUND:
             verdict = "partly"
         elif _states(case.claim, quoted):
             verdict = "supported"

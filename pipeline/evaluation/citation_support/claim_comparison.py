@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from pipeline.evaluation.citation_support.claim_facts import Facts, Number, Span, Word
+from pipeline.evaluation.citation_support.claim_facts import Facts, Number, Sides, Span, Word
 
 # From which share of the clause's word stems, or which cosine, a sentence speaks of the same
 # subject; chosen on the tuned part of benchmarks/planted_changes.py.
 COPY, COPY_BACK, COPY_FEWEST = 0.85, 0.6, 4
-SHARE_NUMBER, SHARE_OTHER_NUMBER = 0.5, 0.75
+SHARE_NUMBER = 0.5
 # Nearer where the sentence lacks the word that the claim denies.
 CLOSE_SAID, CLOSE_UNSAID, WHOLE_CLAIM = 0.45, 0.75, 0.7
 SHARE_THEIR_NEGATION = 0.75
-SHARE_DIRECTION, COSINE_DIRECTION, SHARED_NEAR = 0.65, 0.8, 2
+SHARE_DIRECTION, SHARED_NEAR = 0.55, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +217,7 @@ def _number(
         return any(
             number.same_value(other)
             and number.same_unit(other)
+            and _count_alike(number, other)
             and number.counts <= {word.stem for word in sentence.facts.words}
             for sentence in sentences
             for other in sentence.facts.numbers
@@ -225,7 +226,7 @@ def _number(
     clash = None
     for sentence in sentences:
         share = _share(context, sentence)
-        if share < (SHARE_OTHER_NUMBER if same else SHARE_NUMBER):
+        if share < SHARE_NUMBER:
             continue
         other = _number_in_place_of(number, ours, sentence.facts)
         if other and (clash is None or share > clash.closeness):
@@ -352,35 +353,44 @@ def _direction(ours: Facts, word: Word, sentences: Sequence[Sentence]) -> Clash 
     is_stated, agreed, clash = False, 0.0, None
     for sentence in sentences:
         theirs = sentence.facts
-        share = _share(context, sentence)
-        if share < SHARE_DIRECTION and sentence.cosine < COSINE_DIRECTION:
+        closeness = _share(context, sentence)
+        if closeness < SHARE_DIRECTION:
             continue
-        closeness = max(share, sentence.cosine)
-        for other in theirs.words:
-            if other.direction is None or other.direction[0] != dimension:
-                continue
-            their_sides = theirs.compared(other) if sides else None
-            exchanged = sides.exchanged(their_sides) if sides and their_sides else None
+        for other, exchanged, their_text in _counterparts(theirs, dimension, sides):
             if (_effective(other)[1] == side) != bool(exchanged):
                 agreed = max(agreed, closeness)
                 is_stated = is_stated or sides is None or exchanged is not None
-            elif theirs.is_purpose or (clash and closeness <= clash.closeness):
                 continue
-            elif exchanged and sides and their_sides:
-                clash = Clash(
-                    sides.text, their_sides.text, theirs.text, sentence.passage, closeness
-                )
+            if theirs.is_purpose or (clash and closeness <= clash.closeness):
+                continue
+            if exchanged and sides:
+                clash = Clash(sides.text, their_text, theirs.text, sentence.passage, closeness)
             elif len(near & _near(theirs, other)) >= SHARED_NEAR:
                 clash = Clash(
-                    _text(ours, word),
-                    _text(theirs, other),
-                    theirs.text,
-                    sentence.passage,
-                    closeness,
+                    _text(ours, word), their_text, theirs.text, sentence.passage, closeness
                 )
     if clash and clash.closeness > agreed:
         return clash
     return is_stated
+
+
+def _counterparts(
+    theirs: Facts, dimension: str, sides: Sides | None
+) -> list[tuple[Word, bool | None, str]]:
+    """Words of a sentence with the kind of direction of a claim's: each with whether its comparison
+    has the claim's sides exchanged, and its text.
+
+    Where some compare the claim's things, only these count.
+    """
+    words = []
+    for word in theirs.words:
+        if word.direction is None or word.direction[0] != dimension:
+            continue
+        their_sides = theirs.compared(word) if sides else None
+        exchanged = sides.exchanged(their_sides) if sides and their_sides else None
+        text = their_sides.text if exchanged and their_sides else _text(theirs, word)
+        words.append((word, exchanged, text))
+    return [each for each in words if each[1] is not None] or words
 
 
 def _effective(word: Word) -> tuple[str, int]:

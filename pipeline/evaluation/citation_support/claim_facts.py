@@ -133,10 +133,10 @@ _VERBS = {
         "decrease reduce decline diminish downregulate attenuate drop",
     ),
     "quality": (
-        "improve outperform beat surpass exceed",
+        "improve outperform beat surpass exceed benefit help",
         "worsen underperform impair degrade hurt harm",
     ),
-    "gain": ("gain win benefit save", "cost lose"),
+    "gain": ("gain win save", "lose cost loss"),
     "strength": ("strengthen", "weaken"),
     "speed": ("accelerate", "slow"),
     "effect": ("promote activate stimulate facilitate", "inhibit suppress prevent repress hinder"),
@@ -154,12 +154,15 @@ _COMPARING = frozenset(
     for verb in ("outperform", "beat", "surpass", "exceed", "underperform")
     for form in _forms(verb)
 )
-_PASSIVE = re.compile(r"\b(?:is|are|was|were|been|be)\s(?:\w+ly\s)?$")
+_PASSIVE = re.compile(r"\b(?:is|are|was|were|been|be)\s(?:\w{1,30}ly\s)?$")
 _THAN = re.compile(r"[^,;:.]{0,40}?\bthan\b")
 _SIDE_START = re.compile(r"[,;:(]|\b(?:that|and|but|while|which|whereas|when|because)\b")
 _SIDE_END = re.compile(
-    r"[,;:()]|\.(?!\d)|\b(?:on|in|by|at|for|when|while|but|under|across|because|which|even|if)\b"
+    r"[,;:()]|\.(?!\d)|\b(?:on|in|by|at|for|with|and|when|while|but|under|across|because|which|if)\b"
 )
+# A side is at most so long.
+_SIDE_CHARS = 200
+_ADVERB = re.compile(r"\b(?:\w{1,30}ly|even|also|still|much|far)\b")
 
 
 def _sides() -> Iterator[tuple[str, tuple[str, int]]]:
@@ -205,14 +208,21 @@ class Number:
         values = [other.value]
         if "%" in (self.unit, other.unit) and not (self.unit and other.unit):
             values += [other.value * 100, other.value / 100]
-        tolerance = _ROUNDING if self.is_rounded else 1e-9
+        tolerance = self._rounding if self.is_rounded else 1e-9
         # A table says "millions" in its heading.
-        if self.factor > 1 and other.factor == 1:
+        if self.factor > 1 and other.factor == 1 and self.counts & other.counts:
             values.append(other.value * self.factor)
         if any(abs(value - self.value) <= tolerance * max(1.0, value) for value in values):
             return True
         half = 0.5000001 * 10.0**-self.decimals
         return self.decimals < other.decimals and abs(other.value - self.value) <= half
+
+    @property
+    def _rounding(self) -> float:
+        """Half a unit of the last digit that is not 0, as a share, at most `_ROUNDING`."""
+        digits = f"{self.value:.10g}".rstrip("0") if self.value.is_integer() else ""
+        step = 10.0 ** (len(f"{self.value:.0f}") - len(digits)) if digits else 10.0**-self.decimals
+        return min(_ROUNDING, step / 2 / max(self.value, 1e-9))
 
     def same_unit(self, other: Number) -> bool:
         """Whether the units are one, or one of the two has none."""
@@ -304,9 +314,9 @@ class Facts:
         """What a word of direction compares: "X outperforms Y", "X is better than Y"; None where
         one of the sides has no words.
         """
-        before, after = self.text[: word.span[0]], self.text[word.span[1] :]
-        starts = [match.end() for match in _SIDE_START.finditer(before)]
-        start, pivot = max(starts, default=0), word.span[1]
+        start, pivot = max(0, word.span[0] - _SIDE_CHARS), word.span[1]
+        before, after = self.text[start : word.span[0]], self.text[pivot : pivot + _SIDE_CHARS]
+        start += max((match.end() for match in _SIDE_START.finditer(before)), default=0)
         is_passive = False
         than = _THAN.match(after)
         if than:
@@ -315,30 +325,33 @@ class Facts:
             return None
         elif after.startswith(" by ") and _PASSIVE.search(before):
             is_passive, pivot = True, pivot + len(" by")
-        end = _SIDE_END.search(self.text, pivot)
-        stop = end.start() if end else len(self.text)
-        first, second = self._stems_within(start, word.span[0]), self._stems_within(pivot, stop)
+        end = _SIDE_END.search(self.text, pivot, pivot + _SIDE_CHARS)
+        stop = end.start() if end else pivot + _SIDE_CHARS
+        first = _stems_of_side(self.text[start : word.span[0]])
+        second = _stems_of_side(self.text[pivot:stop])
         if not (first and second):
             return None
         if is_passive:
             first, second = second, first
         return Sides(first, second, self.text[start:stop].strip())
 
-    def _stems_within(self, start: int, end: int) -> frozenset[int]:
-        return frozenset(
-            word.stem
-            for word in self.words
-            if start <= word.span[0] < end and word.direction is None
-        )
-
     def clause(self, place: int) -> frozenset[int]:
         """The stems of the clause around a place; of the sentence where the clause has few."""
         for start, end in zip(self.breaks, self.breaks[1:], strict=False):
             if start <= place < end:
-                stems = self._stems_within(start, end)
+                stems = frozenset(
+                    word.stem
+                    for word in self.words
+                    if start <= word.span[0] < end and word.direction is None
+                )
                 if len(stems) >= _FEWEST_STEMS:
                     return stems
         return self.stems
+
+
+def _stems_of_side(text: str) -> frozenset[int]:
+    words = words_of(_ADVERB.sub(" ", text))
+    return frozenset(term_id(word) for word in words if word not in _DIRECTIONS)
 
 
 def _numbers(text: str) -> Iterator[Number]:
@@ -360,10 +373,13 @@ def _numbers(text: str) -> Iterator[Number]:
         label = None
         if not (unit or times or decimals):
             label = _LABELLED.search(text, max(0, match.start() - 30), match.start())
+        # "On 2,000 pages" begins a sentence.
+        if label and label[0].strip().lower() in _LINKS | STOP_WORDS:
+            label = None
         if label:
             counts = frozenset(_stem(word) for word in [*words_of(label[0]), *following[:1]])
         else:
-            counts = _counted(text, match.start(), following)
+            counts = _counted(text, match.start(), following, is_whole=not decimals)
         yield Number(
             text=match[0].strip(),
             value=value,
@@ -393,10 +409,10 @@ def _is_item(match: re.Match[str], text: str) -> bool:
     return around == "()" and len(match["digits"]) == 1
 
 
-def _counted(text: str, start: int, following: Sequence[str]) -> frozenset[int]:
+def _counted(text: str, start: int, following: Sequence[str], *, is_whole: bool) -> frozenset[int]:
     """Stems of the noun behind a number, or of the measure before it ("a recall of 0.52")."""
     before = [word[0] for word in _WORD.finditer(text, max(0, start - 60), start)]
-    if before and before[-1].lower() == "of":
+    if before and before[-1].lower() == "of" and not is_whole:
         return _measured(before)
     counted = []
     for word in following[:4]:

@@ -1,5 +1,5 @@
-"""A judge of citations that calls no language model: a logistic regression over overlap of words,
-sentence embeddings and facts.
+"""A judge of citations that calls no language model: a logistic regression over overlap of words
+and sentence embeddings; facts overrule it.
 
 It is the floor for judges that are language models, and judges citations where CITELOOM_JUDGES
 names it first. Its facts are numbers, negations and directions; other contradictions it cannot see.
@@ -79,18 +79,13 @@ def fingerprint() -> str:
 class Features(NamedTuple):
     """What the model sees of a claim and the passages.
 
-    cosine: of claim and nearest sentence; cosine_of_three: mean of the nearest three. words: share
-    of the claim's words, by weight, that the passages have; words_of_one: that one sentence has.
-    missing: numbers that are not there, at most three, of three. clash: 1 where a fact clashes.
-    names_missing: share of the claim's names. length: logarithm of its words.
+    cosine: of claim and the nearest three sentences, their mean. words: share of the claim's words,
+    by weight, that the passages have. names_missing: share of the claim's names that they lack.
+    length: logarithm of the claim's words.
     """
 
     cosine: float
-    cosine_of_three: float
     words: float
-    words_of_one: float
-    missing: float
-    clash: float
     names_missing: float
     length: float
 
@@ -186,30 +181,21 @@ def decide(
     comparison = compare(claim, sentences, everywhere)
     if not sentences:
         return OverlapVerdict("not", 0.0, None, comparison)
-    values = _values(features(claim, sentences, comparison, fitted_model().words))
+    values = _values(features(claim, sentences, fitted_model().words))
     label = LABELS[values.index(max(values))]
     if comparison.clash:
         label = "not"
     return OverlapVerdict(label, values[0], _nearest(claim, sentences), comparison)
 
 
-def features(
-    claim: str, sentences: Sequence[Sentence], comparison: Comparison, words: WordWeights
-) -> Features:
+def features(claim: str, sentences: Sequence[Sentence], words: WordWeights) -> Features:
     """The features of a claim beside sentences, of which there is at least one."""
-    stems = stems_of(claim)
-    shared = [stems & stems_of(sentence.facts.text) for sentence in sentences]
-    total = words.total(stems) or 1.0
     cosines = sorted((sentence.cosine for sentence in sentences), reverse=True)[:3]
     names = {name.lower() for name in _NAME.findall(claim)}
     text = " ".join(sentence.facts.text for sentence in sentences).lower()
     return Features(
-        cosine=cosines[0],
-        cosine_of_three=sum(cosines) / len(cosines),
-        words=words.total(set().union(*shared)) / total,
-        words_of_one=max(map(words.total, shared)) / total,
-        missing=min(len(comparison.missing), 3) / 3,
-        clash=float(comparison.clash is not None),
+        cosine=sum(cosines) / len(cosines),
+        words=share_of_words(claim, sentences, words),
         names_missing=sum(name not in text for name in names) / max(len(names), 1),
         length=log(len(claim.split()) + 1),
     )
@@ -250,9 +236,8 @@ def _nearest(claim: str, sentences: Sequence[Sentence]) -> Sentence:
     return max(sentences, key=overlap)
 
 
-def share_of_words(claim: str, sentences: Sequence[Sentence]) -> float:
+def share_of_words(claim: str, sentences: Sequence[Sentence], words: WordWeights) -> float:
     """Share of a claim's words, by weight, that sentences have."""
     stems = stems_of(claim)
-    words = fitted_model().words
     theirs = frozenset().union(*(stems_of(sentence.facts.text) for sentence in sentences))
     return words.total(stems & theirs) / (words.total(stems) or 1.0)

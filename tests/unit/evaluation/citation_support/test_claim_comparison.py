@@ -40,6 +40,18 @@ def compared(claim: str, passage: str) -> Comparison:
             "5.60",
         ),
         (
+            "Training took 3.5 days on sixteen GPUs.",
+            "Training took 3.5 days on 8 P100 GPUs.",
+            "sixteen",
+            "8",
+        ),
+        (
+            "It has over 520,000 questions by students.",
+            "It has over 500,000 questions by students.",
+            "520,000",
+            "500,000",
+        ),
+        (
             "The first summary wins 9 percent more often than chance.",
             "The first summary wins 9 points more often than chance.",
             "9 percent",
@@ -86,6 +98,18 @@ def compared(claim: str, passage: str) -> Comparison:
             "Lanternfish outperforms BM25 on short questions.",
             "BM25 outperforms Lanternfish",
             "Lanternfish outperforms BM25",
+        ),
+        (
+            "T3A clearly outperforms FOA on short questions.",
+            "FOA outperforms T3A significantly on short questions, and is the best of all.",
+            "T3A clearly outperforms FOA",
+            "FOA outperforms T3A significantly",
+        ),
+        (
+            "Grouped queries slow inference down for long texts.",
+            "Grouped queries make inference faster for long texts.",
+            "slow",
+            "faster",
         ),
         (
             "BM25 is more accurate than Lanternfish on short questions.",
