@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pipeline.corpus.parse.policies import without_markers
 from pipeline.draft_check.bibliography import write_bibliography
 from pipeline.draft_check.check import DraftCheck, check_draft, papers_to_cite, read_draft
 from pipeline.draft_check.failure_kinds import FAILURES
-from pipeline.draft_check.page import write_page
+from pipeline.draft_check.page import sections, write_page
 from pipeline.draft_check.related_work import relate_draft
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
@@ -123,6 +124,20 @@ def test_the_result_as_json_counts_every_citation(checked: DraftCheck) -> None:
     }
     assert checked.counts()["contradicted"] == 2
     assert set(FAILURES) >= {kind for kind in checked.counts() if kind != "verified"}
+
+
+def test_what_has_no_fault_is_no_row_and_uncited_entries_are_one_sentence(
+    checked: DraftCheck,
+) -> None:
+    references = sections(checked, good=False)[1]
+    (grid,) = references.grids
+    keys = {row[1] for row in grid.rows}
+    assert "halabi2024tidepool" not in keys
+    assert "zelinkova2024ledger" not in keys
+    assert "zelinkova2024ledger" in references.paragraphs[-1]
+    verified = [check for check in checked.references if check.status == "verified"]
+    clean = replace(checked, references=[replace(check, notes=()) for check in verified])
+    assert not sections(clean, good=False)[1].grids
 
 
 def test_the_page_escapes_what_the_draft_says(workspace: Workspace, tmp_path: Path) -> None:

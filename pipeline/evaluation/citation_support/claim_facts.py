@@ -312,7 +312,7 @@ class Facts:
 
     def compared(self, word: Word) -> Sides | None:
         """What a word of direction compares: "X outperforms Y", "X is better than Y"; None where
-        one of the sides has no words.
+        it is no word of a comparison.
         """
         start, pivot = max(0, word.span[0] - _SIDE_CHARS), word.span[1]
         before, after = self.text[start : word.span[0]], self.text[pivot : pivot + _SIDE_CHARS]
@@ -329,8 +329,6 @@ class Facts:
         stop = end.start() if end else pivot + _SIDE_CHARS
         first = _stems_of_side(self.text[start : word.span[0]])
         second = _stems_of_side(self.text[pivot:stop])
-        if not (first and second):
-            return None
         if is_passive:
             first, second = second, first
         return Sides(first, second, self.text[start:stop].strip())
