@@ -92,12 +92,9 @@ class Features(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OverlapVerdict:
-    """A verdict, the model's value for "supported" behind it, the sentence that overlaps most, and
-    the comparison of facts.
-    """
+    """A verdict, the sentence that overlaps most, and the comparison of facts."""
 
     label: Verdict
-    score: float
     sentence: Sentence | None
     comparison: Comparison
 
@@ -115,12 +112,8 @@ class OverlapJudge:
         """The judge with MiniLM, not the settings' embedder. Raises SettingError without MiniLM."""
         return cls(make(settings.model_copy(update={"embedder": "minilm"})))
 
-    def verdict(self, claim: str, passages: Sequence[str]) -> OverlapVerdict:
-        """Whether passages support a claim; "not" where there are none."""
-        return self.verdicts([(claim, passages)])[0]
-
     def verdicts(self, cases: Sequence[tuple[str, Sequence[str]]]) -> list[OverlapVerdict]:
-        """Verdicts on several (claim, passages), embedded together."""
+        """Whether passages support claims, for several (claim, passages), embedded together."""
         return [
             decide(claim, sentences)
             for (claim, _), sentences in zip(cases, self.sentences(cases), strict=True)
@@ -180,12 +173,12 @@ def decide(
         everywhere = [number for sentence in sentences for number in sentence.facts.numbers]
     comparison = compare(claim, sentences, everywhere)
     if not sentences:
-        return OverlapVerdict("not", 0.0, None, comparison)
+        return OverlapVerdict("not", None, comparison)
     values = _values(features(claim, sentences, fitted_model().words))
     label = LABELS[values.index(max(values))]
     if comparison.clash:
         label = "not"
-    return OverlapVerdict(label, values[0], _nearest(claim, sentences), comparison)
+    return OverlapVerdict(label, _nearest(claim, sentences), comparison)
 
 
 def features(claim: str, sentences: Sequence[Sentence], words: WordWeights) -> Features:

@@ -23,24 +23,29 @@ PASSAGES = [
 def test_a_claim_that_stands_in_a_passage_is_supported_by_a_sentence_and_one_on_something_else_is_not(
     judge: OverlapJudge,
 ) -> None:
-    found = judge.verdict("Dense retrieval beats BM25 on one-hop questions.", PASSAGES)
-    assert found.label == "supported"
-    assert found.sentence
-    assert found.sentence.facts.text == "Dense retrieval beats BM25 on questions of one hop."
-    assert judge.verdict("The recipe needs two eggs and a cup of flour.", PASSAGES).label == "not"
+    near, other = judge.verdicts(
+        [
+            ("Dense retrieval beats BM25 on one-hop questions.", PASSAGES),
+            ("The recipe needs two eggs and a cup of flour.", PASSAGES),
+        ]
+    )
+    assert near.label == "supported"
+    assert near.sentence
+    assert near.sentence.facts.text == "Dense retrieval beats BM25 on questions of one hop."
+    assert other.label == "not"
 
 
 def test_a_claim_that_a_sentence_contradicts_is_not_supported(judge: OverlapJudge) -> None:
     claim = "Dense retrieval does not beat BM25 on questions of one hop."
-    found = judge.verdict(claim, PASSAGES)
-    assert found.label == "not"
-    assert found.comparison.clash
+    (verdict,) = judge.verdicts([(claim, PASSAGES)])
+    assert verdict.label == "not"
+    assert verdict.comparison.clash
 
 
 def test_without_passages_nothing_is_supported(judge: OverlapJudge) -> None:
-    for passages in ([], [""], ["  "]):
-        found = judge.verdict("Boats float.", passages)
-        assert (found.label, found.score, found.sentence) == ("not", 0, None)
+    cases = [("Boats float.", passages) for passages in ([], [""], ["  "])]
+    verdicts = [(verdict.label, verdict.sentence) for verdict in judge.verdicts(cases)]
+    assert verdicts == [("not", None)] * 3
 
 
 def test_cases_together_have_the_verdicts_that_each_has_alone(judge: OverlapJudge) -> None:
@@ -49,8 +54,5 @@ def test_cases_together_have_the_verdicts_that_each_has_alone(judge: OverlapJudg
         ("Kites fly.", PASSAGES[1:]),
         ("Boats float.", []),
     ]
-    together = judge.verdicts(cases)
-    assert [each.label for each in together] == [judge.verdict(*case).label for case in cases]
-    assert [each.score for each in together] == pytest.approx(
-        [judge.verdict(*case).score for case in cases], abs=0.01
-    )
+    alone = [judge.verdicts([case])[0].label for case in cases]
+    assert [verdict.label for verdict in judge.verdicts(cases)] == alone
