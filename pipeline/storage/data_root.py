@@ -195,10 +195,11 @@ class DataRoot:
         if provenance.rows_sha256 != groups.sha256:
             raise _damage(file, table, month, "its rows are not those that were written")
 
-    def count_groups(self, table: Table, month: str) -> int:
-        """The number of row groups of a month. Raises as `read` does."""
+    def group_sizes(self, table: Table, month: str) -> list[int]:
+        """The number of rows of each row group of a month. Raises as `read` does."""
         with self._open(table, month) as parquet:
-            return int(parquet.num_row_groups)
+            groups = range(parquet.num_row_groups)
+            return [parquet.metadata.row_group(number).num_rows for number in groups]
 
     def group(
         self, table: Table, month: str, number: int, columns: list[str] | None = None

@@ -46,6 +46,8 @@ from pipeline.corpus.parse.typed_references import take_typed_references
 
 # A byline that LaTeXML left in the text is among the first blocks.
 _FIRST_BLOCKS = 6
+# A thesis of 500 pages has 1,500,000.
+_MOST_CHARACTERS = 10_000_000
 _WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ERRED), " "))
 
 
@@ -90,7 +92,7 @@ def assemble(
 
     known: the paper's authors as arXiv's metadata names them.
 
-    Raises PageError where the page holds no text at all.
+    Raises PageError where the page holds no text at all, or more than ten million characters.
     """
     if findings.front:
         _take_unmarked(findings, known)
@@ -116,6 +118,8 @@ def assemble(
         blocks,
         bibliography,
     )
+    if sum(kept.values()) > _MOST_CHARACTERS:
+        raise PageError("text_too_long", f"{sum(kept.values()):,} characters of text")
     if "table" in kept:
         kept["table"] -= min(findings.repeated, kept["table"])
     # Kept and lost are counted apart: what neither explains went somewhere that no rule speaks of.

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
+from pipeline.corpus.parse.parsed_page import PageError
 from pipeline.corpus.parse.policies import visible
 
 # The longest head that spans columns in the 21 real papers has 53 characters; a page of broken
@@ -15,6 +16,8 @@ _LONGEST_HEAD = 200
 _MOST_HEADS = 4
 # What claims to span more, or to fill more with its spans, is broken input, not a table.
 _WIDEST_SPAN, _MOST_CELLS = 200, 100_000
+# Rows times columns of a table as it is written, where short rows get empty cells.
+_LARGEST_GRID = 1_000_000
 
 _TEX_COMMAND = re.compile(r"\\[A-Za-z]+")
 _NUMBER = re.compile(r"(?=[^A-Za-z]*\d)[^A-Za-z]*[kKMBs]?")
@@ -50,7 +53,7 @@ def markdown_grid(rows: Sequence[Row]) -> tuple[str, int]:
     The first line is the head. A cell over several columns or rows is at its first; in a head of
     several rows a cell over several columns is over each of them, and the head becomes one line,
     column by column: EN-DE below BLEU is `BLEU EN-DE`. Rows and columns without any text are left
-    out.
+    out. Raises PageError for more than a million cells.
     """
     heads = head_rows(rows)
     table, repeated = _spread(rows, heads)
@@ -156,6 +159,8 @@ def _markdown(rows: Sequence[Sequence[str]], heads: int) -> str:
         [cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows if any(row)
     ]
     width = max(map(len, filled), default=0)
+    if len(filled) * width > _LARGEST_GRID:
+        raise PageError("table_too_large", f"a table of {len(filled):,} rows of {width:,} cells")
     padded = [row + [""] * (width - len(row)) for row in filled]
     columns = [place for place in range(width) if any(row[place] for row in padded)]
     lines = [f"| {' | '.join(row[place] for place in columns)} |" for row in padded]

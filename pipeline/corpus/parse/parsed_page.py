@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 
 class PageError(ValueError):
-    """A page that cannot become a paper. reason: not_html, no_text or too_deep."""
+    """A page that cannot become a paper. reason: not_html, no_text, too_deep,
+    table_too_large or text_too_long.
+    """
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")

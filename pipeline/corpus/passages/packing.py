@@ -23,6 +23,8 @@ FEWEST_WORDS, MOST_WORDS = 20, 300
 # WikiChat packs neighbours under 200 tokens of BGE-M3; 200 words keep most paragraphs of a paper
 # whole.
 TARGET_WORDS = 200
+# A passage of 300 words has 2,000 characters, a formula that stays whole up to 12,000.
+MOST_CHARACTERS = 50_000
 NAMESPACE = uuid.UUID("6f1d3f3e-6f0b-5c0e-9a53-2f7c5d1c8a41")
 
 _PROSE = {"paragraph", "footnote"}

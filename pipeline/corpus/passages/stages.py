@@ -5,29 +5,66 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS, pack, with_ids
+from pipeline.corpus.passages.packing import (
+    FEWEST_WORDS,
+    MOST_CHARACTERS,
+    MOST_WORDS,
+    pack,
+    with_ids,
+)
 from pipeline.corpus.passages.text import Form, embedded_text, text_digest
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
-from pipeline.errors import TransientFailure
+from pipeline.errors import PermanentFailure
 from pipeline.storage.data_root import DataRoot
+from pipeline.storage.reading import read_table
 from pipeline.storage.writing import Row
 from pipeline.tables import PAPERS
 from pipeline.tables import PASSAGES as PASSAGES_TABLE
 
+if TYPE_CHECKING:
+    from pipeline.corpus.pages import LeftOut
+
 PAPER_COLUMNS = ["arxiv_id", "title", "authors", "abstract", "categories", "blocks"]
+# Processor time of one paper, in seconds; 100 papers take 0.1 s.
+_PAPER_SECONDS = 10.0
+# If so many papers fail and none is packed, the machine or the code is at fault.
+_FIRST_PAPERS = 20
 
 
-def pack_batch(papers: pa.RecordBatch, form: Form = "sections") -> pa.RecordBatch:
+class PackedPapers(NamedTuple):
+    """Rows of `passages`, and what was left out: papers, and passages that are too long."""
+
+    passages: pa.RecordBatch
+    left_out: list[LeftOut]
+
+
+def pack_batch(papers: pa.RecordBatch, form: Form = "sections") -> PackedPapers:
     """The passages of papers, in their order: PAPER_COLUMNS of `papers` in, rows of `passages` out.
 
-    form: of the texts that will be embedded, whose digests the rows hold.
+    form: of the texts that will be embedded, whose digests the rows hold. A fault costs its paper
+    alone; in a worker process, so do too much time and memory.
     """
-    rows = list(chain.from_iterable(_passage_rows(paper, form) for paper in papers.to_pylist()))
-    return pa.RecordBatch.from_pylist(rows, PASSAGES_TABLE.schema)
+    from pipeline.corpus.pages import RowBuilder
+    from pipeline.engine.process_pool import time_limit
+
+    rows = RowBuilder(PASSAGES_TABLE.schema, "packing_error")
+    for number, arxiv_id in enumerate(papers["arxiv_id"].to_pylist()):
+        with rows.leaving_out(arxiv_id, "its passages"):
+            with time_limit(_PAPER_SECONDS):
+                (paper,) = papers.slice(number, 1).to_pylist()
+                passages = list(_passage_rows(paper, form))
+            short = [row for row in passages if len(row["text"]) <= MOST_CHARACTERS]
+            rows.add(*short)
+            rows.left_out += [
+                (arxiv_id, "passage_too_long", f"{row['anchor']}: {len(row['text']):,} characters")
+                for row in passages
+                if len(row["text"]) > MOST_CHARACTERS
+            ]
+    return PackedPapers(rows.batch(), rows.left_out)
 
 
 def _passage_rows(paper: Row, form: Form) -> Iterator[Row]:
@@ -60,42 +97,53 @@ def _build(job: Job) -> Iterator[pa.RecordBatch]:
 def _pack_month(job: Job) -> Iterator[pa.RecordBatch]:
     """The passages of each row group of papers, in order.
 
-    A month of one row group is packed in this process: 100 papers take 0.1 s, no longer than a
-    worker takes to start. Workers read their row groups themselves: handed over, 100 papers are 10
-    MB to pickle and back.
+    Workers read their row groups themselves: handed over, 100 papers are 10 MB to pickle and back.
+    An item of a chunk is (row group, row), so that a paper that ends its worker is lost alone.
     """
     from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
 
     root, workers = job.workspace.root, count_workers(job.settings.workers)
-    groups = range(root.count_groups(PAPERS, job.month))
-    pack_group = partial(_pack_row_group, root, job.month, job.settings.embedded_form)
-    if len(groups) < 2 or workers == 1:
-        yield from (pack_group([group]) for group in groups)
-        return
-    for chunk, passages in map_chunks(pack_group, ([group] for group in groups), workers):
-        if isinstance(passages, LostItem):
-            papers = root.group(PAPERS, job.month, chunk[0], ["arxiv_id"])["arxiv_id"]
-            raise TransientFailure(
-                f"a worker died while it packed {len(papers)} papers of {job.month},"
-                f" {papers[0]} first ({passages.detail}): run again, with fewer CITELOOM_WORKERS if"
-                " memory is short"
-            )
-        yield passages
+    sizes = root.group_sizes(PAPERS, job.month)
+    chunks = ([(group, row) for row in range(size)] for group, size in enumerate(sizes))
+    pack_rows = partial(_pack_rows, root, job.month, job.settings.embedded_form)
+    packed = 0
+    for chunk, answer in map_chunks(pack_rows, chunks, workers):
+        if isinstance(answer, LostItem):
+            ((group, row),) = chunk
+            arxiv_id = root.group(PAPERS, job.month, group, ["arxiv_id"])["arxiv_id"][row].as_py()
+            job.leave_out(arxiv_id, answer.reason, answer.describe(_PAPER_SECONDS))
+            continue
+        for left_out in answer.left_out:
+            job.leave_out(*left_out)
+        packed += answer.passages.num_rows
+        yield answer.passages
+    if not packed and len(job.ledger) >= _FIRST_PAPERS:
+        first = job.ledger[0]
+        raise PermanentFailure(
+            f"all {len(job.ledger):,} papers of {job.month} failed, so the fault is not theirs:"
+            f" {first['subject']}, {first['reason']}: {first['detail']}"
+        )
 
 
-def _pack_row_group(root: DataRoot, month: str, form: Form, chunk: Sequence[int]) -> pa.RecordBatch:
-    """The passages of one row group of a month of `papers`; `chunk` holds its number."""
-    (group,) = chunk
-    return pack_batch(root.group(PAPERS, month, group, PAPER_COLUMNS), form)
+def _pack_rows(
+    root: DataRoot, month: str, form: Form, chunk: Sequence[tuple[int, int]]
+) -> PackedPapers:
+    """The passages of some papers of one row group of a month."""
+    papers = root.group(PAPERS, month, chunk[0][0], PAPER_COLUMNS)
+    return pack_batch(papers.slice(chunk[0][1], len(chunk)), form)
 
 
 def _every_paper_has_passages(workspace: Workspace, month: str) -> CheckResult:
-    papers = set(workspace.root.read(PAPERS, month, ["arxiv_id"])["arxiv_id"].to_pylist())
-    with_passages = set(
-        workspace.root.read(PASSAGES_TABLE, month, ["arxiv_id"])["arxiv_id"].to_pylist()
-    )
+    root = workspace.root
+    papers = set(root.read(PAPERS, month, ["arxiv_id"])["arxiv_id"].to_pylist())
+    with_passages = set(root.read(PASSAGES_TABLE, month, ["arxiv_id"])["arxiv_id"].to_pylist())
+    without = papers - with_passages
+    if without:
+        ledger = read_table(root.ledger_file(PASSAGES_TABLE.name, month), ["subject"])
+        without -= set(ledger["subject"].to_pylist())
     return CheckResult(
-        papers == with_passages, {"papers": len(papers), "without": sorted(papers - with_passages)}
+        not without and with_passages <= papers,
+        {"papers": len(papers), "without": sorted(without)},
     )
 
 
@@ -113,7 +161,7 @@ PASSAGES = Stage(
     checks=(
         MonthCheck(
             "every_paper_has_passages",
-            "Every paper of the month has at least one passage.",
+            "Every paper of the month has a passage, or is in the ledger with its reason.",
             _every_paper_has_passages,
             blocking=True,
         ),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from pipeline.corpus.parse.grids import TableCell, head_rows, markdown_grid, span
+from pipeline.corpus.parse.parsed_page import PageError
 
 
 def head(text: str, columns: int = 1, rows: int = 1) -> TableCell:
@@ -94,3 +97,10 @@ def test_what_counts_as_a_number(text: str, is_number: bool) -> None:
 )
 def test_spans_stay_within_bounds(value: str | None, columns: int) -> None:
     assert span(value) == columns
+
+
+@pytest.mark.parametrize(("rows", "fits"), [(999, True), (1_001, False)])
+def test_a_table_has_at_most_a_million_cells(rows: int, fits: bool) -> None:
+    table = [[TableCell("a")] * 1_000, *([TableCell("b")] for _ in range(rows))]
+    with nullcontext() if fits else pytest.raises(PageError, match="table_too_large"):
+        markdown_grid(table)

@@ -11,7 +11,13 @@ import pyarrow as pa
 from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.corpus.parse import html
 from pipeline.corpus.parse.parsed_page import PageError
-from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS, pack, with_ids
+from pipeline.corpus.passages.packing import (
+    FEWEST_WORDS,
+    MOST_CHARACTERS,
+    MOST_WORDS,
+    pack,
+    with_ids,
+)
 from pipeline.corpus.passages.stages import PAPER_COLUMNS, pack_batch
 from pipeline.corpus.passages.text import count_words, embedded_text, text_digest
 from pipeline.settings import SAMPLE_DUMP
@@ -43,7 +49,7 @@ def batch_of(rows: list[dict[str, Any]]) -> pa.RecordBatch:
 
 def test_a_batch_holds_the_passages_of_its_papers_in_order() -> None:
     rows = papers_of(SAMPLE_DUMP)
-    made = pack_batch(batch_of(rows))
+    made = pack_batch(batch_of(rows)).passages
     assert made.schema.equals(PASSAGES.schema)
     expected = [
         (row["arxiv_id"], ordinal, identifier, *passage)
@@ -68,7 +74,7 @@ def test_a_batch_holds_the_passages_of_its_papers_in_order() -> None:
 
 
 def test_the_digest_is_of_the_text_that_is_embedded() -> None:
-    for row in pack_batch(batch_of(papers_of(SAMPLE_DUMP)[:2])).to_pylist():
+    for row in pack_batch(batch_of(papers_of(SAMPLE_DUMP)[:2])).passages.to_pylist():
         assert row["text_sha256"] == text_digest(
             embedded_text(row["title"], row["section_path"], row["text"])
         )
@@ -76,15 +82,30 @@ def test_the_digest_is_of_the_text_that_is_embedded() -> None:
 
 def test_batches_of_any_size_give_the_same_rows() -> None:
     whole = batch_of(papers_of(SAMPLE_DUMP))
-    parts = [pack_batch(whole.slice(start, 5)) for start in range(0, whole.num_rows, 5)]
-    assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([pack_batch(whole)]))
+    parts = [pack_batch(whole.slice(start, 5)).passages for start in range(0, whole.num_rows, 5)]
+    assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([pack_batch(whole).passages]))
 
 
 def test_a_paper_without_a_title_has_passages() -> None:
     row = papers_of(SAMPLE_DUMP)[0] | {"title": None}
-    made = pack_batch(batch_of([row]))
+    made = pack_batch(batch_of([row])).passages
     assert made["title"].null_count == made.num_rows > 1
     assert made["text"][0].as_py().startswith("Authors: ")
+
+
+def test_a_fault_costs_its_paper_and_a_passage_without_end_itself_alone() -> None:
+    good, faulty, long = papers_of(SAMPLE_DUMP)[:3]
+    faulty |= {"arxiv_id": "no id"}
+    word, text = "x" * (MOST_CHARACTERS + 1), "word " * 199 + "x" * (MOST_CHARACTERS - 995)
+    block = {"kind": "paragraph", "anchor": "S1.p1", "section_path": ["A"], "cited_keys": []}
+    long |= {"blocks": [block | {"text": word}, block | {"anchor": "S1.p2", "text": text}]}
+    packed = pack_batch(batch_of([good, faulty, long]))
+    assert [row[:2] for row in packed.left_out] == [
+        ("no id", "packing_error"),
+        (long["arxiv_id"], "passage_too_long"),
+    ]
+    assert set(packed.passages["arxiv_id"].to_pylist()) == {good["arxiv_id"], long["arxiv_id"]}
+    assert text in packed.passages["text"].to_pylist()
 
 
 def test_every_real_page_keeps_its_bounds_and_its_words(shared_data: Path) -> None:
