@@ -33,7 +33,7 @@ _PER_SENTENCE, _FRAME_TOKENS, _JSON_FACTOR = 36 + int(SENTENCE_CHARS / CHARS_PER
 _MOST_SENTENCES, _MOST_CLAIMS = 12, 6
 _WORDS_PER_TOKEN = 0.6
 _MARK = re.compile(
-    r"(?<!\s)\s*+\[\s*+(?:claims?\s*+)?([0-9]{1,4}(?:\s*+[,;]\s*+[0-9]{1,4})*+)\s*+\]",
+    r"(?:(?<!\s)\s++)?\[\s*+(?:claims?\s*+)?([0-9]{1,4}(?:\s*+[,;]\s*+[0-9]{1,4})*+)\s*+\]",
     re.IGNORECASE,
 )
 

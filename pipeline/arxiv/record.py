@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import date
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Literal
 
 from pipeline.text import one_line
@@ -47,6 +48,8 @@ _OTHER_BEHIND = re.compile(
     rf"|{_WORK}s?\b|arXiv:|\d{{4}}\.\d|(?:\w+\s+){{0,3}}from\s+(?!arxiv|the\s+arxiv))",
     re.IGNORECASE,
 )
+# Each verb is a search of the whole clause.
+_MOST_VERBS = 20
 _CLAUSES = re.compile(r"[;!?\n]|(?<!\b[A-Za-z])\.(?=\s|$)")
 _ABSTRACT_NOTICE = re.compile(
     r"\W*(?:(?:due\sto|because\sof|owing\sto|as|since)\s[^.]{3,160}?,\s)?"
@@ -128,7 +131,7 @@ def is_withdrawn(comment: str | None, abstract: str | None) -> bool:
 
 def _is_notice(clause: str) -> bool:
     """Whether a clause says that this work is withdrawn."""
-    for verb in _VERB.finditer(clause):
+    for verb in islice(_VERB.finditer(clause), _MOST_VERBS):
         before, behind = clause[: verb.start()], clause[verb.end() :]
         is_of_work = _THE_WORK_BEFORE.search(before) or _THE_WORK_BEHIND.match(behind)
         if is_of_work and not _OTHER_BEFORE.search(before) and not _OTHER_BEHIND.match(behind):

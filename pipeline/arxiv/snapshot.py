@@ -53,7 +53,12 @@ _LINES_PER_BATCH, _ROWS_PER_GROUP = 20_000, 5_000
 _FEW_PAPERS = 200
 _NOTED_BYTES = 100_000_000
 # Raised by a line that is JSON of another shape than the snapshot's.
-_OTHER_SHAPE = (TypeError, ValueError, AttributeError, KeyError)
+_OTHER_SHAPE = (
+    TypeError, ValueError, AttributeError, KeyError, OverflowError, RecursionError
+)  # fmt: skip
+# The longest line of arXiv's snapshot, of a paper with 5,000 authors, has 400 KB.
+_LONGEST_LINE = 10_000_000
+_HIGHEST_VERSION = 10_000
 _WAY_OUT = (
     "set CITELOOM_METADATA_SNAPSHOT to arXiv's snapshot (JSON lines, plain or .gz), or to nothing"
     " to use the API alone"
@@ -265,8 +270,12 @@ class Snapshot:
         try:
             open_file = igzip.open if self._file.suffix == ".gz" else open
             with cast(BinaryIO, open_file(self._file, "rb")) as stream:
-                for line in stream:
-                    yield line.strip()
+                while line := stream.readline(_LONGEST_LINE):
+                    beginning = line
+                    while len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+                        line = stream.readline(_LONGEST_LINE)
+                    # A line that is too long is none that can be read.
+                    yield beginning.strip() if line is beginning else b"too long"
         except (OSError, EOFError, damage) as error:
             raise PermanentFailure(
                 f"the metadata snapshot {self._file} cannot be read ({error}): download it again,"
@@ -311,6 +320,8 @@ def parse_record(content: Mapping[str, Any]) -> Record:
         newest = versions[-1]
         text = newest if isinstance(newest, str) else newest["version"]
         number = int(text.removeprefix("v"))
+        if not 0 < number < _HIGHEST_VERSION:
+            raise ValueError(f"there is no version {number}")
     record = Record(
         arxiv_id=strip_version(content["id"]),
         version=number,

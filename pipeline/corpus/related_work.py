@@ -10,7 +10,7 @@ _NUMBER = re.compile(
     r"(?:(?:section|appendix|chapter|part)\s++)?§?\s*+(?:[a-z]|[ivxl]+|\d+)(?:\.\d+)*[.):]*\s+",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r"(?<!\s)\s*+(?:[,;:/&|+()–—]|(?<=\s)-\s|\band\b)\s*", re.IGNORECASE)
+_BETWEEN = re.compile(r"(?:(?<!\s)\s++)?(?:[,;:/&|+()–—]|(?<=\s)-\s|\band\b)\s*", re.IGNORECASE)
 
 _FILLING = (
     r"(?:(?:an?|the|some|other|further|additional|extended|more|most|brief|short|detailed|current|recent|closely|"

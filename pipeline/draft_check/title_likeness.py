@@ -13,7 +13,7 @@ from pipeline.arxiv.titles import title_words
 SAME_TITLE = 75.0
 _SUBTITLE = re.compile(r":\s|\s[-–—]+\s|[?!.]\s")
 _REMARK = re.compile(
-    r"(?<!\s)\s*+\((?:extended|full|long|short|technical|supplement|student|\d+(?:st|nd|rd|th)\sed)"
+    r"(?:(?<!\s)\s++)?\((?:extended|full|long|short|technical|supplement|student|\d+(?:st|nd|rd|th)\sed)"
     r"[^()]*\)\s*+$",
     re.IGNORECASE,
 )

@@ -225,6 +225,8 @@ def open_shard(folder: Path, patience: float, config: Any = None) -> tuple[Any, 
     """
     import qdrant_edge
 
+    # Where a hole of a mapped file gets no block, the kernel kills the process (SIGBUS).
+    check_disk_space(folder, min(_FREE_BYTES, _bytes_of_holes(folder)))
     _give_way(folder, min(patience, _LATEST_REQUEST))
     end = time.monotonic() + patience
     while True:
@@ -296,6 +298,16 @@ def translate_errors(folder: Path) -> Iterator[None]:
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
             raise PermanentFailure(unusable(folder, error)) from error
         raise
+
+
+def _bytes_of_holes(folder: Path) -> int:
+    """The bytes of a folder's sparse files that have no block on the disk yet."""
+    holes = 0
+    for file in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            status = file.stat()
+            holes += max(0, status.st_size - 512 * status.st_blocks)
+    return holes
 
 
 def check_disk_space(folder: Path, needed: int = _FREE_BYTES) -> None:

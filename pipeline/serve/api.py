@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import orjson
 from pydantic import BaseModel, TypeAdapter
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -23,7 +24,7 @@ from pipeline.index.paper_results import SearchResults
 from pipeline.index.papers import read_paper
 from pipeline.index.quotes import QuoteSource, find_quote
 from pipeline.serve.corpus_view import CorpusView
-from pipeline.serve.guard import PROBLEM_TYPE, Problem
+from pipeline.serve.guard import FORMS, PROBLEM_TYPE, Problem
 from pipeline.serve.paper_listing import parse_listing, run_paper_listing
 from pipeline.serve.paper_view import (
     Heading,
@@ -39,7 +40,7 @@ from pipeline.serve.search_results import (
     run_passage_search,
     run_search,
 )
-from pipeline.serve.site import LONGEST_QUERY, Site, ask
+from pipeline.serve.site import LONGEST_QUERY, Site, ask, asks_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,10 @@ def _ask(site: Site, request: Request) -> dict[str, Any]:
     from pipeline.answering.rendering import reply_json
 
     values = request.query_params
-    return reply_json(ask(site, values.get("q", ""), values.get("system") or None))
+    system = values.get("system") or None
+    if request.method != "POST" and asks_model(site, system):
+        raise HTTPException(405, "a model answers: send the question by POST, as a form")
+    return reply_json(ask(site, values.get("q", ""), system))
 
 
 @_endpoint("/api/corpus", "Months, counts and index audits", CorpusView)
@@ -239,6 +243,12 @@ def openapi() -> dict[str, Any]:
             },
         }
         paths[endpoint.path.replace(":path", "")] = {"get": operation}
+        if endpoint.path in FORMS:
+            fields = {item.name: item.schema for item in endpoint.parameters}
+            form = {"schema": {"type": "object", "properties": fields}}
+            posted = {"content": {"application/x-www-form-urlencoded": form}}
+            by_post = {"operationId": f"post_{operation['operationId']}", "requestBody": posted}
+            paths[endpoint.path]["post"] = {**operation, "parameters": [], **by_post}
     return {
         "openapi": "3.1.0",
         "info": {

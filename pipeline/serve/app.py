@@ -10,6 +10,7 @@ from functools import partial
 
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -18,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, SettingError
 from pipeline.serve import api, pages
-from pipeline.serve.guard import Guard, Problem, problem_of, problem_response
+from pipeline.serve.guard import FORMS, Guard, Problem, problem_of, problem_response
 from pipeline.serve.mcp_server import make_server
 from pipeline.serve.site import Site
 
@@ -94,7 +95,26 @@ def _route(path: str, handler: Handler, site: Site) -> Route:
         except Exception as error:
             return refuse(request, problem_of(error, site.workspace))
 
+    async def respond_to_form(request: Request) -> Response:
+        if request.method == "POST":
+            form = await _read_body(request)
+            # Fields of a form are parameters, written as those of an address.
+            request = Request({**request.scope, "query_string": form})
+        return await run_in_threadpool(respond, request)
+
+    if path in FORMS:
+        return Route(path, respond_to_form, methods=["GET", "POST"])
     return Route(path, respond, methods=["GET"])
+
+
+async def _read_body(request: Request) -> bytes:
+    """The body of a request, as far as it is not too long for a question."""
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > _MOST_BODY_BYTES:
+            break
+    return body[:_MOST_BODY_BYTES]
 
 
 def _text_route(path: str, text: str, media_type: str) -> Route:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import logging
 import re
 import secrets
@@ -16,7 +17,7 @@ from http import HTTPStatus
 import orjson
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -39,6 +40,8 @@ HEADERS = {
     "Cache-Control": "private, no-cache",
 }
 _METHODS = ("GET", "HEAD")
+FORMS = ("/ask", "/api/ask")
+"""Paths to which questions are posted."""
 PROBLEM_TYPE = "application/problem+json"
 _RETRY_SECONDS = 5
 _OPTION = re.compile(r"(?<!\w)--(?=[a-z])")
@@ -131,7 +134,8 @@ class Guard:
 
         problem = self._problem(scope)
         if problem is None:
-            await self._app(scope, receive, send_with_headers)
+            with contextlib.suppress(ClientDisconnect):
+                await self._app(scope, receive, send_with_headers)
             return
         response = self._refuse(Request(scope), problem)
         if problem.status == 401:
@@ -166,12 +170,13 @@ class Guard:
                 403,
                 "other sites may link to pages of this server, and nothing else",
             )
-        if scope["method"] not in _METHODS and scope["path"] != "/mcp":
+        is_post = scope["method"] == "POST" and scope["path"] in FORMS
+        if scope["method"] not in _METHODS and scope["path"] != "/mcp" and not is_post:
             return Problem(
                 "urn:citeloom:method",
                 "Method Not Allowed",
                 405,
-                "this server only answers GET requests",
+                "this server only answers GET requests, and questions by POST",
             )
         return None
 

@@ -43,7 +43,7 @@ from pipeline.serve.search_results import (
     run_passage_search,
     run_search,
 )
-from pipeline.serve.site import LiveAnswer, Site
+from pipeline.serve.site import LiveAnswer, Site, asks_model
 from pipeline.settings import SUBSETS
 from pipeline.tables import GRADES
 
@@ -216,15 +216,22 @@ def paper_page(site: Site, request: Request) -> Response:
 def ask_page(site: Site, request: Request) -> Response:
     """The page of a question, sent piece by piece while it is answered.
 
-    A link on another site must not spend tokens here: then the question is only filled in.
+    A link must not spend tokens: where a model answers, the question of a link is only filled in.
     """
     question = request.query_params.get("q", "").strip()
+    by_post = asks_model(site)
     live = None
-    if question and not is_cross_site(request.headers) and request.method == "GET":
+    is_asked = request.method == ("POST" if by_post else "GET")
+    if question and is_asked and not is_cross_site(request.headers):
         live = LiveAnswer(site, question, None)
     template = _environment().get_template("ask.html.j2")
     pieces = template.generate(
-        **_layout_values(request), question=question, live=live, problem_of=problem_of, site=site
+        **_layout_values(request),
+        question=question,
+        by_post=by_post,
+        live=live,
+        problem_of=problem_of,
+        site=site,
     )
     return StreamingResponse(_filled(pieces), media_type="text/html; charset=utf-8")
 

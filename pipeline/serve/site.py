@@ -63,6 +63,16 @@ class Site:
         return self.workspace.root.months(tables.PASSAGES)
 
 
+def asks_model(site: Site, system: str | None = None) -> bool:
+    """Whether a system answers by a language model, which may cost money. Raises SettingError for
+    an unknown system.
+    """
+    from pipeline.answering.systems import ANSWERING_WRITERS
+
+    _, answering = ANSWERING_WRITERS.lookup(system, site.workspace.settings)
+    return answering.calls_model
+
+
 def ask(
     site: Site, question: str, system: str | None = None, observer: StepObserver | None = None
 ) -> Reply:

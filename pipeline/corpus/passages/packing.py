@@ -25,6 +25,8 @@ FEWEST_WORDS, MOST_WORDS = 20, 300
 TARGET_WORDS = 200
 # A passage of 300 words has 2,000 characters, a formula that stays whole up to 12,000.
 MOST_CHARACTERS = 50_000
+# Stands for the words of a longer part, so that no neighbour is joined to it and left out with it.
+_NOT_JOINED = MOST_WORDS + 1
 NAMESPACE = uuid.UUID("6f1d3f3e-6f0b-5c0e-9a53-2f7c5d1c8a41")
 
 _PROSE = {"paragraph", "footnote"}
@@ -151,8 +153,10 @@ def _split_blocks(blocks: Iterable[Mapping[str, Any]]) -> Iterator[TextBlock]:
         words = count_words(text)
         if words > MOST_WORDS:
             for part, count in _SPLITTERS.get(kind, split_text)(text, MOST_WORDS):
+                count = count if len(part) <= MOST_CHARACTERS else _NOT_JOINED
                 yield TextBlock(kind, anchor, path, part, _keys_in(part, keys), count)
         elif words or text.strip():
+            words = words if len(text) <= MOST_CHARACTERS else _NOT_JOINED
             yield TextBlock(kind, anchor, path, text, keys, words)
 
 

@@ -38,7 +38,7 @@ def _words(text: str) -> frozenset[str]:
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "citeloom/retrieval_queries")
 _MARKER = re.compile(r"\[(@[^\[\]]+)\]")
 _EMPTY_BRACKETS = re.compile(
-    r"(?<!\s)\s*+(?:\((?:e\.g\.|i\.e\.|see|cf\.|also|[,;\s])*+\)|\[\s*+\])"
+    r"(?:(?<!\s)\s++)?(?:\((?:e\.g\.|i\.e\.|see|cf\.|also|[,;\s])*+\)|\[\s*+\])"
 )
 _SPACED_SIGN = re.compile(r"(?<!\s)\s++(?=[.,;:)\]])")
 _WORD = re.compile(r"[^\W\d_]{3,}")

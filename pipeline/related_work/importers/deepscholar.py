@@ -130,14 +130,14 @@ _DROPPED = (
     re.compile(r"\\(?:begin|end)\{[^{}]*\}(?:\[[^\]]*\])?"),
 )
 _CITE = re.compile(
-    r"(?<![~\s])[~\s]*+\\(?P<command>[a-zA-Z]*[Cc]ite[a-zA-Z]*+)\*?\s*+(?:\[[^\]]{0,199}\]\s*+){0,9}"
+    r"(?:(?<![~\s])[~\s]++)?\\(?P<command>[a-zA-Z]*[Cc]ite[a-zA-Z]*+)\*?\s*+(?:\[[^\]]{0,199}\]\s*+){0,9}"
     r"\{(?P<keys>[^{}]*+)\}"
 )
 # Citations that are part of the sentence print the authors' names, as natbib and biblatex do.
 _NAMING = frozenset({"citet", "Citet", "citealt", "textcite", "Textcite"})
 # Macros that go with their argument: places in the paper, footnotes, spacing.
 _GONE = re.compile(
-    r"(?<![~\s])[~\s]*+\\(?:footnote|footnotetext|label|ref|cref|Cref|autoref|eqref|vspace|hspace|input|url|ding|lblsec)\*?"
+    r"(?:(?<![~\s])[~\s]++)?\\(?:footnote|footnotetext|label|ref|cref|Cref|autoref|eqref|vspace|hspace|input|url|ding|lblsec)\*?"
     r"(?:\[[^\]]{0,199}\])?\{(?:[^{}]|\{[^{}]*\})*\}"
 )
 _HEADING = re.compile(r"\\(?:sub)*section\*?\{(?:[^{}]|\{[^{}]*\})*\}")

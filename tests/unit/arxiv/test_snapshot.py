@@ -213,8 +213,13 @@ def test_a_disk_that_is_full_is_named_and_leaves_nothing_half(
 def test_broken_lines_are_counted_and_the_rest_is_read(snapshot_file: Path, cache: Path) -> None:
     cut = line("2403.00002")[:80]
     shape = json.dumps({"id": "2403.00003", "versions": [7], "title": ["a list"]})
+    deep = f'{{"id": "2403.00003", "update_date": {"[" * 995}{"]" * 995}}}'
+    versions = [[{"version": "v" + "9" * 20}], [{"version": "v1", "created": "1 Jan 99999999999"}]]
     lines = [
         line("2403.00001"),
+        deep,
+        json.dumps({"id": "2403.00003", "title": "x" * 10_000_000}),
+        *(line("2403.00003", versions=version) for version in versions),
         cut,
         "",
         "[1, 2]",
@@ -228,7 +233,7 @@ def test_broken_lines_are_counted_and_the_rest_is_read(snapshot_file: Path, cach
     found = converted.find([f"2403.0000{number}" for number in range(1, 5)])
     assert set(found) == {"2403.00001", "2403.00004"}
     (file,) = cache.glob("*.parquet")
-    assert converted.facts() == {"lines": 7, "broken_lines": 4, "bytes": file.stat().st_size}
+    assert converted.facts() == {"lines": 11, "broken_lines": 6, "bytes": file.stat().st_size}
 
 
 @pytest.mark.parametrize(

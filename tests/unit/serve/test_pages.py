@@ -147,7 +147,15 @@ def test_a_language_model_s_answer_has_its_steps_claims_and_cost(
 ) -> None:
     workspace, llm = with_llm
     client = TestClient(make_app(workspace), base_url="http://127.0.0.1:8000")
-    page = parsed(client, "/ask?q=What+does+reciprocal+rank+fusion+merge%3F")
+    question = {"q": "What does reciprocal rank fusion merge?"}
+    linked = LexborHTMLParser(client.get("/ask", params=question, headers=HTML).text)
+    assert linked.css(".answer, .steps") == []
+    assert client.get("/api/ask", params=question).status_code == 405
+    assert llm.generations == 0
+    page = LexborHTMLParser(client.post("/ask", data=question, headers=HTML).text)
+    asked = llm.generations
+    assert client.post("/api/ask", data=question).status_code == 200
+    assert llm.generations == asked  # answers of the cache
     assert "It merges <b>lists</b>." in page.css_first(".answer").text()
     assert page.css(".answer b") == []
     assert [item.attributes["id"] for item in page.css(".claim")] == ["claim-1"]
