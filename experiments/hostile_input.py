@@ -1,7 +1,7 @@
 """Print the table on hostile input in concepts/security.md: outcome, processor time and memory of
 each case.
 
-    .venv/bin/python -m experiments.hostile_input
+    .venv/bin/python -m experiments.hostile_input [KIND]
 
 Every case is made and read in a process of its own; its seconds are of processor time, its memory
 the growth of the process's peak over what it held with the input made, both of the reading alone.
@@ -17,12 +17,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.unit.arxiv.test_xml_answer import HOSTILE as FEEDS
 from tests.unit.corpus.hostile_zips import HOSTILE as ZIPS
 from tests.unit.corpus.test_hostile_pages import DEEP, LONG
+from tests.unit.draft_check.test_reading import HOSTILE as DRAFTS
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGES = {
@@ -84,30 +85,55 @@ def read_feed(name: str) -> Callable[[], str]:
     return read
 
 
-KINDS = {"zip": ([*ZIPS], read_zip), "page": ([*PAGES], read_page), "feed": ([*FEEDS], read_feed)}
+def read_hostile_draft(name: str) -> Callable[[], str]:
+    """Writes a draft; has a worker read it."""
+    from pipeline.draft_check.check import read_draft
+    from pipeline.errors import SettingError
+
+    file = Path(tempfile.mkdtemp()) / "main.tex"
+    file.write_text(DRAFTS[name])
+
+    def read() -> str:
+        try:
+            return f"{len(read_draft(file).sentences)} sentences"
+        except SettingError as error:
+            return str(error)
+
+    return read
+
+
+KINDS = {
+    "zip": ([*ZIPS], read_zip),
+    "page": ([*PAGES], read_page),
+    "feed": ([*FEEDS], read_feed),
+    "draft": ([*DRAFTS], read_hostile_draft),
+}
 
 
 def measure(kind: str, name: str) -> dict[str, object]:
-    """What comes of one case in this process."""
+    """What comes of one case in this process and its worker, if it has one."""
+    from pipeline.engine.process_pool import stop_idle_workers
+
     read = KINDS[kind][1](name)
     before, started = _peak(), time.process_time()
     outcome = read()
-    return {
-        "outcome": outcome,
-        "seconds": time.process_time() - started,
-        "megabytes": _peak() - before,
-    }
+    stop_idle_workers()
+    workers = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = time.process_time() - started + workers.ru_utime + workers.ru_stime
+    megabytes = max(_peak() - before, workers.ru_maxrss / 1024)
+    return {"outcome": outcome, "seconds": seconds, "megabytes": megabytes}
 
 
 def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def main() -> None:
-    """Measure every case, and print a line for each kind and one for each case that takes a second
-    or more.
+def main(kinds: Sequence[str]) -> None:
+    """Measure every case of some kinds, and print a line for each kind and one for each case that
+    takes a second or more.
     """
-    for kind, (names, _) in KINDS.items():
+    for kind in kinds:
+        names, _ = KINDS[kind]
         found = {}
         for name in names:
             command = [sys.executable, "-m", "experiments.hostile_input", kind, name]
@@ -121,7 +147,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if len(sys.argv) > 2:
         print(json.dumps(measure(sys.argv[1], sys.argv[2])))
     else:
-        main()
+        main(sys.argv[1:] or [*KINDS])

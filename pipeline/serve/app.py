@@ -26,6 +26,8 @@ from pipeline.serve.site import Site
 _MOST_BODY_BYTES = 1 << 20
 # More are answered with status 503.
 _MOST_CONNECTIONS = 200
+# A question takes some 5 to 30 calls.
+_MOST_CALLS = 1_000
 
 Handler = Callable[[Site, Request], Response]
 
@@ -143,10 +145,21 @@ def check_port(host: str, port: int) -> None:
             ) from error
 
 
+def with_budget(workspace: Workspace) -> Workspace:
+    """The workspace with a budget of calls for a server, where the settings give none."""
+    settings = workspace.settings
+    limits = (settings.llm_budget_calls, settings.llm_budget_tokens, settings.llm_budget_money)
+    if any(limits) or settings.llm_budget_name:
+        return workspace
+    return Workspace(settings.model_copy(update={"llm_budget_calls": _MOST_CALLS}))
+
+
 def run_server(workspace: Workspace, host: str, port: int, token: str | None) -> None:
     """Serve until SIGINT or SIGTERM. token: required of every request; None for no token."""
     import uvicorn
     from threadpoolctl import threadpool_limits
+
+    from pipeline.serve.connections import DeadlineProtocol
 
     # Searches run beside one another. Two threads of BLAS for each of them delayed one another: 15
     # searches a second on a busy machine took 116 ms in the median, and 77 ms with one.
@@ -154,7 +167,7 @@ def run_server(workspace: Workspace, host: str, port: int, token: str | None) ->
         threading.Thread(target=_warm_up, args=(workspace,), daemon=True).start()
         # uvicorn's access log would show what people search for.
         uvicorn.run(
-            make_app(workspace, token),
+            make_app(with_budget(workspace), token),
             host=host,
             port=port,
             access_log=False,
@@ -162,6 +175,7 @@ def run_server(workspace: Workspace, host: str, port: int, token: str | None) ->
             server_header=False,
             timeout_graceful_shutdown=5,
             limit_concurrency=_MOST_CONNECTIONS,
+            http=DeadlineProtocol,
         )
 
 
@@ -175,4 +189,4 @@ def _warm_up(workspace: Workspace) -> None:
 
 def run_mcp(workspace: Workspace) -> None:
     """Serve the tools for assistants over standard input and output until the input ends."""
-    make_server(Site(workspace)).run("stdio")
+    make_server(Site(with_budget(workspace))).run("stdio")

@@ -30,8 +30,9 @@ from pipeline.text import one_line
 _TEMPLATES = Path(__file__).parent / "templates"
 # A cell that begins with one of these signs is computed when the file is opened, whatever quotes
 # are around it; an apostrophe before it makes it text (OWASP, CSV Injection; CWE-1236). The
-# full-width forms too: East Asian spreadsheet programs take them for the same signs.
-_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+# full-width forms too: East Asian spreadsheet programs take them for the same signs. Where the
+# program separates cells by semicolons, so does each within a text.
+_FORMULA = re.compile(r"(^|;[\s\"]*)(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def _sheet(export: Export, items: Iterable[Item], annotator: str) -> bytes:
 
 
 def _guarded(text: str) -> str:
-    return f"'{text}" if _FORMULA.match(text) else text
+    return _FORMULA.sub(r"\1'", text)
 
 
 def _page(export: Export, items: Iterable[Item], sheet: str, annotators: int) -> bytes:

@@ -187,14 +187,20 @@ def test_where_no_task_fits_it_is_said_what_is_missing(root: DataRoot, tmp_path:
         exported(workspace(tmp_path / "empty").root)
 
 
-@pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1+1"])
+@pytest.mark.parametrize(
+    ("formula", "text_of_it"),
+    [
+        *((formula, f"'{formula}") for formula in ("=1+1", "+1", "-1", "@SUM(A1)", "＝1+1")),
+        ('A; =1;"+2', "A; '=1;\"'+2"),
+    ],
+)
 def test_a_cell_that_a_spreadsheet_would_compute_is_text(
-    root: DataRoot, tmp_path: Path, formula: str
+    root: DataRoot, tmp_path: Path, formula: str, text_of_it: str
 ) -> None:
     write_month(root, text=lambda text: f"{formula} {text}")
     titles = {row["title"] for row in rows_of(files_of(exported(root), tmp_path)["sheet-1.csv"])}
     assert len(titles) == 4
-    assert all(title.startswith(f"'{formula} Weights") for title in titles)
+    assert all(title.startswith(f"{text_of_it} Weights") for title in titles)
 
 
 def test_a_page_may_load_nothing_and_its_texts_are_escaped(root: DataRoot, tmp_path: Path) -> None:

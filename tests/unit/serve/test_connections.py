@@ -1,0 +1,76 @@
+"""Connections that send nothing, or half a request, end; a request that is sent away is quiet."""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+from starlette.requests import ClientDisconnect
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from pipeline.engine.stage import Workspace
+from pipeline.serve.app import refuse, with_budget
+from pipeline.serve.connections import DeadlineProtocol
+from pipeline.serve.guard import Guard
+from tests.unit.serve.conftest import free_port
+
+HEAD = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
+
+
+class Impatient(DeadlineProtocol):
+    deadline = 0.3
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        await PlainTextResponse("whole")(scope, receive, send)
+
+    number = free_port()
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=number, lifespan="off", log_level="error", http=Impatient)
+    )
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    yield number
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", HEAD, HEAD + b"half"])
+def test_an_incomplete_request_is_closed(port: int, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(sent)
+        assert b"whole" not in connection.recv(1000)
+
+
+def test_a_whole_request_is_answered(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(HEAD + b"123456789")
+        assert b"whole" in connection.recv(1000)
+
+
+def test_a_client_that_leaves_is_no_error(corpus: Workspace) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        raise ClientDisconnect
+
+    async def nothing(*_: object) -> None:
+        pass
+
+    scope = {"type": "http", "method": "POST", "path": "/ask", "headers": [(b"host", b"localhost")]}
+    asyncio.run(Guard(app, None, refuse)(scope, nothing, nothing))  # type: ignore[arg-type]
+
+
+def test_a_server_has_a_budget_where_the_settings_give_none(corpus: Workspace) -> None:
+    limited = with_budget(corpus).settings
+    assert limited.llm_budget_calls == 1_000
+    own = Workspace(corpus.settings.model_copy(update={"llm_budget_tokens": 5}))
+    assert with_budget(own) is own
