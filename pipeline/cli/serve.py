@@ -26,6 +26,8 @@ _DAGSTER_OPTIONS = {
     # Dagster recommends another of its commands at every start.
     "PYTHONWARNINGS": "ignore",
 }
+# A shorter one is guessed in days at 400 guesses a second.
+_SHORTEST_TOKEN = 8
 
 
 def serve(
@@ -65,6 +67,12 @@ def serve(
         raise SettingError(
             f"--host {host}: everybody who reaches this address could read the corpus: set"
             " CITELOOM_SERVE_TOKEN, or leave --host out and use an SSH tunnel"
+        )
+    is_short = secret is not None and len(secret.get_secret_value()) < _SHORTEST_TOKEN
+    if is_short and not is_loopback(host):
+        raise SettingError(
+            f"CITELOOM_SERVE_TOKEN has fewer than {_SHORTEST_TOKEN} characters, and could be"
+            " guessed: make one with openssl rand -hex 24"
         )
     check_data_root(workspace)
 

@@ -259,7 +259,7 @@ def report_file(site: Site, request: Request) -> Response:
         parts[-1] = "index.html"
     file: Any = site.root.path / reports.FOLDER
     for part in parts:
-        if not part or part.startswith(".") or "\\" in part or "\0" in part:
+        if not part or part.startswith(".") or "\\" in part or "\0" in part or len(part) > 200:
             raise HTTPException(404, "there is no such report")
         file = file / part
     media_type = _MEDIA_TYPES.get(Path(parts[-1]).suffix)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import PermanentFailure
 from pipeline.storage.read_cache import is_active, once, remember
-from pipeline.storage.reading import FOOTER_BYTES
+from pipeline.storage.reading import FOOTER_BYTES, open_file
 from pipeline.storage.store import DataPath, file_version
 
 METADATA_KEY = b"citeloom"
@@ -100,7 +100,8 @@ def _parsed(text: bytes | str, file: DataPath) -> Provenance:
 def _read_footer(file: DataPath) -> bytes:
     """The provenance in a Parquet file's footer."""
     if isinstance(file, Path):
-        return _entry(pq.read_metadata(file), file)
+        with open_file(file) as source:
+            return _entry(pq.read_metadata(source), file)
     end = file.read_end(FOOTER_BYTES)
     # A Parquet file ends with its footer, the footer's length in four bytes, and PAR1.
     length = int.from_bytes(end[-8:-4], "little") + 8

@@ -6,6 +6,7 @@ The checksum of each data page is verified; files that earlier versions wrote ha
 from __future__ import annotations
 
 import contextlib
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,11 @@ one of 150 KB.
 @contextlib.contextmanager
 def open_file(file: DataPath) -> Iterator[Any]:
     """A file in the form that pyarrow reads; it may be read several times. Raises
-    FileNotFoundError.
+    FileNotFoundError, and OSError for a folder or a named pipe, which would wait for a writer.
     """
     if isinstance(file, Path):
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise OSError("it is no regular file")
         yield file
         return
     with file.open(FOOTER_BYTES) as source, pa.PythonFile(source, mode="r") as opened:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -170,6 +172,19 @@ def test_a_file_that_is_no_table_is_refused_by_name(tmp_path: Path, content: byt
     with pytest.raises(PermanentFailure, match=r"2024-03\.parquet"):
         DataRoot(tmp_path).read(LEDGER, "2024-03")
     pq.write_table(pa.table({"a": [1]}), file)
+    with pytest.raises(PermanentFailure, match="not a table that citeloom wrote"):
+        read_provenance(file)
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_a_folder_or_pipe_in_a_table_s_place_is_refused_at_once(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    file = DataRoot(tmp_path).file(LEDGER, "2024-03")
+    file.parent.mkdir(parents=True)
+    make(file)
+    with pytest.raises(PermanentFailure, match="not a table that citeloom wrote"):
+        DataRoot(tmp_path).read(LEDGER, "2024-03")
     with pytest.raises(PermanentFailure, match="not a table that citeloom wrote"):
         read_provenance(file)
 

@@ -17,8 +17,9 @@ def data_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CITELOOM_SERVE_TOKEN", raising=False)
 
 
-def test_another_host_needs_a_token() -> None:
-    result = CliRunner().invoke(app, ["serve", "--host", "0.0.0.0"])
+@pytest.mark.parametrize("token", [[], ["--token", "1234567"]])
+def test_another_host_needs_a_token_that_nobody_guesses(token: list[str]) -> None:
+    result = CliRunner().invoke(app, ["serve", "--host", "0.0.0.0", *token])
     assert result.exit_code == 2
     assert "CITELOOM_SERVE_TOKEN" in result.stderr
 

@@ -230,7 +230,13 @@ def test_reports_are_served_with_their_own_policy_and_nothing_else_is(
     assert links == ["/corpus", f"/paper/{FUSION}", "/paper/2403.90001"]
     assert "/reports/" in hrefs(parsed(client, "/"), "nav a")
     assert "script-src 'sha256-" in answer.headers["content-security-policy"]
-    for path in ("2024-03/notes.exe", "..%2fholds", "%2e%2e/x.html", "2024-03//index.html"):
+    for path in (
+        "2024-03/notes.exe",
+        "..%2fholds",
+        "%2e%2e/x.html",
+        "2024-03//index.html",
+        "x" * 300 + ".html",
+    ):
         assert client.get(f"/reports/{path}").status_code == 404, path
 
 
