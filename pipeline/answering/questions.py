@@ -40,6 +40,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 # A shorter phrase occurs in many passages, a longer one is broken by the next citation or formula.
 FEWEST_WORDS, MOST_WORDS = 4, 20
+_MOST_BYTES = 50_000_000
 # Faults of a file that one message reports.
 _MOST_FAULTS = 5
 _FORMAT = "docs/methods/questions.md describes the format"
@@ -141,6 +142,8 @@ def read_questions(file: Path) -> tuple[Question, ...]:
     once, where the file cannot be read, holds no question, or two questions have one id.
     """
     try:
+        if file.stat().st_size > _MOST_BYTES:
+            raise SettingError(f"{file} has over {_MOST_BYTES:,} bytes: give a question set")
         text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise SettingError(
@@ -159,9 +162,9 @@ def _json_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
         if entry.strip():
             try:
                 yield line, json.loads(entry)
-            except json.JSONDecodeError as error:
+            except (json.JSONDecodeError, RecursionError) as error:
                 raise SettingError(
-                    f"{file}, line {line} is not a JSON object ({error.msg}, column {error.colno}):"
+                    f"{file}, line {line} is not a JSON object ({one_line(str(error))}):"
                     " write one question on each line, or a YAML list into a file that ends in"
                     f" .yaml; {_FORMAT}"
                 ) from None
@@ -179,7 +182,8 @@ def _yaml_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
             )
         for entry in node.value if node else ():
             yield entry.start_mark.line + 1, loader.construct_document(entry)
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that does not exist
+    # ValueError: a date that does not exist
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SettingError(f"{file} is not YAML: {one_line(str(error))}; {_FORMAT}") from None
     finally:
         loader.dispose()

@@ -137,6 +137,8 @@ def test_an_id_without_quotes_in_yaml_is_told_with_its_line(tmp_path: Path) -> N
         ("", "set.yaml", "holds no question"),
         ("", "set.jsonl", "holds no question"),
         ('{"id": "q1",', "set.jsonl", "line 1 is not a JSON object"),
+        pytest.param("[" * 5_000, "set.jsonl", "line 1 is not a JSON object", id="deep JSON"),
+        pytest.param("- " * 5_000, "set.yaml", "is not YAML", id="deep YAML"),
         ("[1]", "set.jsonl", "line 1: is not an object with the fields of a question"),
         ("- date: 2024-13-40", "set.yaml", "is not YAML: month must be in 1..12"),
     ],
