@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,6 +50,7 @@ def demo(
     from pipeline.engine.stage import Workspace
     from pipeline.ops.preflight import mark_demo
     from pipeline.ops.run_months import known_months
+    from pipeline.related_work.task_reader import in_corpus
     from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
     from pipeline.stages import STAGES
 
@@ -72,9 +73,10 @@ def demo(
     out.print(run_table(report.outcomes))
     task = _task(workspace)
     if task is not None:
-        _print_texts(workspace, task)
+        cited = [item["arxiv_id"] for item in task["references"] if in_corpus(item)]
+        _print_texts(workspace, task, cited)
         if with_model:
-            _print_text_of_model(workspace, task)
+            _print_text_of_model(workspace, task["description"], cited[:_WORKS_READ])
     print_report_address(workspace)
     out.print("Try it:", *_next_commands(workspace), sep="\n  ", soft_wrap=True)
     return 0
@@ -88,18 +90,21 @@ def _task(workspace: Workspace) -> Mapping[str, Any] | None:
     return next((row for row in rows if row["task_id"] == _TASK), None)
 
 
-def _print_texts(workspace: Workspace, task: Mapping[str, Any]) -> None:
+def _print_texts(workspace: Workspace, task: Mapping[str, Any], cited: Sequence[str]) -> None:
     """Print a related-work section and an answer, both made of sentences of the papers."""
     from pipeline.answering.rendering import answer_lines
     from pipeline.answering.session import open_conversation
-    from pipeline.cli.console import out, spinner
+    from pipeline.cli.console import out, print_error, spinner
+    from pipeline.errors import CiteloomError
     from pipeline.related_work.relate import relate
-    from pipeline.related_work.task_reader import in_corpus
 
-    cited = [reference["arxiv_id"] for reference in task["references"] if in_corpus(reference)]
-    with spinner("extractive writes a section and answers a question"):
-        section = relate(workspace, task["description"], cited, "extractive").markdown
-        reply = open_conversation(workspace, "extractive").ask(_QUESTION)
+    try:
+        with spinner("extractive writes a section and answers a question"):
+            section = relate(workspace, task["description"], cited, "extractive").markdown
+            reply = open_conversation(workspace, "extractive").ask(_QUESTION)
+    except CiteloomError as error:  # another process may use the index
+        print_error(f"a section and an answer cannot be shown: {error}")
+        return
     _print_heading(f"Related work for “{task['title']}”, from the papers that it cites")
     out.print(section.removeprefix("## Related work\n\n"), markup=False, highlight=False)
     _print_heading(f"Question: {_QUESTION}")
@@ -107,28 +112,24 @@ def _print_texts(workspace: Workspace, task: Mapping[str, Any]) -> None:
     out.print()
 
 
-def _print_text_of_model(workspace: Workspace, task: Mapping[str, Any]) -> None:
-    """Print the sentences of the small model on the first works that a paper cites."""
+def _print_text_of_model(workspace: Workspace, description: str, cited: Sequence[str]) -> None:
+    """Print what the small model writes on some of the papers that a paper of this text cites."""
     from pipeline.cli.console import out, print_error, print_note
     from pipeline.engine.stage import Workspace
     from pipeline.errors import CiteloomError
     from pipeline.llm.models import BUNDLED_MODEL, small_model_note
     from pipeline.related_work.relate import relate
-    from pipeline.related_work.task_reader import in_corpus
 
     print_note(f"{BUNDLED_MODEL} reads two papers and writes: under a minute on two free cores")
     brief = Workspace(workspace.settings.model_copy(update={"draft_tokens": _TOKENS_WRITTEN}))
-    cited = [reference["arxiv_id"] for reference in task["references"] if in_corpus(reference)]
     started = time.perf_counter()
     try:
-        related = relate(
-            brief, task["description"], cited[:_WORKS_READ], f"zero_shot@{BUNDLED_MODEL}"
-        )
+        text = relate(brief, description, cited, f"zero_shot@{BUNDLED_MODEL}").summary.text
     except CiteloomError as error:
         print_error(f"{BUNDLED_MODEL} could not write: {error}")
         return
-    _print_heading(f"The same by {BUNDLED_MODEL}, on {_WORKS_READ} of the papers")
-    out.print(whole_sentences(related.summary.text), markup=False, highlight=False)
+    _print_heading(f"The same by {BUNDLED_MODEL}, on {len(cited)} of the papers")
+    out.print(whole_sentences(text), markup=False, highlight=False)
     seconds = time.perf_counter() - started
     print_note(f"{small_model_note(BUNDLED_MODEL)}; {seconds:.0f} s")
     out.print()

@@ -88,7 +88,7 @@ def test_a_retry_begins_no_stage_that_neither_failed_nor_has_a_month(empty: Plac
             empty.workspace(), "dump_members", MONTHS[0], PermanentFailure("a zip is broken")
         )
     listed = empty.invoke("status", "--failed", "--months", MONTHS[0])
-    assert listed.stdout.startswith(f"dump_members of {MONTHS[0]}: a zip is broken (permanent: ")
+    assert listed.stdout.startswith(f"dump of {MONTHS[0]}: a zip is broken (permanent: ")
     done = empty.invoke("run", "--failed", "--json")
     assert done.exit_code == 0, done.output
     outcomes = json.loads(done.stdout)["outcomes"]
@@ -105,7 +105,7 @@ def test_a_retry_begins_no_stage_that_neither_failed_nor_has_a_month(empty: Plac
 def test_ctrl_c_ends_the_command_and_records_no_failure(empty: Place) -> None:
     run = empty.start("run", "--until", "embeddings")
     assert run.stderr is not None
-    assert "dump_members" in run.stderr.readline()
+    assert "dump" in run.stderr.readline()
     run.send_signal(signal.SIGINT)
     _, said = run.communicate()
     assert run.returncode == 130, said
