@@ -145,12 +145,13 @@ def preference(data: RelatedWorkData) -> PageSection | None:
             ]
             for system in sorted(voted)
         ]
+        all_on_offer = all(shares.keys() == voted for shares in shares_by_voter.values())
         grid = Grid(
             f"preference{_key_suffix(data, candidates)}",
             f"Votes{title_suffix(data, candidates)}",
             ["System", *shares_by_voter],
             rows,
-            about=f"{MISSING}: the system was not on offer.",
+            about="" if all_on_offer else f"{MISSING}: the system was not on offer.",
         )
         figure = bar_figure(
             f"Figure 5: preference{title_suffix(data, candidates)}",
