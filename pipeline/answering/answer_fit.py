@@ -10,28 +10,33 @@ from functools import cached_property
 from itertools import chain
 
 from pipeline.answering.question_kinds import (
+    EXPLAINED_DATA,
     NUMBER,
     STATEMENT,
     QuestionKind,
     content_words,
     counted_words,
+    definition_pattern,
     kind_of,
     measures_in,
     names_in,
     noun_asked,
 )
-from pipeline.answering.quotations import Quotation
+from pipeline.answering.quotations import NUMBER_CELL, Quotation
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.passage import Passage
 from pipeline.embedding.lexical import term_id
 from pipeline.index.relevance import coverage
 
-_STRONG, _IN_SECTION, _WHOLE_LIST, _FIRST = 0.15, 0.1, 0.2, 0.1
+_DEFINES = 0.3
+_NEW_NAME, _MOST_NEW_NAMES = 0.06, 3
+_STRONG, _IN_SECTION, _WHOLE_LIST, _FIRST = 0.12, 0.08, 0.15, 0.08
+# A name in this share of the passages need not be in a quotation.
+_COMMON = 0.25
 # A number counts a noun that has it among so many words before or behind.
 _NEAR_BEFORE, _NEAR_BEHIND = 6, 3
 # Spellings of one word share so many first letters.
 _SPELT_ALIKE = 5
-_VALUE = re.compile(r"[\s$\\{}~≈<>+\-–−±(]*(?:\w+\{)?\d")
 # Labels of rows and columns with counts: "# of users", "n_heads", "Number of layers".
 _COUNT_LABEL = re.compile(r"\W*(?:#|n_|num|number\b|no\. of|count|total)", re.IGNORECASE)
 _REFERRED_PLACE = re.compile(
@@ -44,14 +49,22 @@ _REFERRED_PLACE = re.compile(
 class AnswerFit:
     """Tests and weights of quotations for one question."""
 
-    def __init__(self, question: str, names: Sequence[str] = ()) -> None:
-        """names: proper names that an answer must have; for a statement they do not matter."""
+    def __init__(
+        self, question: str, passages: Sequence[Passage], names: Sequence[str] = ()
+    ) -> None:
+        """names: proper names that an answer must have, unless they stand in so many of the
+        passages that all speak of them; for a statement they do not matter.
+        """
         self.question, self.kind = question, kind_of(question)
         self._required_names: list[str] = []
-        if self.kind != STATEMENT:
-            self._required_names = [_folded(name).strip() for name in names]
+        if self.kind != STATEMENT and names:
+            texts = [_folded(passage.text) for passage in passages]
+            for name in map(_folded, names):
+                if sum(name in text for text in texts) < _COMMON * len(texts):
+                    self._required_names.append(name)
         self._counted, self._measures = counted_words(question), measures_in(question)
         self._names_in_question = names_in(question)
+        self._defined = definition_pattern(question) if self.kind.name == "definition" else None
 
     @cached_property
     def _initials(self) -> str:
@@ -65,9 +78,11 @@ class AnswerFit:
         if len(quote.sentences) == 2 and not (quote.leans or self.kind.needs_names):
             return False
         searched = self._searched_for_names(quote)
-        if not all(f" {name} " in searched for name in self._required_names):
+        if not all(name in searched for name in self._required_names):
             return False
-        if self.kind.names_something and not self._has_new_name(quote):
+        if self.kind.names_something and not (
+            self._new_names(quote) or EXPLAINED_DATA.search(quote.text)
+        ):
             return False
         if self.kind.says_noun and not self._says_noun(quote):
             return False
@@ -84,6 +99,10 @@ class AnswerFit:
             weight += _STRONG
         if quote.labels and self._is_own_row(quote):
             weight += _STRONG
+        if self._defined is not None and self._defined.match(quote.text):
+            weight += _DEFINES
+        if kind.name == "dataset":
+            weight += _NEW_NAME * min(self._new_names(quote), _MOST_NEW_NAMES)
         # Only a whole list has more than two sentences.
         if kind.is_list and len(quote.sentences) > 2:
             weight += _WHOLE_LIST
@@ -92,24 +111,40 @@ class AnswerFit:
             weight += _FIRST
         return weight
 
-    def shares_of_words(self, quotes: Sequence[Quotation]) -> list[float]:
-        """The share of the question's words that each quotation and its paper's title have.
+    def shares_of_words(self, quotes: Sequence[Quotation]) -> list[tuple[float, float]]:
+        """The share of the question's words that each quotation and its paper's title have, and the
+        share that its passage, with sections and title, has.
 
         Words that few of the quotations have count more, except for a statement.
         """
-        titled = [f"{quote.passage.title} {quote.compared()}" for quote in quotes]
+        own = [f"{quote.passage.title} {quote.compared()}" for quote in quotes]
+        around = [
+            " ".join((quote.passage.title, *quote.passage.section_path, quote.passage.content()))
+            for quote in quotes
+        ]
         if self.kind == STATEMENT:
-            return [coverage(self.question, text) for text in titled]
+            return [
+                (coverage(self.question, text), coverage(self.question, passage))
+                for text, passage in zip(own, around, strict=True)
+            ]
         # The example stands for the words by which the kind is recognised.
         subject = self.question
         if self.kind.example:
             subject = self.kind.asks.sub(" ", subject)
         stems = {term_id(word) for word in content_words(subject)}
-        shared = [stems & _stems(text) for text in titled]
+        shared = [stems & _stems(text) for text in own]
         counts = Counter(chain.from_iterable(shared))
         weights = {stem: math.log(1 + len(quotes) / (1 + counts[stem])) for stem in stems}
-        total = sum(weights.values()) or 1.0
-        return [sum(weights[stem] for stem in of_quote) / total for of_quote in shared]
+        # If all words of the question are common ones, having them says little.
+        total = max(sum(weights.values()), math.log(1 + len(quotes) / 2))
+
+        def share(some: set[int]) -> float:
+            return sum(weights[stem] for stem in some) / total
+
+        return [
+            (share(of_quote), share(stems & _stems(passage)))
+            for of_quote, passage in zip(shared, around, strict=True)
+        ]
 
     def _searched_for_names(self, quote: Quotation) -> str:
         """The folded text in which names are looked up: of the quotation or of its passage."""
@@ -127,7 +162,7 @@ class AnswerFit:
         for name in self._names_in_question:
             text = text.replace(name, " ")
         text = _REFERRED_PLACE.sub(" ", text)
-        if kind.wants_number and quote.labels and not _VALUE.match(text):
+        if kind.wants_number and quote.labels and not NUMBER_CELL.match(text):
             return False
         if not kind.evidence.search(text):
             return False
@@ -148,17 +183,17 @@ class AnswerFit:
         noun = noun_asked(self.question)[:_SPELT_ALIKE]
         return any(word.startswith(noun) for word in title_words(quote.text))
 
-    def _has_new_name(self, quote: Quotation) -> bool:
-        """Whether a quotation has a name that is neither in the question or the paper's title, nor
-        an abbreviation of their words.
+    def _new_names(self, quote: Quotation) -> int:
+        """The number of names in a quotation that are neither in the question or the paper's title,
+        nor abbreviations of their words.
         """
         words = title_words(f"{self.question} {quote.passage.title}")
         initials = "".join(word[0] for word in words)
-        for name in names_in(_REFERRED_PLACE.sub(" ", quote.text)):
+        new = 0
+        for name in dict.fromkeys(names_in(_REFERRED_PLACE.sub(" ", quote.text))):
             is_abbreviation = name.lower().rstrip("s") in initials
-            if not is_abbreviation and not set(words).issuperset(title_words(name)):
-                return True
-        return False
+            new += not is_abbreviation and not set(words).issuperset(title_words(name))
+        return new
 
     def _is_own_row(self, quote: Quotation) -> bool:
         """Whether a cell's row or column has a name of the question, an abbreviation of its words,

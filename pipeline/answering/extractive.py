@@ -57,11 +57,13 @@ Cosines = Callable[[str, Sequence[str]], Sequence[float]]
 """A question and texts → the cosine of each text's vector with the question's."""
 
 MOST_QUOTES = 3
-# Evidence of a quotation: its cosine with the question, plus _COVERAGE times its share of the
-# question's words, plus its weight for the kind of question. Nothing below _LEAST_EVIDENCE is
-# quoted, and nothing more than _BEHIND below the best.
-_COVERAGE = 0.4
-_LEAST_EVIDENCE, _BEHIND = 0.5, 0.25
+# Evidence of a quotation: its mean cosine with the question, alone and below its section's heading;
+# plus the shares of the question's words that it and its passage have, times _COVERAGE and
+# _COVERAGE_OF_PASSAGE; minus its passage's place in the ranking, 0 to 1, times _RANK; plus its
+# weight for the kind of question. Nothing below _LEAST_EVIDENCE is quoted, and nothing more than
+# _BEHIND below the best. Fitted on the questions of `benchmarks.real_papers`.
+_COVERAGE, _COVERAGE_OF_PASSAGE, _RANK = 0.4, 0.2, 0.1
+_LEAST_EVIDENCE, _BEHIND = 0.5, 0.35
 _PER_PASSAGE = 2
 # Cosines are computed only of the candidates with the most words of the question.
 _MOST_COMPARED = 60
@@ -232,23 +234,29 @@ def choose_quotes(
 
     names: proper names that an answer must have.
     """
-    fit = AnswerFit(question, names)
+    fit = AnswerFit(question, passages, names)
     candidates = _candidates(fit, passages)
     if not candidates:
         return []
     shares = fit.shares_of_words(candidates)
-    merits = [
-        _COVERAGE * share + fit.weight(quote)
-        for share, quote in zip(shares, candidates, strict=True)
-    ]
+    ranks = {passage.passage_id: rank for rank, passage in enumerate(passages)}
+    merits = []
+    for (own, of_passage), quote in zip(shares, candidates, strict=True):
+        rank = ranks[quote.passage.passage_id] / len(passages)
+        words = _COVERAGE * own + _COVERAGE_OF_PASSAGE * of_passage
+        merits.append(words - _RANK * rank + fit.weight(quote))
     # Places among the candidates; of equals the first is better.
     by_merit = sorted(range(len(candidates)), key=lambda place: -merits[place])
     places = sorted(by_merit[:_MOST_COMPARED])
     question_and_example = f"{question} {fit.kind.example}".strip()
-    texts = [candidates[place].compared() for place in places]
-    close = cosines(question_and_example, texts)
+    alone = [candidates[place].compared() for place in places]
+    headed = [candidates[place].headed() for place in places]
+    close = cosines(question_and_example, [*alone, *headed])
     evidence = {
-        place: float(cosine) + merits[place] for place, cosine in zip(places, close, strict=True)
+        place: float(first + second) / 2 + merits[place]
+        for place, first, second in zip(
+            places, close[: len(places)], close[len(places) :], strict=True
+        )
     }
     by_evidence = sorted(places, key=lambda place: -evidence[place])
     least = evidence[by_evidence[0]] - _BEHIND
@@ -285,12 +293,18 @@ def _quotations(passage: Passage, kind: QuestionKind) -> Iterator[tuple[Quotatio
 
 
 def _distinct_quotes(ranked: Sequence[Quotation]) -> list[Quotation]:
-    """The first MOST_QUOTES quotations without repetitions, at most _PER_PASSAGE of a passage."""
+    """The first MOST_QUOTES quotations without repetitions, at most _PER_PASSAGE of a passage.
+
+    A sentence that refers to a quoted one is quoted with it.
+    """
     chosen: list[Quotation] = []
     for quote in ranked:
-        if len(chosen) == MOST_QUOTES:
-            break
+        continued = next(filter(quote.continues, chosen), None)
+        if continued is not None:
+            chosen[chosen.index(continued)] = quote
+            continue
         of_passage = sum(other.passage == quote.passage for other in chosen)
-        if of_passage < _PER_PASSAGE and not any(map(quote.repeats, chosen)):
+        fits = len(chosen) < MOST_QUOTES and of_passage < _PER_PASSAGE
+        if fits and not any(map(quote.repeats, chosen)):
             chosen.append(quote)
     return chosen

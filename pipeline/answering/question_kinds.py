@@ -22,7 +22,8 @@ class QuestionKind:
     wants_number: whether the evidence is a number; then a cell must begin with one.
     needs_names: whether the quotation itself must have the names in the question; otherwise its
         passage may have them.
-    names_something: whether an answer must have a name that the question lacks.
+    names_something: whether an answer must have a name that the question lacks, or explain one:
+        "hotpotqa, a question answering benchmark".
     says_noun: whether an answer must have the noun behind "which".
     reads_tables: whether cells of tables may answer.
     reads_labels: whether the labels of a table's rows or columns may answer.
@@ -70,8 +71,17 @@ _TIME = (
 )
 
 _DATA = r"(?:data ?-?sets?|corp(?:us|ora)|benchmarks?|collections?)"
+EXPLAINED_DATA = _pattern(rf"[\w-]+, (?:an?|the) [^,.]{{0,60}}\b{_DATA}\b")
+"""A data set of any spelling with its explanation."""
 
 KINDS = (
+    QuestionKind(
+        "yes/no",
+        _pattern(
+            r"^(?:is|are|was|were|do|does|did|can|could|has|have|will|should)\b"
+            r"(?!.*\b(?:compare[ds]?|than|outperform\w*|limitations?)\b)"
+        ),
+    ),
     QuestionKind(
         "limitation",
         _pattern(
@@ -116,7 +126,7 @@ KINDS = (
     ),
     QuestionKind(
         "time",
-        _pattern(r"\bhow long\b|\bwhen\b|\b(?:what|which) (?:year|month|date|day)\b"),
+        _pattern(r"\bhow long\b|^when\b|\b(?:what|which) (?:year|month|date|day)\b"),
         evidence=_pattern(_TIME),
         wants_number=True,
         needs_names=True,
@@ -238,6 +248,27 @@ def counted_words(question: str) -> tuple[str, ...]:
     """The words for what a question wants counted: ("attention", "heads"); none for others."""
     match = _COUNTED.search(question)
     return tuple(title_words(match["phrase"])) if match else ()
+
+
+_TERM = re.compile(
+    r"\bwhat\s+(?:is|are|was|were)\s+(?:an?\s+|the\s+)?(?P<term>[^?,]{1,60}?)"
+    r"(?:\s+(?:in|of|for|by|from|on)\s.*)?\??$",
+    re.IGNORECASE,
+)
+
+
+def definition_pattern(question: str) -> re.Pattern[str] | None:
+    """Matches sentences whose subject is the term that a question wants defined: "A block is a …";
+    None for a question that names none.
+    """
+    match = _TERM.search(question)
+    if match is None:
+        return None
+    term = re.escape(match["term"])
+    return _pattern(
+        rf"(?:an?\s+|the\s+)?{term}s?(?:\s*\([^)]{{0,40}}\))?\s+(?:is|are|refers?|denotes?|means?|stands?"
+        r"|consists?|describes?|assumes?|states?)\b"
+    )
 
 
 _NOUN = re.compile(

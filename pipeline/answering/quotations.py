@@ -53,6 +53,8 @@ _POINTS_TO_PLACE = re.compile(
     rf"|{_THIS_PART}\b|(?:please )?(?:see|refer to|cf\.?) ",
     re.IGNORECASE,
 )
+# A cell that begins with a number: "12.5", "$\pm 3$", "~40 %".
+NUMBER_CELL = re.compile(r"[\s$\\{}~≈<>+\-–−±(]*(?:\w+\{)?\d")
 # Bars within a cell are escaped.
 _BAR = re.compile(r"(?<!\\)\|")
 _MARKER = re.compile(r"^(?:[-*•–]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s+")
@@ -69,9 +71,12 @@ _HOLE = re.compile(r"\b(?:in|by|of|from|with|to|see|and|following|as|like)\s*[.,
 _LEANS_BACK = re.compile(
     r"(?:this(?! (?:study|paper|work|article|survey|thesis)\b)|these|those|that|such|it|its|they"
     r"|their|he|she|here|however|thus|hence|therefore|moreover|furthermore|then|also|instead"
-    r"|as a result|for (?:example|instance)|both|the (?:former|latter))\b",
+    r"|as a result|for (?:example|instance)|both|the (?:former|latter)|in particular|specifically"
+    r"|namely|similarly|additionally|in other words)\b",
     re.IGNORECASE,
 )
+# "Our webapp cannot handle such mentions."
+_REFERS_BACK = re.compile(r"\bsuch (?!as\b|that\b|an?\b)\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,16 @@ class Quotation:
         """The text that is compared with a question."""
         return f"{self.place}: {self.text}" if self.place else self.text
 
+    def headed(self) -> str:
+        """The text that is compared with a question, below the headings of its sections."""
+        return ". ".join((*self.passage.section_path, self.compared()))
+
+    def continues(self, other: Quotation) -> bool:
+        """Whether a quotation is another one with the sentence behind it, which refers to it."""
+        return (
+            self.leans and self.passage == other.passage and other.sentences == self.sentences[:1]
+        )
+
     def repeats(self, other: Quotation) -> bool:
         """Whether one of two quotations says nothing that the other does not."""
         if self.passage == other.passage and set(self.sentences) & set(other.sentences):
@@ -124,7 +139,7 @@ def quotable_sentences(passage: Passage) -> Iterator[tuple[Quotation, ...]]:
             before = ""
             continue
         readings = []
-        leans = bool(_LEANS_BACK.match(text))
+        leans = bool(_LEANS_BACK.match(text) or _REFERS_BACK.search(text))
         if not leans and len(text.split()) >= _FEWEST_WORDS:
             readings.append(Quotation(text, passage, sentences=(number,)))
         both = f"{before} {text}"
@@ -177,15 +192,43 @@ def table_cells(passage: Passage) -> Iterator[Quotation]:
     """The cells of a passage's tables that hold a value, each with its row and column."""
     for title, header, rows in _tables_of(passage):
         above = ""
-        for cells in rows:
+        for columns, cells in _labelled_rows(header, rows):
             # An empty label stands for the one above it.
             above = label = cells[0] or above
-            for column, value in zip(header[1:], cells[1:], strict=False):
+            for column, value in zip(columns[1:], cells[1:], strict=False):
                 if not value or not label or len(value) > _MOST_VALUE_CHARS:
                     continue
                 row, name = label[:_MOST_LABEL_CHARS], column[:_MOST_LABEL_CHARS]
                 parts = [f"row “{row}”", f"column “{name}”" if name else "", title]
                 yield Quotation(value, passage, ", ".join(filter(None, parts)), (row, name))
+
+
+def _labelled_rows(
+    header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    """The labels of the columns, and the cells, of each row.
+
+    A header whose labels span columns has a second row of labels below it, which may be repeated
+    further down.
+    """
+    columns = header
+    second: Sequence[str] = ()
+    for number, cells in enumerate(rows):
+        is_header = number == 0 and "" in header[1:] and not any(map(NUMBER_CELL.match, cells[1:]))
+        if is_header:
+            second = cells[1:]
+            columns = _joined_labels(header, cells)
+        elif cells[1:] != second:
+            yield columns, cells
+
+
+def _joined_labels(header: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Labels of both rows of a header; an empty one of the first continues the one before it."""
+    columns, spanning = [], ""
+    for first, below in zip(header, second, strict=False):
+        spanning = first or spanning
+        columns.append(f"{spanning} {below}".strip())
+    return columns
 
 
 def table_labels(passage: Passage) -> Iterator[Quotation]:

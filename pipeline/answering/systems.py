@@ -78,7 +78,7 @@ SYSTEMS = in_order(
         ),
         AnsweringSystem(
             name="extractive",
-            version=2,
+            version=3,
             settings=("answer_candidates", "answer_passages"),
             prompts=(),
             calls_model=False,

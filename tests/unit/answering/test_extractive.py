@@ -40,7 +40,7 @@ def test_the_sentence_that_fits_is_quoted_with_its_passage() -> None:
     answered = answer(
         FakeRetriever(passage(1, HULL), passage(2, "Nets hold fish."), relevance="weak")
     )
-    assert answered.text.startswith("“The new hull saves half of the fuel.”")
+    assert answered.text.startswith("“The new hull saves half of the fuel. This holds")
     first = answered.claims[0]
     assert (first.passage_id, first.anchor, first.source) == ("p1", "S1.p1", "passage")
     assert answered.spent.calls == 0
@@ -137,6 +137,15 @@ def test_a_number_is_quoted_from_a_cell_with_its_row_and_column(
     ]
 
 
+def test_a_column_below_two_header_rows_has_both_labels() -> None:
+    text = (
+        "Table 2: Fuel.\n| | Sea | |\n| --- | --- | --- |\n| Hull | Speed | Fuel |\n| New | 9 | 20 |"
+        "\n| Sail | Speed | Fuel |\n| Big | 8 | 30 |"
+    )
+    shown = quoted("How much fuel at sea has the big sail?", text, kind="table")
+    assert shown[1] == "“30” (row “Big”, column “Sea Fuel”, Table 2: Fuel)"
+
+
 def test_what_says_nothing_by_itself_is_not_quoted() -> None:
     text = (
         "How good is the new hull on the sea? Table 9 presents the new hull on the sea. The new hull"
@@ -147,6 +156,19 @@ def test_what_says_nothing_by_itself_is_not_quoted() -> None:
     assert quoted("Why is the new hull good on the sea?", text) == []
     thanks = passage(1, HULL, section_path=("Acknowledgements",))
     assert choose_quotes("How much fuel does the new hull save?", [thanks], shared_words) == []
+
+
+def test_a_name_that_most_passages_have_need_not_be_in_the_quotation() -> None:
+    of_paper = [passage(number, "RWKV is a boat of wood.") for number in range(2, 5)]
+    read = [passage(1, "The hull saves 20 litres of fuel."), *of_paper]
+    (quote, *_) = choose_quotes("How much fuel does RWKV save?", read, shared_words, ["RWKV"])
+    assert quote.text == "The hull saves 20 litres of fuel."
+
+
+def test_a_definition_is_a_sentence_whose_subject_is_the_term() -> None:
+    text = "We use a hull in the boat, and a hull in the model. A hull is the body of a boat."
+    (first, *_) = quoted("What is a hull in the boat?", text)
+    assert first == "“A hull is the body of a boat.”"
 
 
 @pytest.mark.parametrize(
