@@ -6,7 +6,7 @@ import dagster as dg
 
 from assets import OWNER_METADATA
 from pipeline.engine.stage import Workspace
-from pipeline.ops.webhook import post
+from pipeline.engine.webhook import post
 from pipeline.text import one_line
 
 

@@ -55,10 +55,10 @@ def refresh(
     from pipeline.cli.console import print_json, showing
     from pipeline.cli.dagster_reporter import reporting_to_dagster
     from pipeline.engine.stage import Workspace
+    from pipeline.engine.webhook import notify_of_failures
     from pipeline.ops.refresh.plan import token_limit
     from pipeline.ops.refresh.run import refresh as bring_up_to_date
     from pipeline.ops.refresh.summary import as_json as summary_as_json
-    from pipeline.ops.webhook import notify_of_failures
 
     settings = open_workspace(refresh_llm_tokens=llm_tokens).settings
     tokens = token_limit(settings)

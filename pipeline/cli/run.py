@@ -86,9 +86,9 @@ def run_and_report(
     """
     from pipeline.cli.console import showing
     from pipeline.cli.dagster_reporter import reporting_to_dagster
+    from pipeline.engine.webhook import notify_of_failures
     from pipeline.ops.preflight import check
     from pipeline.ops.run_months import run_months
-    from pipeline.ops.webhook import notify_of_failures
 
     check(workspace, stages)
     with showing(workspace.root), reporting_to_dagster(workspace):

@@ -17,7 +17,7 @@ from pipeline.engine.failures import (
     forget_failure,
     record_failure,
 )
-from pipeline.engine.finish import finish_stages
+from pipeline.engine.finish import ALL_MONTHS, finish_stages
 from pipeline.engine.priority import lower_priority
 from pipeline.engine.progress import (
     Event,
@@ -32,10 +32,11 @@ from pipeline.engine.run import outcome_of, run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code_of
+from pipeline.index.watches import update_watches
 from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
-from pipeline.tables import DUMP_MEMBERS
+from pipeline.tables import DUMP_MEMBERS, INDEX_RECEIPTS
 
 
 @dataclass(slots=True)
@@ -88,6 +89,8 @@ def run_months(
         for phase in _phases(stages):
             _run_phase(workspace, phase, months, failed, force=force)
             if finish:
+                if INDEX_RECEIPTS in {stage.table for stage in phase}:
+                    _update_watches(workspace)
                 _finish(workspace, phase)
         for month in months:
             if not failed[month]:
@@ -113,6 +116,14 @@ def _finish(workspace: Workspace, stages: Sequence[Stage]) -> None:
         finish_stages(workspace, stages)
     except shutdown.Interrupted as error:
         raise KeyboardInterrupt from error
+
+
+def _update_watches(workspace: Workspace) -> None:
+    """List the new papers of all watches; a failure is reported, and the run goes on."""
+    try:
+        update_watches(workspace)
+    except CiteloomError as error:
+        publish(StageFailed("watches", ALL_MONTHS, str(error), exit_code_of(error)))
 
 
 def report_broken_zips(workspace: Workspace) -> None:

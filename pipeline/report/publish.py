@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from pipeline import tables
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.judge_figures import figures_digest
+from pipeline.index.watches import WatchedPaper, read_watches, watched_papers
 from pipeline.llm.models import known_cutoffs, known_prices
 from pipeline.report import pages
 from pipeline.report.data import (
@@ -97,16 +99,17 @@ def write_overall_page(workspace: Workspace) -> None:
     """
     file = workspace.root.path / FOLDER / "index.html"
     with workspace.read_cache():
-        digest = _overall_digest(workspace)
+        watched = watched_papers(workspace.root, read_watches(workspace.settings.watches))
+        digest = _overall_digest(workspace, watched)
         if file.is_file():
             made_from = _MADE_FROM.search(file.read_bytes())
             if made_from and made_from[1].decode() == digest:
                 return
-        page = pages.overall_page(read_overall_report(workspace), digest)
+        page = pages.overall_page(read_overall_report(workspace), watched, digest)
     write_whole(file, render(_SECTIONS, page))
 
 
-def _overall_digest(workspace: Workspace) -> str:
+def _overall_digest(workspace: Workspace, watched: Sequence[WatchedPaper]) -> str:
     """SHA-256 of what the overall page is made from."""
     root = workspace.root
     summaries = {}
@@ -115,7 +118,7 @@ def _overall_digest(workspace: Workspace) -> str:
             summaries[month] = summary_key(root, month)
         except CiteloomError:
             summaries[month] = "unreadable"
-    basis = [REPORT.version, _settings_inputs(workspace), summaries]
+    basis = [REPORT.version, _settings_inputs(workspace), summaries, *map(asdict, watched)]
     return hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
 
 

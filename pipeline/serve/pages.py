@@ -117,7 +117,11 @@ def _page(template: str, request: Request, status: int = 200, **values: Any) -> 
 def _layout_values(request: Request) -> dict[str, Any]:
     """What the layout shows: the address of the page, and whether the menu names reports."""
     site: Site = request.app.state.site
-    return {"path": request.url.path, "has_reports": site.has_reports()}
+    return {
+        "path": request.url.path,
+        "has_reports": site.has_reports(),
+        "has_watches": site.workspace.settings.watches is not None,
+    }
 
 
 def problem_page(request: Request, problem: Problem) -> Response:

@@ -8,8 +8,8 @@ import pytest
 from pydantic import SecretStr
 from pytest_httpserver import HTTPServer
 
+from pipeline.engine import webhook
 from pipeline.errors import SettingError
-from pipeline.ops import webhook
 from pipeline.settings import load_settings
 from tests.processes import free_port
 

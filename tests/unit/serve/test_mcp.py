@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 TOOLS = {
     "search_papers", "search_passages", "find_papers", "outline", "section", "passage", "references", "cited_by",
-    "table", "find_quote", "bibtex",
+    "table", "find_quote", "bibtex", "section_markdown", "formulas", "watches",
 }  # fmt: skip
 Use = Callable[[Client], Awaitable[None]]
 
@@ -70,7 +70,10 @@ def connect(request: pytest.FixtureRequest, corpus: Workspace) -> Callable[[Use]
 
 def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -> None:
     async def use(client: Client) -> None:
-        assert client.instructions == INSTRUCTIONS
+        assert str(client.instructions).startswith(INSTRUCTIONS)
+        assert "papers of the categories cs in 2 months, 2024-03 to 2024-04, as of" in str(
+            client.instructions
+        )
         tools = (await client.list_tools()).tools
         assert {tool.name for tool in tools} == TOOLS
         assert all(
@@ -191,6 +194,11 @@ def test_hostile_arguments_and_passages_are_data(address: str) -> None:
 def test_a_long_section_comes_in_parts(corpus: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_server, "MOST_CHARACTERS", 100)
     tools = CorpusTools(Site(corpus))
+    markdown = tools.section_markdown(FUSION, "Method")
+    assert "## Formula\n\nRanks outdo scores" in markdown
+    (formula,) = tools.formulas(FUSION).formulas
+    assert (formula.tex, formula.passage_id) == (r"s = \sum_i \frac{1}{k + r_i}", passage_id(5))
+    assert tools.watches().papers == []
     first = tools.section(BEAM, "Abstract")
     assert (len(first.passages), first.next_start) == (1, None)
     found = tools.search_passages("rank fusion of lists with rare terms", limit=3)
