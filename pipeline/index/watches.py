@@ -1,9 +1,9 @@
 """Watches: saved queries whose new papers are listed month by month.
 
 The folder `watches` of the data root has a JSON file for each month of the index: the papers that
-fit each watch, with the day on which they were first listed. It is made again where the month's
-points or the watches changed; papers that are listed already keep their day and are not reported
-again.
+fit each watch well, with the day on which they were first listed. It is made again where the
+month's points or the watches changed; papers that are listed already keep their day and are not
+reported again.
 """
 
 from __future__ import annotations
@@ -183,12 +183,16 @@ def _update_month(
 
 
 def _papers_of(workspace: Workspace, watch: Watch, month: str) -> list[tuple[str, str]]:
-    """Id and title of the month's papers that fit; none where no paper has a filter's value."""
+    """Id and title of the month's papers that fit well; none where none has a filter's value."""
     try:
         results = search_papers(workspace, [watch.query], watch.options(month))[0]
     except (MissingInput, SettingError):
         return []
-    return [(paper.arxiv_id, one_line(paper.title)) for paper in results if results.fits]
+    return [
+        (paper.arxiv_id, one_line(paper.title))
+        for paper in results
+        if paper.relevance in ("strong", None)  # many weak matches are of the subject at large
+    ]
 
 
 def _notify(workspace: Workspace, watch: Watch, papers: Sequence[WatchedPaper]) -> None:
