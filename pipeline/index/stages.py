@@ -143,8 +143,8 @@ def _count_points(index: PassageIndex, month: str) -> int:
 
     Within `read_cache` the first month is counted alone and the others by one request for all: a
     run that looks at one month after another must not count a million points for each. While the
-    files of an embedded index stay the same, it is not opened at all, which takes 200 MB for 24,000
-    points.
+    files of an in-process index stay the same, it is not opened at all, which takes 200 MB for
+    24,000 points.
     """
     place = (index.place, index.name)
 
