@@ -31,7 +31,9 @@ _NO_REFERENCE = "how the target paper differs"
 # A plan has about as many lines as the section has sentences.
 _PLAN_AND_SECTION = 2
 # The line between plan and section, also as a heading or in bold.
-_SECTION_HEAD = re.compile(r"^[\W_]*Related Work[\W_]*$", re.IGNORECASE | re.MULTILINE)
+_SECTION_HEAD = re.compile(
+    r"^(?:[^\w\n]|_)*+Related Work(?:[^\w\n]|_)*+$", re.IGNORECASE | re.MULTILINE
+)
 
 
 class PlanLine(NamedTuple):
