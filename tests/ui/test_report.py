@@ -313,9 +313,7 @@ def test_the_page_of_a_checked_draft_holds_and_its_texts_do_nothing(
         for payload in HOSTILE
     ]
     missing = [
-        MissingPaper(
-            0, HOSTILE[0], "2401.00001", HOSTILE[0], HOSTILE[0], "https://arxiv.org/abs/2401.00001"
-        )
+        MissingPaper(0, HOSTILE[0], "2401.00001", HOSTILE[0], "https://arxiv.org/abs/2401.00001")
     ]
     file = write_page(
         DraftCheck(draft, references, citations, missing, "overlap"), tmp_path / "check"
