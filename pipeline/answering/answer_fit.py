@@ -113,20 +113,17 @@ class AnswerFit:
 
     def shares_of_words(self, quotes: Sequence[Quotation]) -> list[tuple[float, float]]:
         """The share of the question's words that each quotation and its paper's title have, and the
-        share that its passage, with sections and title, has.
+        share that its passage, with sections and title, has; for a statement 0.
 
         Words that few of the quotations have count more, except for a statement.
         """
         own = [f"{quote.passage.title} {quote.compared()}" for quote in quotes]
+        if self.kind == STATEMENT:
+            return [(coverage(self.question, text), 0.0) for text in own]
         around = [
             " ".join((quote.passage.title, *quote.passage.section_path, quote.passage.content()))
             for quote in quotes
         ]
-        if self.kind == STATEMENT:
-            return [
-                (coverage(self.question, text), coverage(self.question, passage))
-                for text, passage in zip(own, around, strict=True)
-            ]
         # The example stands for the words by which the kind is recognised.
         subject = self.question
         if self.kind.example:
