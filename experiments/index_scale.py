@@ -6,8 +6,9 @@
 Months of 2,500 points of 384 dimensions are loaded and audited one after another, as `citeloom run`
 does with Edge and `citeloom reindex` with a server (no graph until the end). Vectors have the
 structure of those in `benchmarks.points`; lexical vectors have 60 terms by Zipf's law. A line of
-JSON comes at each size. Seconds are of processor, of this process and the server together, without
-drawing the points; searches are fused rankings of 50, medians of 40 questions.
+JSON comes at each size; that of a server has its graph and searches at the last one only. Seconds
+are of processor, of this process and the server together, without drawing the points; searches are
+fused rankings of 50, medians of 40 questions.
 """
 
 from __future__ import annotations
@@ -195,11 +196,13 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
                 raise SystemExit(audit.describe())
             size = (number + 1) * MONTH_POINTS
             is_last = size == options.points
-            if is_last or (size in SIZES and not on_server):
+            if is_last or size in SIZES:
                 line = {"points": size, "load and audit, s a month": round(seconds / months, 3)}
-                if on_server:
+                if is_last and on_server:
+                    _say(line)
                     line["graph, s"] = _seconds_of_graph(index, meter)
-                line |= _searches(index, asked, meter)
+                if is_last or not on_server:
+                    line |= _searches(index, asked, meter)
                 line |= {f"memory {name}, MB": mb for name, mb in meter.memory_mb().items()}
                 line["disk, MB"] = _disk_mb(folder)
                 _say(line)
