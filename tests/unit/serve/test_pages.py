@@ -17,6 +17,7 @@ from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
 from pipeline.engine.stage import Workspace
+from pipeline.index.opening import edge_folder, live_index
 from pipeline.index.watches import update_watches
 from pipeline.report import rendering
 from pipeline.serve.api import ENDPOINTS, openapi
@@ -25,6 +26,7 @@ from pipeline.serve.site import LiveAnswer, Site
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.corpus import asking
 from tests.unit.answering.scripted_answers import faithful, form_of
+from tests.unit.index.building import opened_by_another_process
 from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
 
 pytestmark = pytest.mark.slow
@@ -212,6 +214,17 @@ def test_the_corpus_page_counts_and_the_api_agrees(client: TestClient) -> None:
     months = {month["month"]: month for month in client.get("/api/corpus").json()["months"]}
     assert (months["2024-03"]["counts"]["papers"], months["2024-03"]["points_present"]) == (3, 7)
     assert f"{3 + len(HOSTILE_TEXTS)}" in page.css_first(".headline").text()
+
+
+@pytest.mark.parametrize("path", ["/corpus", "/api/corpus"])
+def test_a_server_lets_the_index_go_after_it_counted_the_corpus(
+    corpus: Workspace, path: str
+) -> None:
+    client = TestClient(make_app(corpus), base_url="http://127.0.0.1:8000")
+    for answer in (client.get("/api/search", params={"q": "fusion"}), client.get(path)):
+        assert answer.status_code == 200
+    with opened_by_another_process(edge_folder(corpus) / live_index(corpus).name):
+        pass
 
 
 def test_reports_are_served_with_their_own_policy_and_nothing_else_is(
