@@ -301,7 +301,7 @@ class LineReader:
             self._add_affiliation(before)  # "University of X & Bob Roe"
         ends = [*(person.start for person in people[1:]), len(line)]
         for person, end in zip(people, ends, strict=True):
-            self._add_name(person.text)
+            self._add_name(without_signs(person.text))
             self._read_behind_name(line[person.end : end], bare[person.end : end])
         return len(people)
 
