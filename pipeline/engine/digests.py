@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from pipeline.engine.stage import Workspace
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import read_provenance
+from pipeline.storage.provenance import read_rows_sha256
 from pipeline.storage.read_cache import once
 from pipeline.tables import Table
 
@@ -68,5 +68,4 @@ def digests_by_month(workspace: Workspace, table: Table, months: Iterable[str]) 
 
 
 def _digest(root: DataRoot, table: Table, month: str) -> str | None:
-    provenance = read_provenance(root.file(table, month))
-    return provenance.rows_sha256 if provenance else None
+    return read_rows_sha256(root.file(table, month))

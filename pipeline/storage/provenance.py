@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -49,19 +50,48 @@ def read_provenance(file: DataPath) -> Provenance | None:
     return once("provenance", partial(_read_provenance, file), file)
 
 
+def read_rows_sha256(file: DataPath) -> str | None:
+    """The digest of a file's rows; None where it does not exist. Raises as `read_provenance` does.
+
+    Within `read_cache`, digests of thousands of files are kept without the rest of what the files
+    record: a month looks up those of a few tables in all months.
+    """
+    if not is_active():
+        provenance = read_provenance(file)
+        return provenance.rows_sha256 if provenance else None
+    with _foreign_errors(file):
+        return _rows_sha256_of_version(file, str(file_version(file)))
+    return None
+
+
 def _read_provenance(file: DataPath) -> Provenance | None:
-    try:
+    with _foreign_errors(file):
         if isinstance(file, Path) or is_active():
             return _provenance_of_version(file, str(file_version(file)))
         return _parsed(_read_footer(file), file)
+    return None
+
+
+@contextlib.contextmanager
+def _foreign_errors(file: DataPath) -> Iterator[None]:
+    """End the block where the file does not exist. Raise PermanentFailure where citeloom did not
+    write it.
+    """
+    try:
+        yield
     except FileNotFoundError:
-        return None
+        return
     except (OSError, pa.ArrowInvalid, ValueError) as error:
         raise foreign_file(file, error) from error
 
 
-# A month reads the digests of a few tables of all 424 months. A provenance takes 2.5 KB.
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 13)
+def _rows_sha256_of_version(file: DataPath, version: str) -> str:
+    return _provenance_of_version(file, version).rows_sha256
+
+
+# Each takes 2.5 KB.
+@lru_cache(maxsize=1 << 10)
 def _provenance_of_version(file: DataPath, version: str) -> Provenance:
     """The provenance of a file. version: differs once the file was rewritten."""
     text = remember(f"footer of {file}", version, lambda: _read_footer(file).decode())
