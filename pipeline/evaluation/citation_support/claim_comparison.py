@@ -211,17 +211,19 @@ def _share(context: frozenset[int], sentence: Sentence) -> float:
 def _number(
     ours: Facts, number: Number, sentences: Sequence[Sentence], everywhere: Sequence[Number]
 ) -> Clash | MissingNumber | bool:
-    """Whether the sentences have a number; a clash where one has another in its place."""
+    """Whether the sentences have a number; a clash where one has another in its place, and the rest
+    of the work does not have the number for the same thing.
+    """
     same = [other for other in everywhere if number.same_value(other) and number.same_unit(other)]
-    if any(_count_alike(number, other) for other in same):
-        return any(
-            number.same_value(other)
-            and number.same_unit(other)
-            and _count_alike(number, other)
-            and number.counts <= {word.stem for word in sentence.facts.words}
-            for sentence in sentences
+    for sentence in sentences:
+        words = {word.stem for word in sentence.facts.words}
+        if number.counts <= words and any(
+            number.same_value(other) and number.same_unit(other) and _count_alike(number, other)
             for other in sentence.facts.numbers
-        )
+        ):
+            return True
+    if any(number.counts & other.counts for other in same):
+        return False
     context = ours.clause(number.span[0])
     clash = None
     for sentence in sentences:
