@@ -336,8 +336,7 @@ ANSWERS = Stage(
     part_settings=_answer_settings,
     upstream=(tables.QUESTIONS, tables.INDEX_RECEIPTS),
     disabled_reason=questions_disabled_reason,
-    # Systems that search read the index, which belongs to one process at a time where it is
-    # embedded.
+    # Systems that search read the index: the in-process one belongs to one process at a time.
     pool="qdrant",
     group="answers",
     description=(

@@ -130,18 +130,22 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 
 
 def _settings_inputs(workspace: Workspace) -> dict[str, str]:
-    prices = known_prices(workspace.settings)
-    return {
+    settings = workspace.settings
+    inputs = {
         "templates": once("templates of reports", templates_digest),
-        "judges": ", ".join(judges_of(workspace.settings)),
+        "judges": ", ".join(judges_of(settings)),
         "prices": "; ".join(
-            f"{model} {price.read} {price.written}" for model, price in prices.items()
+            f"{model} {price.read} {price.written}"
+            for model, price in known_prices(settings).items()
         ),
         "cut-offs": "; ".join(
-            f"{model} {cutoff}" for model, cutoff in known_cutoffs(workspace.settings).items()
+            f"{model} {cutoff}" for model, cutoff in known_cutoffs(settings).items()
         ),
         "judge figures": once("judge figures", figures_digest),
     }
+    if settings.candidate_sets:
+        inputs["candidate sets"] = json.dumps(settings.candidate_sets)
+    return inputs
 
 
 def outputs_exist(workspace: Workspace, month: str, written: Provenance) -> bool:

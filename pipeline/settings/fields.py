@@ -288,7 +288,8 @@ class LanguageModelSettings(BaseModel):
         None,
         description=(
             "TOML file of language models, a table for each with url, api_key_env, context,"
-            " concurrency, price, max_tokens; empty for the one model of the settings below."
+            " concurrency, price, cutoff, max_tokens; empty for the one model of the settings"
+            " below."
         ),
     )
     llm_url: str | None = Field(

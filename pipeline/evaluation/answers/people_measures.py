@@ -159,7 +159,7 @@ def read_month_grades(
     questions = question_texts(root, month)
     of_sentences = sentence_grades(questions.values())
     judged = {key for grade in grades for key in _verdicts_of(grade)}
-    sentences = {key for grade in of_sentences for key in _verdicts_of(grade)}
+    claims = judged.union(*map(_verdicts_of, of_sentences))
     digests = {
         (question_id, system): question.digest(system)
         for question_id, question in questions.items()
@@ -172,7 +172,7 @@ def read_month_grades(
             continue
         row = {**stored, "system": writer_name(stored)}
         digest = digests.get((row["question_id"], row["system"]))
-        if digest == row["text_sha256"] and _key(row) in judged | sentences:
+        if digest == row["text_sha256"] and _key(row) in claims:
             current.append(row)
         else:
             outdated += 1

@@ -13,13 +13,13 @@ from pipeline.tables.writers import parse_writer
 
 MAIN, ABLATIONS = "main", "ablations"
 """The sets of Table 1 and of Table 2."""
-ABLATION_SYSTEMS = (
+_ABLATION_SYSTEMS = (
     "chatcite_no_elements",
     "chatcite_no_incremental",
     "chatcite_no_reflection",
 )
-# Table 2 has them beside the ablations.
-_WHOLE_SYSTEMS = ("few_shot", "chatcite")
+# Table 2 has ChatCite and few-shot beside the ablations.
+_TABLE_2_SYSTEMS = (*_ABLATION_SYSTEMS, "few_shot", "chatcite")
 
 
 def candidate_sets(settings: Settings, writers: Iterable[str]) -> dict[str, list[str]]:
@@ -29,27 +29,18 @@ def candidate_sets(settings: Settings, writers: Iterable[str]) -> dict[str, list
     writers but the ablations are the main set, and the ablations a set of their own, with ChatCite
     and few-shot by the same models.
     """
-    by_name = {name: parse_writer(name) for name in sorted(set(writers))}
-    if settings.candidate_sets:
-        sets = {
-            set_name: [
-                name
-                for name, writer in by_name.items()
-                if name in members or writer.system in members
-            ]
-            for set_name, members in settings.candidate_sets.items()
-        }
-    else:
-        models = {writer.model for writer in by_name.values() if writer.system in ABLATION_SYSTEMS}
-        in_table_2 = (*ABLATION_SYSTEMS, *_WHOLE_SYSTEMS)
-        sets = {
-            MAIN: [
-                name for name, writer in by_name.items() if writer.system not in ABLATION_SYSTEMS
-            ],
-            ABLATIONS: [
-                name
-                for name, writer in by_name.items()
-                if writer.system in in_table_2 and writer.model in models
-            ],
-        }
+    parsed = [parse_writer(name) for name in sorted(set(writers))]
+    sets: dict[str, list[str]] = {}
+    for set_name, members in settings.candidate_sets.items():
+        sets[set_name] = [
+            writer.name for writer in parsed if writer.name in members or writer.system in members
+        ]
+    if not settings.candidate_sets:
+        models = {writer.model for writer in parsed if writer.system in _ABLATION_SYSTEMS}
+        sets[MAIN] = [writer.name for writer in parsed if writer.system not in _ABLATION_SYSTEMS]
+        sets[ABLATIONS] = [
+            writer.name
+            for writer in parsed
+            if writer.system in _TABLE_2_SYSTEMS and writer.model in models
+        ]
     return {set_name: names for set_name, names in sets.items() if names}

@@ -1,8 +1,7 @@
 """The judge of G-Score: one conversation about the sections of a task, shown under neutral labels.
 
-The paper prints neither prompt nor temperature nor order; the prompt (`prompts/g_score.j2`),
-temperature 0 and the orders are ours, and so is judging a repeat of a section by itself: the same
-prompt and criteria, without a vote.
+The paper prints neither prompt nor temperature nor order: the prompt (`prompts/g_score.j2`),
+temperature 0 and the orders are ours.
 """
 
 from __future__ import annotations
