@@ -54,14 +54,14 @@ def paper_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
 def passage_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """The median length in words, passages by kind, and the histogram of lengths."""
     columns = workspace.root.read(tables.PASSAGES, month, ["words", "kind"])
-    words, kinds = columns["words"].to_pylist(), Counter(columns["kind"].to_pylist())
-    figures: dict[str, Any] = {}
-    if words:
-        figures["median_words"] = median(words)
-    figures |= {f"kind/{kind}": count for kind, count in kinds.most_common()}
-    if words:
-        figures["picture"] = dg.MetadataValue.md(_length_picture(columns["words"], month))
-    return figures
+    if not len(columns):
+        return {}
+    kinds = Counter(columns["kind"].to_pylist()).most_common()
+    return {
+        "median_words": median(columns["words"].to_pylist()),
+        **{f"kind/{kind}": count for kind, count in kinds},
+        "picture": dg.MetadataValue.md(_length_picture(columns["words"], month)),
+    }
 
 
 def _length_picture(words: pa.ChunkedArray, month: str) -> str:
@@ -111,9 +111,9 @@ def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
     values: dict[str, list[float]] = defaultdict(list)
     for row in workspace.root.iterate(tables.SCORES, month, columns):
         if row["metric"] in _PLOTTED and row["value"] is not None and row["repeat"] == 0:
-            beside = row["candidate_set"] or MAIN
-            place = "" if beside == MAIN else f" in {beside}"
-            name = f"{_PLOTTED[row['metric']]}/{writer_name(row)}{place}"
+            name = f"{_PLOTTED[row['metric']]}/{writer_name(row)}"
+            if row["candidate_set"] not in (None, MAIN):
+                name += f" in {row['candidate_set']}"
             values[name].append(row["value"])
     means = {name: round(fmean(values[name]), 4) for name in sorted(values)}
     if not means:

@@ -33,7 +33,7 @@ def month_fingerprints(workspace: Workspace) -> dict[str, str]:
 def months_without_a_step(instance: dg.DagsterInstance) -> set[str]:
     """Months that `dump_folder` started, and whose newest runs failed before their first step.
 
-    No stage knows of such a failure, so that nothing else would start the month again. A month with
+    No stage records such a failure, so nothing else would start the month again. A month with
     `_MOST_DEAD_RUNS` such runs in a row is left out.
     """
 
@@ -41,15 +41,15 @@ def months_without_a_step(instance: dg.DagsterInstance) -> set[str]:
         failed = run.status is dg.DagsterRunStatus.FAILURE
         return failed and not instance.all_logs(run.run_id, of_type=dg.DagsterEventType.STEP_START)
 
-    failed = instance.get_runs(
+    failed_runs = instance.get_runs(
         dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], tags={_SENSOR_TAG: dump_folder.name})
     )
     months = set()
-    for month in {run.tags[_PARTITION_TAG] for run in failed}:
-        newest = instance.get_runs(
-            dg.RunsFilter(tags={_PARTITION_TAG: month}), limit=_MOST_DEAD_RUNS
-        )
-        if 0 < len(list(takewhile(is_dead, newest))) < _MOST_DEAD_RUNS:
+    for month in {run.tags[_PARTITION_TAG] for run in failed_runs}:
+        of_month = dg.RunsFilter(tags={_PARTITION_TAG: month})
+        newest = instance.get_runs(of_month, limit=_MOST_DEAD_RUNS)
+        dead_runs = len(list(takewhile(is_dead, newest)))
+        if 0 < dead_runs < _MOST_DEAD_RUNS:
             months.add(month)
     return months
 
@@ -76,13 +76,13 @@ def dump_folder(
     except CiteloomError as error:
         return dg.SkipReason(str(error))
     changed = {month: mark for month, mark in current.items() if earlier.get(month) != mark}
-    died = months_without_a_step(context.instance) & current.keys()
-    if not changed and not died:
+    dead = months_without_a_step(context.instance) & current.keys()
+    if not changed and not dead:
         return dg.SkipReason(f"no change in the {len(earlier)} months of the dump")
     offer_months(context.instance, changed)
     # No run_key: Dagster never runs one twice, and pages may come and go twice. A run too many
     # finds all of it done.
-    requests = [dg.RunRequest(partition_key=month) for month in sorted(changed.keys() | died)]
+    requests = [dg.RunRequest(partition_key=month) for month in sorted(changed.keys() | dead)]
     return dg.SensorResult(
         run_requests=requests, cursor=json.dumps({**earlier, **changed}, sort_keys=True)
     )

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
+from pipeline.corpus.passages.lengths import LONG, SHORT
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS
 from pipeline.evaluation.retrieval.measures import DIFFERENCE, DIFFERENCE_METRIC
 from pipeline.report.data import LeftOut, ReportData, RetrievalScores, retrieval_of
@@ -73,7 +74,7 @@ def lengths_figure(data: ReportData) -> BarFigure | None:
     if not lengths:
         return None
     most, passages = max(lengths.values()), sum(lengths.values())
-    outside = lengths[f"under {FEWEST_WORDS}"] + lengths[f"over {MOST_WORDS}"]
+    outside = lengths[SHORT] + lengths[LONG]
     bars = [
         Bar(words_in_passage, count(number), number / most, colour=1)
         for words_in_passage, number in lengths.items()

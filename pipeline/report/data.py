@@ -169,19 +169,22 @@ def _preferred_first(judged: Collection[str], preferred: Sequence[str]) -> list[
 
 @dataclass(frozen=True, slots=True)
 class CandidateSet:
-    """Systems that were marked in one conversation. scores: marks and votes that were given there,
-    and measures that need no judge. judgements: rows of `g_scores`.
+    """Systems that were marked in one conversation.
+
+    title: its heading in reports, empty for the only set. scores: marks and votes that were given
+    there, and measures that need no judge. judgements: rows of `g_scores`.
     """
 
     name: str
+    title: str
     systems: Sequence[str]
     scores: Scores
     judgements: Sequence[Row]
 
     @property
-    def title(self) -> str:
-        """Its name in the report."""
-        return _SET_TITLES.get(self.name, f"Candidate set {self.name}")
+    def suffix(self) -> str:
+        """Its title at the end of another, such as ` (ablations)`; empty for the only set."""
+        return f" ({self.title[0].lower()}{self.title[1:]})" if self.title else ""
 
 
 class Writings:
@@ -278,14 +281,15 @@ class RelatedWorkData(Writings):
         sets = candidate_sets(settings, self.names) or {MAIN: []}
         return [
             CandidateSet(
-                name,
-                sorted(self.names[writer] for writer in writers),
-                Scores(
+                name=name,
+                title=_SET_TITLES.get(name, f"Candidate set {name}") if len(sets) > 1 else "",
+                systems=sorted(self.names[writer] for writer in writers),
+                scores=Scores(
                     (item for item in scores if item[2] in ("", name)),
                     self.judge_order,
                     self.names,
                 ),
-                [row for row in judgements if row["candidate_set"] == name],
+                judgements=[row for row in judgements if row["candidate_set"] == name],
             )
             for name, writers in sets.items()
         ]

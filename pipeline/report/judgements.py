@@ -70,7 +70,7 @@ def criteria(data: RelatedWorkData) -> PageSection | None:
         ]
         grid = measure_table(
             f"criteria{_key_suffix(data, candidates)}",
-            f"Marks by criterion{title_suffix(data, candidates)}",
+            f"Marks by criterion{candidates.suffix}",
             [*CRITERIA_MEASURES, G_SCORE, *select("tasks")],
             groups=groups,
             about=(
@@ -81,7 +81,7 @@ def criteria(data: RelatedWorkData) -> PageSection | None:
         if not grid.rows:
             continue
         figure = bar_figure(
-            f"Figure 4: the six criteria{title_suffix(data, candidates)}",
+            f"Figure 4: the six criteria{candidates.suffix}",
             grid,
             {measure.title: measure.axis for measure in CRITERIA_MEASURES},
             {words(system): system_colour(system) for system in data.systems},
@@ -91,12 +91,6 @@ def criteria(data: RelatedWorkData) -> PageSection | None:
         )
         parts += [figure, grid]
     return PageSection("criteria", "The six criteria", (), parts) if parts else None
-
-
-def title_suffix(data: RelatedWorkData, candidates: CandidateSet) -> str:
-    """` (ablations)` where there are several candidate sets; else empty."""
-    title = candidates.title
-    return f" ({title[0].lower()}{title[1:]})" if len(data.sets) > 1 else ""
 
 
 def _key_suffix(data: RelatedWorkData, candidates: CandidateSet) -> str:
@@ -148,13 +142,13 @@ def preference(data: RelatedWorkData) -> PageSection | None:
         all_on_offer = all(shares.keys() == voted for shares in shares_by_voter.values())
         grid = Grid(
             f"preference{_key_suffix(data, candidates)}",
-            f"Votes{title_suffix(data, candidates)}",
+            f"Votes{candidates.suffix}",
             ["System", *shares_by_voter],
             rows,
             about="" if all_on_offer else f"{MISSING}: the system was not on offer.",
         )
         figure = bar_figure(
-            f"Figure 5: preference{title_suffix(data, candidates)}",
+            f"Figure 5: preference{candidates.suffix}",
             grid,
             dict.fromkeys(shares_by_voter, 1.0),
             {words(system): system_colour(system) for system in data.systems},
@@ -205,15 +199,12 @@ def second_judge(data: RelatedWorkData) -> PageSection | None:
     if len(judges) < 2:
         return None
     columns = [replace(G_SCORE, metric=judge, title=judge) for judge in judges]
-    titles = {
-        candidates.name: candidates.title if len(data.sets) > 1 else "" for candidates in data.sets
-    }
     beside = measure_table(
         "judges",
         "G-Score by judge",
         columns,
         groups=[
-            RowGroup(_marks_by_each(candidates, judges), titles[candidates.name])
+            RowGroup(_marks_by_each(candidates, judges), candidates.title)
             for candidates in data.sets
         ],
         about="The G-Score, mean over tasks. No mean mixes marks of two judges.",
@@ -223,7 +214,7 @@ def second_judge(data: RelatedWorkData) -> PageSection | None:
         "Agreement of judges",
         ["Two judges", "Spearman", "Same order", "Mean difference", "Sections"],
         groups=[
-            RowGroup(_agreement_of_judges(candidates, judges), titles[candidates.name])
+            RowGroup(_agreement_of_judges(candidates, judges), candidates.title)
             for candidates in data.sets
         ],
         about=_SAME_ORDER,

@@ -39,7 +39,6 @@ from pipeline.report.judgements import (
     preference,
     rating_results_section,
     second_judge,
-    title_suffix,
 )
 from pipeline.report.measures import (
     CRITERIA_MEASURES,
@@ -191,19 +190,16 @@ def leaderboard(data: RelatedWorkData) -> Grid:
     """Every system with its main measures and intervals, by candidate set; the best by the main
     measure first.
     """
-    several = len(data.sets) > 1
-    groups = [
-        RowGroup(
-            system_rows(
-                data, best_first(data, candidates), _MAIN_MEASURES, scores=candidates.scores
-            ),
-            candidates.title if several else "",
-        )
-        for candidates in data.sets
-    ]
-    in_a_set = {system for candidates in data.sets for system in candidates.systems}
-    others = [system for system in data.systems if system not in in_a_set]
-    groups.append(RowGroup(system_rows(data, others, _MAIN_MEASURES), "In no candidate set"))
+    groups = []
+    others = set(data.systems)
+    for candidates in data.sets:
+        ranked = best_first(data, candidates)
+        rows = system_rows(data, ranked, _MAIN_MEASURES, scores=candidates.scores)
+        groups.append(RowGroup(rows, candidates.title))
+        others -= set(ranked)
+    groups.append(
+        RowGroup(system_rows(data, sorted(others), _MAIN_MEASURES), "In no candidate set")
+    )
     return measure_table(
         "leaderboard",
         "Related work: leaderboard",
@@ -211,7 +207,7 @@ def leaderboard(data: RelatedWorkData) -> Grid:
         groups=groups,
         about=f"{basis(data)}.",
         # Sorting would mix the groups.
-        sortable=not several and not others,
+        sortable=len(data.sets) == 1 and not others,
     )
 
 
@@ -271,8 +267,9 @@ def _paper_table(
         ours += sorted(set(candidates.systems) - set(ours))
         rows = system_rows(data, ours, _TABLE_MEASURES, scores=candidates.scores)
         groups += [RowGroup(rows, OURS, basis(data)), RowGroup(_floor_rows(data), "Floor")]
-        known = _SYSTEM_NOTES.get(key, {})
-        notes += [text for system, text in known.items() if by_system(ours, [system])]
+        for system, text in _SYSTEM_NOTES.get(key, {}).items():
+            if by_system(ours, [system]):
+                notes.append(text)
         notes += _unmarked_sections(data, candidates)
     return measure_table(key, title, columns, groups=groups, notes=notes)
 
@@ -306,18 +303,17 @@ def differences(data: RelatedWorkData) -> PageSection | None:
     """
     groups = []
     for candidates in data.sets:
-        suffix = title_suffix(data, candidates)
         for base in by_system(candidates.systems, ["chatcite"]):
             others = [(system, base) for system in candidates.systems if system != base]
             rows = _difference_rows(candidates.scores, others)
-            groups.append(RowGroup(rows, f"From {words(base)}{suffix}"))
+            groups.append(RowGroup(rows, f"From {words(base)}{candidates.suffix}"))
         of_one_system = [
             (first, second)
             for first, second in combinations(candidates.systems, 2)
             if parse_writer(first).system == parse_writer(second).system
         ]
         rows = _difference_rows(candidates.scores, of_one_system)
-        groups.append(RowGroup(rows, f"Between models of one system{suffix}"))
+        groups.append(RowGroup(rows, f"Between models of one system{candidates.suffix}"))
     columns = ["System", "Less", *(measure.title for measure in _MAIN_MEASURES), "Common tasks"]
     about = (
         "Mean differences over the tasks that both wrote, with 95 % intervals; where an interval"
@@ -366,12 +362,12 @@ def stability(data: RelatedWorkData) -> PageSection | None:
         measures = [G_SCORE, *CRITERIA_MEASURES]
         spreads = {measure.metric: spread(of_judge, measure.metric) for measure in measures}
         if spreads[G_SCORE.metric]:
-            suffix = title_suffix(data, candidates)
             # The paper's figure has ChatCite with and without reflection.
             in_paper = by_system(candidates.systems, ["chatcite_no_reflection"])
             name = f"{'Figure 3: ' if in_paper else ''}G-Score and its six marks over repeated runs"
-            figures.append(_marks_of_runs(f"{name}{suffix}", spreads))
-            groups.append(RowGroup(_spread_rows(measures, spreads), f"G-Score{suffix}"))
+            figures.append(_marks_of_runs(f"{name}{candidates.suffix}", spreads))
+            rows_of_marks = _spread_rows(measures, spreads)
+            groups.append(RowGroup(rows_of_marks, f"G-Score{candidates.suffix}"))
     unjudged = [row for row in rows if row["judge"] is None]
     measures = [ROUGE_1, *select("reference_coverage")]
     spreads = {measure.metric: spread(unjudged, measure.metric) for measure in measures}

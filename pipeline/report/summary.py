@@ -303,7 +303,7 @@ def mean_scores(rows: pa.Table) -> list[ScoresByTask]:
     means = compared.group_by(keys, use_threads=False).aggregate([("value", "mean")])
     for row in means.to_pylist():
         if row["value_mean"] is not None:
-            # Verdicts on citations name their judge too, and every measure of them has one.
+            # Measures of citations name their judge too, but are by one judge only.
             judge = row["judge"] if row["candidate_set"] else None
             by_task = scores[row["metric"], judge or "", row["candidate_set"] or "", row["system"]]
             by_task[row["task_id"]] = row["value_mean"]

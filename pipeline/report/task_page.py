@@ -25,7 +25,6 @@ from pipeline.report.formatting import (
     words,
 )
 from pipeline.report.grid import Cell, Grid, RowGroup
-from pipeline.report.judgements import title_suffix
 from pipeline.report.measures import CITATIONS, FORMAT, MARKS, MEASURES, ROUGE, Measure
 from pipeline.report.summary import Row, read_or_empty
 from pipeline.tables.writers import with_shown_name, writer_name
@@ -365,9 +364,11 @@ def _scores_grid(task_id: str, systems: Sequence[str], data: RelatedWorkData) ->
     for title, about in basis.items():
         measures = [measure for measure in MEASURES if measure.group == title]
         for candidates in data.sets if title == MARKS else data.sets[:1]:
-            rows = [_score_row(task_id, systems, candidates.scores, each) for each in measures]
+            rows = [
+                _score_row(task_id, systems, candidates.scores, measure) for measure in measures
+            ]
             measured = [row for row in rows if row]
-            suffix = title_suffix(data, candidates) if title == MARKS else ""
+            suffix = candidates.suffix if title == MARKS else ""
             if measured:
                 groups.append(RowGroup(measured, f"{title}{suffix}", about))
     notes = [

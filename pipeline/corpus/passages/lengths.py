@@ -9,6 +9,8 @@ from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS
 
 _BIN = 20
 _STARTS = range(FEWEST_WORDS, MOST_WORDS, _BIN)
+SHORT, LONG = f"under {FEWEST_WORDS}", f"over {MOST_WORDS}"
+"""The ranges of passages outside the limits of packing."""
 
 
 def length_histogram(words: pa.ChunkedArray) -> dict[str, int]:
@@ -26,9 +28,9 @@ def length_histogram(words: pa.ChunkedArray) -> dict[str, int]:
 
 def _range_of(length: int) -> str:
     if length < FEWEST_WORDS:
-        return f"under {FEWEST_WORDS}"
+        return SHORT
     if length > MOST_WORDS:
-        return f"over {MOST_WORDS}"
+        return LONG
     start = min(length, _STARTS[-1]) // _BIN * _BIN
     end = MOST_WORDS if start == _STARTS[-1] else start + _BIN - 1
     return f"{start} to {end}"

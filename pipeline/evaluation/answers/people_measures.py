@@ -274,11 +274,11 @@ def _judge_accuracy(grades: Iterable[Grade], verdicts: Verdicts) -> dict[Part, A
         for key, verdict in _verdicts_of(grade).items()
         if verdict is not None
     }
-    decided = {
-        key: verdict
-        for key, by_grader in verdicts.items()
-        if (verdict := clear_winner(map(overall_verdict, by_grader.values()))) is not None
-    }
+    decided: dict[ClaimKey, str] = {}
+    for key, by_grader in verdicts.items():
+        majority = clear_winner(map(overall_verdict, by_grader.values()))
+        if majority is not None:
+            decided[key] = majority
     return {part: _accuracy(part, judged, decided, verdicts) for part in VERDICTS}
 
 

@@ -133,7 +133,7 @@ def _differences(ours: Facts, copy: Sentence) -> Iterator[Clash]:
     for number in _without_same(ours.numbers, theirs.numbers):
         others = [other for other in lost if other.unit == number.unit or number.same_value(other)]
         if others:
-            other = min(others, key=lambda each: abs(each.span[0] - number.span[0]))
+            other = min(others, key=lambda near: abs(near.span[0] - number.span[0]))
             yield Clash(number.text, other.text, theirs.text, copy.passage, 1.0)
     ours_denied, theirs_denied = _denials(ours, theirs), _denials(theirs, ours)
     if len(ours_denied) % 2 != len(theirs_denied) % 2:
@@ -160,20 +160,13 @@ def _without_same(numbers: Sequence[Number], others: Sequence[Number]) -> list[N
     return [
         number
         for number in numbers
-        if not any(
-            (number.same_value(other) or other.same_value(number)) and number.same_unit(other)
-            for other in others
-        )
+        if not any(number.equals(other) or other.equals(number) for other in others)
     ]
 
 
 def missing_numbers(numbers: Sequence[Number], others: Sequence[Number]) -> list[Number]:
     """The numbers that are not among others with their unit."""
-    return [
-        number
-        for number in numbers
-        if not any(number.same_value(other) and number.same_unit(other) for other in others)
-    ]
+    return [number for number in numbers if not any(map(number.equals, others))]
 
 
 def has_swapped_numbers(claim: str, sentences: Sequence[Sentence]) -> bool:
@@ -185,14 +178,11 @@ def has_swapped_numbers(claim: str, sentences: Sequence[Sentence]) -> bool:
     ours = Facts(claim)
     for sentence in sentences:
         theirs = sentence.facts
-        pairs = [
-            (number, other)
+        clauses = [
+            (ours.clause(number.span[0]), theirs.clause(other.span[0]))
             for number in ours.numbers
             for other in theirs.numbers
-            if number.same_value(other) and number.same_unit(other)
-        ]
-        clauses = [
-            (ours.clause(number.span[0]), theirs.clause(other.span[0])) for number, other in pairs
+            if number.equals(other)
         ]
         for (our_first, their_first), (our_second, their_second) in combinations(clauses, 2):
             if our_first == our_second or their_first == their_second:
@@ -214,14 +204,9 @@ def _number(
     """Whether the sentences have a number; a clash where one has another in its place, and the rest
     of the work does not have the number for the same thing.
     """
-    same = [other for other in everywhere if number.same_value(other) and number.same_unit(other)]
-    for sentence in sentences:
-        words = {word.stem for word in sentence.facts.words}
-        if number.counts <= words and any(
-            number.same_value(other) and number.same_unit(other) and _count_alike(number, other)
-            for other in sentence.facts.numbers
-        ):
-            return True
+    if any(_has_number(sentence.facts, number) for sentence in sentences):
+        return True
+    same = [other for other in everywhere if number.equals(other)]
     if any(number.counts & other.counts for other in same):
         return False
     context = ours.clause(number.span[0])
@@ -240,6 +225,14 @@ def _number(
     return False
 
 
+def _has_number(theirs: Facts, number: Number) -> bool:
+    """Whether a sentence has a number, and words for what it counts."""
+    has_words = number.counts <= {word.stem for word in theirs.words}
+    return has_words and any(
+        number.equals(other) and _count_alike(number, other) for other in theirs.numbers
+    )
+
+
 def _count_alike(number: Number, other: Number) -> bool:
     """Whether they count or measure the same, or one of them counts nothing that is known."""
     return not (number.counts and other.counts) or bool(number.counts & other.counts)
@@ -254,12 +247,12 @@ def _number_in_place_of(number: Number, ours: Facts, theirs: Facts) -> Number | 
     """A number of theirs of the same unit for the same thing, or the number with another unit; None
     where they have the number itself.
     """
-    if any(number.same_value(other) and number.same_unit(other) for other in theirs.numbers):
+    if any(map(number.equals, theirs.numbers)):
         return None
     for other in theirs.numbers:
         if number.same_value(other) and not number.same_unit(other):
             return other
-        is_ours = any(each.same_value(other) and each.same_unit(other) for each in ours.numbers)
+        is_ours = any(our_number.equals(other) for our_number in ours.numbers)
         if not is_ours and number.unit == other.unit and number.counts & other.counts:
             return other
     return None
@@ -297,26 +290,23 @@ def _negation(ours: Facts, negation: Span, sentences: Sequence[Sentence]) -> Cla
         share = _share(context, sentence)
         closeness = max(share, sentence.cosine) if whole else share
         theirs = sentence.facts
-        said = [_text(theirs, word) for word in theirs.words if word.stem in stems]
-        if closeness < (CLOSE_SAID if said else CLOSE_UNSAID):
+        same_words = [word for word in theirs.words if word.stem in stems]
+        if closeness < (CLOSE_SAID if same_words else CLOSE_UNSAID):
             continue
         opposite = any(
             word.direction and (word.direction[0], -word.direction[1]) in sides
             for word in theirs.words
         )
-        places = [word.span[0] for word in theirs.words if word.stem in stems]
-        denied = theirs.denies if not places else any(map(theirs.is_denied, places))
-        if denied or opposite:
+        if same_words:
+            denies = any(theirs.is_denied(word.span[0]) for word in same_words)
+        else:
+            denies = theirs.denies
+        if denies or opposite:
             agreed = max(agreed, closeness)
         elif not theirs.is_purpose and (clash is None or closeness > clash.closeness):
-            ours_text = _phrase(ours, negation, heads)
-            clash = Clash(
-                ours_text,
-                said[0] if said else "",
-                theirs.text,
-                sentence.passage,
-                closeness,
-            )
+            our_text = _phrase(ours, negation, heads)
+            their_text = _text(theirs, same_words[0]) if same_words else ""
+            clash = Clash(our_text, their_text, theirs.text, sentence.passage, closeness)
     if clash and clash.closeness > agreed:
         return clash
     return agreed > 0
@@ -359,7 +349,9 @@ def _direction(ours: Facts, word: Word, sentences: Sequence[Sentence]) -> Clash 
         if closeness < SHARE_DIRECTION:
             continue
         for other, exchanged, their_text in _counterparts(theirs, dimension, sides):
-            if (_effective(other)[1] == side) != bool(exchanged):
+            # The opposite direction says the same where the sides are exchanged.
+            has_same_side = _effective(other)[1] == side
+            if has_same_side != bool(exchanged):
                 agreed = max(agreed, closeness)
                 is_stated = is_stated or sides is None or exchanged is not None
                 continue
@@ -384,15 +376,16 @@ def _counterparts(
 
     Where some compare the claim's things, only these count.
     """
-    words = []
+    counterparts = []
     for word in theirs.words:
         if word.direction is None or word.direction[0] != dimension:
             continue
         their_sides = theirs.compared(word) if sides else None
         exchanged = sides.exchanged(their_sides) if sides and their_sides else None
         text = their_sides.text if exchanged and their_sides else _text(theirs, word)
-        words.append((word, exchanged, text))
-    return [each for each in words if each[1] is not None] or words
+        counterparts.append((word, exchanged, text))
+    of_same_things = [counterpart for counterpart in counterparts if counterpart[1] is not None]
+    return of_same_things or counterparts
 
 
 def _effective(word: Word) -> tuple[str, int]:

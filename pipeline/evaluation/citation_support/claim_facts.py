@@ -220,13 +220,19 @@ class Number:
     @property
     def _rounding(self) -> float:
         """Half a unit of the last digit that is not 0, as a share, at most `_ROUNDING`."""
-        digits = f"{self.value:.10g}".rstrip("0") if self.value.is_integer() else ""
-        step = 10.0 ** (len(f"{self.value:.0f}") - len(digits)) if digits else 10.0**-self.decimals
+        step = 10.0**-self.decimals
+        if self.value and self.value.is_integer():
+            digits = f"{self.value:.0f}"
+            step = 10.0 ** (len(digits) - len(digits.rstrip("0")))
         return min(_ROUNDING, step / 2 / max(self.value, 1e-9))
 
     def same_unit(self, other: Number) -> bool:
         """Whether the units are one, or one of the two has none."""
         return self.unit == other.unit or not (self.unit and other.unit)
+
+    def equals(self, other: Number) -> bool:
+        """Whether the other has this value, with this unit or without one."""
+        return self.same_value(other) and self.same_unit(other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +264,9 @@ class Sides(NamedTuple):
         same, opposite = sum(map(len, together)), sum(map(len, crossed))
         if all(together) and same >= opposite:
             return False
-        return True if all(crossed) and opposite > same else None
+        if all(crossed) and opposite > same:
+            return True
+        return None
 
 
 @dataclass(frozen=True)
@@ -378,6 +386,7 @@ def _numbers(text: str) -> Iterator[Number]:
             counts = frozenset(_stem(word) for word in [*words_of(label[0]), *following[:1]])
         else:
             counts = _counted(text, match.start(), following, is_whole=not decimals)
+        is_hyphenated = text[match.end() : match.end() + 1] == "-"
         yield Number(
             text=match[0].strip(),
             value=value,
@@ -385,9 +394,7 @@ def _numbers(text: str) -> Iterator[Number]:
             factor=factor,
             unit=_UNITS.get(unit) or _UNITS.get(unit.lower(), ""),
             counts=counts,
-            is_plain=word_value is None
-            and not label
-            and text[match.end() : match.end() + 1] != "-",
+            is_plain=word_value is None and not label and not is_hyphenated,
             is_rounded=_ROUNDED.search(text, max(0, match.start() - 30), match.start()) is not None,
             span=match.span(),
         )

@@ -224,7 +224,7 @@ def _nearest(claim: str, sentences: Sequence[Sentence]) -> Sentence:
             any(number.same_value(other) for other in sentence.facts.numbers) for number in numbers
         ) / max(len(numbers), 1)
         by_words = _COSINE_WEIGHT * max(sentence.cosine, 0.0) + (1 - _COSINE_WEIGHT) * share
-        return by_words + _NUMBERS_WEIGHT * stated * (share > 0)
+        return by_words + _NUMBERS_WEIGHT * stated if share else by_words
 
     return max(sentences, key=overlap)
 

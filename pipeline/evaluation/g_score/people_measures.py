@@ -185,20 +185,16 @@ def mark_of(row: Mapping[str, Any], name: str) -> float | None:
 
 def _system(rows: Sequence[Row], system: str) -> RatedSystem:
     of_system = [row for row in rows if row["system"] == system]
-    marks = {
-        name: _group(
-            (row["task_id"], mark) for row in of_system if (mark := mark_of(row, name)) is not None
-        )
-        for name in _NAMES
-    }
-    chosen = _group(
+    means = {}
+    for name in _NAMES:
+        marks = ((row["task_id"], mark_of(row, name)) for row in of_system)
+        means[name] = estimate(_group((task, mark) for task, mark in marks if mark is not None))
+    choices = _group(
         (row["task_id"], float(row["preferred"]))
         for row in of_system
         if row["preferred"] is not None
     )
-    return RatedSystem(
-        system, {name: estimate(by_task) for name, by_task in marks.items()}, estimate(chosen)
-    )
+    return RatedSystem(system, means, estimate(choices))
 
 
 def _group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
