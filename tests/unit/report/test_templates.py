@@ -37,6 +37,7 @@ SERVED = {
     "ask.html.j2",
     "corpus.html.j2",
     "layout.html.j2",
+    "outside_paper.html.j2",
     "paper.html.j2",
     "papers.html.j2",
     "passages.html.j2",
