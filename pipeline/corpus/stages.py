@@ -78,7 +78,7 @@ def _require_zips_of_earlier_pages(job: Job, dump: Dump) -> None:
     for name in sorted(dump.broken.keys() & {row["zip"] for row in earlier}):
         raise MissingInput(
             f"{dump.broken[name]}; {job.month} has pages of it, which stay until then: to go on"
-            f" without them, run citeloom run --months {job.month} --select dump_members --force"
+            f" without them, run citeloom run --months {job.month} --select dump --force"
         )
 
 

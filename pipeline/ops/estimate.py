@@ -290,7 +290,7 @@ def _readiness_notes(
         outdated = [month for month in ready if state(stage, workspace, month) is not State.DONE]
         if outdated:
             months = ", ".join(outdated)
-            yield (f"{stage.name} of {months}: out of date; run --until tasks, and estimate again")
+            yield f"{stage.name} of {months}: out of date; run --until tasks, and estimate again"
 
 
 def _budget_notes(settings: Settings, total: StageCost) -> Iterator[str]:

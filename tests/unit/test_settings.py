@@ -85,11 +85,11 @@ def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, va
 
 
 def test_the_bundled_model_has_defaults_of_its_own() -> None:
-    embedded = load_settings()
+    bundled = load_settings()
     served = load_settings(llm_url="http://127.0.0.1:9/v1", llm_model="some")
-    assert {name: getattr(embedded, name) for name in BUNDLED_LLM} == BUNDLED_LLM
+    assert {name: getattr(bundled, name) for name in BUNDLED_LLM} == BUNDLED_LLM
     assert all(getattr(served, name) == Settings.model_fields[name].default for name in BUNDLED_LLM)
-    assert (embedded.bundled_llm, served.bundled_llm) == (True, False)
+    assert (bundled.bundled_llm, served.bundled_llm) == (True, False)
 
 
 @pytest.mark.parametrize("profile", profile_names())
@@ -102,6 +102,8 @@ def test_a_profile_fills_settings_and_those_of_the_environment_win(
     settings = load_settings()
     assert settings.judge_repeats == 7
     assert settings.llm_url is not None
+    # A paper is about sections or about answers: nothing is paid for the other.
+    assert [settings.max_tasks, settings.max_questions].count(0) == 1
     named = (*settings.systems, *settings.answer_systems, *settings.judges)
     models = {name.rpartition("@")[2] for name in named if "@" in name} | {*settings.judges}
     assert models <= models_of(settings).keys()

@@ -90,7 +90,7 @@ class MemberReader:
             except OSError as error:
                 raise MissingInput(
                     f"{self._folder.address}/{name} cannot be opened ({error.strerror or error}):"
-                    " put it back, or run citeloom run --select dump_members --force"
+                    " put it back, or run citeloom run --select dump --force"
                 ) from error
         return self._zips[name]
 
