@@ -211,22 +211,22 @@ def _paper_table_section(data: AnswersData) -> PageSection:
 
 def _age_note(data: AnswersData) -> str:
     divides = f"The report divides at {month_name(_PUBLISHED_CUTOFF)}, GPT-4's."
-    unknown = [model for model, cutoff in data.cutoffs.items() if not cutoff]
+    without_cutoff = ", ".join(model for model, cutoff in data.cutoffs.items() if not cutoff)
     if not data.cutoff:
-        why = (
-            f"the knowledge cut-off of {', '.join(unknown)} is not known (cutoff in the file of"
-            " CITELOOM_MODELS, or CITELOOM_LLM_CUTOFF)"
-        )
-        return (
-            "Old and recent questions are not separated here:"
-            f" {why if unknown else 'no model answered'}. {divides}"
-        )
-    known = [f"{model}: {cutoff}" for model, cutoff in data.cutoffs.items() if cutoff]
-    not_known = f"; not known: {', '.join(unknown)}" if unknown else ""
+        why = "no model answered"
+        if without_cutoff:
+            why = (
+                f"the knowledge cut-off of {without_cutoff} is not known (cutoff in the file of"
+                " CITELOOM_MODELS, or CITELOOM_LLM_CUTOFF)"
+            )
+        return f"Old and recent questions are not separated here: {why}. {divides}"
+    cutoffs = ", ".join(f"{model}: {cutoff}" for model, cutoff in data.cutoffs.items() if cutoff)
+    if without_cutoff:
+        cutoffs += f"; not known: {without_cutoff}"
     return (
         f"Old questions are those whose newest paper first appeared up to {data.cutoff}, recent"
         " ones those after it, for every system: the latest knowledge cut-off of the models that"
-        f" answered ({', '.join(known)}{not_known}). {divides}"
+        f" answered ({cutoffs}). {divides}"
     )
 
 

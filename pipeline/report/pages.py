@@ -239,7 +239,7 @@ def overall_page(
 
 
 def _watches_section(watched: Sequence[WatchedPaper]) -> PageSection | None:
-    """The papers that the watches found last, each with its month; None without any."""
+    """The papers that the watches found last; None without any."""
     if not watched:
         return None
     rows = [

@@ -175,7 +175,8 @@ def export_grades(
             )
             for letter, system in assign_letters(seed, question, speaking).items()
         }
-        units |= {unit: each for of_answer in answers.values() for unit, each in of_answer.items()}
+        for of_answer in answers.values():
+            units |= of_answer
         shown.append(_item(item, texts[question], answers))
     if not units:
         raise MissingInput("no answer has anything to grade: all abstained, or claim nothing")
@@ -202,11 +203,11 @@ def export_grades(
 def _read(
     root: DataRoot, months: Sequence[str], *, sentences: bool
 ) -> tuple[dict[str, QuestionTexts], dict[str, dict[str, Grade]]]:
-    """Question → its words, and question → system → a grade. All judges have the same claims before
-    them, so any will do: the first in the table. Where no judge graded any of these months,
-    sentences are graded.
+    """Question → its words, and question → system → a grade. All judges grade the same claims, so
+    the first in the table is taken. Where none graded any of these months, sentences are graded.
     """
     of_judges = {month: [] if sentences else read_grades(root, month) for month in months}
+    judged = any(of_judges.values())
     texts: dict[str, QuestionTexts] = {}
     grades: dict[str, dict[str, Grade]] = {}
     for month in months:
@@ -218,7 +219,8 @@ def _read(
             )
         texts |= new
         grades |= {question: {} for question in new}
-        for grade in of_judges[month] if any(of_judges.values()) else sentence_grades(new.values()):
+        grades_of_month = of_judges[month] if judged else sentence_grades(new.values())
+        for grade in grades_of_month:
             question_id, system = grade["question_id"], grade["system"]
             if question_id in new and system in new[question_id].answers:
                 grades[question_id].setdefault(system, grade)
@@ -254,15 +256,13 @@ def _item(name: str, texts: QuestionTexts, answers: Mapping[str, Mapping[str, Un
     for label, units in answers.items():
         answer = texts.answers[next(iter(units.values())).system]
         claims = {
-            part: {unit: each.text for unit, each in units.items() if each.part == part}
+            part: {unit_id: unit.text for unit_id, unit in units.items() if unit.part == part}
             for part in VERDICTS
         }
         view.append({"label": label, "paragraphs": parted(answer["text"]), "claims": claims})
-        for unit, each in units.items():
-            lines[unit] = (
-                each.text or "",
-                each.row_class.model_fields["verdict"].description or "",
-            )
+        for unit_id, unit in units.items():
+            allowed = unit.row_class.model_fields["verdict"].description
+            lines[unit_id] = (unit.text or "", allowed or "")
     return Item(
         name, {"name": name, "text": texts.question, "papers": texts.papers, "answers": view}, lines
     )
