@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.answers.measures import Grade, age_of, latest_cutoff
+from pipeline.evaluation.answers.measures import Grade, latest_cutoff
 from pipeline.evaluation.answers.people_measures import GradeResults, MonthGrades, pool_months
 from pipeline.evaluation.answers.results import ALL, QuestionGroup, SystemResult, results
 from pipeline.evaluation.g_score.candidates import ABLATIONS, MAIN, candidate_sets
@@ -386,8 +386,10 @@ class AnswersData(Writings):
 
     @cached_property
     def _results(self) -> dict[tuple[str, str, QuestionGroup], SystemResult]:
-        measured = results(self.grades, lambda grade: age_of(grade["date"], self.cutoff))
-        return {(item.judge, item.system, item.group): item for item in measured}
+        return {
+            (result.judge, result.system, result.group): result
+            for result in results(self.grades, self.cutoff)
+        }
 
     def result(
         self, system: str, group: QuestionGroup = ALL, judge: str | None = None

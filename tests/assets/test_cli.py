@@ -47,7 +47,7 @@ def test_run_until_a_stage_runs_what_it_needs_and_no_more(empty: Place) -> None:
     assert "Warning" not in done.stderr
     # A slow machine gets a line every half minute too.
     assert [line.split(":")[0] for line in done.stderr.splitlines() if " rows, " in line] == [
-        f"2024-03 {name}" for name in ("dump_members", "metadata", "papers", "passages")
+        f"2024-03 {name}" for name in ("dump", "metadata", "papers", "passages")
     ]
 
 

@@ -1,5 +1,5 @@
 """Grades of answers, which are rows of `answer_grades`, the measures of each, and the age of its
-question for a model.
+question by a knowledge cut-off.
 
 Factual % and coverage % are those of the arXivBot report, from 0 to 1;
 docs/methods/answer-grades.md says what is ours. A measure that nothing could be computed for is
@@ -144,8 +144,8 @@ def latest_cutoff(cutoffs: Iterable[str]) -> str:
 
 
 def age_of(question_date: str, cutoff: str) -> Age | None:
-    """old where the newest paper of a question first appeared up to a model's cut-off, recent after
-    it; None where no cut-off is known (it is empty).
+    """old where the newest paper of a question first appeared up to a knowledge cut-off, recent
+    after it; None for an empty cut-off.
 
     Both are `YYYY-MM-DD`, or `YYYY-MM` for the month's last day: the report's "December 2023" is
     all of December, and a paper of which the month alone is known is taken to be as new as it may

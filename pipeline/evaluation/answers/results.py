@@ -7,7 +7,7 @@ many claims its answer makes, and intervals draw whole questions.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,15 +16,12 @@ from pipeline.evaluation import statistics
 from pipeline.evaluation.answers.measures import (
     AGES,
     MEASURES,
-    Age,
     Grade,
     Outcome,
+    age_of,
     answer_measures,
 )
 from pipeline.evaluation.marks import GOLD_POINTS
-
-AgeOf = Callable[[Grade], Age | None]
-"""The age of a grade's question, by the cut-off that divides the questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +49,12 @@ class SystemResult:
     measures: Mapping[str, statistics.Estimate]
 
 
-def results(grades: Iterable[Grade], age: AgeOf = lambda _: None) -> list[SystemResult]:
+def results(grades: Iterable[Grade], cutoff: str = "") -> list[SystemResult]:
     """Results by judge, system and group: all questions first, then each kind and each age that
     there is.
 
-    Raises ValueError where a judge graded a system's answer to one question twice.
+    cutoff: the date that divides old from recent questions, as of `age_of`. Raises as `age_of`, and
+    ValueError where a judge graded a system's answer to one question twice.
     """
     of_groups = []
     for (judge, system), mine in _by_judge_and_system(grades).items():
@@ -66,8 +64,10 @@ def results(grades: Iterable[Grade], age: AgeOf = lambda _: None) -> list[System
             for kind in KINDS
         }
         groups |= {
-            QuestionGroup("age", name): [grade for grade in mine if age(grade) == name]
-            for name in AGES
+            QuestionGroup("age", age): [
+                grade for grade in mine if age_of(grade["date"], cutoff) == age
+            ]
+            for age in AGES
         }
         of_groups += [_result(judge, system, group, some) for group, some in groups.items() if some]
     return of_groups
@@ -91,9 +91,11 @@ def _result(judge: str, system: str, group: QuestionGroup, grades: Sequence[Grad
     values = {grade["question_id"]: answer_measures(grade) for grade in grades}
     measures = {}
     for name in MEASURES:
-        some = {question: [each[name]] for question, each in values.items() if name in each}
-        if some:
-            measures[name] = statistics.estimate(some)
+        by_question = {
+            question: [measured[name]] for question, measured in values.items() if name in measured
+        }
+        if by_question:
+            measures[name] = statistics.estimate(by_question)
     outcomes: Mapping[Outcome, int] = Counter(grade["outcome"] for grade in grades)
     return SystemResult(judge, system, group, len(grades), dict(sorted(outcomes.items())), measures)
 
@@ -157,7 +159,7 @@ def _gain(judge: str, system: str, hop: int, grades: Iterable[Grade]) -> HopGain
         known=sum(gold["has_passage"] for grade in took for gold in grade["gold"]),
         shown=sum(map(len, points.values())),
         held=sum(map(sum, points.values())),
-        helped=tuple(question for question, each in points.items() if any(each)),
+        helped=tuple(question for question, earned in points.items() if any(earned)),
     )
 
 

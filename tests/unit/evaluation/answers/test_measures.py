@@ -117,9 +117,7 @@ def test_a_mean_weighs_questions_alike_and_abstentions_count_for_coverage_alone(
 
 
 def test_results_come_by_kind_and_by_age_where_there_are_any() -> None:
-    found = {
-        each.group: each for each in results(GRADES, lambda each: age_of(each["date"], "2023-12"))
-    }
+    found = {result.group: result for result in results(GRADES, "2023-12")}
     assert list(found) == [
         ALL,
         QuestionGroup("kind", "author"),
