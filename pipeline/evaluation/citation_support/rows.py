@@ -75,7 +75,7 @@ def build(
     most = most_citations or (MOST_BY_BUNDLED_MODEL if by_bundled else MOST_CITATIONS)
     sample = with_passages(job, read_citations(job, most), make)
     job.expect(len(sample))
-    places = [place for place, each in enumerate(sample) if each.unjudged is None]
+    places = [place for place, item in enumerate(sample) if item.unjudged is None]
     verdicts: Verdicts = {}
     if places and by_overlap:
         verdicts = _judge_by_overlap(job, sample, places, make)
@@ -83,11 +83,11 @@ def build(
         verdicts = run(_judge_by_model(job, sample, places))
     _note(job, sample, verdicts)
     judge_name = OVERLAP_JUDGE if by_overlap else judge_models(job.settings)[0].name
-    for place, each in enumerate(sample):
+    for place, item in enumerate(sample):
         if place in verdicts:
-            yield _row(each, judge_name, *verdicts[place])
+            yield _row(item, judge_name, *verdicts[place])
         else:
-            yield _unjudged_row(each, each.unjudged)
+            yield _unjudged_row(item, item.unjudged)
 
 
 def _judge_by_overlap(
@@ -124,19 +124,19 @@ async def _judge_by_model(
     """The verdicts of the first judge; citations whose prompts have one prefix begin together."""
 
     def prefix(place: int) -> tuple[str, list[int], str]:
-        each = sample[place]
-        return each.title, sorted(shown.ordinal for shown in each.passages), each.citation.marked
+        item = sample[place]
+        return item.title, sorted(shown.ordinal for shown in item.passages), item.citation.marked
 
-    async def one(place: int) -> tuple[JudgeRequest, Judged]:
-        each = sample[place]
-        request = judge_request(each.title, each.passages, each.citation.marked, model.context)
+    async def judge_place(place: int) -> tuple[JudgeRequest, Judged]:
+        item = sample[place]
+        request = judge_request(item.title, item.passages, item.citation.marked, model.context)
         # Without its messages, which would be held until all are judged.
         return replace(request, messages=()), await judge(client, request)
 
     model = judge_models(job.settings)[0]
     order = sorted(places, key=prefix)
     async with job_client(job, model.name) as client:
-        verdicts = await map_concurrently(job, order, one, model.concurrency)
+        verdicts = await map_concurrently(job, order, judge_place, model.concurrency)
     return dict(zip(order, verdicts, strict=True))
 
 
@@ -144,19 +144,19 @@ def _note(job: Job, sample: Sequence[SampledCitation], verdicts: Verdicts) -> No
     """Notes of the month, and into the ledger what its rows do not have: why an answer could not be
     read, and which papers have no passages.
     """
-    unjudged = Counter(each.unjudged for each in sample if each.unjudged)
+    unjudged = Counter(item.unjudged for item in sample if item.unjudged)
     for place, (_, judged) in sorted(verdicts.items()):
         if judged.failure is not None:
             unjudged[UNREADABLE] += 1
-            each = sample[place]
-            marker = f"sentence {each.citation.sentence}, [Reference {each.citation.number}]"
+            item = sample[place]
+            marker = f"sentence {item.citation.sentence}, [Reference {item.citation.number}]"
             job.leave_out(
-                f"{each.task_id} {each.writer.name}", UNREADABLE, f"{marker}: {judged.failure}"
+                f"{item.task_id} {item.writer.name}", UNREADABLE, f"{marker}: {judged.failure}"
             )
     without_text = {
-        each.reference["arxiv_id"]
-        for each in sample
-        if each.unjudged == NO_TEXT and in_corpus(each.reference)
+        item.reference["arxiv_id"]
+        for item in sample
+        if item.unjudged == NO_TEXT and in_corpus(item.reference)
     }
     for arxiv_id in sorted(without_text):
         job.leave_out(arxiv_id, "cited_paper_without_passages", "citations of it are not judged")
@@ -168,10 +168,10 @@ def _note(job: Job, sample: Sequence[SampledCitation], verdicts: Verdicts) -> No
     )
 
 
-def _row(each: SampledCitation, judge_name: str, request: JudgeRequest, judged: Judged) -> Row:
+def _row(item: SampledCitation, judge_name: str, request: JudgeRequest, judged: Judged) -> Row:
     readable = judged.verdict is not None
     return {
-        **_unjudged_row(each, None if readable else UNREADABLE),
+        **_unjudged_row(item, None if readable else UNREADABLE),
         "verdict": judged.verdict,
         "quote": judged.quote if readable else None,
         "quote_found": judged.quoted is not None if readable else None,
@@ -185,14 +185,14 @@ def _row(each: SampledCitation, judge_name: str, request: JudgeRequest, judged: 
     }
 
 
-def _unjudged_row(each: SampledCitation, reason: str | None) -> Row:
+def _unjudged_row(item: SampledCitation, reason: str | None) -> Row:
     return {
-        "task_id": each.task_id,
-        **each.writer.columns,
-        "sentence": each.citation.sentence,
-        "number": each.citation.number,
-        "arxiv_id": each.reference.get("arxiv_id"),
-        "source": each.reference.get("source"),
+        "task_id": item.task_id,
+        **item.writer.columns,
+        "sentence": item.citation.sentence,
+        "number": item.citation.number,
+        "arxiv_id": item.reference.get("arxiv_id"),
+        "source": item.reference.get("source"),
         "unjudged": reason,
         "passages": [],
         **asdict(Spent()),

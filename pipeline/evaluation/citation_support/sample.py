@@ -129,7 +129,7 @@ def _of_section(
     """The citations of one section by sentence and number, at most `most` to be judged."""
     sample = []
     for citation in sorted(
-        citations_of(row["sentences"]), key=lambda each: (each.sentence, each.number)
+        citations_of(row["sentences"]), key=lambda citation: (citation.sentence, citation.number)
     ):
         reference = references.get(citation.number)
         unjudged = None
@@ -140,7 +140,7 @@ def _of_section(
         sample.append(
             SampledCitation(row["task_id"], writer_of(row), citation, reference or {}, unjudged)
         )
-    judgeable = [place for place, each in enumerate(sample) if each.unjudged is None]
+    judgeable = [place for place, item in enumerate(sample) if item.unjudged is None]
     taken = {judgeable[place] for place in evenly_spaced(len(judgeable), most)}
     for place in set(judgeable) - taken:
         sample[place] = replace(sample[place], unjudged=OVER)
@@ -159,9 +159,9 @@ def with_passages(
     """The sample with passages to judge by; a citation without any is marked NO_TEXT."""
     most = job.settings.support_passages
     claims: dict[str, dict[str, None]] = defaultdict(dict)
-    for each in sample:
-        if each.unjudged is None and in_corpus(each.reference):
-            claims[each.reference["arxiv_id"]][each.citation.claim] = None
+    for item in sample:
+        if item.unjudged is None and in_corpus(item.reference):
+            claims[item.reference["arxiv_id"]][item.citation.claim] = None
     # The claims of an estimate are made up, and not worth waiting for the vectors of many.
     long_rehearsal = job.rehearsal and sum(map(len, claims.values())) > MOST_REHEARSED
     by_paper = {arxiv_id: list(of_paper) for arxiv_id, of_paper in claims.items()}
@@ -171,13 +171,13 @@ def with_passages(
         "by_words_alone": ranked.by_words,
     }
     completed = []
-    for each in sample:
-        if each.unjudged is None:
-            claim = each.citation.claim
-            if in_corpus(each.reference):
-                passages = ranked.passages.get((each.reference["arxiv_id"], claim), ())
+    for item in sample:
+        if item.unjudged is None:
+            claim = item.citation.claim
+            if in_corpus(item.reference):
+                passages = ranked.passages.get((item.reference["arxiv_id"], claim), ())
             else:
-                passages = among(paragraphs_of(each.reference), claim, most)
-            each = replace(each, passages=passages, unjudged=None if passages else NO_TEXT)
-        completed.append(each)
+                passages = among(paragraphs_of(item.reference), claim, most)
+            item = replace(item, passages=passages, unjudged=None if passages else NO_TEXT)
+        completed.append(item)
     return completed

@@ -62,7 +62,12 @@ async def _judge_all(
         return await map_concurrently(
             job,
             assignments,
-            lambda each: judge(clients[each.judge.name], each.task, each.order, each.judge.context),
+            lambda assignment: judge(
+                clients[assignment.judge.name],
+                assignment.task,
+                assignment.order,
+                assignment.judge.context,
+            ),
             at_once=max(model.concurrency for model in models),
         )
 

@@ -82,15 +82,18 @@ def _reference_line(reference: Mapping[str, Any]) -> str:
 
 
 def read_repeats(job: Job) -> list[list[TaskSections]]:
-    """The tasks with any section, by id: for each its sections of every repeat, from 0."""
+    """The tasks with any section, by id: for each its sections of every repeat, from 0; of a repeat
+    that nobody wrote, none.
+    """
     texts: dict[str, dict[int, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for row in job.iterate(tables.SUMMARIES, ["task_id", "system", "model", "repeat", "text"]):
         texts[row["task_id"]][row["repeat"]][writer_name(row)] = row["text"]
-    tasks = [
-        [task_sections(task, sections) for _, sections in sorted(texts[task["task_id"]].items())]
-        for task in job.iterate(tables.RELATED_WORK_TASKS, _TASK_COLUMNS)
-        if task["task_id"] in texts
-    ]
+    tasks = []
+    for task in job.iterate(tables.RELATED_WORK_TASKS, _TASK_COLUMNS):
+        by_repeat = texts.get(task["task_id"])
+        if by_repeat:
+            numbers = range(max(by_repeat) + 1)
+            tasks.append([task_sections(task, by_repeat.get(number, {})) for number in numbers])
     return sorted(tasks, key=lambda repeats: repeats[0].task_id)
 
 
@@ -109,7 +112,7 @@ def assign(
     order, so that its marks differ by the sections alone.
     """
     for name, writers in sets.items():
-        of_set = list(_restrict(repeats, writers))
+        of_set = _restrict(repeats, writers)
         if not of_set:
             continue
         task = of_set[0]
@@ -122,19 +125,23 @@ def assign(
         for model in models:
             for number, order in enumerate(orders):
                 yield Assignment(task, name, 0, model, number, order)
-            for repeat, sections in enumerate(of_set[1:], 1):
-                yield Assignment(sections, name, repeat, model, 0, orders[0])
+            for repeat, sections in of_set.items():
+                if repeat > 0:
+                    yield Assignment(sections, name, repeat, model, 0, orders[0])
 
 
-def _restrict(repeats: Sequence[TaskSections], writers: Sequence[str]) -> Iterator[TaskSections]:
-    """The sections by these writers: of repeat 0, and of each repeat that one of them has, where
+def _restrict(repeats: Sequence[TaskSections], writers: Sequence[str]) -> dict[int, TaskSections]:
+    """Repeat → the sections by these writers: repeat 0, and each repeat that one of them has, where
     the others have their only section.
     """
     first = {name: repeats[0].sections[name] for name in writers if name in repeats[0].sections}
-    for task in repeats:
+    restricted = {}
+    for repeat, task in enumerate(repeats):
         again = {name: text for name, text in task.sections.items() if name in first}
         if again:
-            yield replace(task, sections=dict(sorted((first | again).items())))
+            sections = first | again
+            restricted[repeat] = replace(task, sections=dict(sorted(sections.items())))
+    return restricted
 
 
 def shown_orders(task_id: str, systems: Iterable[str]) -> Iterator[tuple[str, ...]]:

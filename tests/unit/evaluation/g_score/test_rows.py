@@ -234,6 +234,16 @@ def test_the_ablations_are_judged_in_a_conversation_of_their_own(
     }
 
 
+def test_a_repeat_keeps_its_number_where_the_one_before_was_not_written(
+    tmp_path: Path, llm: ScriptedLlm
+) -> None:
+    work = set_up(tmp_path, llm, [task_row(FIRST)], judge_repeats=1)
+    rows = work.root.rows(tables.SUMMARIES, MONTH)
+    again = [{**row, "repeat": 2} for row in rows if row["system"] == "chatcite"]
+    write_table(work.root, tables.SUMMARIES, MONTH, [*rows, *again])
+    assert [row["section_repeat"] for row in judged(work)[0]] == [0, 2]
+
+
 def test_one_system_by_two_models_is_two_writers(tmp_path: Path, llm: ScriptedLlm) -> None:
     work = set_up(tmp_path, llm, [task_row(FIRST)], ("chatcite",), judge_repeats=2)
     (row,) = work.root.rows(tables.SUMMARIES, MONTH)
