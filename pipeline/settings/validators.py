@@ -37,7 +37,7 @@ def parse_candidate_sets(value: object) -> object:
     if isinstance(value, str):
         try:
             value = json.loads(value or "{}")
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"is not JSON ({error})") from None
     if not isinstance(value, dict) or not all(name and members for name, members in value.items()):
         raise ValueError('must name sets with their systems, such as {"main": ["chatcite"]}')

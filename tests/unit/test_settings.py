@@ -109,6 +109,14 @@ def test_a_profile_fills_settings_and_those_of_the_environment_win(
     assert models <= models_of(settings).keys()
 
 
+@pytest.mark.parametrize(
+    "value", ["{", "[" * 100_000, "[]", '{"": ["lead"]}', '{"main": []}', '{"main": "lead"}']
+)
+def test_candidate_sets_without_names_or_systems_are_refused(value: str) -> None:
+    (line,) = refusal(candidate_sets=value)
+    assert line.startswith("CITELOOM_CANDIDATE_SETS: ")
+
+
 def test_an_endpoint_without_a_model_is_refused() -> None:
     for model in ({}, {"llm_model": ""}):
         (line,) = refusal(llm_url="http://127.0.0.1:9/v1", **model)
