@@ -340,7 +340,7 @@ def _direction(ours: Facts, word: Word, sentences: Sequence[Sentence]) -> Clash 
     where one has the opposite, or the things in each other's place.
     """
     dimension, side = _effective(word)
-    context, sides = ours.clause(word.span[0]), ours.compared(word)
+    context, sides = ours.clause(word.span[0]), ours.sides_of(word)
     near = _near(ours, word)
     is_stated, agreed, clash = False, 0.0, None
     for sentence in sentences:
@@ -380,7 +380,7 @@ def _counterparts(
     for word in theirs.words:
         if word.direction is None or word.direction[0] != dimension:
             continue
-        their_sides = theirs.compared(word) if sides else None
+        their_sides = theirs.sides_of(word) if sides else None
         exchanged = sides.exchanged(their_sides) if sides and their_sides else None
         text = their_sides.text if exchanged and their_sides else _text(theirs, word)
         counterparts.append((word, exchanged, text))

@@ -246,10 +246,7 @@ class Word:
 
 
 class Sides(NamedTuple):
-    """The stems of what a comparison puts first, and of what it compares that with.
-
-    text: of the comparison.
-    """
+    """The stems of the two sides of a comparison, the one that it puts first, and its text."""
 
     first: frozenset[int]
     second: frozenset[int]
@@ -318,9 +315,9 @@ class Facts:
     def breaks(self) -> list[int]:
         return [0, *(match.start() for match in _BREAKS.finditer(self.text)), len(self.text)]
 
-    def compared(self, word: Word) -> Sides | None:
-        """What a word of direction compares: "X outperforms Y", "X is better than Y"; None where
-        it is no word of a comparison.
+    def sides_of(self, word: Word) -> Sides | None:
+        """The sides that a word of direction compares: "X outperforms Y", "X is better than Y";
+        None for a word that compares nothing.
         """
         start, pivot = max(0, word.span[0] - _SIDE_CHARS), word.span[1]
         before, after = self.text[start : word.span[0]], self.text[pivot : pivot + _SIDE_CHARS]
@@ -376,16 +373,13 @@ def _numbers(text: str) -> Iterator[Number]:
             factor = _MULTIPLIERS.get(times) or _MULTIPLIERS[times.lower()]
             value *= factor
             decimals -= len(str(int(factor))) - 1
-        label = None
+        label = ""
         if not (unit or times or decimals):
-            label = _LABELLED.search(text, max(0, match.start() - 30), match.start())
-        # "On 2,000 pages" begins a sentence.
-        if label and label[0].strip().lower() in _LINKS | STOP_WORDS:
-            label = None
+            label = _label_before(text, match.start())
         if label:
-            counts = frozenset(_stem(word) for word in [*words_of(label[0]), *following[:1]])
+            counts = frozenset(_stem(word) for word in [*words_of(label), *following[:1]])
         else:
-            counts = _counted(text, match.start(), following, is_whole=not decimals)
+            counts = _stems_counted(text, match.start(), following, is_whole=not decimals)
         is_hyphenated = text[match.end() : match.end() + 1] == "-"
         yield Number(
             text=match[0].strip(),
@@ -400,12 +394,22 @@ def _numbers(text: str) -> Iterator[Number]:
         )
 
 
+def _label_before(text: str, start: int) -> str:
+    """The word that makes a number a name, such as "type" before 2; empty for none."""
+    label = _LABELLED.search(text, max(0, start - 30), start)
+    if label is None:
+        return ""
+    word = label[0].strip().lower()
+    # "On 2,000 pages" begins a sentence.
+    return "" if word in _LINKS or word in STOP_WORDS else label[0]
+
+
 def _is_year(match: re.Match[str], text: str, following: Sequence[str]) -> bool:
     if match["unit"] or match["times"] or not _YEAR.fullmatch(match["digits"]):
         return False
     before = text[: match.start()].rstrip(" (").rpartition(" ")[2].lower()
-    counted = bool(following) and following[0].isalpha() and following[0].lower() not in STOP_WORDS
-    return not counted or before in ("in", "since", "by", "during", "until", "early", "late")
+    has_noun = bool(following) and following[0].isalpha() and following[0].lower() not in STOP_WORDS
+    return not has_noun or before in ("in", "since", "by", "during", "until", "early", "late")
 
 
 def _is_item(match: re.Match[str], text: str) -> bool:
@@ -414,35 +418,38 @@ def _is_item(match: re.Match[str], text: str) -> bool:
     return around == "()" and len(match["digits"]) == 1
 
 
-def _counted(text: str, start: int, following: Sequence[str], *, is_whole: bool) -> frozenset[int]:
+def _stems_counted(
+    text: str, start: int, following: Sequence[str], *, is_whole: bool
+) -> frozenset[int]:
     """Stems of the noun behind a number, or of the measure before it ("a recall of 0.52")."""
     before = [word[0] for word in _WORD.finditer(text, max(0, start - 60), start)]
     if before and before[-1].lower() == "of" and not is_whole:
-        return _measured(before)
-    counted = []
+        return _stems_measured(before)
+    stems: list[int] = []
     for word in following[:4]:
         if not word[0].isalpha() or word.lower() in STOP_WORDS or word.lower() in _LINKS:
             break
         if len(word) > 1:
-            counted.append(_stem(word))
-    if counted:
-        return frozenset(counted[:3])
-    return _measured(before)
+            stems.append(_stem(word))
+    if stems:
+        return frozenset(stems[:3])
+    return _stems_measured(before)
 
 
-def _measured(before: Sequence[str]) -> frozenset[int]:
-    measures: list[int] = []
+def _stems_measured(before: Sequence[str]) -> frozenset[int]:
+    """Stems of the measure at the end of the words before a number, two at most."""
+    stems: list[int] = []
     for word in reversed(before):
         if not word[0].isalpha():
             break
         if word.lower() in _LINKS:
-            if measures:
+            if stems:
                 break
             continue
-        measures.append(_stem(word))
-        if len(measures) == 2:
+        stems.append(_stem(word))
+        if len(stems) == 2:
             break
-    return frozenset(measures)
+    return frozenset(stems)
 
 
 def _words(text: str, negations: Sequence[Span]) -> Iterator[Word]:
