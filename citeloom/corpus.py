@@ -51,10 +51,10 @@ def open_corpus(path: str | Path | None = None, **settings: Any) -> Corpus:
     return Corpus(Workspace(load_settings(**settings)))
 
 
-def _refusing_wrong_keywords(
+def _checks_arguments(
     method: Callable[Concatenate[Corpus, Arguments], Result],
 ) -> Callable[Concatenate[Corpus, Arguments], Result]:
-    """The method, which raises SettingError for arguments that it does not take."""
+    """A decorator: wrong arguments raise SettingError, which names the right ones."""
     signature = inspect.signature(method)
 
     @wraps(method)
@@ -100,7 +100,7 @@ class Corpus:
 
         return self._workspace.root.months(tables.PASSAGES)
 
-    @_refusing_wrong_keywords
+    @_checks_arguments
     def search(
         self,
         query: str,
@@ -162,7 +162,7 @@ class Corpus:
         )
         return search_papers(self._workspace, [query], options, include_unfit=include_unfit)[0]
 
-    @_refusing_wrong_keywords
+    @_checks_arguments
     def search_passages(
         self,
         query: str,
@@ -217,7 +217,7 @@ class Corpus:
         results = search_passages(self._workspace, [query], options)[0]
         return Hits(results.hits(include_unfit=include_unfit), results.note)
 
-    @_refusing_wrong_keywords
+    @_checks_arguments
     def similar(self, identifier: str, *, limit: int = 10, offset: int = 0) -> SearchResults:
         """A page of the papers that are like a paper (its arXiv id) or a passage (its id).
 
@@ -228,7 +228,7 @@ class Corpus:
 
         return papers_like(self._workspace, identifier, SearchOptions(limit=limit, offset=offset))
 
-    @_refusing_wrong_keywords
+    @_checks_arguments
     def papers(
         self,
         *,
@@ -245,21 +245,21 @@ class Corpus:
 
         return list_papers(self._workspace, title, author, year, limit, offset)
 
-    @_refusing_wrong_keywords
+    @_checks_arguments
     def bibtex(self, arxiv_ids: Sequence[str]) -> str:
         """The BibTeX entries of papers, with unique keys. Raises MissingInput if one is missing."""
         from pipeline.corpus.citation_formats import bibtex_of
 
         return bibtex_of([self.paper(arxiv_id) for arxiv_id in arxiv_ids])
 
-    @_refusing_wrong_keywords
+    @_checks_arguments
     def paper(self, arxiv_id: str) -> FullPaper:
         """A paper with its passages and references. Raises MissingInput if there is none."""
         from pipeline.index.papers import read_paper
 
         return read_paper(self._workspace.root, arxiv_id)
 
-    @_refusing_wrong_keywords
+    @_checks_arguments
     def cited_by(self, arxiv_id: str) -> list[CitingPaper]:
         """The papers of the corpus that cite a paper, which need not be in the corpus itself.
 
@@ -269,7 +269,7 @@ class Corpus:
 
         return read_citing_papers(self._workspace, arxiv_id)
 
-    @_refusing_wrong_keywords
+    @_checks_arguments
     def find_quote(self, quote: str, *, limit: int = 5) -> list[QuoteSource]:
         """The passages that a sentence or quote may be from, best first: by its exact words, nearly
         the same words, or else by meaning (`source.match`).
@@ -280,7 +280,7 @@ class Corpus:
 
         return find_quote(self._workspace, quote, limit)
 
-    @_refusing_wrong_keywords
+    @_checks_arguments
     def ask(self, question: str, *, system: str | None = None, months: str = "all") -> Reply:
         """The answer to a question, with the passages that support each sentence.
 
@@ -295,7 +295,7 @@ class Corpus:
 
         return open_conversation(self._workspace, system, months).ask(question)
 
-    @_refusing_wrong_keywords
+    @_checks_arguments
     def relate(
         self, draft: str, references: Sequence[str], *, system: str | None = None
     ) -> Related:
@@ -312,7 +312,7 @@ class Corpus:
 
         return relate(self._workspace, draft, references, system)
 
-    @_refusing_wrong_keywords
+    @_checks_arguments
     def check(
         self, draft: str | Path, *, bibliography: str | Path | None = None, missing: bool = False
     ) -> DraftCheck:
@@ -330,7 +330,7 @@ class Corpus:
         loaded = read_draft(Path(draft), Path(bibliography) if bibliography else None)
         return check_draft(self._workspace, loaded, suggest=missing)
 
-    @_refusing_wrong_keywords
+    @_checks_arguments
     def cite(
         self, sentence: str, *, bibliography: str | Path | None = None, limit: int = 5
     ) -> list[PaperToCite]:

@@ -103,7 +103,7 @@ def chat(
 
 
 def _warn_of_small_model(conversation: Conversation) -> None:
-    """Say before the wait how long it is, and that its end is not worth it."""
+    """Say before the bundled model answers that it is slow and mostly wrong."""
     from pipeline.cli.console import print_note
     from pipeline.llm.models import is_small_model
 

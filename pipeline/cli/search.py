@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -338,21 +339,20 @@ def _shortened(text: str) -> str:
     """
     from pipeline.corpus.parse.policies import without_known_markers
 
+    blocks = groupby(
+        visible(without_known_markers(text)).splitlines(), lambda line: line.startswith("|")
+    )
     lines: list[str] = []
-    in_table = True
-    for line in visible(without_known_markers(text)).splitlines():
-        is_row = line.startswith("|")
-        if is_row and not set(line) <= set("|-: "):
-            lines.append(one_line(line.removeprefix("|").removesuffix("|")))
-        elif not is_row and in_table:
-            lines.append(one_line(line))
-        elif not is_row:
-            lines[-1] = one_line(f"{lines[-1]} {line}")
-        in_table = is_row
-    shown = "\n".join(lines)
-    if len(shown) <= _CHARACTERS_SHOWN:
-        return shown
-    return f"{shown[:_CHARACTERS_SHOWN].rsplit(' ', 1)[0]} …"
+    for is_table, block in blocks:
+        if is_table:
+            rows = (row for row in block if not set(row) <= set("|-: "))
+            lines += [one_line(row.removeprefix("|").removesuffix("|")) for row in rows]
+        else:
+            lines.append(one_line(" ".join(block)))
+    whole = "\n".join(lines)
+    if len(whole) <= _CHARACTERS_SHOWN:
+        return whole
+    return f"{whole[:_CHARACTERS_SHOWN].rsplit(' ', 1)[0]} …"
 
 
 def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) -> Table | str:

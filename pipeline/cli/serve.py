@@ -26,7 +26,7 @@ _DAGSTER_OPTIONS = {
     # Dagster recommends another of its commands at every start.
     "PYTHONWARNINGS": "ignore",
 }
-# A shorter one is guessed in days at 400 guesses a second.
+# At 400 guesses a second, a shorter token is guessed in days.
 _SHORTEST_TOKEN = 8
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # With more months, a row for each month replaces the table of stages.
 _MONTHS_IN_DETAIL = 6
 _COLOURS = {"done": "green", "stale": "yellow", "failed": "red", "missing": "dim"}
-_STATES = {**{state: state for state in _COLOURS}, "stale": "out of date"}
+_STATES = {"done": "done", "stale": "out of date", "failed": "failed", "missing": "missing"}
 
 StatusRow = Mapping[str, Any]
 

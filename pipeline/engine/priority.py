@@ -1,16 +1,16 @@
-"""Let the servers of this machine go before what computes months."""
+"""Lower the CPU priority of a run, so that servers of this machine answer beside it."""
 
 import os
 
-# At 5 a computing thread gets a third of the processor time of a thread of Dagster's servers or of
-# `citeloom serve` that wants the same core, and all of it while they wait.
+# At 5 a thread that wants the same core as one of Dagster's servers or of `citeloom serve` gets a
+# third of that one's processor time, and all of the core while the servers wait.
 _NICENESS = 5
 
 
 def lower_priority() -> None:
     """Lower the priority of this thread and of the threads and processes that it will start.
 
-    A priority that is lower already stays.
+    A lower one stays as it is.
     """
     if os.getpriority(os.PRIO_PROCESS, 0) < _NICENESS:
         os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)

@@ -34,7 +34,7 @@ class System:
         return {name: getattr(settings, name) for name in self.settings}
 
 
-# Of what lacks something, a check names the first.
+# Missing texts that a check names.
 _MOST_NAMED = 20
 
 AnySystem = TypeVar("AnySystem", bound=System)

@@ -44,14 +44,22 @@ def post(url: SecretStr, text: str) -> str:
         return f"it does not answer ({type(reason).__name__})"
 
 
+def notify(settings: Settings, text: str) -> None:
+    """Send a message where an address is set, with a notice where it cannot be sent."""
+    if settings.webhook_url is None:
+        return
+    reason = post(settings.webhook_url, text)
+    if reason:
+        publish(Notice(f"CITELOOM_WEBHOOK_URL: the message was not sent: {reason}"))
+
+
 def notify_of_failures(settings: Settings, failures: Sequence[tuple[str, str, str]]) -> None:
     """Send one message for failures, each (stage, month, message), where an address is set."""
-    if settings.webhook_url is None or not failures:
+    if not failures:
         return
     lines = [
         f"citeloom: {len(failures)} failed",
         *(f"• {stage} of {month}: {text}" for stage, month, text in failures),
+        "Once fixed: citeloom run --failed",
     ]
-    reason = post(settings.webhook_url, "\n".join([*lines, "Once fixed: citeloom run --failed"]))
-    if reason:
-        publish(Notice(f"CITELOOM_WEBHOOK_URL: the message was not sent: {reason}"))
+    notify(settings, "\n".join(lines))

@@ -155,10 +155,12 @@ def _count_points(index: PassageIndex, month: str) -> int:
         name = f"points of {index.place}/{index.name}"
         return dict(json.loads(remember(name, version, lambda: json.dumps(count_all()))))
 
-    version = once(("version of points", *place), index.points_version) if is_active() else None
+    if not is_active():
+        return index.count(month, wait=False)
+    version = once(("version of points", *place), index.points_version)
     if version is not None:
         return once(("points by month", *place), lambda: stored_counts(version)).get(month, 0)
-    if not is_active() or once(("first month counted", *place), lambda: month) == month:
+    if once(("first month counted", *place), lambda: month) == month:
         return index.count(month, wait=False)
     return once(("points by month", *place), count_all).get(month, 0)
 

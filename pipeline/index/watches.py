@@ -23,10 +23,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pipeline import tables
 from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import Workspace
-from pipeline.engine.webhook import post
+from pipeline.engine.webhook import notify
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.paper_results import search_papers
 from pipeline.index.search_options import SearchOptions
+from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import DataPath
@@ -34,9 +35,8 @@ from pipeline.storage.writing import write_whole
 from pipeline.text import number_of, one_line
 
 _FOLDER = "watches"
-_HEADER = "[[watch]]"
 _MOST_BYTES = 1_000_000
-Names = Annotated[tuple[str, ...], Field(max_length=100)]
+_Names = Annotated[tuple[str, ...], Field(max_length=100)]
 
 
 class Watch(BaseModel):
@@ -46,8 +46,8 @@ class Watch(BaseModel):
 
     name: str = Field(min_length=1, max_length=100)
     query: str = Field(min_length=1, max_length=10_000)
-    categories: Names = ()
-    authors: Names = ()
+    categories: _Names = ()
+    authors: _Names = ()
     venue: str = ""
     limit: int = Field(20, ge=1, le=200)
 
@@ -76,8 +76,8 @@ class WatchedPaper:
 
 
 def read_watches(file: Path | None) -> list[Watch]:
-    """The watches of a file; none without a file. Raises SettingError with one line for each thing
-    that is wrong, naming file, line and key.
+    """The watches of a file; none without a file. Raises SettingError with a line for each fault,
+    naming file, line and key.
     """
     if file is None:
         return []
@@ -92,29 +92,36 @@ def read_watches(file: Path | None) -> list[Watch]:
     entries = document.pop("watch", None)
     if document or not isinstance(entries, list):
         other = f", not {', '.join(document)}" if document else ""
-        raise SettingError(f"CITELOOM_WATCHES: {file} must hold tables {_HEADER}{other}")
+        raise SettingError(f"CITELOOM_WATCHES: {file} must hold tables [[watch]]{other}")
     watches: dict[str, Watch] = {}
-    lines = []
+    messages = []
     for number, entry in enumerate(entries):
         faults = list(_faults_of(entry, watches))
         for key, message in faults:
-            lines.append(f"{file}, line {_line_of(text, number, key)}: {message}")
+            line = _line_of(text, number, key)
+            messages.append(f"CITELOOM_WATCHES: {file}, line {line}: {message}")
         if not faults:
             watch = Watch.model_validate(entry)
             watches[watch.name] = watch
-    if lines:
-        raise SettingError("\n".join(f"CITELOOM_WATCHES: {line}" for line in lines))
+    if messages:
+        raise SettingError("\n".join(messages))
     return list(watches.values())
 
 
 def _faults_of(entry: object, others: Mapping[str, Watch]) -> Iterator[tuple[str, str]]:
-    """(key, message) of each thing that is wrong with a table. others: the watches before it."""
+    """(key, message) of each fault of a table. others: the watches before it."""
     try:
         watch = Watch.model_validate(entry)
     except ValidationError as error:
         for detail in error.errors():
-            key = str(detail["loc"][0]) if detail["loc"] else ""
-            yield key, f"{key}: {_in_words(detail['type'], detail['msg'])}"
+            message = detail["msg"]
+            if detail["type"] == "extra_forbidden":
+                message = f"is not a key; the keys are {', '.join(Watch.model_fields)}"
+            if detail["loc"]:
+                key = str(detail["loc"][0])
+                yield key, f"{key}: {message}"
+            else:
+                yield "", message
         return
     if watch.name in others:
         yield "name", f"name: there are two watches {watch.name!r}"
@@ -124,19 +131,14 @@ def _faults_of(entry: object, others: Mapping[str, Watch]) -> Iterator[tuple[str
         yield "categories", f"categories: {error}"
 
 
-def _in_words(kind: str, message: str) -> str:
-    if kind == "extra_forbidden":
-        return f"is not a key; the keys are {', '.join(Watch.model_fields)}"
-    return message
-
-
 def _line_of(text: str, number: int, key: str) -> int:
     """The line of a key in the table of this number, or of the table's header; from 1."""
     header, tables_seen = 1, -1
     for place, line in enumerate(text.splitlines(), 1):
         if re.match(r"\s*\[\[\s*watch\s*\]\]", line):
             tables_seen += 1
-            header = place if tables_seen == number else header
+            if tables_seen == number:
+                header = place
         elif tables_seen == number and re.match(rf"""\s*["']?{re.escape(key)}["']?\s*=""", line):
             return place
     return header
@@ -149,21 +151,26 @@ def update_watches(workspace: Workspace) -> list[WatchedPaper]:
     Raises SettingError for a wrong file, and as a search does.
     """
     watches = read_watches(workspace.settings.watches)
-    new: list[WatchedPaper] = []
+    if not watches:
+        return []
+    new_papers: list[WatchedPaper] = []
     with workspace.read_cache():
-        for month in workspace.root.months(tables.INDEX_RECEIPTS) if watches else []:
-            new += _update_month(workspace, watches, month)
+        for month in workspace.root.months(tables.INDEX_RECEIPTS):
+            new_papers += _update_month(workspace, watches, month)
     for watch in watches:
-        papers = [paper for paper in new if paper.watch == watch.name]
-        if papers:
-            _notify(workspace, watch, papers)
-    return new
+        of_watch = [paper for paper in new_papers if paper.watch == watch.name]
+        if of_watch:
+            _notify(workspace.settings, watch, of_watch)
+    return new_papers
 
 
 def _update_month(
     workspace: Workspace, watches: Sequence[Watch], month: str
 ) -> Iterator[WatchedPaper]:
-    """List the papers of a month that fit; yields those that were not listed before."""
+    """List the papers of a month that fit; yields those that were not listed before.
+
+    Without an index, the list stays as it is.
+    """
     root = workspace.root
     receipt = read_provenance(root.file(tables.INDEX_RECEIPTS, month))
     made_from = _digest(watches, receipt.rows_sha256 if receipt else "")
@@ -172,21 +179,24 @@ def _update_month(
         return
     days = {(paper["watch"], paper["arxiv_id"]): paper["found"] for paper in before["papers"]}
     today = datetime.now(UTC).date().isoformat()
-    papers = [
-        WatchedPaper(watch.name, month, arxiv_id, title, days.get((watch.name, arxiv_id), today))
-        for watch in watches
-        for arxiv_id, title in _papers_of(workspace, watch, month)
-    ]
+    papers = []
+    try:
+        for watch in watches:
+            for arxiv_id, title in _papers_of(workspace, watch, month):
+                day = days.get((watch.name, arxiv_id), today)
+                papers.append(WatchedPaper(watch.name, month, arxiv_id, title, day))
+    except MissingInput:
+        return
     document = {"made_from": made_from, "papers": [asdict(paper) for paper in papers]}
     write_whole(_file(root, month), json.dumps(document, indent=1).encode())
     yield from (paper for paper in papers if (paper.watch, paper.arxiv_id) not in days)
 
 
 def _papers_of(workspace: Workspace, watch: Watch, month: str) -> list[tuple[str, str]]:
-    """Id and title of the month's papers that fit well; none where none has a filter's value."""
+    """Id and title of the month's papers that fit well. Raises MissingInput without an index."""
     try:
         results = search_papers(workspace, [watch.query], watch.options(month))[0]
-    except (MissingInput, SettingError):
+    except SettingError:  # the corpus has no paper with a filter's value
         return []
     return [
         (paper.arxiv_id, one_line(paper.title))
@@ -195,27 +205,23 @@ def _papers_of(workspace: Workspace, watch: Watch, month: str) -> list[tuple[str
     ]
 
 
-def _notify(workspace: Workspace, watch: Watch, papers: Sequence[WatchedPaper]) -> None:
+def _notify(settings: Settings, watch: Watch, papers: Sequence[WatchedPaper]) -> None:
     heading = f"watch {watch.name}: {number_of(len(papers), 'new paper')}"
     publish(Notice(f"{heading}: {', '.join(paper.arxiv_id for paper in papers[:10])}"))
-    url = workspace.settings.webhook_url
-    if url is None:
-        return
     lines = (f"• {paper.title} (arXiv:{paper.arxiv_id})" for paper in papers)
-    reason = post(url, "\n".join([f"citeloom: {heading}", *lines]))
-    if reason:
-        publish(Notice(f"CITELOOM_WEBHOOK_URL: the message was not sent: {reason}"))
+    notify(settings, "\n".join([f"citeloom: {heading}", *lines]))
 
 
 def watched_papers(root: DataRoot, watches: Iterable[Watch]) -> list[WatchedPaper]:
     """The listed papers of these watches, the newest found first, then the newest months."""
     names = {watch.name for watch in watches}
-    months = root.months(tables.INDEX_RECEIPTS) if names else []
-    papers = [
-        WatchedPaper(**paper) for month in months for paper in _read_month(root, month)["papers"]
-    ]
-    kept = [paper for paper in papers if paper.watch in names]
-    return sorted(kept, key=lambda paper: (paper.found, paper.month), reverse=True)
+    if not names:
+        return []
+    papers = []
+    for month in root.months(tables.INDEX_RECEIPTS):
+        listed = (WatchedPaper(**paper) for paper in _read_month(root, month)["papers"])
+        papers += [paper for paper in listed if paper.watch in names]
+    return sorted(papers, key=lambda paper: (paper.found, paper.month), reverse=True)
 
 
 def _read_month(root: DataRoot, month: str) -> Mapping[str, Any]:

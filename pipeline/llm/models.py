@@ -166,8 +166,8 @@ def known_prices(settings: Settings) -> dict[str, Prices]:
 
 
 def known_cutoffs(settings: Settings) -> dict[str, str]:
-    """The knowledge cut-offs of the models that have one, by name; the default model's without an
-    endpoint too, as of `known_prices`.
+    """The known knowledge cut-offs by model; as in `known_prices`, with the default model's also
+    where no endpoint is set.
     """
     cutoffs = {settings.llm_model: settings.llm_cutoff}
     cutoffs |= {name: model.cutoff for name, model in models_of(settings).items()}

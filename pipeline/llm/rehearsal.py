@@ -22,8 +22,8 @@ from pipeline.llm.messages import Completion, Message, Spent, Usage
 from pipeline.llm.models import Model
 from pipeline.llm.transport import Dialect, EndpointReply
 
-# Assumed length of an answer, and of a list of texts in it, as a share of the longest; of an answer
-# if there are no earlier ones of its kind.
+# Assumed length of a list of texts in an answer, and of an answer without earlier ones of its kind,
+# as a share of the longest.
 ASSUMED_SHARE = 0.6
 # Assumed tokens of an answer without a limit.
 ASSUMED_UNLIMITED = 600
@@ -202,7 +202,7 @@ def fill(
         }
     if kind == "array":
         items = max(schema.get("minItems", 0), 1)
-        # Each claim of an answer costs calls; of other members, one shows what a call reads.
+        # Texts may be claims, each of which costs calls. Of other items, one is enough.
         if schema["items"].get("type") == "string":
             items = max(items, round(ASSUMED_SHARE * schema.get("maxItems", 0)))
         return [

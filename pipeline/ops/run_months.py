@@ -28,6 +28,7 @@ from pipeline.engine.progress import (
     listening,
     publish,
 )
+from pipeline.engine.redaction import collect_secrets, redact_error
 from pipeline.engine.run import outcome_of, run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.engine.status import stages_due
@@ -75,8 +76,9 @@ def run_months(
 
     All months go through the stages that ask no language model before any goes through the others,
     so that the corpus can be searched as early as possible. The process gets a lower priority, so
-    that pages of Dagster or of `citeloom serve` beside it answer. finish: whether stages are
-    finished after the last month (`engine.finish`), with no months those that earlier calls left.
+    that Dagster's pages and `citeloom serve` answer beside it. finish: whether stages are finished
+    after the last month (`engine.finish`), with no months those that earlier calls left, and the
+    lists of watches are updated.
     Raises KeyboardInterrupt after SIGINT or SIGTERM (see `engine.shutdown`).
     """
     lower_priority()
@@ -89,8 +91,6 @@ def run_months(
         for phase in _phases(stages):
             _run_phase(workspace, phase, months, failed, force=force)
             if finish:
-                if INDEX_RECEIPTS in {stage.table for stage in phase}:
-                    _update_watches(workspace)
                 _finish(workspace, phase)
         for month in months:
             if not failed[month]:
@@ -109,10 +109,14 @@ def _phases(stages: Sequence[Stage]) -> tuple[Sequence[Stage], Sequence[Stage]]:
 
 
 def _finish(workspace: Workspace, stages: Sequence[Stage]) -> None:
-    """Finish the stages that are due, unless this process was asked to end."""
+    """Update the watches after the index, and finish the stages that are due, unless this process
+    was asked to end.
+    """
     if shutdown.requested():
         raise KeyboardInterrupt
     try:
+        if INDEX_RECEIPTS in {stage.table for stage in stages}:
+            _update_watches(workspace)
         finish_stages(workspace, stages)
     except shutdown.Interrupted as error:
         raise KeyboardInterrupt from error
@@ -122,8 +126,9 @@ def _update_watches(workspace: Workspace) -> None:
     """List the new papers of all watches; a failure is reported, and the run goes on."""
     try:
         update_watches(workspace)
-    except CiteloomError as error:
-        publish(StageFailed("watches", ALL_MONTHS, str(error), exit_code_of(error)))
+    except Exception as error:
+        redacted = redact_error(error, collect_secrets(workspace.settings))
+        publish(StageFailed("watches", ALL_MONTHS, str(redacted), exit_code_of(redacted)))
 
 
 def report_broken_zips(workspace: Workspace) -> None:

@@ -246,9 +246,12 @@ def openapi() -> dict[str, Any]:
         if endpoint.path in FORMS:
             fields = {item.name: item.schema for item in endpoint.parameters}
             form = {"schema": {"type": "object", "properties": fields}}
-            posted = {"content": {"application/x-www-form-urlencoded": form}}
-            by_post = {"operationId": f"post_{operation['operationId']}", "requestBody": posted}
-            paths[endpoint.path]["post"] = {**operation, "parameters": [], **by_post}
+            paths[endpoint.path]["post"] = {
+                **operation,
+                "parameters": [],
+                "operationId": f"post_{operation['operationId']}",
+                "requestBody": {"content": {"application/x-www-form-urlencoded": form}},
+            }
     return {
         "openapi": "3.1.0",
         "info": {

@@ -102,7 +102,7 @@ def _route(path: str, handler: Handler, site: Site) -> Route:
     async def respond_to_form(request: Request) -> Response:
         if request.method == "POST":
             form = await _read_body(request)
-            # Fields of a form are parameters, written as those of an address.
+            # A form is encoded as the parameters of an address are.
             request = Request({**request.scope, "query_string": form})
         return await run_in_threadpool(respond, request)
 
@@ -112,7 +112,7 @@ def _route(path: str, handler: Handler, site: Site) -> Route:
 
 
 async def _read_body(request: Request) -> bytes:
-    """The body of a request, as far as it is not too long for a question."""
+    """The body of a request, cut at the longest that is read."""
     body = b""
     async for piece in request.stream():
         body += piece

@@ -45,7 +45,7 @@ FORMS = ("/ask", "/api/ask")
 """Paths to which questions are posted."""
 PROBLEM_TYPE = "application/problem+json"
 _RETRY_SECONDS = 5
-# Of 200 connections, 400 guesses a second.
+# With 200 connections, 400 guesses a second at most.
 _WRONG_TOKEN_SECONDS = 0.5
 _OPTION = re.compile(r"(?<!\w)--(?=[a-z])")
 

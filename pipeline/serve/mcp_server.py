@@ -74,6 +74,9 @@ QueryText = Annotated[
 ]
 Limit = Annotated[int, Field(ge=1, le=50, description="At most this many results.")]
 Start = Annotated[int, Field(ge=0, le=100_000, description="Number of the first result, from 0.")]
+SectionName = Annotated[
+    str, Field(min_length=1, max_length=500, description="title, or path: Method > Training")
+]
 Category = Annotated[str, Field(max_length=40, description="cs.CL or an archive such as cs")]
 Author = Annotated[str, Field(max_length=200, description="whole or family name")]
 Month = Annotated[str, Field(max_length=7, description="YYYY-MM; empty for no bound.")]
@@ -338,10 +341,7 @@ class CorpusTools:
     def section(
         self,
         arxiv_id: ArxivId,
-        section: Annotated[
-            str,
-            Field(min_length=1, max_length=500, description="title, or path: Method > Training"),
-        ],
+        section: SectionName,
         start: Start = 0,
     ) -> PassageResults:
         """Read a section of a paper with its subsections, some passages at a time."""
@@ -427,10 +427,7 @@ class CorpusTools:
     def section_markdown(
         self,
         arxiv_id: ArxivId,
-        section: Annotated[
-            str,
-            Field(min_length=1, max_length=500, description="title, or path: Method > Training"),
-        ],
+        section: SectionName,
     ) -> str:
         """A section of a paper with its subsections as one Markdown text, formulas as TeX, tables
         as Markdown; cut at the longest result.
@@ -456,20 +453,24 @@ class CorpusTools:
         """The display formulas of a paper or section as TeX, in order, with their passages."""
         paper = self._paper(arxiv_id)
         passages = section_passages(paper, section) if section else paper.passages
-        found = [
+        formulas = [
             Formula(tex=as_data(match[1]), passage_id=passage.passage_id)
             for passage in passages
             for match in _DISPLAY_FORMULA.finditer(passage.text)
         ]
-        return Formulas(
-            formulas=found[start : start + limit], next_start=_next(start, limit, len(found))
-        )
+        page: list[Formula] = []
+        length = 0
+        for formula in formulas[start : start + limit]:
+            length += len(formula.tex)
+            if page and length > MOST_CHARACTERS:
+                break
+            page.append(formula)
+        return Formulas(formulas=page, next_start=_next(start, len(page), len(formulas)))
 
     def watches(self, limit: Limit = 20, start: Start = 0) -> WatchResults:
         """The papers that fit the saved queries of this corpus's owner, the newest found first."""
-        papers = watched_papers(
-            self._site.root, read_watches(self._site.workspace.settings.watches)
-        )
+        watches = read_watches(self._site.workspace.settings.watches)
+        papers = watched_papers(self._site.root, watches)
         entries = [
             WatchEntry(
                 watch=_line(paper.watch),
@@ -508,14 +509,15 @@ def corpus_statement(site: Site) -> str:
     root = site.root
     files = [root.file(PAPERS, month) for month in months]
     with site.workspace.read_cache():
-        papers = sum(provenance.rows for file in files if (provenance := read_provenance(file)))
+        provenances = [read_provenance(file) for file in files]
+        papers = sum(provenance.rows for provenance in provenances if provenance is not None)
         written = max(file_stat(file).st_mtime for file in files if file.is_file())
     span = months[0] if len(months) == 1 else f"{months[0]} to {months[-1]}"
     categories = ", ".join(site.workspace.settings.categories)
+    day = datetime.fromtimestamp(written, UTC).date().isoformat()
     return (
         f"The corpus has {number_of(papers, 'paper')} of the categories {categories} in"
-        f" {number_of(len(months), 'month')}, {span}, as of"
-        f" {datetime.fromtimestamp(written, UTC).date().isoformat()}; it knows nothing of others."
+        f" {number_of(len(months), 'month')}, {span}, as of {day}; it knows nothing of others."
     )
 
 

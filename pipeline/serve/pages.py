@@ -63,7 +63,7 @@ _MEDIA_TYPES = {
     ".md": "text/plain; charset=utf-8",
     ".json": "application/json",
 }
-# As `templates/base.html.j2` and `parts.html.j2` of the reports have them.
+# As the templates of the reports, base.html.j2 and parts.html.j2, write them.
 _PATH_OF_REPORT = re.compile('<nav aria-label="Path">')
 _LINK_TO_ARXIV = re.compile(
     r'<a class="id" href="https://arxiv\.org/abs/([^"]+)" rel="noreferrer">'
@@ -115,7 +115,7 @@ def _page(template: str, request: Request, status: int = 200, **values: Any) -> 
 
 
 def _layout_values(request: Request) -> dict[str, Any]:
-    """What the layout shows: the address of the page, and whether the menu names reports."""
+    """Values of the layout: the page's address, and whether there are reports and watches."""
     site: Site = request.app.state.site
     return {
         "path": request.url.path,
@@ -279,7 +279,7 @@ def report_file(site: Site, request: Request) -> Response:
 
 
 def _with_links_of_site(report: str) -> str:
-    """A page of a report with a way back to this site, whose papers are linked to here."""
+    """A page of a report with links to this site: to its corpus page and the pages of papers."""
     report = _PATH_OF_REPORT.sub(
         r'\g<0><a href="/corpus">Corpus</a><span class="between">/</span>', report
     )

@@ -118,8 +118,8 @@ def read_paper_view(workspace: Workspace, identifier: str) -> PaperView:
 
 @dataclass(frozen=True, slots=True)
 class OutsidePaper:
-    """A paper that the corpus does not hold and cites. title: as the first paper that cites it
-    prints it; empty where it prints none.
+    """A paper outside of the corpus that its papers cite. title: as the first of them prints it;
+    empty where it prints none.
     """
 
     arxiv_id: str

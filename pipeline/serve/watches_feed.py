@@ -23,11 +23,12 @@ def watches_feed(site: Site, request: Request) -> Response:
     """
     watches = read_watches(site.workspace.settings.watches)
     name = request.query_params.get("watch")
-    chosen = [watch for watch in watches if name in (None, watch.name)]
-    if name and not chosen:
-        names = ", ".join(watch.name for watch in watches)
-        raise HTTPException(404, f"there is no such watch: there are {names or 'none'}")
-    papers = watched_papers(site.root, chosen)[:_MOST_ENTRIES]
+    if name:
+        names = ", ".join(watch.name for watch in watches) or "none"
+        watches = [watch for watch in watches if watch.name == name]
+        if not watches:
+            raise HTTPException(404, f"there is no such watch: there are {names}")
+    papers = watched_papers(site.root, watches)[:_MOST_ENTRIES]
     feed = _feed(str(request.base_url), str(request.url), name or "all watches", papers)
     content = ET.tostring(feed, encoding="utf-8", xml_declaration=True)
     return Response(content, media_type="application/atom+xml")
@@ -37,7 +38,8 @@ def _feed(site_url: str, own_url: str, name: str, papers: Sequence[WatchedPaper]
     feed = ET.Element("feed", xmlns=_ATOM)
     _add(feed, "id", own_url)
     _add(feed, "title", f"citeloom: {name}")
-    _add(feed, "updated", _time(max((paper.found for paper in papers), default="1970-01-01")))
+    newest = papers[0].found if papers else "1970-01-01"
+    _add(feed, "updated", _time(newest))
     ET.SubElement(feed, "link", rel="self", href=own_url)
     ET.SubElement(ET.SubElement(feed, "author"), "name").text = "citeloom"
     for paper in papers:

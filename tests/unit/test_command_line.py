@@ -115,7 +115,7 @@ def test_the_help_of_a_command_has_two_examples_that_it_accepts(words: Sequence[
 
 def test_help_of_run_lists_every_stage() -> None:
     shown = CliRunner().invoke(app, ["run", "--help"]).stdout
-    assert [name for stage in STAGES if (name := plain_name(stage.name)) not in shown] == []
+    assert [stage.name for stage in STAGES if plain_name(stage.name) not in shown] == []
 
 
 @pytest.mark.parametrize(
@@ -279,10 +279,8 @@ def test_status_of_many_months_counts_missing_stages_up_to_the_last_that_a_month
 
 
 def test_status_at_80_columns_shows_names_and_cells_whole() -> None:
-    name, months = (
-        max(map(plain_name, STAGE_NAMES), key=len),
-        [f"2024-{number:02}" for number in range(1, 7)],
-    )
+    name = max(map(plain_name, STAGE_NAMES), key=len)
+    months = [f"2024-{number:02}" for number in range(1, 7)]
     lines = printed([status_row(name, month) for month in months])
     assert any(name in line for line in lines)
     assert any(all(month in line for month in months) for line in lines)

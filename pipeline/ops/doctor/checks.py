@@ -377,10 +377,10 @@ def gpu(workspace: Workspace) -> Iterator[DoctorFinding]:
             )
         else:
             yield ok(message)
-    yield from choose_model_for_gpu(settings)
+    yield from embedder_for_gpu(settings)
 
 
-def choose_model_for_gpu(settings: Settings) -> Iterator[DoctorFinding]:
+def embedder_for_gpu(settings: Settings) -> Iterator[DoctorFinding]:
     """A warning where a machine with a GPU embeds with the model for machines without one."""
     if settings.embedder == "minilm":
         yield warning(

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.errors import SettingError
 from pipeline.ops.doctor.checks import (
-    choose_model_for_gpu,
+    embedder_for_gpu,
     embedding_model,
     gpu,
     invalid_settings,
@@ -37,9 +37,9 @@ def test_a_device_that_torch_cannot_use_is_refused(workspace: MakeWorkspace) -> 
 
 
 def test_on_a_gpu_bge_m3_is_what_to_choose(workspace: MakeWorkspace) -> None:
-    finding = one(choose_model_for_gpu(workspace().settings))
+    finding = one(embedder_for_gpu(workspace().settings))
     assert (finding.state, "CITELOOM_EMBEDDER=bge-m3" in finding.way_out) == (WARNING, True)
-    assert list(choose_model_for_gpu(workspace(embedder="bge-m3").settings)) == []
+    assert list(embedder_for_gpu(workspace(embedder="bge-m3").settings)) == []
 
 
 def test_a_home_that_does_not_exist_yet_is_not_opened(

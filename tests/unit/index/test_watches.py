@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from pytest_httpserver import HTTPServer
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
+from pipeline.index.opening import close_indexes, edge_folder
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.index.watches import read_watches, update_watches, watched_papers
 from tests.unit.index.building import TEXTS, embed, write_month
@@ -39,7 +41,8 @@ def test_new_papers_of_a_month_are_listed_and_reported_once(
     httpserver.expect_request("/hook", method="POST").respond_with_data("ok")
     load(workspace)
     watching = with_watches(workspace, WATCH.format(query=TEXTS[0]), httpserver.url_for("/hook"))
-    (paper, *_) = new = update_watches(watching)
+    new = update_watches(watching)
+    paper = new[0]
     assert (paper.watch, paper.month, paper.arxiv_id) == ("decoding", "2024-03", "2403.00000")
     sent = [json.loads(request.data)["text"] for request, _ in httpserver.log]
     assert len(sent) == 1
@@ -55,6 +58,17 @@ def test_new_papers_of_a_month_are_listed_and_reported_once(
     assert {paper.watch for paper in update_watches(both)} == {"again"}
 
 
+def test_without_an_index_the_lists_stay(workspace: Workspace) -> None:
+    load(workspace)
+    watching = with_watches(workspace, WATCH.format(query=TEXTS[0]))
+    listed = update_watches(watching)
+    close_indexes()
+    shutil.rmtree(edge_folder(workspace))
+    changed = with_watches(workspace, f"{WATCH.format(query=TEXTS[0])}limit = 5\n")
+    assert update_watches(changed) == []
+    assert watched_papers(changed.root, read_watches(changed.settings.watches)) == listed
+
+
 def test_a_filter_that_no_paper_meets_lists_nothing(workspace: Workspace) -> None:
     load(workspace)
     text = WATCH.format(query=TEXTS[0]) + 'authors = ["Nobody"]\n'
@@ -62,21 +76,22 @@ def test_a_filter_that_no_paper_meets_lists_nothing(workspace: Workspace) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("[[watch]]\nname = \n", "line 2"),
         (f"{WATCH}\nquerry = 1\n", r"line 5: querry: is not a key; the keys are name, query"),
         ("# none\n[[watch]]\nquery = 'x'\n", r"line 2: name: Field required"),
         (f"{WATCH}limit = 0\n", r"line 4: limit: "),
         (f"{WATCH}categories = ['c s']\n", r"line 4: categories: "),
+        ("watch = [1]\n", "line 1: Input should be"),
         (f"{WATCH}{WATCH}", r"line 5: name: there are two watches 'decoding'"),
         ("[watches]\n", r"must hold tables \[\[watch\]\], not watches"),
     ],
 )
-def test_what_is_wrong_in_the_file_is_named_with_its_line(
-    tmp_path: Path, text: str, told: str
+def test_each_fault_of_the_file_is_named_with_its_line(
+    tmp_path: Path, text: str, message: str
 ) -> None:
     file = tmp_path / "w.toml"
     file.write_text(text)
-    with pytest.raises(SettingError, match=rf"CITELOOM_WATCHES: .*w\.toml.*{told}"):
+    with pytest.raises(SettingError, match=rf"CITELOOM_WATCHES: .*w\.toml.*{message}"):
         read_watches(file)

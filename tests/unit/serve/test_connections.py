@@ -16,7 +16,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.serve.app import refuse, with_budget
 from pipeline.serve.connections import DeadlineProtocol
 from pipeline.serve.guard import Guard
-from tests.unit.serve.conftest import free_port
+from tests.processes import free_port
 
 HEAD = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
 
