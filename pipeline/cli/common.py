@@ -98,9 +98,13 @@ def check_file(argument: str, file: Path | None) -> None:
     """Raise SettingError if an argument names a file that does not exist, or a folder."""
     if file is None:
         return
-    if file.is_dir():
+    try:
+        is_folder, exists = file.is_dir(), file.exists()
+    except OSError as error:
+        raise SettingError(f"{argument} {file}: {error.strerror}") from error
+    if is_folder:
         raise SettingError(f"{argument} {file}: this is a folder; give a file")
-    if not file.exists():
+    if not exists:
         raise SettingError(f"{argument} {file}: there is no such file")
 
 

@@ -155,6 +155,15 @@ def read_text(file: Path, most_bytes: int = LARGEST_FILE_BYTES) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
+def project_file(folder: Path, name: Path) -> Path | None:
+    """The file of this name inside of the project's folder; None if there is none."""
+    try:
+        file = name.resolve()
+        return file if file.is_relative_to(folder) and file.is_file() else None
+    except (OSError, ValueError):  # a name that is too long, or has NUL
+        return None
+
+
 def line_counter(text: str) -> Callable[[int], int]:
     """Returns a function from the offset of a character of the text to its line, from 1."""
     ends = [match.start() for match in re.finditer("\n", text)]

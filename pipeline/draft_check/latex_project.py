@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.draft_check.citation_commands import KNOWN_CITATIONS
-from pipeline.draft_check.draft import MOST_FILES, Draft, line_counter, read_text
+from pipeline.draft_check.draft import MOST_FILES, Draft, line_counter, project_file, read_text
 from pipeline.draft_check.latex_macros import (
     CHOOSING,
     DEFINING,
@@ -126,12 +126,8 @@ def find_file(folder: Path, current: Path, name: str, suffix: str = ".tex") -> P
     """The file that a command names, inside of the project's folder; None if there is none."""
     for base in (folder, current.parent):
         for candidate in (base / name, base / f"{name}{suffix}"):
-            try:
-                resolved = candidate.resolve()
-                if resolved.is_relative_to(folder) and resolved.is_file():
-                    return resolved
-            except OSError:  # a name that is too long
-                return None
+            if file := project_file(folder, candidate):
+                return file
     return None
 
 

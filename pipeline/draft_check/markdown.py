@@ -13,7 +13,7 @@ from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.bibliography import read_csl
 from pipeline.draft_check.citation_commands import Citation, find_citations
-from pipeline.draft_check.draft import MOST_FILES, Draft, DraftSentence, read_text
+from pipeline.draft_check.draft import MOST_FILES, Draft, DraftSentence, project_file, read_text
 from pipeline.draft_check.latex_scan import Latex
 from pipeline.draft_check.printed_references import read_items
 from pipeline.draft_check.typed_list import find_list, keys_of_names, mark_labels, mark_names
@@ -143,20 +143,20 @@ def _read_front_matter(draft: Draft, text: str) -> None:
     settings = _load_yaml(draft, text, draft.file.name)
     title = settings.get("title")
     draft.title = one_line(title) if isinstance(title, str) else None
-    _add_bibliographies(draft, settings.get("bibliography"), draft.file.name)
+    place = f"{draft.file.name}, line {_line_of_setting(text, 'bibliography')}"
+    _add_bibliographies(draft, settings.get("bibliography"), place)
     if settings.get("references") is not None:
-        line = next(
-            (
-                number
-                for number, each in enumerate(text.split("\n"), 2)
-                if each[:11] == "references:"
-            ),
-            1,
-        )
+        line = _line_of_setting(text, "references")
         read_csl(settings["references"], draft.file.name, line, draft)
     draft.listed |= set(_keys(str(settings.get("nocite") or "")))
     if "@*" in str(settings.get("nocite") or ""):
         draft.listed.add("*")
+
+
+def _line_of_setting(text: str, name: str) -> int:
+    """The line of the draft on which its front matter has a setting; 1 where it is not seen."""
+    lines = enumerate(text.split("\n"), 2)
+    return next((number for number, line in lines if line.startswith(f"{name}:")), 1)
 
 
 def _load_yaml(draft: Draft, text: str, name: str) -> Mapping[str, Any]:
@@ -175,8 +175,8 @@ def _add_bibliographies(draft: Draft, value: Any, place: str) -> None:
     names = value if isinstance(value, list) else [value] if value else []
     folder = draft.file.resolve().parent
     for single in names:
-        file = (folder / str(single)).resolve()
-        if file.is_relative_to(folder) and file.is_file():
+        file = project_file(folder, folder / str(single))
+        if file is not None:
             draft.bibliography_files.append(file)
         else:
             draft.problems.append(f"{place}: the bibliography {single} is no file of the project")
@@ -216,8 +216,8 @@ class _Reader:
         self, file: Path, number: int, name: str, depth: int
     ) -> Iterator[tuple[str, int, str]]:
         self.files += 1
-        path = (file.resolve().parent / name).resolve()
-        if not path.is_relative_to(self.folder) or not path.is_file():
+        path = project_file(self.folder, file.resolve().parent / name)
+        if path is None:
             self.problem(file, number, f"{name} is no file of the project")
         elif depth >= _DEEPEST or self.files > MOST_FILES:
             self.problem(file, number, f"{name} is nested too deep, or one file too many")

@@ -161,7 +161,7 @@ def test_a_command_that_left_is_refused_with_its_replacement_and_is_not_in_the_h
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
-@pytest.mark.parametrize("kind", ["absent", "folder"])
+@pytest.mark.parametrize("kind", ["absent", "folder", "n" * 300])
 def test_an_argument_that_names_no_file_ends_with_2_and_names_it(
     arguments: list[str], kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -261,7 +261,8 @@ def _with_byte_faults(entries: Entries, limit: int, read: Read) -> Entries:
             place for place in overlapping.tolist() if not _has_local_header(entries, place, read)
         }
     rest = np.setdiff1d(overlapping, list(shared))
-    in_order = rest[np.argsort(entries.offset[rest], kind="stable")]
+    # Of entries with one start, the last in this order is kept: the directory's first.
+    in_order = rest[np.lexsort((-rest, entries.offset[rest]))]
     # An entry that contains the start of the next claims bytes that are not its own.
     shared |= set(in_order[:-1][end[in_order[:-1]] > entries.offset[in_order[1:]]].tolist())
     faults |= dict.fromkeys(shared, "it shares bytes with another page of the zip")

@@ -274,6 +274,12 @@ HOSTILE: Mapping[str, Hostile] = {
         dict.fromkeys(_names(800)[1:], "corrupt_member"),
         read=_names(1),
     ),
+    # More than have their local headers read.
+    "one page's bytes under 1,200 names": Hostile(
+        _kernel(GOOD[FIRST], _names(1_200)),
+        dict.fromkeys(_names(1_200)[1:], "corrupt_member"),
+        read=_names(1),
+    ),
     "an encrypted page": _loses_first(_with_flags(0x1), "encrypted"),
     "a strongly encrypted page": _loses_first(_with_flags(0x40), "encrypted"),
     "a page packed by LZMA": _loses_first(_with_method(14), "unsupported_compression"),
