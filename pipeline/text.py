@@ -1,8 +1,15 @@
-"""Text on one line, text that is safe to print, and counts with their nouns."""
+"""Text on one line, text that is safe to print, counts with their nouns, and spaces in patterns."""
 
 from __future__ import annotations
 
 import re
+
+SPACES = r"(?<!\s)\s++"
+"""Pattern of a whole run of white space, for the beginning of a search: `\\s+` there is tried from
+every space of a long run, in quadratic time.
+"""
+MAYBE_SPACES = rf"(?:{SPACES})?"
+"""Pattern of a whole run of white space or none, for the beginning of a search."""
 
 # Control characters but tab and line feed, and those that turn the direction of what follows them.
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

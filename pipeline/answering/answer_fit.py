@@ -64,7 +64,7 @@ class AnswerFit:
                     self._required_names.append(name)
         self._counted, self._measures = counted_words(question), measures_in(question)
         self._names_in_question = names_in(question)
-        self._defined = definition_pattern(question) if self.kind.name == "definition" else None
+        self._definition = definition_pattern(question) if self.kind.name == "definition" else None
 
     @cached_property
     def _initials(self) -> str:
@@ -80,9 +80,7 @@ class AnswerFit:
         searched = self._searched_for_names(quote)
         if not all(name in searched for name in self._required_names):
             return False
-        if self.kind.names_something and not (
-            self._new_names(quote) or EXPLAINED_DATA.search(quote.text)
-        ):
+        if self.kind.names_something and not self._names_something(quote):
             return False
         if self.kind.says_noun and not self._says_noun(quote):
             return False
@@ -93,16 +91,19 @@ class AnswerFit:
     def weight(self, quote: Quotation) -> float:
         """How much a quotation is like the best answers to questions of this kind."""
         kind, path = self.kind, _path(quote.passage)
-        weight = _IN_SECTION * _matches(kind.sections, path)
-        weight += _STRONG * _matches(kind.strong, quote.compared())
-        if quote.labels and any(map(_COUNT_LABEL.match, quote.labels)):
+        weight = 0.0
+        if _matches(kind.sections, path):
+            weight += _IN_SECTION
+        if _matches(kind.strong, quote.compared()):
+            weight += _STRONG
+        if any(map(_COUNT_LABEL.match, quote.labels)):
             weight += _STRONG
         if quote.labels and self._is_own_row(quote):
             weight += _STRONG
-        if self._defined is not None and self._defined.match(quote.text):
+        if self._definition is not None and self._definition.match(quote.text):
             weight += _DEFINES
         if kind.name == "dataset":
-            weight += _NEW_NAME * min(self._new_names(quote), _MOST_NEW_NAMES)
+            weight += _NEW_NAME * min(self._count_new_names(quote), _MOST_NEW_NAMES)
         # Only a whole list has more than two sentences.
         if kind.is_list and len(quote.sentences) > 2:
             weight += _WHOLE_LIST
@@ -113,14 +114,14 @@ class AnswerFit:
 
     def shares_of_words(self, quotes: Sequence[Quotation]) -> list[tuple[float, float]]:
         """The share of the question's words that each quotation and its paper's title have, and the
-        share that its passage, with sections and title, has; for a statement 0.
+        share that its passage, with title and sections, has (0 for a statement).
 
         Words that few of the quotations have count more, except for a statement.
         """
         own = [f"{quote.passage.title} {quote.compared()}" for quote in quotes]
         if self.kind == STATEMENT:
             return [(coverage(self.question, text), 0.0) for text in own]
-        around = [
+        passages = [
             " ".join((quote.passage.title, *quote.passage.section_path, quote.passage.content()))
             for quote in quotes
         ]
@@ -129,8 +130,8 @@ class AnswerFit:
         if self.kind.example:
             subject = self.kind.asks.sub(" ", subject)
         stems = {term_id(word) for word in content_words(subject)}
-        shared = [stems & _stems(text) for text in own]
-        counts = Counter(chain.from_iterable(shared))
+        stems_of_quotes = [stems & _stems(text) for text in own]
+        counts = Counter(chain.from_iterable(stems_of_quotes))
         weights = {stem: math.log(1 + len(quotes) / (1 + counts[stem])) for stem in stems}
         # If all words of the question are common ones, having them says little.
         total = max(sum(weights.values()), math.log(1 + len(quotes) / 2))
@@ -140,7 +141,7 @@ class AnswerFit:
 
         return [
             (share(of_quote), share(stems & _stems(passage)))
-            for of_quote, passage in zip(shared, around, strict=True)
+            for of_quote, passage in zip(stems_of_quotes, passages, strict=True)
         ]
 
     def _searched_for_names(self, quote: Quotation) -> str:
@@ -180,17 +181,22 @@ class AnswerFit:
         noun = noun_asked(self.question)[:_SPELT_ALIKE]
         return any(word.startswith(noun) for word in title_words(quote.text))
 
-    def _new_names(self, quote: Quotation) -> int:
+    def _names_something(self, quote: Quotation) -> bool:
+        """Whether a quotation has a new name, or explains a data set."""
+        return self._count_new_names(quote) > 0 or EXPLAINED_DATA.search(quote.text) is not None
+
+    def _count_new_names(self, quote: Quotation) -> int:
         """The number of names in a quotation that are neither in the question or the paper's title,
         nor abbreviations of their words.
         """
         words = title_words(f"{self.question} {quote.passage.title}")
         initials = "".join(word[0] for word in words)
-        new = 0
-        for name in dict.fromkeys(names_in(_REFERRED_PLACE.sub(" ", quote.text))):
+        count = 0
+        for name in set(names_in(_REFERRED_PLACE.sub(" ", quote.text))):
             is_abbreviation = name.lower().rstrip("s") in initials
-            new += not is_abbreviation and not set(words).issuperset(title_words(name))
-        return new
+            if not is_abbreviation and not set(words).issuperset(title_words(name)):
+                count += 1
+        return count
 
     def _is_own_row(self, quote: Quotation) -> bool:
         """Whether a cell's row or column has a name of the question, an abbreviation of its words,

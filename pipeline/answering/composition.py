@@ -24,7 +24,7 @@ from pipeline.llm.context import first_that_fit
 from pipeline.llm.messages import Spent
 from pipeline.llm.structured import AtMost, make_form
 from pipeline.settings import Settings
-from pipeline.text import one_line
+from pipeline.text import MAYBE_SPACES, one_line
 
 SENTENCE_CHARS = 240
 # A sentence with its frame and numbers; JSON takes up to twice the tokens of the text that it
@@ -33,7 +33,8 @@ _PER_SENTENCE, _FRAME_TOKENS, _JSON_FACTOR = 36 + int(SENTENCE_CHARS / CHARS_PER
 _MOST_SENTENCES, _MOST_CLAIMS = 12, 6
 _WORDS_PER_TOKEN = 0.6
 _MARK = re.compile(
-    r"(?:(?<!\s)\s++)?\[\s*+(?:claims?\s*+)?([0-9]{1,4}(?:\s*+[,;]\s*+[0-9]{1,4})*+)\s*+\]",
+    rf"{MAYBE_SPACES}\["
+    r"\s*+(?:claims?\s*+)?([0-9]{1,4}(?:\s*+[,;]\s*+[0-9]{1,4})*+)\s*+\]",
     re.IGNORECASE,
 )
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from pipeline.arxiv.titles import title_words
+from pipeline.text import SPACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ _TIME = (
 )
 
 _DATA = r"(?:data ?-?sets?|corp(?:us|ora)|benchmarks?|collections?)"
-EXPLAINED_DATA = _pattern(rf"[\w-]+, (?:an?|the) [^,.]{{0,60}}\b{_DATA}\b")
+EXPLAINED_DATA = _pattern(rf"[\w-], (?:an?|the) [^,.]{{0,60}}\b{_DATA}\b")
 """A data set of any spelling with its explanation."""
 
 KINDS = (
@@ -224,7 +225,7 @@ def kind_of(question: str) -> QuestionKind:
 
 
 _COUNTED = re.compile(
-    r"\bhow (?:many|much)\s++(?P<phrase>.{1,80}?)(?<!\s)\s++"
+    rf"\bhow (?:many|much)\s++(?P<phrase>.{{1,80}}?){SPACES}"
     r"(?:do|does|did|are|is|was|were|has|have|had|can|could"
     r"|will|would|in|of|on|per|for|from|to|with|by|took|take|make|made)\b",
     re.IGNORECASE,

@@ -75,7 +75,7 @@ _LEANS_BACK = re.compile(
     r"|namely|similarly|additionally|in other words)\b",
     re.IGNORECASE,
 )
-# "Our webapp cannot handle such mentions."
+# Refers to that sentence further on: "Our webapp cannot handle such mentions."
 _REFERS_BACK = re.compile(r"\bsuch (?!as\b|that\b|an?\b)\w")
 
 
@@ -213,12 +213,11 @@ def _labelled_rows(
     """
     columns = header
     second: Sequence[str] = ()
-    for number, cells in enumerate(rows):
-        is_header = number == 0 and "" in header[1:] and not any(map(NUMBER_CELL.match, cells[1:]))
-        if is_header:
-            second = cells[1:]
-            columns = _joined_labels(header, cells)
-        elif cells[1:] != second:
+    if "" in header[1:] and rows and not any(map(NUMBER_CELL.match, rows[0][1:])):
+        second = rows[0][1:]
+        columns = _joined_labels(header, rows[0])
+    for cells in rows:
+        if cells[1:] != second:
             yield columns, cells
 
 

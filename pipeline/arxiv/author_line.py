@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from pipeline.text import one_line
+from pipeline.text import SPACES, one_line
 
 _ACCENTS = {
     "'": "\u0301",
@@ -48,7 +48,7 @@ _WITHOUT_BRACES = str.maketrans("", "", "{}")
 _BRACKETED = re.compile(r"\([^()]*\)")
 # Set off by a comma, they belong to the name before: "John Smith, Jr., B. Two" are two authors.
 _SUFFIX_AFTER_COMMA = re.compile(r",\s*(?=(?:[JS]r\.?|I{2,3}|IV)\s*(?:[,;]|and\b|$))")
-_BETWEEN_NAMES = re.compile(r",\s*(?:and\s+)?|;\s*|(?<!\s)\s++and\s+")
+_BETWEEN_NAMES = re.compile(rf",\s*(?:and\s+)?|;\s*|{SPACES}and\s+")
 _STUCK_INITIAL = re.compile(r"\.(?=[^\s.,])")
 _REST = re.compile(r"et\.? al\.?|others", re.IGNORECASE)
 

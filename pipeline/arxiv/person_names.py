@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from pipeline.arxiv.titles import SUFFIXES
-from pipeline.text import one_line
+from pipeline.text import MAYBE_SPACES, one_line
 
 # Small words within a family name. "and" and "et" are between names.
 PARTICLES = frozenset({
@@ -56,13 +56,13 @@ _WORD = re.compile(
     rf"(?:[dl]['’]|[ae]l-|Mc|Mac|O['’])?{LETTER}(?:{LETTER}|[\u0300-\u036f'’`´.‐‑-])*",
     re.IGNORECASE,
 )
-_NICKNAME = re.compile(r"(?:(?<!\s)\s++)?(?:[“\"‘(][^“”\"‘’()]{1,30}[”\"’)])")
+_NICKNAME = re.compile(rf"{MAYBE_SPACES}[“\"‘(][^“”\"‘’()]{{1,30}}[”\"’)]")
 # Scripts without capitals, in which a name may be one word: Chinese, Japanese, Korean.
 _EAST_ASIAN = re.compile(
     r"[\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+(?:[ ·・][\u3040-\u9fff\uac00-\ud7af]+)?"
 )
 _LEADING_PARTICLES = re.compile(r"^(?:[a-z]+ )+")
-_COMMA = re.compile(r"(?:(?<!\s)\s++)?,\s*+")
+_COMMA = re.compile(rf"{MAYBE_SPACES},\s*+")
 MOST_WORDS, _LONGEST_SUFFIX, _LONGEST_INITIALS = 7, 6, 14
 
 

@@ -126,7 +126,7 @@ def _objection(metadata: Mapping[str, Any] | None, settings: Settings) -> tuple[
 class RowBuilder:
     """Collects the rows of a table, and the pages or papers that give none.
 
-    fault: the reason of what is left out for an error of another kind.
+    fault: the reason that is recorded for an unexpected error.
     """
 
     schema: pa.Schema
@@ -135,7 +135,7 @@ class RowBuilder:
     _batches: list[pa.RecordBatch] = field(default_factory=list)
 
     def add(self, *rows: Row) -> None:
-        """Add the rows of a page. Raises where Arrow refuses one, as it does no Unicode.
+        """Add the rows of a page. Raises where Arrow refuses one, as for text that is not Unicode.
 
         0.7 ms for a page of 630 KB, whose parsing takes 17 ms; all rows of a chunk at once took 0.2
         to 0.8 ms.

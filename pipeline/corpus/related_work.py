@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from pipeline.text import one_line
+from pipeline.text import MAYBE_SPACES, one_line
 
 _NUMBER = re.compile(
     r"(?:(?:section|appendix|chapter|part)\s++)?§?\s*+(?:[a-z]|[ivxl]+|\d+)(?:\.\d+)*[.):]*\s+",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r"(?:(?<!\s)\s++)?(?:[,;:/&|+()–—]|(?<=\s)-\s|\band\b)\s*", re.IGNORECASE)
+_BETWEEN = re.compile(rf"{MAYBE_SPACES}(?:[,;:/&|+()–—]|(?<=\s)-\s|\band\b)\s*", re.IGNORECASE)
 
 _FILLING = (
     r"(?:(?:an?|the|some|other|further|additional|extended|more|most|brief|short|detailed|current|recent|closely|"

@@ -16,7 +16,7 @@ from pipeline.draft_check.draft import LARGEST_BIBLIOGRAPHY_BYTES, Draft, Entry,
 from pipeline.draft_check.printed_references import read_bbl_text
 from pipeline.draft_check.references import ReferenceCheck
 from pipeline.storage.writing import write_whole
-from pipeline.text import one_line
+from pipeline.text import SPACES, one_line
 
 # With more entries that are not cited, a file is a library: those are counted, not read.
 MOST_UNCITED = 500
@@ -38,7 +38,7 @@ _VENUE_FIELDS = (
     "howpublished",
 )
 _FIELDS_WITH_ID = ("journal", "url", "doi", "note", "volume", "howpublished", "number")
-_AND = re.compile(r"[{}]|\\.|(?<!\s)\s++and\s+", re.IGNORECASE)
+_AND = re.compile(rf"[{{}}]|\\.|{SPACES}and\s+", re.IGNORECASE)
 _NAME_PART = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\"[^\"]*\"|[^,]*)")
 _OTHERS = frozenset(("others", "et al.", "et al", "al."))
 _ENDS_IN_OTHERS = re.compile(r"\b(?:others|et\s*al\.?|and\s+more|…|\.\.\.)[\s{}]*$", re.IGNORECASE)

@@ -36,6 +36,7 @@ _LOWER = frozenset((*_NATBIB, *_BIBLATEX, *_VOLUMES, *_OTHERS, *_MULTIPLE))
 KNOWN_CITATIONS = _LOWER | {name[0].upper() + name[1:] for name in _LOWER}
 """Commands that cite, without their star."""
 # Commands that hold "cite" and cite nothing, or not by keys of their own.
+# Bounded around "excite" and "cite": runs without bounds on both sides take quadratic time.
 _NO_CITATIONS = re.compile(
     r"nocite\w*|bibcite|\w*citestyle|citesetup|citereset\w*|citetracker\w*|citeindex\w*"
     r"|\w*CiteCommand|\w*CiteCommands?Alias|defcitealias|newcites|citation\w*|citename\w*"

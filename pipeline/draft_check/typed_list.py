@@ -20,6 +20,7 @@ _LABEL = re.compile(
     r"|\[(?P<name>[A-Za-z][\w+.:-]{0,30})\\?\]"
     r"|\((?P<round>\d{1,3})\)|(?P<dot>\d{1,3})[.)])[ \t]+(?=\S)"
 )
+# From the first blank of a run on: a search from each of them takes quadratic time.
 _BULLET = re.compile(r"(?:(?<![ \t])[ \t]++)?[-*+•][ \t]+")
 _HEADING = re.compile(r"#{1,6}[ \t]+\S|(?i:appendix|acknowledge?ments?|annex)\b.{0,60}$")
 _BEGINS_ITEM = re.compile(r"[A-Z][^.]{0,40}[,.]")

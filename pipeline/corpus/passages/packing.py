@@ -25,7 +25,8 @@ FEWEST_WORDS, MOST_WORDS = 20, 300
 TARGET_WORDS = 200
 # A passage of 300 words has 2,000 characters, a formula that stays whole up to 12,000.
 MOST_CHARACTERS = 50_000
-# Stands for the words of a longer part, so that no neighbour is joined to it and left out with it.
+# The words that a longer part is said to have: it is left out later, and a neighbour joined to it
+# would be lost with it.
 _NOT_JOINED = MOST_WORDS + 1
 NAMESPACE = uuid.UUID("6f1d3f3e-6f0b-5c0e-9a53-2f7c5d1c8a41")
 

@@ -145,7 +145,7 @@ def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(
 ) -> None:
     bare = asking(make_workspace(tmp_path / "data"), llm)
     for system in ("arxivbot", "wikichat"):
-        with pytest.raises(MissingInput, match="index_receipts"):
+        with pytest.raises(MissingInput, match="--until index,"):
             open_conversation(bare, system)
     with pytest.raises(SettingError, match="direct reads no paper"):
         open_conversation(bare, "direct", MARCH)
