@@ -186,7 +186,7 @@ class Corpus:
         as_typed: bool = False,
         include_unfit: bool = False,
     ) -> Hits:
-        """The passages that fit a query, whatever their papers, best first; empty if none does.
+        """The passages that fit a query, of all papers, best first; empty if none does.
         `hits.note` says how the query was read.
 
         papers: arXiv ids of the only papers. Other arguments and errors as those of `search`.

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class _SafeConsole(Console):
-    """A console whose texts cannot steer the terminal, whoever wrote them."""
+    """A console that replaces control characters, so that no text can steer the terminal."""
 
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(visible(text), **options)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli.common import AsJson, MonthsOption, export_settings, open_workspace
+from pipeline.stage_names import plain_name
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -167,7 +168,7 @@ def _load(workspace: Workspace, months: Sequence[str]) -> list[tuple[str, str, s
 
 def _reindex_lines(done: Reindexed) -> Iterator[str]:
     if not done.done:
-        reasons = [f"{stage} of {month} failed" for stage, month, _ in done.failures]
+        reasons = [f"{plain_name(stage)} of {month} failed" for stage, month, _ in done.failures]
         if done.audit is not None and not done.audit.clean:
             reasons.append(f"its audit found {done.audit.describe()}, which citeloom audit lists")
         yield (

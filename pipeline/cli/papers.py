@@ -93,9 +93,9 @@ def _papers_table(listing: PaperListing) -> Table | str:
 
 
 def _some_names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_AUTHORS_SHOWN])
+    first_names = ", ".join(names[:_AUTHORS_SHOWN])
     more = len(names) - _AUTHORS_SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{first_names} and {more} more" if more > 0 else first_names
 
 
 def paper(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli.common import AsJson, MonthsOption, UntilOption, open_workspace
+from pipeline.stage_names import plain_name
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -106,7 +107,7 @@ def _show(report: RefreshReport, root: DataRoot) -> None:
     for line in _lines_of_not_updated(summary):
         print_note(line)
     if summary.failures:
-        named = ", ".join(f"{stage} of {month}" for stage, month, _ in summary.failures)
+        named = ", ".join(f"{plain_name(stage)} of {month}" for stage, month, _ in summary.failures)
         print_error(
             f"{len(summary.failures)} failed (messages above): {named}; fix the cause and repeat"
             " the command"
@@ -140,8 +141,8 @@ def _lines_of_not_updated(summary: RefreshSummary) -> Iterator[str]:
     """The tables of language models that were not updated, and how to update them."""
     for stage, month in summary.over_budget:
         yield (
-            f"{stage} of {month}: the budget was reached; answers are stored, and the next refresh"
-            " continues"
+            f"{plain_name(stage)} of {month}: the budget was reached; answers are stored, and the"
+            " next refresh continues"
         )
     for month, tables in summary.out_of_date.items():
         counts = ", ".join(f"{name} ({rows:,} rows)" for name, rows in tables.items())

@@ -16,6 +16,7 @@ from pipeline.cli.common import (
     split_names,
 )
 from pipeline.errors import SettingError
+from pipeline.stage_names import plain_name
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Stage, Workspace
@@ -117,7 +118,7 @@ def show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:
         return
     out.print(run_table(report.outcomes))
     if failures:
-        names = ", ".join(f"{failure['stage']} of {failure['month']}" for failure in failures)
+        names = ", ".join(f"{plain_name(stage)} of {month}" for stage, month, _ in report.failures)
         print_error(
             f"{len(failures)} failed (messages above): {names}; fix the cause and repeat the"
             " command"

@@ -9,6 +9,7 @@ from pipeline.engine.locks import pool_lock
 from pipeline.engine.progress import Event, Notice, StageFailed, publish
 from pipeline.engine.stage import CheckResult, MonthCheck, Stage, Workspace
 from pipeline.errors import PermanentFailure
+from pipeline.stage_names import plain_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def run_checks(stage: Stage, workspace: Workspace, month: str) -> bool:
         record(stage, check, workspace, month, result)
         publish(CheckEvaluated(stage.name, check, month, result))
         if not result.passed and check.warning:
-            publish(Notice(f"{stage.name} of {month}: {check.message(result)}"))
+            publish(Notice(f"{plain_name(stage.name)} of {month}: {check.message(result)}"))
         elif not result.passed:
             publish(StageFailed(stage.name, month, check.message(result)))
             passed = passed and not check.blocking

@@ -39,7 +39,7 @@ def digest_until(workspace: Workspace, table: Table, month: str) -> str:
 
 def _digests_of_beginnings(workspace: Workspace, table: Table) -> tuple[list[str], list[str]]:
     """The months of a table, and one digest over none of them, the first, the first two, and so on;
-    each is what `digest_of` gives for these months.
+    each as `digest_of` gives it for these months.
     """
 
     def read() -> tuple[list[str], list[str]]:

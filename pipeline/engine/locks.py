@@ -16,6 +16,7 @@ from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.settings import Settings
+from pipeline.stage_names import plain_name
 
 _LONGEST_WAIT = 6 * 3600.0
 # A lock that another process is about to release is not worth a message.
@@ -25,7 +26,8 @@ _SECONDS_BEFORE_NOTE = 2.0
 @contextmanager
 def month_lock(workspace: Workspace, stage: str, month: str) -> Iterator[None]:
     """Hold a stage's month, so that it has one writer; wait for other processes."""
-    with file_lock(workspace.cache("locks") / f"{stage}-{month}.lock", f"{stage} of {month}"):
+    file = workspace.cache("locks") / f"{stage}-{month}.lock"
+    with file_lock(file, f"{plain_name(stage)} of {month}"):
         yield
 
 

@@ -32,6 +32,7 @@ from pipeline.engine.redaction import collect_secrets, redact_error
 from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, exit_code_of
+from pipeline.stage_names import plain_name
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.read_cache import once
 from pipeline.storage.store import file_stat
@@ -87,9 +88,10 @@ def _upstream_digests(stage: Stage, workspace: Workspace, month: str) -> dict[st
     for table in stage.upstream:
         provenance = read_provenance(workspace.root.file(table, month))
         if provenance is None:
+            name = plain_name(stage.name)
             raise MissingInput(
-                f"{stage.name} of {month} needs {table.name}, which is not in"
-                f" {workspace.root.path}: run citeloom run --months {month} --until {stage.name}"
+                f"{name} of {month} needs {table.name}, which is not in"
+                f" {workspace.root.path}: run citeloom run --months {month} --until {name}"
             )
         digests[table.name] = provenance.rows_sha256
     return digests

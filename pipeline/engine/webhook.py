@@ -19,6 +19,7 @@ from pydantic import SecretStr
 
 from pipeline.engine.progress import Notice, publish
 from pipeline.settings import Settings
+from pipeline.stage_names import plain_name
 
 _TIMEOUT_SECONDS = 10.0
 # Slack truncates at 40,000 characters and recommends 4,000.
@@ -59,7 +60,7 @@ def notify_of_failures(settings: Settings, failures: Sequence[tuple[str, str, st
         return
     lines = [
         f"citeloom: {len(failures)} failed",
-        *(f"• {stage} of {month}: {text}" for stage, month, text in failures),
+        *(f"• {plain_name(stage)} of {month}: {text}" for stage, month, text in failures),
         "Once fixed: citeloom run --failed",
     ]
     notify(settings, "\n".join(lines))

@@ -1,7 +1,6 @@
 """Papers and hits as commands, the API and Python return them: JSON, and Markdown.
 
-A paper's text is data: whatever in it means something to Markdown or to a terminal is made
-harmless.
+A paper's text is data: marks that Markdown or a terminal would interpret are escaped or replaced.
 """
 
 from __future__ import annotations

@@ -166,8 +166,8 @@ def _count_points(index: PassageIndex, month: str) -> int:
 
 
 def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Into which collection the month goes: a month without passages has the same rows whatever
-    made them; and the metadata, of which points have the venue.
+    """The month's collection, since the rows of a month without passages do not show it, and its
+    metadata, from which points take the venue.
     """
     collection = layout_of(workspace, month)[0].collection(workspace.settings.qdrant_collection)
     return {

@@ -135,8 +135,8 @@ def _repair_json(text: str) -> Any:
 def parse_headed_lines(text: str, names: Iterable[str]) -> dict[str, str]:
     """The text after the head of each field, by name, for those that have a head.
 
-    A head is the field's name at the beginning of a line, whatever marks and numbers are around it.
-    So an object is read, too, that breaks off, or whose braces, quotes or commas are wrong.
+    A head is the field's name at the beginning of a line, between any marks and numbers. So an
+    object that breaks off, or has wrong braces, quotes or commas, is read too.
     """
     pattern = "|".join(name.replace("_", "[ _-]?") for name in names)
     head = re.compile(

@@ -23,6 +23,7 @@ from pipeline.llm.models import Model, get_model, judge_models
 from pipeline.llm.rehearsal import ASSUMED_SHARE, ASSUMED_UNLIMITED, Rehearsal, words
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.settings import Settings
+from pipeline.stage_names import plain_name
 from pipeline.stages import LLM_STAGES, calls_model, writer_models
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
@@ -125,11 +126,10 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> CostEstimate:
     not_ready = tuple(month for month in months if month not in complete)
     if not ready:
         selection = not_ready[0] if len(not_ready) == 1 else f"{not_ready[0]}..{not_ready[-1]}"
+        names = " and ".join(plain_name(stage.name) for stage in needed)
         raise MissingInput(
-            f"{describe_months(list(not_ready))}: no"
-            f" {' and '.join(stage.name for stage in needed)} yet, whose calls are counted: run"
-            f" citeloom run --months {selection} --until tasks first, which asks no"
-            " model"
+            f"{describe_months(list(not_ready))}: no {names} yet, whose calls are counted: run"
+            f" citeloom run --months {selection} --until tasks first, which asks no model"
         )
     readiness = tuple(_readiness_notes(workspace, needed, ready, not_ready))
     if not calls_model(settings):
@@ -281,7 +281,7 @@ def _readiness_notes(
     workspace: Workspace, needed: Sequence[Stage], ready: Sequence[str], not_ready: Sequence[str]
 ) -> Iterator[str]:
     if not_ready:
-        names = " and ".join(stage.name for stage in needed)
+        names = " and ".join(plain_name(stage.name) for stage in needed)
         yield (
             f"not counted, without {names}: {describe_months(list(not_ready))} (run --until"
             " tasks first)"
@@ -290,7 +290,10 @@ def _readiness_notes(
         outdated = [month for month in ready if state(stage, workspace, month) is not State.DONE]
         if outdated:
             months = ", ".join(outdated)
-            yield f"{stage.name} of {months}: out of date; run --until tasks, and estimate again"
+            yield (
+                f"{plain_name(stage.name)} of {months}: out of date; run --until tasks, and"
+                " estimate again"
+            )
 
 
 def _budget_notes(settings: Settings, total: StageCost) -> Iterator[str]:

@@ -220,7 +220,7 @@ class WatchResults(BaseModel):
 
 
 class CorpusTools:
-    """The tools over a site. The documentation of each is what assistants read."""
+    """The tools over a site. Assistants read their docstrings."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -511,10 +511,10 @@ def corpus_statement(site: Site) -> str:
     with site.workspace.read_cache():
         provenances = [read_provenance(file) for file in files]
         papers = sum(provenance.rows for provenance in provenances if provenance is not None)
-        written = max(file_stat(file).st_mtime for file in files if file.is_file())
+        newest = max(file_stat(file).st_mtime for file in files if file.is_file())
     span = months[0] if len(months) == 1 else f"{months[0]} to {months[-1]}"
     categories = ", ".join(site.workspace.settings.categories)
-    day = datetime.fromtimestamp(written, UTC).date().isoformat()
+    day = datetime.fromtimestamp(newest, UTC).date().isoformat()
     return (
         f"The corpus has {number_of(papers, 'paper')} of the categories {categories} in"
         f" {number_of(len(months), 'month')}, {span}, as of {day}; it knows nothing of others."

@@ -137,7 +137,7 @@ def search_page(site: Site, request: Request) -> Response:
 
 
 def passages_page(site: Site, request: Request) -> Response:
-    """The page of passages, whatever their papers."""
+    """The page of passages of all papers."""
     return _results_page(site, request, "/passages", run_passage_search)
 
 

@@ -141,7 +141,7 @@ def run_search(site: Site, form: SearchForm, start: int | None = None) -> Search
 
 @dataclass(frozen=True, slots=True)
 class PassagePage:
-    """A page of passages, whatever their papers, best first.
+    """A page of passages of all papers, best first.
 
     named: the paper that the query names, if it names one; its abstract comes first. note: how the
     query was read; empty for an ordinary search. cited_by: who cites the named paper, where the
