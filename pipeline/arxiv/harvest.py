@@ -14,8 +14,6 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from filelock import FileLock, Timeout
-
 from pipeline.arxiv.harvest_store import STORE, Change, HarvestPage, HarvestStore, News
 from pipeline.arxiv.months import describe_months
 from pipeline.arxiv.rate_limited_client import (
@@ -28,6 +26,7 @@ from pipeline.arxiv.rate_limited_client import (
 )
 from pipeline.arxiv.record import Record, fold, is_day
 from pipeline.arxiv.snapshot import Snapshot, parse_record
+from pipeline.engine.locks import file_lock
 from pipeline.engine.progress import Notice, StageAdvanced, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
@@ -102,14 +101,12 @@ def harvest(
         "CITELOOM_OAI_URL",
         "run citeloom harvest again to go on from there",
     )
-    try:
-        with (
-            FileLock(store.lock, timeout=0),
-            RateLimitedClient(service, settings, pace=pace) as client,
-        ):
-            return _Harvest(store, client, _first_state(store, workspace, since)).run()
-    except Timeout as error:
-        raise TransientFailure(f"another harvest holds {store.lock}: wait for its end") from error
+    busy = f"another harvest holds {store.lock}: wait for its end"
+    with (
+        file_lock(store.lock, "the harvest", if_busy=busy),
+        RateLimitedClient(service, settings, pace=pace) as client,
+    ):
+        return _Harvest(store, client, _first_state(store, workspace, since)).run()
 
 
 @dataclass(slots=True)

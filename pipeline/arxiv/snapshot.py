@@ -20,7 +20,6 @@ from typing import Any, BinaryIO, cast
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
-from filelock import FileLock
 from xxhash import xxh3_128_digest
 
 from pipeline.arxiv.author_line import split_author_line
@@ -28,6 +27,7 @@ from pipeline.arxiv.dois import plain_doi
 from pipeline.arxiv.identifiers import month_of, strip_version
 from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_status
 from pipeline.engine import shutdown
+from pipeline.engine.locks import file_lock
 from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
@@ -186,7 +186,7 @@ class Snapshot:
         """The conversion, made where it is missing; one process makes it, the others wait."""
         target = self._target()
         if not target.exists():
-            with FileLock(self._cache / f"{self._name}.lock"):
+            with file_lock(self._cache / f"{self._name}.lock", f"the conversion of {self._file}"):
                 if not target.exists():
                     self._convert(target)
         return target

@@ -6,9 +6,12 @@ Exit codes: 0 done, 1 a stage failed or something is missing, 2 a setting or an 
 
 from __future__ import annotations
 
+import errno
+import signal
 import sys
 from collections.abc import Callable
 from functools import wraps
+from types import FrameType
 from typing import ParamSpec
 
 import typer
@@ -17,6 +20,8 @@ from pipeline.arxiv.months import check_selection
 from pipeline.errors import CiteloomError, SettingError, exit_code_of, unexpected
 
 P = ParamSpec("P")
+# Why the system refuses a file whatever the program does.
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def with_exit_code(function: Callable[P, int | None]) -> Callable[P, None]:
@@ -32,11 +37,13 @@ def with_exit_code(function: Callable[P, int | None]) -> Callable[P, None]:
 def run_command(function: Callable[P, int | None], *arguments: P.args, **options: P.kwargs) -> int:
     """Call a command's function; print errors redacted, stop services, return the exit code.
 
-    If `as_json` is among the options, an error is a JSON document too. The option `months` is
-    checked first, so that a malformed one is an error of its own, whatever else is wrong.
+    SIGTERM ends it as Ctrl-C does. If `as_json` is among the options, an error is a JSON document
+    too. The option `months` is checked first, so that a malformed one is an error of its own,
+    whatever else is wrong.
     """
     from pipeline.cli.console import print_error, print_json
 
+    previous = signal.signal(signal.SIGTERM, _interrupt)
     try:
         if "months" in options:
             check_selection(str(options["months"]))
@@ -46,15 +53,27 @@ def run_command(function: Callable[P, int | None], *arguments: P.args, **options
         return 130
     except Exception as error:
         redacted = _redact(error)
-        message = (
-            str(redacted) if isinstance(redacted, CiteloomError) else _write_traceback(redacted)
-        )
+        if isinstance(redacted, CiteloomError):
+            message = str(redacted)
+        elif isinstance(redacted, OSError) and redacted.errno in _REFUSED and redacted.filename:
+            message = (
+                f"{redacted.filename} cannot be used ({redacted.strerror}): let this user read and"
+                " write there, or set CITELOOM_DATA and CITELOOM_LOCAL to folders that can be"
+                " written"
+            )
+        else:
+            message = _write_traceback(redacted)
         if options.get("as_json"):
             print_json({"error": type(redacted).__name__, "message": message})
         print_error(message)
         return exit_code_of(redacted)
     finally:
         _release_services()
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def _redact(error: Exception) -> Exception:

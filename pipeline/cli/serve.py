@@ -98,6 +98,8 @@ def mcp() -> int:
     """
     from pipeline.serve.app import run_mcp
 
+    # A thread waits for standard input, which no exception would end.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     run_mcp(open_workspace())
     return 0
 

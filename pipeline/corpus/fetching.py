@@ -13,8 +13,6 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
-from filelock import FileLock, Timeout
-
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.rate_limited_client import (
     GAP_SECONDS,
@@ -27,6 +25,7 @@ from pipeline.arxiv.rate_limited_client import (
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from pipeline.corpus.fetch_selection import Selection
 from pipeline.corpus.parse.source import as_utf8, is_html
+from pipeline.engine.locks import file_lock
 from pipeline.engine.progress import Notice, StageAdvanced, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
@@ -159,21 +158,15 @@ def fetch(
         "CITELOOM_HTML_URL",
         "run citeloom fetch-html again to go on",
     )
-    try:
-        with (
-            FileLock(lock, timeout=0),
-            RateLimitedClient(
-                service, settings, pace=pace, largest=largest, same_host=True
-            ) as client,
-        ):
-            records = ledger.read()
-            ids = _ids_to_request(selection.ids, records, again=again)
-            requested = ids[:limit]
-            outcomes, size = _fetch_pages(client, settings, ledger, selection.dump, requested)
-    except Timeout as error:
-        raise TransientFailure(
-            f"another run fetches pages and holds {lock}: wait for its end"
-        ) from error
+    busy = f"another run fetches pages and holds {lock}: wait for its end"
+    with (
+        file_lock(lock, "the folder of pages", if_busy=busy),
+        RateLimitedClient(service, settings, pace=pace, largest=largest, same_host=True) as client,
+    ):
+        records = ledger.read()
+        ids = _ids_to_request(selection.ids, records, again=again)
+        requested = ids[:limit]
+        outcomes, size = _fetch_pages(client, settings, ledger, selection.dump, requested)
     fetched = outcomes.pop(FETCHED, 0)
     not_requested = Counter(records[name].reason for name in set(selection.ids) - set(ids))
     left_out = dict(sorted((Counter(selection.left_out) + not_requested + outcomes).items()))

@@ -57,15 +57,21 @@ def _is_single(pool: str, settings: Settings) -> bool:
 
 
 @contextmanager
-def file_lock(file: Path, name: str) -> Iterator[None]:
-    """Hold a lock file; wait for other processes. name: of what it locks, for messages.
+def file_lock(file: Path, name: str, *, if_busy: str = "") -> Iterator[None]:
+    """Hold a lock file. name: of what it locks, for messages. if_busy: the message of a
+    TransientFailure where another process holds it; empty to wait for that process.
 
     Raises PermanentFailure where the file system has no locks, or the file cannot be written.
     """
     lock = FileLock(file)
     try:
         try:
-            _acquire(lock, name)
+            if if_busy:
+                lock.acquire(timeout=0)
+            else:
+                _acquire(lock, name)
+        except Timeout as error:
+            raise TransientFailure(if_busy) from error
         except (OSError, NotImplementedError) as error:
             raise PermanentFailure(
                 f"{name} cannot be locked by {file} ({error}): set CITELOOM_LOCAL to a folder on a"

@@ -13,10 +13,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
+from pipeline.engine.locks import file_lock
 from pipeline.engine.stage import Workspace
-from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.errors import PermanentFailure, SettingError
 from pipeline.ops.export.card import CARD, Contents, render_card
 from pipeline.ops.export.croissant import CROISSANT, check_mlcroissant, render_croissant
 from pipeline.ops.export.data_files import (
@@ -175,17 +174,10 @@ def folder_lock(folder: Path, locks: Path) -> Iterator[None]:
 
     Raises TransientFailure where another export is writing to it.
     """
-    lock = FileLock(locks / f"export{str(folder).replace(os.sep, '_')[-150:]}.lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise TransientFailure(
-            f"another export is writing to {folder}: wait until it has ended"
-        ) from error
-    try:
+    lock = locks / f"export{str(folder).replace(os.sep, '_')[-150:]}.lock"
+    busy = f"another export is writing to {folder}: wait until it has ended"
+    with file_lock(lock, f"--to {folder}", if_busy=busy):
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager

@@ -1,0 +1,46 @@
+"""What ends a command from outside: SIGTERM, and files that the system refuses."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from pipeline.cli.exit_codes import run_command
+
+
+def test_sigterm_ends_a_command_as_ctrl_c_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+
+    def work() -> int:
+        half = tmp_path / "half"
+        half.touch()
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            half.unlink()
+        return 0
+
+    assert run_command(work) == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_a_file_that_the_system_refuses_is_named_with_a_way_out(
+    number: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def work() -> int:
+        raise OSError(number, os.strerror(number), "/data/papers/2024-03.parquet")
+
+    assert run_command(work) == 1
+    message = capsys.readouterr().err
+    assert "/data/papers/2024-03.parquet cannot be used" in message
+    assert "CITELOOM_DATA" in message
+    assert "traceback" not in message
