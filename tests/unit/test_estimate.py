@@ -361,8 +361,5 @@ def test_questions_that_are_out_of_date_or_not_there_are_named(
     notes = estimate(place, [MARCH]).notes
     assert any(note.startswith("questions of 2024-03: out of date") for note in notes)
     place.root.file(tables.QUESTIONS, MARCH).unlink()
-    with pytest.raises(
-        MissingInput,
-        match=r"no questions and related_work_tasks yet.*--until tasks",
-    ):
+    with pytest.raises(MissingInput, match=r"no questions and tasks yet.*--until tasks"):
         estimate(place, [MARCH])
