@@ -254,12 +254,10 @@ def choose_quotes(
     alone = [candidates[place].compared() for place in places]
     headed = [candidates[place].headed() for place in places]
     close = cosines(question_and_example, [*alone, *headed])
-    evidence = {
-        place: float(first + second) / 2 + merits[place]
-        for place, first, second in zip(
-            places, close[: len(places)], close[len(places) :], strict=True
-        )
-    }
+    evidence = {}
+    for number, place in enumerate(places):
+        mean_cosine = float(close[number] + close[number + len(places)]) / 2
+        evidence[place] = mean_cosine + merits[place]
     by_evidence = sorted(places, key=lambda place: -evidence[place])
     best = evidence[by_evidence[0]]
     least = max(best - _BEHIND, _LEAST_EVIDENCE)

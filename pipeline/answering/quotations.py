@@ -31,7 +31,9 @@ _PLACE = (
     r"(?:tables?|tabs?\.?|figures?|figs?\.?|algorithms?|sections?|sec\.?|appendix|appendices"
     r"|equations?|eqs?\.?|chapters?|listings?)"
 )
-_NUMBER = r"\(?(?-i:[\dA-Z])[\w.()–-]{0,20}"
+# Without backtracking: "1–2–3" is one number, and would be many ranges. A full stop that ends the
+# sentence is no part of it.
+_NUMBER = r"\(?(?-i:[\dA-Z])(?:[\w()–-]|\.(?!\s|\Z)){0,20}+"
 _SIDE = r"(?:left|right|top|bottom|upper|lower|middle|center|centre)"
 _SHOWS = (
     r"(?:shows?|presents?|lists?|gives?|illustrates?|depicts?|displays?|summari[sz]es?|reports?"
