@@ -91,14 +91,17 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         results = await call("search_papers", query="reciprocal rank fusion of ranked lists")
         paper = results["papers"][0]
         assert (paper["arxiv_id"], results["fits"], len(paper["passages"])) == (FUSION, True, 2)
-        assert paper["abstract"].startswith("<passage>\nAbout Fusion")
+        fence = str(client.instructions).partition("</")[2].partition(">")[0]
+        assert fence.startswith("passage-")
+        assert paper["abstract"].startswith(f"<{fence}>\nAbout Fusion")
+        assert paper["bibtex"].startswith(f"<{fence}>\n@misc")
         found = (await call("search_passages", query="reciprocal rank fusion of ranked lists"))[
             "passages"
         ][0]
         assert (found["arxiv_id"], found["passage_id"]) == (FUSION, passage_id(4))
         assert found["source_url"] == f"https://arxiv.org/html/{FUSION}#S1.p4"
-        assert found["quoted_text"].startswith("<passage>\n")
-        assert found["quoted_text"].endswith("\n</passage>")
+        assert found["quoted_text"].startswith(f"<{fence}>\n")
+        assert found["quoted_text"].endswith(f"\n</{fence}>")
         outline = await call("outline", arxiv_id=f"arXiv:{FUSION}v1")
         sections = [(section["title"], section["depth"]) for section in outline["sections"]]
         assert sections == [("Abstract", 1), ("Method", 1), ("Formula", 2), ("Results", 1)]
@@ -124,6 +127,7 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         assert (quote["note"], quote["passages"][0]["arxiv_id"]) == ("match: exact", RETRIEVAL)
         bibtex = (await call("bibtex", arxiv_ids=[FUSION, BEAM, BEAM]))["result"]
         assert bibtex.count("@misc{") == 2
+        assert bibtex.endswith(f"\n</{fence}>")
 
     connect(use)
 
@@ -176,7 +180,7 @@ def test_hostile_arguments_and_passages_are_data(address: str) -> None:
                     result = await client.call_tool(tool, {name: text})
                     assert "log has the reason" not in str(result.content), (tool, text)
                     for passage in (result.structured_content or {}).get("passages", []):
-                        assert passage["quoted_text"].count("</passage>") == 1
+                        assert passage["quoted_text"].count("</passage-") == 1
                         assert "<|im_start|>" not in str(passage)
             wicked = len(HOSTILE_TEXTS) - 2
             answer = await client.call_tool(
@@ -184,7 +188,7 @@ def test_hostile_arguments_and_passages_are_data(address: str) -> None:
             )
             passage = answer.structured_content["passages"][0]  # type: ignore[index]
             assert passage["looks_like_prompt_injection"]
-            assert passage["quoted_text"].count("</passage>") == 1
+            assert passage["quoted_text"].count("</passage-") == 1
             bibtex = await client.call_tool("bibtex", {"arxiv_ids": [f"2404.{wicked + 1:05d}"]})
             assert "\\input" not in bibtex.structured_content["result"]  # type: ignore[index]
 
