@@ -36,9 +36,13 @@ def build_metadata(job: Job, *, pace: Pace | None = None) -> Iterator[Row]:
     rows = [records.get(arxiv_id) or absent(arxiv_id) for arxiv_id in ids]
     job.notes["sources"] = _count(record.source or "none" for record in rows)
     job.notes["status"] = _count(record.status for record in rows)
+    snapshot = Snapshot.of(job.workspace)
+    absent_ids = [record.arxiv_id for record in rows if record.status == "absent"]
+    broken_lines = snapshot.line_numbers(absent_ids) if snapshot else {}
     for record in rows:
         if record.status == "absent":
-            job.leave_out(record.arxiv_id, "no_metadata", _sources_tried(job, record))
+            sources = _sources_tried(job, record, broken_lines.get(record.arxiv_id))
+            job.leave_out(record.arxiv_id, "no_metadata", sources)
         yield record.as_row()
 
 
@@ -120,10 +124,14 @@ def _updated(arxiv_id: str, earlier: Record | None, paper: HarvestedPaper) -> Re
     return earlier if same else record
 
 
-def _sources_tried(job: Job, record: Record) -> str:
+def _sources_tried(job: Job, record: Record, broken_line: int | None) -> str:
     sources = []
-    if job.settings.metadata_snapshot:
-        sources.append(f"{job.settings.metadata_snapshot.name} has no readable line of this paper")
+    if snapshot := job.settings.metadata_snapshot:
+        sources.append(
+            f"{snapshot.name} has no readable line of this paper"
+            if broken_line is None
+            else f"line {broken_line} of {snapshot.name} cannot be read"
+        )
     sources.append(
         "arXiv's API has no such paper" if record.source == "api" else "CITELOOM_ARXIV_API is false"
     )

@@ -97,6 +97,10 @@ class Snapshot:
         """The day of each paper's last change (`YYYY-MM-DD`, as OAI-PMH's datestamp), or ""."""
         return {row["arxiv_id"]: row["updated"] for row in self._rows(ids, "updated")}
 
+    def line_numbers(self, ids: Collection[str]) -> dict[str, int]:
+        """The number, from 1, of each paper's newest line, readable or not."""
+        return {row["arxiv_id"]: row["number"] for row in self._rows(ids)}
+
     def licences(self, ids: Collection[str]) -> dict[str, str]:
         """The address of each paper's licence, of its newest version, where its line has one."""
         licences: dict[str, str] = {}

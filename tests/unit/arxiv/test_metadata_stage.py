@@ -112,15 +112,18 @@ def test_progress_tells_how_many_papers_the_api_has_yet_to_tell(
 
 
 @pytest.mark.parametrize(
-    "broken",
+    ("broken", "reason"),
     [
-        "{broken",
-        '{"id": "2403.00002", "title": 7}',
-        '{"id": "2403.00002", "title": "On it", "categories": " "}',
+        ("{broken", "snapshot.jsonl has no readable line of this paper"),
+        ('{"id": "2403.00002", "title": 7}', "line 2 of snapshot.jsonl cannot be read"),
+        (
+            '{"id": "2403.00002", "title": "On it", "categories": " "}',
+            "line 2 of snapshot.jsonl cannot be read",
+        ),
     ],
 )
 def test_a_paper_without_a_readable_line_is_a_row_and_in_the_ledger(
-    workspace: Workspace, snapshot_file: Path, broken: str
+    workspace: Workspace, snapshot_file: Path, broken: str, reason: str
 ) -> None:
     snapshot_file.write_text(f"{line('2403.00001')}\n{broken}\n")
     write_members(workspace, MONTH, ["2403.00001", "2403.00002"])
@@ -129,7 +132,7 @@ def test_a_paper_without_a_readable_line_is_a_row_and_in_the_ledger(
         ("present", "snapshot"),
         ("absent", None),
     ]
-    detail = "snapshot.jsonl has no readable line of this paper; CITELOOM_ARXIV_API is false"
+    detail = f"{reason}; CITELOOM_ARXIV_API is false"
     assert ledger(workspace) == [("2403.00002", "no_metadata", detail)]
 
 
