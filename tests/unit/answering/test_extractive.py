@@ -158,6 +158,12 @@ def test_what_says_nothing_by_itself_is_not_quoted() -> None:
     assert choose_quotes("How much fuel does the new hull save?", [thanks], shared_words) == []
 
 
+def test_a_long_range_of_numbers_takes_no_long_time() -> None:
+    text = f"Table {'1–1' * 200} is of the new hull. The new hull saves half of the fuel."
+    quotes = choose_quotes(QUESTION.question, [passage(1, text)], shared_words)
+    assert [quote.text for quote in quotes] == ["The new hull saves half of the fuel."]
+
+
 def test_a_name_that_most_passages_have_need_not_be_in_the_quotation() -> None:
     of_paper = [passage(number, "RWKV is a boat of wood.") for number in range(2, 5)]
     read = [passage(1, "The hull saves 20 litres of fuel."), *of_paper]
