@@ -16,7 +16,7 @@ from assets.jobs import (
     summarize_refresh,
 )
 from assets.placement import choose_executor, definition_time_settings
-from assets.stage_asset import build_asset
+from assets.stage_asset import build_asset, disabled_reason
 from pipeline.stages import STAGES
 from resources.services import build_resources
 from sensors.failures import failed_runs
@@ -31,6 +31,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
     the workspace is made, or `workspace` as a whole.
     """
     settings = definition_time_settings()
+    enabled = [stage for stage in STAGES if not disabled_reason(stage, settings)]
     return dg.Definitions(
         assets=[
             *(build_asset(stage, settings) for stage in STAGES),
@@ -39,7 +40,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             operations.months,
         ],
         asset_checks=[
-            *(build_check(stage, check, settings) for stage in STAGES for check in stage.checks),
+            *(build_check(stage, check, settings) for stage in enabled for check in stage.checks),
             *dg.load_asset_checks_from_modules([operations]),
         ],
         jobs=[refresh_corpus, find_changes, summarize_refresh, finish_months, check_months],

@@ -6,7 +6,6 @@ Its columns: https://doi.org/10.13003/c23rw1d9.
 from __future__ import annotations
 
 import csv
-import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ _COLUMNS = (
 )
 # Fewer words are the title of many works.
 _FEWEST_WORDS = 4
+_LONGEST_FIELD = 10_000_000
 _RETRACTION, _REINSTATEMENT = "retraction", "reinstatement"
 _DAYS = ("%m/%d/%Y %H:%M", "%m/%d/%Y", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
 
@@ -114,7 +114,6 @@ def _rows(file: Path) -> Iterator[Mapping[str, str]]:
             f"CITELOOM_RETRACTIONS={file}: there is no such file; give the CSV file of Retraction"
             " Watch, or nothing"
         )
-    csv.field_size_limit(min(sys.maxsize, 10_000_000))
     with file.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
         reader = csv.DictReader(lines, restval="")
         missing = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
@@ -123,7 +122,10 @@ def _rows(file: Path) -> Iterator[Mapping[str, str]]:
                 f"CITELOOM_RETRACTIONS={file}: it has no column {missing[0]}; give the CSV file of"
                 " Retraction Watch, or nothing"
             )
+        limit_before = csv.field_size_limit(_LONGEST_FIELD)  # of the whole process
         try:
             yield from reader
         except csv.Error as error:
             raise SettingError(f"CITELOOM_RETRACTIONS={file} cannot be read: {error}") from error
+        finally:
+            csv.field_size_limit(limit_before)

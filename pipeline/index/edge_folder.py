@@ -43,6 +43,9 @@ _LATEST_REQUEST = 1.0
 # segment of the write-ahead log is 32 MB. Before it optimizes, Edge checks the disk itself.
 _FREE_BYTES = 64 << 20
 _FREE_BYTES_TO_CREATE = 160 << 20
+# Opening fills few of the holes that its sparse files have. A load that the full disk ended leaves
+# more than this, so what it wrote can be searched.
+_FREE_BYTES_TO_OPEN = 16 << 20
 
 # Reasons in error messages of Edge and of the operating system, and what the user can do.
 _WAYS_OUT = {
@@ -226,7 +229,7 @@ def open_shard(folder: Path, patience: float, config: Any = None) -> tuple[Any, 
     import qdrant_edge
 
     # Where a hole of a mapped file gets no block, the kernel kills the process (SIGBUS).
-    check_disk_space(folder, min(_FREE_BYTES, _bytes_of_holes(folder)))
+    check_disk_space(folder, min(_FREE_BYTES_TO_OPEN, _bytes_of_holes(folder)))
     _give_way(folder, min(patience, _LATEST_REQUEST))
     end = time.monotonic() + patience
     while True:

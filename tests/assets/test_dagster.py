@@ -101,7 +101,7 @@ def test_every_check_ran_on_every_month_and_passed(instance: dg.DagsterInstance)
     # A month is computed in two passes: to the index, then by the stages that ask a model.
     assert sorted(runs) == [(RECORDING_JOB, month) for month in MONTHS for _ in range(2)]
     of_a_month = [key for key in keys if key.asset_key != dg.AssetKey("months")]
-    assert len(of_a_month) >= 9
+    assert len(of_a_month) >= 8
     for key in of_a_month:
         records = instance.event_log_storage.get_asset_check_execution_history(key, limit=20)
         assert {(record.partition, record.status.value) for record in records} == {

@@ -36,6 +36,7 @@ from pipeline.settings import SUBSETS, Settings
 from pipeline.storage.read_cache import once
 from pipeline.storage.writing import write_whole
 from pipeline.tables import DUMP_MEMBERS
+from pipeline.text import number_of
 
 Stray = tuple[str, str, str]
 """A name in the dump that is not a readable page: its place, and the ledger's reason and detail."""
@@ -264,8 +265,9 @@ def _describe_dump_without_pages(dump: Dump) -> str:
     example = f", for example {strays[0][0]} ({strays[0][2]})" if strays else ""
     return (
         f"CITELOOM_DUMP_DIR: no arXiv page is in {dump.folder.address}: its zips hold"
-        f" {others:,} pages of severities that are not chosen, and {len(strays):,} names that are"
-        f" no page{example}; a page is <severity>/<yymm>/<id>.html, or <yymm>/<id>.html in a zip"
+        f" {number_of(others, 'page')} of severities that are not chosen, and"
+        f" {number_of(len(strays), 'name')} of no page{example};"
+        " a page is <severity>/<yymm>/<id>.html, or <yymm>/<id>.html in a zip"
         f" named after its severity; CITELOOM_SUBSETS is {','.join(dump.subsets)}"
     )
 

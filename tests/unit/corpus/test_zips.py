@@ -56,9 +56,9 @@ def test_months_are_those_of_the_chosen_subsets(tmp_path: Path) -> None:
     ("zip_name", "member", "why"),
     [
         ("errors.zip", "readme.txt", r"for example errors\.zip:readme\.txt \(it is not"),
-        ("part1.zip", "2403/2403.00001.html", "1 pages of subsets that are not chosen"),
-        ("errors.zip", "error/2403.00001.html", "a page is <subset>/<yymm>/<id>"),
-        ("warnings.zip", "warning/", "0 names that are no page"),
+        ("part1.zip", "2403/2403.00001.html", "1 page of severities that are not chosen"),
+        ("errors.zip", "error/2403.00001.html", "a page is <severity>/<yymm>/<id>"),
+        ("warnings.zip", "warning/", "0 names of no page"),
     ],
 )
 def test_a_dump_without_a_page_is_a_wrong_setting(
