@@ -78,7 +78,7 @@ def read_bibliography(items: Sequence[ItemParts]) -> list[BibliographyItem]:
         by_habit = usual and not reading.names_end
         read = _read(parts, usual, names_before) if by_habit else reading
         bibliography.append(_to_item(parts, read))
-        names_before = reading.names
+        names_before = read.names
     return bibliography
 
 
