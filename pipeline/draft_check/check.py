@@ -128,13 +128,17 @@ def read_draft(
     time and its limit of memory. Raises SettingError for a file that is missing, too large, of
     another kind, that includes itself or that the worker cannot read.
     """
-    read = partial(_read_draft, file, bibliography, every_entry=every_entry)
-    return _read_in_worker(file, read, seconds)
+    # A worker may have been started in another working folder.
+    path = file.absolute()
+    listed = bibliography.absolute() if bibliography else None
+    read = partial(_read_draft, path, listed, every_entry=every_entry)
+    return _read_in_worker(path, read, seconds)
 
 
 def read_bibliography(file: Path) -> Draft:
     """A draft of nothing but a bibliography. Raises SettingError as `read_draft` does."""
-    return _read_in_worker(file, partial(_read_bibliography, file), READING_SECONDS)
+    path = file.absolute()
+    return _read_in_worker(path, partial(_read_bibliography, path), READING_SECONDS)
 
 
 def _read_in_worker(file: Path, read: Callable[[], Draft], seconds: float) -> Draft:
