@@ -32,7 +32,7 @@ OURS = {
 LISTS = {"drafts", "examples", "shown"}
 # Prompts that a paper prints: no fence stands around what they hold, but it cannot speak as another
 # role.
-PRINTED = {"related_work/summarize", "related_work/generate"}
+PRINTED = {"related_work/summarize", "related_work/generate", "related_work/litllm"}
 # What a paper could hold that means to end its fence, to begin another part, or to speak as
 # somebody else.
 ATTACK = (
