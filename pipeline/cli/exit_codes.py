@@ -20,7 +20,7 @@ from pipeline.arxiv.months import check_selection
 from pipeline.errors import CiteloomError, SettingError, exit_code_of, unexpected
 
 P = ParamSpec("P")
-# Why the system refuses a file whatever the program does.
+# Access rights: no change of the program lets it read or write such a file.
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -39,7 +39,7 @@ def run_command(function: Callable[P, int | None], *arguments: P.args, **options
 
     SIGTERM ends it as Ctrl-C does. If `as_json` is among the options, an error is a JSON document
     too. The option `months` is checked first, so that a malformed one is an error of its own,
-    whatever else is wrong.
+    before other errors.
     """
     from pipeline.cli.console import print_error, print_json
 
