@@ -415,6 +415,7 @@ def months(place: Place, record: Record) -> None:
         tokens += outcome.measured["tokens"]
         record.add("embeddings, passages", rows)
         record.add("embeddings, s (the model's loading counted)", round(spent, 1))
+        record.add(f"embeddings, s of {month}", round(outcome.seconds, 1))
         record.add("embeddings, passages/s", round(rows / spent, 1))
         record.add("embeddings, tokens/s", round(tokens / spent))
         record.add("embeddings, precision", outcome.measured["precision"])
@@ -429,6 +430,7 @@ def months(place: Place, record: Record) -> None:
         points += receipt["present"]
         record.add("index (Edge), points there and audited", points)
         record.add("index (Edge), s (graphs and audit counted)", round(spent, 1))
+        record.add(f"index (Edge), s of {month}", round(outcome.seconds, 1))
         record.add("index (Edge), points/s", round(points / spent))
         record.add("index (Edge), host's peak memory, MB", _host_peak_mb())
     record.claim(Claim("passages embedded, in the index and audited", points, place.size.months))

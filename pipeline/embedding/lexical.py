@@ -30,6 +30,7 @@ MEAN_LENGTH = 150
 VERSION = 2
 
 _WORD = re.compile(r"\w\w+")
+_OTHER_SIGN = re.compile(r"[^\x00-\x7f]")
 # C++, C#; R and other names of one capital, but not within formulas, and not initials: J. Smith.
 _SIGNED_LETTER = re.compile(r"(?<!\w)[A-Za-z](?:\+\+|#)(?!\w)")
 _CAPITAL = re.compile(r"(?<!\S)[B-HJ-Z](?=[\s,;:?!)]|$)")
@@ -61,10 +62,12 @@ _MOST_WORDS = 1 << 19
 def words_of(text: str) -> list[str]:
     """The words of a text: two letters or more, lower case, no accents, unstemmed."""
     if not text.isascii():
-        text = "".join(
-            sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign)
-        )
+        text = _OTHER_SIGN.sub(_without_accent, unicodedata.normalize("NFKD", text))
     return [word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
+
+
+def _without_accent(sign: re.Match[str]) -> str:
+    return "" if unicodedata.combining(sign[0]) else sign[0]
 
 
 def terms_of(text: str) -> list[str]:
