@@ -106,17 +106,18 @@ def audit_months(
     live = open_collections(
         workspace
     ).live()  # if the server is down, this raises once instead of for every month
-    for month in selected:
-        on_month(month)
-        try:
-            for table, months in months_by_table.items():
-                if month in months:
-                    workspace.root.check_rows(tables.TABLES[table], month)
-            audits.append(_audit_and_record(workspace, month))
-        except SettingError:
-            raise  # a wrong key or URL is wrong for every month
-        except CiteloomError as error:
-            failures.append((month, str(error)))
+    with workspace.read_cache():
+        for month in selected:
+            on_month(month)
+            try:
+                for table, months in months_by_table.items():
+                    if month in months:
+                        workspace.root.check_rows(tables.TABLES[table], month)
+                audits.append(_audit_and_record(workspace, month))
+            except SettingError:
+                raise  # a wrong key or URL is wrong for every month
+            except CiteloomError as error:
+                failures.append((month, str(error)))
     collections = sorted({audit.collection for audit in audits})
     outside = _points_outside(workspace, collections) if selected == available else ()
     return IndexAudit(tuple(audits), outside, tuple(failures), live)

@@ -6,6 +6,7 @@ One table, one month, one file: `<data root>/<table>/<YYYY-MM>.parquet`.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.storage.provenance import foreign_file, provenance_in, read_provenance
-from pipeline.storage.read_cache import once
+from pipeline.storage.provenance import foreign_file, provenance_in
+from pipeline.storage.read_cache import once, remember
 from pipeline.storage.reading import open_parquet
 from pipeline.storage.row_groups import RowGroups
 from pipeline.storage.store import DataPath, StorePath
@@ -89,9 +90,9 @@ class DataRoot:
 
     @contextlib.contextmanager
     def _open(
-        self, table: Table, month: str, *, read_ahead: bool = True
+        self, table: Table, month: str, *, read_ahead: bool = True, other_versions: bool = False
     ) -> Iterator[pq.ParquetFile]:
-        """A month's file, with its version checked. Raises as `read` does."""
+        """A month's file. Raises as `read` does; other_versions: not for another schema version."""
         file = self.file(table, month)
         with contextlib.ExitStack() as stack:
             try:
@@ -103,7 +104,9 @@ class DataRoot:
                 ) from None
             except (OSError, ValueError, pa.ArrowException) as error:
                 raise foreign_file(file, error) from error
-            _check_version(file, provenance_in(parquet.metadata, file).schema_version, table, month)
+            version = provenance_in(parquet.metadata, file).schema_version
+            if not other_versions:
+                _check_version(file, version, table, month)
             with _named_damage(file, table, month):
                 yield parquet
 
@@ -181,19 +184,36 @@ class DataRoot:
         """Compare a month's rows with the digest that its file records. Raises PermanentFailure
         where they differ, and as `read` does. A file of another schema version is not compared: the
         next run replaces it.
+
+        Within `read_cache`, a file on a disk whose bytes are those compared before is not decoded:
+        the rows of 9,000 files took 8 s of processor time, their bytes 0.2 s.
         """
-        file, groups = self.file(table, month), RowGroups(table)
-        provenance = read_provenance(file)
-        if provenance is None or provenance.schema_version != table.version:
-            return
-        with _named_damage(file, table, month):
-            for batch in self.batches(table, month):
-                for _ in groups.add(batch):
+        file = self.file(table, month)
+        if isinstance(file, Path):
+            with file.open("rb") as content, _named_damage(file, table, month):
+                content_sha256 = hashlib.file_digest(content, "sha256").hexdigest()
+            remember(
+                f"compared rows of {file}", content_sha256, lambda: self._rows_sha256(table, month)
+            )
+        else:
+            self._rows_sha256(table, month)
+
+    def _rows_sha256(self, table: Table, month: str) -> str:
+        """The digest of a month's rows, as they are and as their file records it. Raises as
+        `check_rows` does.
+        """
+        file = self.file(table, month)
+        with self._open(table, month, read_ahead=False, other_versions=True) as parquet:
+            provenance, groups = provenance_in(parquet.metadata, file), RowGroups(table)
+            if provenance.schema_version == table.version:
+                for batch in parquet.iter_batches(batch_size=table.rows_per_group):
+                    for _ in groups.add(batch):
+                        pass
+                for _ in groups.finish():
                     pass
-            for _ in groups.finish():
-                pass
-        if provenance.rows_sha256 != groups.sha256:
-            raise _damage(file, table, month, "its rows are not those that were written")
+                if provenance.rows_sha256 != groups.sha256:
+                    raise _damage(file, table, month, "its rows are not those that were written")
+        return provenance.rows_sha256
 
     def group_sizes(self, table: Table, month: str) -> list[int]:
         """The number of rows of each row group of a month. Raises as `read` does."""

@@ -19,7 +19,7 @@ class RowGroups:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._pending = table.schema.empty_table()
+        self._pending: list[pa.RecordBatch] = []
         self._digest = hashlib.sha256()
 
     @property
@@ -29,18 +29,17 @@ class RowGroups:
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The groups that are complete with these rows."""
-        pending = pa.concat_tables(
-            [self._pending, pa.Table.from_batches([batch], self._table.schema)]
-        )
+        pending = pa.Table.from_batches([*self._pending, batch], self._table.schema)
         size = self._table.rows_per_group
         complete = pending.num_rows - pending.num_rows % size
         for start in range(0, complete, size):
             yield from self._group(pending.slice(start, size))
-        self._pending = pending.slice(complete)
+        self._pending = pending.slice(complete).to_batches()
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """The last group, if any rows are left."""
-        yield from self._group(self._pending)
+        if self._pending:
+            yield from self._group(pa.Table.from_batches(self._pending))
 
     def _group(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
         # `take` copies the rows: slices of other batches would serialise with bits of their
