@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +99,8 @@ def open_instance(home: Path, config: str = "dagster.yaml") -> dg.DagsterInstanc
     """The instance at `home`, whose databases are made where they are missing.
 
     Two processes that both find them missing would each make them, and one fail: hence the lock.
-    config: its file in `home`. Raises TransientFailure where Postgres does not answer.
+    config: its file in `home`. Raises TransientFailure where Postgres does not answer, or files of
+    SQLite are locked or damaged.
     """
     with FileLock(home / "opening.lock"):
         try:
@@ -106,11 +108,17 @@ def open_instance(home: Path, config: str = "dagster.yaml") -> dg.DagsterInstanc
             instance.get_runs(limit=1)
             _make_pools(instance)
         except Exception as error:
-            # By its module's name, since the package may not be installed.
-            if not type(error).__module__.startswith("dagster_postgres"):
-                raise
             reason = one_line(str(error.__cause__).split("\n(Background")[0])
-            raise TransientFailure(f"{_VARIABLE}: cannot connect to Postgres: {reason}") from error
+            # By its module's name, since the package may not be installed.
+            if type(error).__module__.startswith("dagster_postgres"):
+                message = f"{_VARIABLE}: cannot connect to Postgres: {reason}"
+                raise TransientFailure(message) from error
+            if isinstance(error.__cause__, sqlite3.Error):
+                raise TransientFailure(
+                    f"Dagster's storage in {home} cannot be used ({reason}): end the process that"
+                    " has it open, or move a damaged file away, and run again"
+                ) from error
+            raise
         return instance
 
 

@@ -146,10 +146,13 @@ class DagsterReporter:
         try:
             record(instance)
         except Exception as error:
-            self._note(f"{name} could not be reported to Dagster", error)
+            home = self._workspace.local / "dagster"
+            self._note(f"{name} could not be reported to Dagster, whose storage is {home}", error)
 
     def _note(self, message: str, error: Exception) -> None:
-        reason = redact(one_line(str(error))[:300], collect_secrets(self._workspace.settings))
+        # The statement that failed says nothing to a user.
+        text = one_line(str(error).partition("\n[SQL")[0])[:300]
+        reason = redact(text, collect_secrets(self._workspace.settings))
         publish(Notice(f"{message} ({type(error).__name__}: {reason}); the work goes on"))
 
     def _open(self) -> dg.DagsterInstance:

@@ -23,6 +23,7 @@ from pipeline.engine.locks import file_lock
 from pipeline.engine.progress import StageAdvanced, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import TransientFailure
+from pipeline.storage.sqlite import transaction
 from pipeline.tables import Table
 
 _FOLDER, _LOCKS = "indexes", "locks"
@@ -210,15 +211,3 @@ def connect(file: Path | str) -> sqlite3.Connection:
 def create_tables(connection: sqlite3.Connection, schema: str, version: int) -> None:
     """Create the tables of an index in an empty file."""
     connection.executescript(f"begin; {_MONTHS}; {schema}; pragma user_version = {version}; commit")
-
-
-@contextlib.contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """A transaction that may write, rolled back where the block raises."""
-    connection.execute("begin immediate")
-    try:
-        yield
-    except BaseException:
-        connection.execute("rollback")
-        raise
-    connection.execute("commit")

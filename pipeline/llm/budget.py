@@ -12,12 +12,14 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 
-from pipeline.errors import CiteloomError, PermanentFailure, SettingError
+from pipeline.errors import CiteloomError, SettingError
 from pipeline.llm.messages import Prices, Spent
 from pipeline.llm.models import Model
 from pipeline.settings import Settings
+from pipeline.storage.sqlite import LOCK_SECONDS, named_errors, transaction
 
 _REACHED = "the LLM budget of this run is reached"
 _TABLE = """
@@ -94,16 +96,16 @@ class Budget:
         self._lock = threading.Lock()
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
-        self._sql = sqlite3.connect(
-            file or ":memory:", timeout=60, isolation_level=None, check_same_thread=False
-        )
-        try:
+        self._errors = partial(named_errors, file, "shared budgets", "move the file away")
+        with self._errors():
+            self._sql = sqlite3.connect(
+                file or ":memory:",
+                timeout=LOCK_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
             self._sql.execute(_TABLE)
             self._sql.execute("INSERT OR IGNORE INTO budgets VALUES (?, 0, 0, 0, 0)", (name,))
-        except sqlite3.DatabaseError as error:
-            raise PermanentFailure(
-                f"{file} cannot be used for shared budgets ({error}): move it away"
-            ) from error
 
     @property
     def spent(self) -> Spent:
@@ -144,15 +146,9 @@ class Budget:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[_Bill]:
         """The amounts booked, which no other thread or process changes within the block."""
-        with self._lock:
-            self._sql.execute("BEGIN IMMEDIATE")
-            try:
-                query = "SELECT calls, read, written, money FROM budgets WHERE name = ?"
-                yield _Bill(*self._sql.execute(query, (self.name,)).fetchone())
-            except BaseException:
-                self._sql.execute("ROLLBACK")
-                raise
-            self._sql.execute("COMMIT")
+        with self._lock, self._errors(), transaction(self._sql):
+            query = "SELECT calls, read, written, money FROM budgets WHERE name = ?"
+            yield _Bill(*self._sql.execute(query, (self.name,)).fetchone())
 
     def _book(self, bill: _Bill) -> None:
         update = "UPDATE budgets SET calls = ?, read = ?, written = ?, money = ? WHERE name = ?"

@@ -15,19 +15,17 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
-from pipeline.errors import PermanentFailure
+from pipeline.engine.locks import file_lock
 from pipeline.llm.messages import Spent
+from pipeline.storage.sqlite import LOCK_SECONDS, named_errors, transaction
 
 # A claim of another machine's process cannot be checked by its id; after an hour its owner counts
 # as dead.
 CLAIM_SECONDS = 3600.0
-# How long a process waits for the others that have the file open.
-LOCK_SECONDS = 60.0
 # The kernel's clock says when a process started, the wall clock, which is adjusted at times, when
 # it made a claim.
 _CLOCK_SLACK = 10.0
@@ -78,17 +76,19 @@ class CallCache:
     """The calls of one data root. An object belongs to one thread; processes may share the file.
 
     shared: whether processes of other machines may have it open too; the same for all its users.
+    Every method raises as `named_errors` does.
     """
 
     def __init__(self, file: Path, *, shared: bool = False) -> None:
         self.folder = file.parent
         self.folder.mkdir(parents=True, exist_ok=True)
         self._host, self._pid = socket.gethostname(), os.getpid()
-        try:
+        self._errors = partial(named_errors, file, "the cache of LLM calls", "move it away")
+        with self._errors():
             self._sql = sqlite3.connect(file, timeout=LOCK_SECONDS, isolation_level=None)
             # SQLite does not wait for a lock when it switches the journal, whatever the timeout: of
             # processes that opened a new file at the same moment, one in twenty was refused.
-            with FileLock(f"{file}.lock"):
+            with file_lock(Path(f"{file}.lock"), str(file)):
                 # The index of a write-ahead log is memory that processes share, so they must be of
                 # one machine (https://www.sqlite.org/wal.html). Without the log each commit waits
                 # for the disk: 40 ms for the three of a call where each deletes its journal, 3 to
@@ -99,17 +99,6 @@ class CallCache:
                     # the last answers.
                     self._sql.execute("PRAGMA synchronous=NORMAL")
                 self._sql.executescript(_TABLES)
-        # OSError: the lock's file cannot be written.
-        except (sqlite3.DatabaseError, OSError) as error:
-            # The low byte is the error's kind (https://www.sqlite.org/rescode.html).
-            is_locked = (
-                isinstance(error, sqlite3.Error)
-                and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-            )
-            way_out = "run again when it is free" if is_locked else "move it away and run again"
-            raise PermanentFailure(
-                f"{file} cannot be used as the cache of LLM calls ({error}): {way_out}"
-            ) from error
 
     def close(self) -> None:
         self._sql.close()
@@ -117,7 +106,8 @@ class CallCache:
     def read(self, key: str, samples: Iterable[int]) -> dict[int, CachedAnswer]:
         """The stored answers, by sample number."""
         numbers = set(samples)
-        rows = self._sql.execute("SELECT sample, body FROM answers WHERE key = ?", (key,))
+        with self._errors():
+            rows = self._sql.execute("SELECT sample, body FROM answers WHERE key = ?", (key,))
         return {sample: json.loads(body) for sample, body in rows if sample in numbers}
 
     def write(
@@ -133,63 +123,61 @@ class CallCache:
         cost, seconds: of the request, waiting not counted.
         """
         rows = [(key, sample, _canonical(answer)) for sample, answer in sorted(answers.items())]
-        self._sql.execute("BEGIN IMMEDIATE")
-        try:
+        paid = (
+            time.time(),
+            request["model"],
+            request.get("max_tokens", 0),
+            *astuple(cost),
+            seconds,
+        )
+        with self._errors(), transaction(self._sql):
             self._sql.execute(
                 "INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, _canonical(request))
             )
             self._sql.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", rows)
-            row = (
-                time.time(),
-                request["model"],
-                request.get("max_tokens", 0),
-                *astuple(cost),
-                seconds,
-            )
-            self._sql.execute("INSERT INTO paid VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        except sqlite3.Error:
-            self._sql.execute("ROLLBACK")
-            raise
-        self._sql.execute("COMMIT")
+            self._sql.execute("INSERT INTO paid VALUES (?, ?, ?, ?, ?, ?, ?)", paid)
 
     def kinds(self, model: str) -> dict[int, Kind]:
         """Averages of a model's latest requests, by their `max_tokens`; 0 for those without."""
-        rows = self._sql.execute(
+        query = (
             "SELECT max_tokens, count(*), avg(samples), avg(prompt_tokens), sum(completion_tokens)"
             " * 1.0 / max(sum(samples), 1), avg(seconds) FROM (SELECT * FROM paid WHERE model = ?"
-            " ORDER BY rowid DESC LIMIT ?) GROUP BY max_tokens",
-            (model, RECENT),
+            " ORDER BY rowid DESC LIMIT ?) GROUP BY max_tokens"
         )
+        with self._errors():
+            rows = self._sql.execute(query, (model, RECENT))
         return {bound: Kind(*averages) for bound, *averages in rows}
 
     def claim(self, key: str, sample: int) -> bool:
         """True if this process may pay for the call; False while another living process does."""
-        # Read first: a waiting process asks repeatedly, and an INSERT takes the lock even if it
-        # changes nothing.
-        claim_row = self._sql.execute(
-            "SELECT host, pid, since FROM claims WHERE key = ? AND sample = ?", (key, sample)
-        ).fetchone()
-        if claim_row is None:
-            insert = self._sql.execute(
-                "INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?, ?)",
-                (key, sample, self._host, self._pid, time.time()),
+        with self._errors():
+            # Read first: a waiting process asks repeatedly, and an INSERT takes the lock even if it
+            # changes nothing.
+            claim_row = self._sql.execute(
+                "SELECT host, pid, since FROM claims WHERE key = ? AND sample = ?", (key, sample)
+            ).fetchone()
+            if claim_row is None:
+                insert = self._sql.execute(
+                    "INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?, ?)",
+                    (key, sample, self._host, self._pid, time.time()),
+                )
+                return insert.rowcount == 1
+            if self._is_held(*claim_row):
+                return False
+            update = self._sql.execute(
+                "UPDATE claims SET host = ?, pid = ?, since = ? WHERE key = ? AND sample = ? AND"
+                " since = ?",
+                (self._host, self._pid, time.time(), key, sample, claim_row[2]),
             )
-            return insert.rowcount == 1
-        if self._is_held(*claim_row):
-            return False
-        update = self._sql.execute(
-            "UPDATE claims SET host = ?, pid = ?, since = ? WHERE key = ? AND sample = ? AND"
-            " since = ?",
-            (self._host, self._pid, time.time(), key, sample, claim_row[2]),
-        )
-        return update.rowcount == 1
+            return update.rowcount == 1
 
     def release(self, key: str, sample: int) -> None:
         """Give up a claim of this process."""
-        self._sql.execute(
-            "DELETE FROM claims WHERE key = ? AND sample = ? AND host = ? AND pid = ?",
-            (key, sample, self._host, self._pid),
-        )
+        with self._errors():
+            self._sql.execute(
+                "DELETE FROM claims WHERE key = ? AND sample = ? AND host = ? AND pid = ?",
+                (key, sample, self._host, self._pid),
+            )
 
     def _is_held(self, host: str, pid: int, since: float) -> bool:
         """Whether the process that made a claim may still be paying.

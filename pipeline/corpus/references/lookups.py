@@ -37,9 +37,10 @@ from pipeline.corpus.references.title_index import (
     replace_titles,
 )
 from pipeline.engine.digests import digest_before
-from pipeline.engine.month_index import MonthIndex, TableSource, transaction
+from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.engine.stage import Job, Workspace
 from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.sqlite import transaction
 from pipeline.storage.writing import write_cache_file
 
 EARLIER, FOUND = "metadata of earlier months", "titles looked up in them"

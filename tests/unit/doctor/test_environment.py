@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import SettingError
+from pipeline.errors import SettingError, TransientFailure
 from pipeline.ops.doctor.checks import (
     embedder_for_gpu,
     embedding_model,
@@ -15,7 +15,7 @@ from pipeline.ops.doctor.checks import (
     refused_settings,
 )
 from pipeline.ops.doctor.findings import FindingState
-from resources.dagster_home import InstanceState, describe_state, probe_instance
+from resources.dagster_home import InstanceState, dagster_home, describe_state, probe_instance
 from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, MakeWorkspace, one
 
 
@@ -47,6 +47,17 @@ def test_a_home_that_does_not_exist_yet_is_not_opened(
 ) -> None:
     assert one(probe_instance(workspace())).state is OK
     assert not (tmp_path / "data" / "dagster").exists()
+
+
+def test_a_storage_that_sqlite_cannot_use_is_named(
+    workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", "")  # which `dagster_home` sets
+    home = dagster_home(workspace())
+    (home / "history").mkdir()
+    (home / "history" / "runs.db").write_bytes(b"no database at all" * 100)
+    with pytest.raises(TransientFailure, match=rf"{home} cannot be used .*: end the process"):
+        list(probe_instance(workspace()))
 
 
 @pytest.mark.parametrize(

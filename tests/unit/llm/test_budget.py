@@ -212,5 +212,5 @@ def test_runs_at_once_never_pass_a_shared_ceiling(tmp_path: Path) -> None:
 
 def test_a_damaged_file_of_budgets_is_named(tmp_path: Path) -> None:
     (tmp_path / "budgets.sqlite").write_bytes(b"no database at all" * 100)
-    with pytest.raises(PermanentFailure, match=r"budgets\.sqlite cannot be used"):
+    with pytest.raises(PermanentFailure, match=r"budgets\.sqlite, cannot be read"):
         shared(tmp_path, 7)

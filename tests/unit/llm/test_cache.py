@@ -9,15 +9,17 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
-from pipeline.errors import PermanentFailure
+from pipeline.errors import PermanentFailure, TransientFailure
+from pipeline.llm.budget import Budget, Limits
 from pipeline.llm.cache import CLAIM_SECONDS, CallCache, call_key
-from pipeline.llm.messages import Spent
+from pipeline.llm.messages import Prices, Spent
 from tests.processes import wait_until
 
 REQUEST = {
@@ -137,14 +139,14 @@ def test_two_processes_write_at_once_without_loss(cache: CallCache, tmp_path: Pa
 def test_a_file_that_is_no_cache_is_named(tmp_path: Path) -> None:
     file = tmp_path / "calls.sqlite"
     file.write_bytes(b"not a database, and long enough to be read as one" * 100)
-    with pytest.raises(PermanentFailure, match=r"calls\.sqlite cannot be used .* move it away"):
+    with pytest.raises(PermanentFailure, match=r"calls\.sqlite, cannot be read .* move it away"):
         CallCache(file)
 
 
 def test_a_lock_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     (tmp_path / "calls.sqlite.lock").mkdir()
     with pytest.raises(
-        PermanentFailure, match=r"calls\.sqlite cannot be used .*calls\.sqlite\.lock"
+        PermanentFailure, match=r"calls\.sqlite cannot be locked .*calls\.sqlite\.lock"
     ):
         CallCache(tmp_path / "calls.sqlite")
 
@@ -190,13 +192,24 @@ def test_processes_that_make_the_file_at_the_same_moment_wait_for_each_other(
     assert subprocess.run([sys.executable, "-c", OPEN_AT_ONCE, str(tmp_path)]).returncode == 0
 
 
-def test_a_file_that_stays_locked_is_told_as_such(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["calls.sqlite", "budgets.sqlite"])
+@pytest.mark.parametrize("moment", ["before it is opened", "after"])
+def test_a_file_that_stays_locked_is_named(
+    name: str, moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.llm.cache.LOCK_SECONDS", 0.1)
-    with contextlib.closing(
-        sqlite3.connect(tmp_path / "calls.sqlite", isolation_level=None)
-    ) as holder:
+    monkeypatch.setattr("pipeline.llm.budget.LOCK_SECONDS", 0.1)
+    file = tmp_path / name
+
+    def use() -> Callable[[], object]:
+        if name == "budgets.sqlite":
+            return partial(Budget(Limits(calls=9), "shared", file).reserve, Spent(1), Prices())
+        cache = CallCache(file)
+        return partial(cache.write, "key", {"model": "m"}, {0: {}}, Spent(1), 1.0)
+
+    again = use() if moment == "after" else lambda: use()()
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as holder:
         holder.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(PermanentFailure, match=r"locked.*run again when it is free"):
-            CallCache(tmp_path / "calls.sqlite")
+        with pytest.raises(TransientFailure, match=rf"{name}.*locked.*end the process"):
+            again()
+    again()
