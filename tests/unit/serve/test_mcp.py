@@ -5,6 +5,7 @@ output.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -91,8 +92,9 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         results = await call("search_papers", query="reciprocal rank fusion of ranked lists")
         paper = results["papers"][0]
         assert (paper["arxiv_id"], results["fits"], len(paper["passages"])) == (FUSION, True, 2)
-        fence = str(client.instructions).partition("</")[2].partition(">")[0]
+        fence = fence_of(client)
         assert fence.startswith("passage-")
+        assert paper["authors"] == f"<{fence}>\nNoël Ada Lovelace\n</{fence}>"
         assert paper["abstract"].startswith(f"<{fence}>\nAbout Fusion")
         assert paper["bibtex"].startswith(f"<{fence}>\n@misc")
         found = (await call("search_passages", query="reciprocal rank fusion of ranked lists"))[
@@ -103,7 +105,9 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         assert found["quoted_text"].startswith(f"<{fence}>\n")
         assert found["quoted_text"].endswith(f"\n</{fence}>")
         outline = await call("outline", arxiv_id=f"arXiv:{FUSION}v1")
-        sections = [(section["title"], section["depth"]) for section in outline["sections"]]
+        sections = [
+            (section["title"].split("\n")[1], section["depth"]) for section in outline["sections"]
+        ]
         assert sections == [("Abstract", 1), ("Method", 1), ("Formula", 2), ("Results", 1)]
         section = await call("section", arxiv_id=FUSION, section="method")
         assert [passage["passage_id"] for passage in section["passages"]] == [passage_id(5)]
@@ -130,6 +134,25 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         assert bibtex.endswith(f"\n</{fence}>")
 
     connect(use)
+
+
+def fence_of(client: Client) -> str:
+    """The name of the tags around texts of papers."""
+    return str(client.instructions).partition("</")[2].partition(">")[0]
+
+
+def assert_fenced(result: Any, fence: str) -> None:
+    """No text of a paper is outside of the tags, nor an end of them inside.
+
+    Such texts are words of the hostile ones, and the author's name. An error repeats arguments.
+    """
+    if result.is_error:
+        return
+    for text in (result.structured_content, *(part.text for part in result.content)):
+        outside = re.sub(rf"<{fence}>\\?\n?.*?</{fence}>", "", str(text), flags=re.DOTALL)
+        assert "<|im_start|>" not in str(text)
+        for words in ("pirate", "passwd", "Lovelace", "script", fence):
+            assert words not in outside, (words, outside)
 
 
 @pytest.mark.parametrize(
@@ -179,18 +202,23 @@ def test_hostile_arguments_and_passages_are_data(address: str) -> None:
                 for tool, name in (("search_passages", "query"), others[number % len(others)]):
                     result = await client.call_tool(tool, {name: text})
                     assert "log has the reason" not in str(result.content), (tool, text)
-                    for passage in (result.structured_content or {}).get("passages", []):
-                        assert passage["quoted_text"].count("</passage-") == 1
-                        assert "<|im_start|>" not in str(passage)
+                    assert_fenced(result, fence_of(client))
             wicked = len(HOSTILE_TEXTS) - 2
             answer = await client.call_tool(
                 "section", {"arxiv_id": f"2404.{wicked:05d}", "section": HOSTILE_TEXTS[wicked]}
             )
             passage = answer.structured_content["passages"][0]  # type: ignore[index]
             assert passage["looks_like_prompt_injection"]
-            assert passage["quoted_text"].count("</passage-") == 1
-            bibtex = await client.call_tool("bibtex", {"arxiv_ids": [f"2404.{wicked + 1:05d}"]})
-            assert "\\input" not in bibtex.structured_content["result"]  # type: ignore[index]
+            assert_fenced(answer, fence_of(client))
+            for number in (wicked, wicked + 1):
+                arxiv_id = f"2404.{number:05d}"
+                for tool in ("outline", "references", "formulas"):
+                    assert_fenced(
+                        await client.call_tool(tool, {"arxiv_id": arxiv_id}), fence_of(client)
+                    )
+                bibtex = await client.call_tool("bibtex", {"arxiv_ids": [arxiv_id]})
+                assert_fenced(bibtex, fence_of(client))
+                assert "\\input" not in bibtex.structured_content["result"]  # type: ignore[index]
 
     anyio.run(use)
 
@@ -201,7 +229,10 @@ def test_a_long_section_comes_in_parts(corpus: Workspace, monkeypatch: pytest.Mo
     markdown = tools.section_markdown(FUSION, "Method")
     assert "## Formula\n\nRanks outdo scores" in markdown
     (formula,) = tools.formulas(FUSION).formulas
-    assert (formula.tex, formula.passage_id) == (r"s = \sum_i \frac{1}{k + r_i}", passage_id(5))
+    assert (r"s = \sum_i \frac{1}{k + r_i}" in formula.tex, formula.passage_id) == (
+        True,
+        passage_id(5),
+    )
     assert tools.watches().papers == []
     first = tools.section(BEAM, "Abstract")
     assert (len(first.passages), first.next_start) == (1, None)
