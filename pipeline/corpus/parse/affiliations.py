@@ -25,7 +25,10 @@ from pipeline.corpus.parse.policies import EMAIL, LINE, MARK
 # "2Oslund Institute", where a contact begins with the mark that a name has; no "3M".
 _LEADING_NUMBER = re.compile(r"^\d{1,2}(?=[A-Z][a-z])")
 _NUMBERED = re.compile(r"\(\d\)\s*|(?<=\w)[mt]\d(?:,\s?[mt]\d)*(?:,?\sand\s|,\s|$)")
-_LEADING_AND, _TRAILING_AND = re.compile(r"^(?:and|&)\s+"), re.compile(r"(?:,?\s+and|\s+&)$")
+_LEADING_AND, _TRAILING_AND = (
+    re.compile(r"^(?:and|&)\s+"),
+    re.compile(r"(?:,?(?<!\s)\s++and|(?<!\s)\s++&)$"),
+)
 _FULL_STOP = re.compile(r"(?<=\w{5})\.$")
 _WITH = re.compile(
     r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])"
@@ -34,7 +37,7 @@ _ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
 _ALSO_AT = re.compile(
     r"^(?:[Aa]lso|[Aa]dditionally) (?:at|with|affiliated (?:with|to)) (?:the )?(?=[^\W\d_a-z])"
 )
-_BETWEEN_PLACES = re.compile(r"\s*;\s*|,\s+and\s+(?:the\s+)?")
+_BETWEEN_PLACES = re.compile(r";|,\s++and\s++(?:the\s++)?")
 # A full stop ends a place unless a capital, or one of the words that places are cut short to, is
 # before it.
 _END = re.compile(
@@ -82,7 +85,7 @@ def split_marked(line: str) -> list[tuple[frozenset[str], str]]:
 
 def split_places(text: str) -> list[str]:
     """The affiliations of a text, split at semicolons or "and" between organisations."""
-    parts = _BETWEEN_PLACES.split(text)
+    parts = [part.strip() for part in _BETWEEN_PLACES.split(text)]
     whole = all(
         not kinds_of(part).isdisjoint({"organisation", "institute", "location"}) for part in parts
     )

@@ -204,7 +204,7 @@ _NAME = (
 )
 _NAMES_WITH_INITIALS = re.compile(
     rf"{_NAME}(?>(?:\s*[,;]\s*|\s+(?=\S))(?!and\b|&|et al)(?:{_NAME}|{_BARE}(?=\.)))*"
-    rf"(?>\s*[,;]?\s*(?:and\b|&)\s*(?:{_NAME}|{_LAST}))?(?:\s*[,;]?\s*et\.? al\b\.?)?"
+    rf"(?>\s*+[,;]?\s*+(?:and\b|&)\s*(?:{_NAME}|{_LAST}))?(?:\s*+[,;]?\s*+et\.? al\b\.?)?"
 )
 # Lists of full names before a comma: "Ann Lee, Bob van Roe and Cid Moe, On words".
 _FULL_NAME = (
@@ -360,22 +360,23 @@ def _authors(names: str) -> tuple[str, ...]:
     if bare.endswith(".") and bare[-3:-1].isalpha():
         bare = bare[:-1]
     authors = tuple(name for name in split_names(bare) if len(name) > 2 or name[:1].isalpha())
-    if authors and all(map(_INITIALS_LAST.fullmatch, authors)):
-        return tuple(map(_given_first, authors))
+    initials_last = [match for match in map(_INITIALS_LAST.fullmatch, authors) if match]
+    if len(initials_last) == len(authors):
+        return tuple(map(_given_first, initials_last))
     return authors
 
 
 _GROUP = re.compile(r"\([^()]*\)")
 _INITIALS_LAST = re.compile(
-    r"([^,.]+[^\W\d_A-Z][^,.]*) ([A-Z](?:[ -]?[A-Z]){0,2}|[A-Z]\.[A-Z .-]*)$"
+    r"(?=[^,.]+[^\W\d_A-Z])([^,.]+) ([A-Z](?:[ -]?[A-Z]){0,2}|[A-Z]\.[A-Z .-]*)"
 )
 
 
-def _given_first(name: str) -> str:
+def _given_first(name: re.Match[str]) -> str:
     """ "Roe A. B" as "A. B. Roe": the stop behind the last initial may be the list's."""
-    initials = _INITIALS_LAST.sub(r"\2", name)
+    last, initials = name.groups()
     stop = "." if "." in initials[:-1] and initials[-1] != "." else ""
-    return _INITIALS_LAST.sub(rf"\2{stop} \1", name)
+    return f"{initials}{stop} {last}"
 
 
 # Titles.
@@ -384,7 +385,9 @@ _AFTER_TITLE = alternation(rules.AFTER_TITLE)
 _AFTER_TITLE_IN_A_RUN = alternation((*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN))
 _TITLE_TAIL = alternation(rules.TITLE_TAIL, rules.TAIL_MARK)
 # The last is what Chinese styles print behind a title: "On words[J]. ", "On words[C]//".
-_STOP = re.compile(r"[.?!,;]['”’)]?\s+|\s+(?=\((?:19|20))|\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?")
+_STOP = re.compile(
+    r"[.?!,;]['”’)]?\s++|(?<!\s)\s++(?=\((?:19|20))|\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?"
+)
 _WITHIN = re.compile(r"[Ii]n:\s|[Ii]n (?=[A-Z\d“‘])")
 _FIRST_STOP = re.compile(r"[.?!]\s+(?=[^\W\d_a-z])(?!Part\b|Vol)")
 _FIRST_COMMA = re.compile(r",\s+(?=[A-Z“])")
@@ -405,7 +408,7 @@ _ADDRESS_FIRST = re.compile(
 )
 # MNRAS prints "Technical Report 12, On Words. Institute": a title is before the last stop.
 _REPORT_FIRST = re.compile(
-    r"[Tt]ech(?:nical|\.) [Rr]ep(?:ort|\.) [\w/-]*\d[\w/-]*, "
+    r"[Tt]ech(?:nical|\.) [Rr]ep(?:ort|\.) (?=[\w/-]*\d)[\w/-]++, "
     rf"(?P<title>{_CAPITAL}[^.\n]+)\. {_CAPITAL}"
 )
 _INSTITUTION = re.compile(

@@ -45,8 +45,8 @@ MONTH = (
     r"(?:[Jj]an|[Ff]eb|[Mm]ar|[Aa]pr|[Mm]ay|[Jj]un|[Jj]ul|[Aa]ug|[Ss]ep|[Oo]ct|[Nn]ov"
     r"|[Dd]ec)[a-z]*\.?"
 )
-ORDINAL = r"(?:\d+(?:st|nd|rd|th)|[Ff]irst|[Ss]econd|[Tt]hird|[Ff]ourth|[Ff]ifth|[Rr]evised)"
-THESIS = r"(?:[\w.’']+ ){0,2}(?:[Tt]hesis|[Dd]issertation)\b"
+ORDINAL = r"(?:\d{1,4}(?:st|nd|rd|th)|[Ff]irst|[Ss]econd|[Tt]hird|[Ff]ourth|[Ff]ifth|[Rr]evised)"
+THESIS = r"(?:[\w.’']{1,40} ){0,2}(?:[Tt]hesis|[Dd]issertation)\b"
 # Behind a long word a stop ends a sentence, unless the word, told by its last letters, is an
 # abbreviation as journals have it.
 _ABBREVIATIONS = (
@@ -297,7 +297,7 @@ BEFORE_VENUE: Rules = (
     ),
     StyleRule(
         "report",
-        r"(?:[Tt]ech(?:nical|\.)|[Rr]esearch) [Rr]ep(?:ort|\.)(?: [\w/-]*\d[\w./-]*)?, ",
+        r"(?:[Tt]ech(?:nical|\.)|[Rr]esearch) [Rr]ep(?:ort|\.)(?: (?=[\w/-]*\d)[\w./-]++)?, ",
         "Technical Report MA-12, Words Institute",
         "Words Institute",
     ),
@@ -348,7 +348,7 @@ AFTER_VENUE: Rules = (
     ),
     StyleRule(
         "number",
-        rf"(?<=,\s)#?[A-Z]?\d|(?!{YEAR})[A-Z]?\d+(?:[-–]\d+)?\s*[(:,;]",
+        rf"(?<=,\s)#?[A-Z]?\d|(?!{YEAR})[A-Z]?\d++(?:[-–]\d++)?\s*+[(:,;]",
         "J. Words 12(3), 1–9",
         "J. Words",
     ),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # lexbor takes time by the square of a tag's attributes and of the depth: 25 s for 200,000 of
 # either.
-_LONG_TAG = re.compile(r"<([A-Za-z][\w:-]*)([^<>]{1000,})>")
+_LONG_TAG = re.compile(r"<([A-Za-z][\w:-]*+)([^<>]{1000,}+)>")
 _NEEDED = re.compile(
     r"""\s(?:id|class|style|href|alt|alttext|encoding|colspan|rowspan)\s*=\s*(?:"[^"]*"|'[^']*')"""
 )

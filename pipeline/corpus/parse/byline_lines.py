@@ -33,8 +33,8 @@ from pipeline.corpus.parse.policies import AUTHOR, CELL, INNER, LINE, MARK, PLAC
 # LaTeX's column sign left over from \And, as in "&Ann Lee", or the macro itself.
 _NEXT_AUTHOR = re.compile(rf"(?:(?<=[\s{LINE}{MARK}{AUTHOR}])|^)&(?=[^\s&])|\\(?:And|AND|and)\b")
 _BETWEEN_NAMES = re.compile(rf"{MARK}[^{MARK}]*{MARK}?|[,;:·•|()\[\]{CELL}{INNER}]|\band\b|&")
-_GAP = re.compile(r"\s*[\u2001\u2003\u3000]\s*|[ \xa0]{2,}")
-_SOURCE_BREAK = re.compile(r"[ \t]*\n[ \t\n]*")
+_GAP = re.compile(r"(?<!\s)(?=\s*[\u2001\u2003\u3000])\s++|[ \xa0]{2,}")
+_SOURCE_BREAK = re.compile(r"(?<![ \t])[ \t]*+\n[ \t\n]*+")
 # Marks behind a name: superscripts, but for the mark of the affiliation that follows them; or
 # numbers that were meant as such, as in "Ann Lee1,2".
 _SUPERSCRIPT = rf"[\s,]*{MARK}[^{MARK}]*{MARK}"
@@ -45,7 +45,7 @@ _MARKS_BEHIND = re.compile(
 # A number or letter that was meant as a mark before an affiliation: "1 University of X".
 _LEADING_MARK = re.compile(r"\s*[(\[]?(\d{1,2}|[a-z])[)\].]?\s*(?=[^\W\d_a-z])")
 _BEFORE_AFFILIATION = re.compile(r"^(?:[\s,;:·•|)\]]|and\b)+")
-_BEHIND_AFFILIATION = re.compile(r"(?:[\s,;:·•|(\[]|\band)+$")
+_BEHIND_AFFILIATION = re.compile(r"(?<![\s,;:·•|(\[])(?:[\s,;:·•|(\[]|\band)++$")
 _ENDS_OPEN = re.compile(r"(?:,|;|&|·|\band)$")
 _LONGEST_AFFILIATION = 600
 _NO_LETTER = re.compile(r"[^a-z]+")

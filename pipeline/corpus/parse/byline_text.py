@@ -114,7 +114,7 @@ _TEX_SYMBOLS = {
 }
 _SYMBOL_RUN = re.compile(f"[{_SYMBOLS}]+")
 _MARK_PARTS = re.compile(rf"{NOTE}?\d+|{NOTE}?[{_SYMBOLS}]|{NOTE}?[^\W\d_]+")
-_MARK_ONLY = re.compile(rf"(?:[{_SYMBOLS}]|\d{{1,2}}|[a-zα-δ]|[,;\s])+")
+_MARK_ONLY = re.compile(rf"[{_SYMBOLS}\da-zα-δ,;\s]+")
 _MARKED = re.compile(f"{MARK}[^{MARK}]*{MARK}")
 _FORMULA = re.compile(r"\$([^$]*)\$")
 _TEX_COMMAND = re.compile(r"\\([A-Za-z]+)\s*|\\.")
@@ -134,9 +134,8 @@ _WIDE_GAP = re.compile(r"([ \xa0]{4})[ \xa0]+")
 _SUPERSCRIPT_DIGITS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 # What LaTeXML makes of LNCS's \\inst{1} and \\inst{1,2}: each mark twice.
-_DOUBLED_MARKS = re.compile(r"(?:(\d{1,2}(?:,\s?\d{1,2})*?)\1)+")
-_DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2})*?)\1(?!\d*\1)")
-_LONGEST_MARKS = 24
+_DOUBLED_MARKS = re.compile(r"(?:(\d{1,2}(?:,\s?\d{1,2}){0,5}?)\1){1,12}")
+_DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2}){0,5}?)\1(?!\d{0,24}\1)")
 _SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, PLACE), " "))
 
 
@@ -179,7 +178,7 @@ def split_marks(text: str) -> frozenset[str]:
 
 def doubled_marks(text: str) -> frozenset[str]:
     """The marks in a text that is nothing but marks, each twice; none in any other."""
-    if len(text) > _LONGEST_MARKS or not _DOUBLED_MARKS.fullmatch(text):
+    if not _DOUBLED_MARKS.fullmatch(text):
         return frozenset()
     return frozenset(
         mark for match in _DOUBLED_MARK.finditer(text) for mark in split_marks(match[1])
@@ -211,12 +210,14 @@ _EMAIL_WORD = re.compile(
     r"\b(?:corresponding |contact )?e-?mails?(?: address(?:es)?)?\b\s*:?", re.IGNORECASE
 )
 _EMAIL_PARTS = re.compile(r"[,;|/\s]+")
-_BROKEN_EMAIL = re.compile(rf"@\s*{LINE}\s*|\s*{LINE}\s*@")
+# `\s*` before a sign, tried once for a run of spaces, not again for each space of it.
+_SPACES = r"(?:(?<!\s)\s++)?"
+_BROKEN_EMAIL = re.compile(rf"@\s*+{LINE}\s*+|{_SPACES}{LINE}\s*+@")
 _BROKEN_GROUP = re.compile(rf"\{{[^{{}}@]{{0,400}}{LINE}[^{{}}@]{{0,400}}\}}\s*@")
 # "ann@foo.edu & Bo Roe": the classes of colt and jmlr part authors so.
 _NEXT_AUTHOR = re.compile(r"(@[\w-]+(?:\.[\w-]+)+[)}\]]?)\s*(?:&|\\and\b)\s*(?=[^\W\d_a-z])")
-_SPELLED_AT = re.compile(r"\s*[\[(<{]\s*(?:at|@)\s*[\])>}]\s*", re.IGNORECASE)
-_SPELLED_DOT = re.compile(r"\s*[\[(<{]\s*dot\s*[\])>}]\s*", re.IGNORECASE)
+_SPELLED_AT = re.compile(rf"{_SPACES}[\[(<{{]\s*+(?:at|@)\s*+[\])>}}]\s*+", re.IGNORECASE)
+_SPELLED_DOT = re.compile(rf"{_SPACES}[\[(<{{]\s*+dot\s*+[\])>}}]\s*+", re.IGNORECASE)
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _ORCID = re.compile(
     r"(?:\borcid(?: id)?s?\W*)?(?<!\d)\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b", re.IGNORECASE

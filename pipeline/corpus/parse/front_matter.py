@@ -23,7 +23,7 @@ _FEWEST_WORDS = 20
 _MOST_LINES, _MOST_TITLE_LINES, _MOST_WORDS, _LONGEST_LINE = 60, 3, 30, 500
 _ABSTRACT = re.compile(rf"(?:^|[{LINE}{CELL}])\s*(?:[Aa]bstract|ABSTRACT)\b")
 _ORCID = re.compile(r"https?://orcid\.org/[\dX-]+")
-_PLACE_AND_EMAIL = re.compile(r"(?P<place>[^@]+)@(?P<host>[\w-]+(?:\.[\w-]+)+)")
+_PLACE_AND_EMAIL = re.compile(r"(?P<place>[^@]{1,1000})@(?P<host>[\w-]+(?:\.[\w-]+)+)")
 _NO_LETTER = re.compile(r"[^\w]+|_+")
 
 AbstractAndRest = tuple[str | None, list[Section], list[Block]]

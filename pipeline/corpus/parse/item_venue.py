@@ -40,7 +40,7 @@ _ARCHIVE = re.compile(
     re.DOTALL,
 )
 _SERIES_BEFORE = re.compile(
-    rf"{LETTER}{{3}}.*(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Nn]umber) ?\w+ (?:of|in) $"
+    rf"{LETTER}{{3}}.{{0,600}}(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Nn]umber) ?\w{{1,20}} (?:of|in) $"
 )
 _VENUE_SENTENCE = re.compile(rf"{SENTENCE_END}(?=[A-Z][\w’-]+(?![\w’.-]))")
 _VOLUME_AT_END = re.compile(rf"[\s,](?!{YEAR})\d+$")

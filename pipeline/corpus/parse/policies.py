@@ -32,7 +32,7 @@ INDENT, _SPACE = "\x17", "\x18"
 _GAP = re.compile(rf"(?<!\s)\s*+{GONE}(?:\s*+{GONE})*+([.,;:!?)\]]?)")
 _INDENTATION = re.compile(rf"( ?){INDENT}([ \t\xa0\n{INDENT}]*+)")
 # White space around a line break is the markup's, not the code's.
-_MARKUP_SPACE = re.compile(r"[ \t]*+\n[ \t]*+")
+_MARKUP_SPACE = re.compile(r"(?<![ \t])[ \t]*+\n[ \t]*+")
 _COMMENTED_BREAK = re.compile(r"%\s*\n\s*")
 _STYLE = re.compile(r"\\(?:displaystyle|textstyle|scriptstyle|scriptscriptstyle)(?![A-Za-z])\s*")
 _BRACKETED = re.compile(rf"[\[(][^\[\]()]*{_KEY}[^\[\]()]*[\])]")

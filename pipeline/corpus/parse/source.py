@@ -28,9 +28,10 @@ _RAW = re.compile(
     rb"<!--.*?(?:-->|\Z)|<(script|style)\b[^<>]*>.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE
 )
 # The length that a macro unknown to LaTeXML left behind as text, `\hdashline[0.4pt/2pt]`.
+_LENGTH = r"(?:\d++(?:\.\d++)?|\.\d++)(?:pt|em|ex|cm|mm|in)"
 _OPTION = re.compile(
     r"""(class="ltx_ERROR[^>]*>\\[A-Za-z@]+)</span>(\s*(?:<(?:span|p)\b[^>]*>)?)"""
-    r"""(\[\d*\.?\d+(?:pt|em|ex|cm|mm|in)(?:/\d*\.?\d+(?:pt|em|ex|cm|mm|in))*\])"""
+    rf"""(\[{_LENGTH}(?:/{_LENGTH})*\])"""
 )
 _BOMS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _ARTICLE = re.compile(rb'<article\b[^<>]*\bclass="ltx_document')

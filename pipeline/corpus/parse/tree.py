@@ -32,7 +32,7 @@ _TAGS = re.compile(r"<([^>]+)>")
 _OPENING = re.compile(r"""([A-Za-z][\w:.-]*)((?:\s+[\w:.-]+(?:="[^"]*"|='[^']*')?)*)\s*(/?)""")
 # The title of a link repeats the headings above what it leads to; nothing reads it.
 _LINK = re.compile(r"""([A-Za-z][\w:.-]*) href="[^"]*"(?: title="([^"]*)")?(?=[\s/]|\Z)""")
-_ATTRIBUTE = re.compile(r"""([\w:.-]+)=(?:"([^"]*)"|'([^']*)')""")
+_ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]++)=(?:"([^"]*)"|'([^']*)')""")
 _BODY = re.compile(r"<body\b[^<>]*>")
 _RAW_NAMES = frozenset(
     {"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes", "noscript"}

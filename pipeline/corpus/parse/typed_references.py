@@ -56,7 +56,6 @@ _NEXT_NUMBER = re.compile(
     r"(?<=\s)\[(?P<bracketed>\d{1,3})\]\s+(?=\S)"
     r"|(?<=[.)]\s)(?<!\b[Vv]ol\.\s)(?<!\b[Nn]o\.\s)(?P<dotted>\d{1,3})\.\s+(?=[^\W\d_])"
 )
-_CELLS = re.compile(r"^\|\s*|\s*\|$")
 _RULE = re.compile(r"[|\s-]+")
 # What a reference has, and a sentence on references does not: a year, an address, an identifier.
 _EVIDENCE = re.compile(
@@ -164,8 +163,9 @@ def _items_of(block: Block) -> Iterator[_Item]:
     for line in block.text.split("\n"):
         if _RULE.fullmatch(line):
             continue
-        is_row = block.kind == "table"
-        yield _item(_CELLS.sub("", line).replace(" | ", " ") if is_row else line)
+        if block.kind == "table":
+            line = line.removeprefix("|").removesuffix("|").strip().replace(" | ", " ")
+        yield _item(line)
 
 
 def _parts(text: str) -> Iterator[str]:
