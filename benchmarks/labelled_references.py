@@ -26,7 +26,8 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.parse.parsed_page import BibliographyItem
 from pipeline.corpus.references.resolution import resolve_references
-from pipeline.corpus.references.title_index import TitleIndex, titles_in_memory
+from pipeline.corpus.references.title_index import SCHEMA, VERSION, TitleIndex, replace_titles
+from pipeline.engine.month_index import connect, create_tables
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED = PROJECT.parent / "shared" / "data"
@@ -279,7 +280,10 @@ def look_alikes(labels: Sequence[Label]) -> Iterator[Row]:
 
 def title_index(papers: Iterable[Row]) -> TitleIndex:
     """An index of these papers; a paper without a date counts as one of 2020."""
-    return titles_in_memory(papers, "2020-01")
+    connection = connect(":memory:")
+    create_tables(connection, SCHEMA, VERSION)
+    replace_titles(connection, "2020-01", papers)
+    return TitleIndex(connection)
 
 
 _IDENTIFIERS = re.compile(

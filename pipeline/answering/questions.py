@@ -111,7 +111,8 @@ class Question(BaseModel):
     kind: Kind
     papers: Annotated[tuple[_PaperId, ...], Field(min_length=1)]
     claims: Annotated[tuple[GoldClaim, ...], Field(min_length=1)]
-    reviewed: bool = False
+    # Earlier versions asked only questions that a person had accepted.
+    reviewed: Literal[True] = True
     date: Annotated[str | None, BeforeValidator(_day)] = None
 
     @property
@@ -294,7 +295,6 @@ def read_posed_questions(rows: Iterable[Row]) -> list[PosedQuestion]:
             kind=row["kind"],
             papers=tuple(row["papers"]),
             claims=tuple(claims),
-            reviewed=row["reviewed"],
             date=row["date"],
         )
         gold = {place: tuple(item["passages"]) for place, item in enumerate(row["claims"])}

@@ -31,7 +31,6 @@ from pipeline.cli import (
     status,
 )
 from pipeline.cli.exit_codes import with_exit_code
-from pipeline.cli.removed import add_refusals
 from pipeline.stage_names import STAGE_NAMES, plain_name
 
 Commands = Mapping[str, Callable[..., int | None]]
@@ -140,4 +139,3 @@ for _name, (_purpose, _commands) in GROUPS.items():
     _group = typer.Typer(help=_purpose, no_args_is_help=True)
     _register(_group, _commands)
     app.add_typer(_group, name=_name, rich_help_panel=GROUPS_PANEL)
-add_refusals(app, {name for commands in PANELS.values() for name in commands})

@@ -45,7 +45,7 @@ def status(
     if failed:
         return _show_failures(months, as_json=as_json)
 
-    from pipeline.cli.console import out, print_error, print_json, print_note
+    from pipeline.cli.console import out, print_error, print_json
     from pipeline.engine.status import month_status
     from pipeline.ops.run_months import months_of_status
     from pipeline.stages import STAGES
@@ -56,9 +56,6 @@ def status(
         rows = [row for month in selected for row in month_status(STAGES, workspace, month)]
     if trouble:
         print_error(trouble)
-    retired = workspace.root.retired_note()
-    if retired:
-        print_note(retired)
     if as_json:
         print_json(rows)
         return 0

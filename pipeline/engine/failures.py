@@ -20,7 +20,7 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.storage.read_cache import forget, is_active, once
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
-from pipeline.tables import RETIRED_TABLES
+from pipeline.tables import TABLES
 
 _FOLDER = "failures"
 _FILE_NAME = re.compile(r"(?P<stage>.+)-(?P<month>\d{4}-\d\d)")
@@ -107,7 +107,7 @@ def all_failures(root: DataRoot) -> list[Failure]:
     for file in (root.path / _FOLDER).glob("*.json"):
         match = _FILE_NAME.fullmatch(file.stem)
         failure = None if match is None else _read(file, match["stage"], match["month"])
-        if failure is not None and failure.stage_name not in RETIRED_TABLES:
+        if failure is not None and failure.stage_name in TABLES:
             failures.append(failure)
     return sorted(failures, key=lambda failure: (failure.month, failure.stage))
 

@@ -20,39 +20,6 @@ from pipeline.settings.validators import WITH_PASSWORD
 # Names with these beginnings belong to the project's own tests.
 TEST_PREFIXES = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS")
 
-_NO_DRAFTS = "models draft no questions any more; write a question set (docs/methods/questions.md)"
-_REPEATS = "set CITELOOM_SUMMARY_REPEATS, and CITELOOM_REPEATED_TASKS to the number of tasks"
-REMOVED = {
-    "CITELOOM_BASELINE_PROMPTS": "the baselines ask ChatCite's prompts as the paper prints them",
-    "CITELOOM_DRAFT_PAPERS": _NO_DRAFTS,
-    "CITELOOM_DRAFT_QUESTIONS": _NO_DRAFTS,
-    "CITELOOM_JUDGE_ALONE": (
-        "the systems of a candidate set are marked side by side, repeats of sections too"
-    ),
-    "CITELOOM_OTEL_ENDPOINT": (
-        "CITELOOM_WEBHOOK_URL reports failed runs, and citeloom ui shows what each stage took"
-    ),
-    "CITELOOM_PAGE_SECONDS": (
-        "a page may take 10 s of processor time to parse (docs/methods/papers.md)"
-    ),
-    "CITELOOM_REFERENCE_ORDER": (
-        "references of a task are numbered in the order of the bibliography"
-    ),
-    "CITELOOM_RETRIEVAL_POOL": (
-        "retrieval is scored over 20,000 passages at most (docs/methods/retrieval.md)"
-    ),
-    "CITELOOM_SEARCH_FUSION": (
-        "dense and lexical search are always fused by their scores (docs/methods/search.md)"
-    ),
-    "CITELOOM_STABILITY_REPEATS": _REPEATS,
-    "CITELOOM_STABILITY_TASKS": _REPEATS,
-    "CITELOOM_SUPPORT_CITATIONS": (
-        "up to 1,000 citations of a section are judged, 4 by the bundled model; "
-        "CITELOOM_JUDGES=overlap judges them without a model"
-    ),
-}
-"""Settings of the version before that left → what holds instead."""
-
 # A key → the address that it is sent to.
 _ADDRESSES = {
     "CITELOOM_LLM_API_KEY": "CITELOOM_LLM_URL",
@@ -161,9 +128,7 @@ def check_names(places: Mapping[str, str]) -> Iterator[str]:
             continue
         hint = "docs/reference/settings.md lists all settings"
         near = get_close_matches(name, names, n=1, cutoff=0.7)
-        if name in REMOVED:
-            hint = REMOVED[name]
-        elif near:
+        if near:
             hint = f"did you mean {near[0]}?"
         yield f"{name} is not a setting: {hint} (set in {place})"
 

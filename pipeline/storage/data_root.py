@@ -24,7 +24,7 @@ from pipeline.storage.read_cache import once, remember
 from pipeline.storage.reading import open_parquet
 from pipeline.storage.row_groups import RowGroups
 from pipeline.storage.store import DataPath, StorePath
-from pipeline.tables import EMBEDDINGS, HUMAN_GRADES, HUMAN_RATINGS, LEDGER, RETIRED_TABLES, Table
+from pipeline.tables import EMBEDDINGS, HUMAN_GRADES, HUMAN_RATINGS, LEDGER, Table
 from pipeline.text import one_line
 
 # Imported from annotators' sheets; no stage makes them.
@@ -63,18 +63,6 @@ class DataRoot:
             return bool(file.read_end(1))
         except FileNotFoundError:
             return False
-
-    def retired_note(self) -> str | None:
-        """One line that names retired folders of earlier versions; None where there is none."""
-        folders = [
-            place
-            for name in RETIRED_TABLES
-            for place in (name, f"{LEDGER.name}/{name}", f"reports/{name}")
-        ]
-        present = [place for place in folders if any(True for _ in (self.path / place).glob("*"))]
-        if not present:
-            return None
-        return f"{', '.join(present)} in {self.path}: no longer used, and can be deleted"
 
     def read(self, table: Table, month: str, columns: list[str] | None = None) -> pa.Table:
         """A month of a table, or some columns of it.

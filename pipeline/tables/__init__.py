@@ -655,7 +655,11 @@ QUESTIONS = Table(
         ("kind", TEXT, "author, dataset, summary, limitation or comparison"),
         ("papers", TEXTS, "arXiv ids of the papers that the answer needs"),
         ("date", TEXT, "when the newest of them first appeared, YYYY-MM-DD or YYYY-MM"),
-        ("reviewed", FLAG, "whether a person has accepted the question and its claims"),
+        (
+            "reviewed",
+            FLAG,
+            "true; earlier versions asked accepted questions alone",
+        ),
         (
             "claims",
             pa.list_(GOLD_CLAIM),
@@ -779,18 +783,6 @@ HUMAN_GRADES = Table(
     ),
     version=2,
 )
-
-RETIRED_TABLES = (
-    "changes",
-    "question_drafts",
-    "question_reviews",
-    "judge_checks",
-    "estimates",
-    "stability",
-)
-"""Tables and other folders of earlier versions' data roots that nothing reads or writes any more;
-they can be deleted.
-"""
 
 TABLES: Mapping[str, Table] = {
     table.name: table

@@ -33,7 +33,6 @@ from pipeline.cli.console import (
 )
 from pipeline.cli.demo import whole_sentences
 from pipeline.cli.export import DEFAULT_TABLES
-from pipeline.cli.removed import REMOVED
 from pipeline.cli.status import StatusRow, status_report
 from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.draft_check.references import Status
@@ -136,19 +135,6 @@ def test_a_shell_completes_commands_stages_and_systems(typed: str, completed: li
     }
     done = CliRunner().invoke(app, [], prog_name="citeloom", env=shell)
     assert done.stdout.split() == completed
-
-
-@pytest.mark.parametrize("name", sorted(REMOVED.keys() - {words[0] for words in COMMANDS}))
-@pytest.mark.parametrize(
-    "arguments", [["--json"], ["x", "--months", "2024-03", "--json"], ["--help", "--json"]]
-)
-def test_a_command_that_left_is_refused_with_its_replacement_and_is_not_in_the_help(
-    name: str, arguments: list[str]
-) -> None:
-    done = CliRunner().invoke(app, [name, *arguments])
-    assert (done.exit_code, json.loads(done.stdout)["error"]) == (2, "SettingError")
-    assert REMOVED[name] in done.stderr
-    assert f"│ {name} " not in CliRunner().invoke(app, ["--help"]).stdout
 
 
 @pytest.mark.parametrize(
@@ -287,12 +273,9 @@ def test_status_at_80_columns_shows_names_and_cells_whole() -> None:
     assert all(len(line) <= 80 and "…" not in line for line in lines)
 
 
-def test_tables_of_earlier_versions_are_named_in_one_line_and_disturb_nothing(
-    tmp_path: Path,
-) -> None:
-    for folder in ("question_drafts", "ledger/question_drafts", "reports/changes", "failures"):
+def test_tables_and_failures_of_stages_that_left_disturb_nothing(tmp_path: Path) -> None:
+    for folder in ("question_drafts", "ledger/question_drafts", "failures"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "reports/changes/index.html").touch()
     for name in ("question_drafts", "ledger/question_drafts"):
         (tmp_path / name / "2024-03.parquet").write_bytes(b"PAR1 of another version")
     (tmp_path / "failures/question_drafts-2024-03.json").write_text('{"message": "no endpoint"}')
@@ -301,8 +284,6 @@ def test_tables_of_earlier_versions_are_named_in_one_line_and_disturb_nothing(
         0,
         {None},
     ), done.output
-    (line,) = [line for line in done.stderr.splitlines() if "can be deleted" in line]
-    assert "reports/changes, question_drafts, ledger/question_drafts in" in line
 
 
 def test_the_time_left_is_what_stages_took_before_at_the_pace_of_this_run() -> None:

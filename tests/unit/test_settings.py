@@ -175,10 +175,6 @@ class TestNames:
         assert "CITELOOM_QDRANT_URL" in lines[1]
         assert "sesame" not in "".join(lines)
 
-    def test_a_setting_that_left_is_refused_with_what_holds_instead(self) -> None:
-        (line,) = check_names({"CITELOOM_DRAFT_QUESTIONS": "the environment"})
-        assert ("did you mean" in line, "docs/methods/questions.md" in line) == (False, True)
-
     def test_all_that_is_wrong_is_told_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("CITELOOM_XYZZY_PLUGH_FROTZ", "1")
         lines = refusal(temperature="hot", llm_context=1)

@@ -12,7 +12,6 @@ import orjson
 
 from pipeline.arxiv.dois import split_dois
 from pipeline.arxiv.titles import doi_key, surname, title_keys, title_words, window_key
-from pipeline.engine.month_index import connect, create_tables
 
 VERSION = 1
 """Raised when the columns or the keys change: an index is then made again."""
@@ -143,14 +142,6 @@ def replace_titles(
         sorted((key, number) for number, paper in numbered for key in keys[paper]),
     )
     return removed, added
-
-
-def titles_in_memory(rows: Iterable[Mapping[str, Any]], month: str) -> TitleIndex:
-    """An index of some rows of metadata (COLUMNS)."""
-    connection = connect(":memory:")
-    create_tables(connection, SCHEMA, VERSION)
-    replace_titles(connection, month, rows)
-    return TitleIndex(connection)
 
 
 def _candidate(row: Mapping[str, Any], month: str) -> TitleCandidate:

@@ -76,10 +76,6 @@ def _read_lines(file: Path) -> tuple[bytes, list[CsvRow]]:
         content = file.read_bytes()
     except OSError as error:
         raise SettingError(f"it cannot be read ({error.strerror})") from None
-    if content.lstrip().startswith(b"{"):
-        raise SettingError(
-            "it is JSON, as forms of earlier versions gave: run citeloom annotate export again"
-        )
     lines = parse_csv(content, ("study", "annotator", "unit"))
     if not lines:
         raise SettingError(

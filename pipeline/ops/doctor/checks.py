@@ -173,9 +173,6 @@ def data_root(workspace: Workspace) -> Iterator[DoctorFinding]:
     """Whether the data root can be written, and which file system it is on."""
     check_data_root(workspace)
     root, local = workspace.root.path, workspace.local
-    retired = workspace.root.retired_note()
-    if retired:
-        yield ok(retired)
     if isinstance(root, StorePath):
         message = (
             f"{root} can be written; a rule of the bucket ends unfinished uploads"

@@ -65,7 +65,6 @@ class Injection:
             "kind": "summary",
             "papers": [PAPER],
             "claims": [claim],
-            "reviewed": True,
         }
 
 

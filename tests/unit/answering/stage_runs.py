@@ -34,7 +34,6 @@ def entry(
     papers: Iterable[str],
     claims: Mapping[str, str],
     *,
-    reviewed: bool = True,
     kind: str = "summary",
 ) -> dict[str, Any]:
     """A line of a question set; claims: what is claimed of the first paper → a phrase of it, or
@@ -51,7 +50,6 @@ def entry(
         "kind": kind,
         "papers": named,
         "claims": told,
-        "reviewed": reviewed,
     }
 
 

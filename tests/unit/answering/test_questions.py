@@ -60,7 +60,6 @@ def asked(*evidence: str) -> Question:
         kind="summary",
         papers=("2403.90001",),
         claims=(claim,),
-        reviewed=True,
     )
 
 
@@ -78,7 +77,7 @@ def test_a_line_becomes_a_question(tmp_path: Path) -> None:
     assert made.papers == ("2403.90001",)
     evidence = ("the boats of the study float",)
     assert made.claims == (GoldClaim(claim="Boats float.", paper="2403.90001", evidence=evidence),)
-    assert (made.reviewed, made.date, made.month) == (False, None, "2024-03")
+    assert (made.date, made.month) == (None, "2024-03")
 
 
 def test_blank_lines_a_byte_order_mark_and_signs_that_end_lines_elsewhere_do_no_harm(
@@ -108,7 +107,6 @@ def test_yaml_holds_the_same_as_json_lines(tmp_path: Path) -> None:
           kind: summary
           papers: ["2403.90001"]
           date: 2024-03-04
-          reviewed: true
           claims:
             - claim: Boats float.
               paper: "2403.90001"
@@ -117,7 +115,7 @@ def test_yaml_holds_the_same_as_json_lines(tmp_path: Path) -> None:
     (made,) = read_questions(write(tmp_path, text, name="set.yaml"))
     (same,) = read_questions(write(tmp_path, ENTRY | {"date": "2024-03-04", "reviewed": True}))
     assert made == same
-    assert (made.date, made.reviewed) == ("2024-03-04", True)
+    assert made.date == "2024-03-04"
 
 
 def test_an_id_without_quotes_in_yaml_is_told_with_its_line(tmp_path: Path) -> None:

@@ -106,21 +106,18 @@ def test_what_is_not_asked_is_in_the_ledger_and_a_date_is_of_the_set_else_of_met
     corpus: Workspace, tmp_path: Path
 ) -> None:
     told = BEAM | {"id": "told", "date": "2024-03-02"}
-    draft = entry("draft", "What is drafted?", [QUILLNET], {"It is drafted.": ""}, reviewed=False)
     away = entry("away", "What is away?", [QUILLNET, "2402.00007"], {"It is away.": ""})
     lost = entry("lost", "What sinks?", [QUILLNET], {"It sinks.": "it sinks like a stone"})
     with ScriptedLlm() as llm:
-        place = staged(corpus, tmp_path, llm, draft, away, BEAM, FUSION, told, lost)
+        place = staged(corpus, tmp_path, llm, away, BEAM, FUSION, told, lost)
         outcome = run_stage(QUESTIONS, place, MARCH)
         assert dict(outcome.left_out) == {
-            "not_reviewed": 1,
             "paper_not_in_corpus": 1,
             "claim_without_passage": 3,
         }
         assert sorted(ledger(place, QUESTIONS)) == [
             ("away", "paper_not_in_corpus"),
             ("beam", "claim_without_passage"),
-            ("draft", "not_reviewed"),
             ("lost", "claim_without_passage"),
             ("told", "claim_without_passage"),
         ]
@@ -251,7 +248,8 @@ def test_imported_answers_stand_beside_ours_and_what_is_not_asked_is_told(
         "fusion,chat-site,By reciprocal ranks.\nbeam,chat-site,\nbeam,a-site,The best ones.\n"
         "draft,a-site,A draft.\nshade,a-site,Light.\n"
     )
-    draft = entry("draft", "What is drafted?", [QUILLNET], {"It is drafted.": ""}, reviewed=False)
+    away = [QUILLNET, "2402.00007"]
+    draft = entry("draft", "What is drafted?", away, {"It is drafted.": ""})
     with ScriptedLlm(reading) as llm:
         settings: dict[str, Any] = {"imported_answers": file, "answer_systems": "direct"}
         place = staged(corpus, tmp_path, llm, draft, *ENTRIES, **settings)

@@ -186,7 +186,7 @@ def test_a_file_of_imported_answers_is_read_again_when_it_or_the_set_changes(
     write_set(
         tmp_path,
         *ENTRIES,
-        entry("new", "What is new?", [QUILLNET], {"It is new.": ""}, reviewed=False),
+        entry("new", "What is new?", [QUILLNET, "2402.00007"], {"It is new.": ""}),
     )
     assert stale(place) == {"questions", ELSEWHERE}  # whose notes say how many questions it leaves
 

@@ -9,7 +9,8 @@ import pytest
 from pipeline.arxiv.dois import split_dois
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.resolution import Resolution, resolve_references
-from pipeline.corpus.references.title_index import TitleIndex, titles_in_memory
+from pipeline.corpus.references.title_index import SCHEMA, VERSION, TitleIndex, replace_titles
+from pipeline.engine.month_index import connect, create_tables
 from tests.cases import cases
 
 NOWHERE = Resolution()
@@ -82,7 +83,10 @@ def titles() -> TitleIndex:
 
 
 def index_of(papers: list[dict[str, Any]]) -> TitleIndex:
-    return titles_in_memory(papers, "2024-03")
+    connection = connect(":memory:")
+    create_tables(connection, SCHEMA, VERSION)
+    replace_titles(connection, "2024-03", papers)
+    return TitleIndex(connection)
 
 
 def resolve(titles: TitleIndex, item: dict[str, Any], citing: str) -> Resolution:

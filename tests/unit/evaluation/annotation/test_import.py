@@ -187,7 +187,6 @@ def test_one_section_of_a_task_is_preferred_when_the_line_of_the_earlier_choice_
         (b"", "no column study, annotator, unit"),
         (HEAD, "no line below its columns"),
         (HEAD + b"pilot,Ada,T01-A\r\n", "no column consistency"),
-        (b'{"study": "pilot"}', "it is JSON, as forms of earlier versions gave"),
         (HEAD + b"pilot,Ada,A\r\nother,,B\r\n", "'pilot' on line 2 and 'other' on line 3"),
         (HEAD + b",Ada,T01-A\r\n", "column study is empty"),
         (HEAD + b"pilot,a\x07b,T01-A\r\n", "annotator is 'a\\x07b'"),

@@ -47,7 +47,6 @@ def question(
         kind=kind,
         papers=tuple(papers),
         claims=claims,
-        reviewed=True,
     )
 
 
