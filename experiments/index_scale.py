@@ -1,14 +1,17 @@
 """What an index of many passages costs: load, memory, disk and search, on Edge and on a server.
 
     python -m experiments.index_scale edge [--points 1000000] [--quantization int8] [--on-disk]
-    python -m experiments.index_scale server [--points 1000000] [--shards 1]
+    python -m experiments.index_scale server [--points 1000000] [--shards 1] [--folder FOLDER]
 
 Months of 2,500 points of 384 dimensions are loaded and audited one after another, as `citeloom run`
 does with Edge and `citeloom reindex` with a server (no graph until the end). Vectors have the
 structure of those in `benchmarks.points`; lexical vectors have 60 terms by Zipf's law. A line of
-JSON comes at each size; that of a server has its graph and searches at the last one only. Seconds
+JSON comes at each size; the last one of a server has its graph and its searches. Seconds
 are of processor, of this process and the server together, without drawing the points; searches are
 fused rankings of 50, medians of 40 questions.
+
+With FOLDER, the index stays there, and a second call goes on after the last whole month. Seconds
+are those of this call: of a graph that an earlier one had begun, of the rest.
 """
 
 from __future__ import annotations
@@ -142,7 +145,7 @@ class Meter:
         own = time.process_time()
         return own if self.server is None else own + self.server.processor_seconds()
 
-    def memory_mb(self) -> dict[str, int]:
+    def memory_mb(self) -> dict[str, float]:
         """Of the process that holds the index: its own, mapped files, and the most so far."""
         process = "self" if self.server is None else self.server.process
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
@@ -179,7 +182,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
             index.defer_indexing()
         asked = questions(vectors)
         seconds, months = 0.0, 0
-        for number in range(options.points // MONTH_POINTS):
+        for number in range(index.count() // MONTH_POINTS, options.points // MONTH_POINTS):
             points = points_of_month(vectors, number, MONTH_POINTS)
             started = meter.processor_seconds()
             load = load_month(
@@ -195,26 +198,28 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
             if not audit.clean:
                 raise SystemExit(audit.describe())
             size = (number + 1) * MONTH_POINTS
-            is_last = size == options.points
-            if is_last or size in SIZES:
+            if size in (*SIZES, options.points):
                 line = {"points": size, "load and audit, s a month": round(seconds / months, 3)}
-                if is_last and on_server:
-                    _say(line)
-                    line["graph, s"] = _seconds_of_graph(index, meter)
-                if is_last or not on_server:
+                if not on_server:
                     line |= _searches(index, asked, meter)
-                line |= {f"memory {name}, MB": mb for name, mb in meter.memory_mb().items()}
-                line["disk, MB"] = _disk_mb(folder)
-                _say(line)
+                _say(line | _space(folder, meter))
                 seconds, months = 0.0, 0
-        if not on_server:
-            _say({"points": options.points, **_opening(index, asked, meter)})
+        last = {"points": options.points}
+        if on_server:
+            started = meter.processor_seconds()
+            index.build_graph(wait=True)
+            graph = round(meter.processor_seconds() - started, 1)
+            _say(
+                last | {"graph, s": graph} | _searches(index, asked, meter) | _space(folder, meter)
+            )
+        else:
+            _say(last | _opening(index, asked, meter))
 
 
-def _seconds_of_graph(index: PassageIndex, meter: Meter) -> float:
-    started = meter.processor_seconds()
-    index.build_graph(wait=True)
-    return round(meter.processor_seconds() - started, 1)
+def _space(folder: Path, meter: Meter) -> dict[str, float]:
+    """Megabytes of memory and of disk."""
+    memory = {f"memory {name}, MB": mb for name, mb in meter.memory_mb().items()}
+    return memory | {"disk, MB": _disk_mb(folder)}
 
 
 def _searches(index: PassageIndex, asked: list[QueryVectors], meter: Meter) -> dict[str, float]:
@@ -271,8 +276,8 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=None)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.folder) as temporary:
-        measure(options, Path(temporary) / "index")
+    with tempfile.TemporaryDirectory() as temporary:
+        measure(options, (options.folder or Path(temporary)) / "index")
 
 
 if __name__ == "__main__":

@@ -60,7 +60,8 @@ _LIVE_FILE = "live.json"
 # Points from which on Edge builds a segment's graph and begins another segment. Each graph is built
 # once, so a load takes time in proportion to its points: of 384 numbers 15 to 19 s of processor
 # time for each 50,000, up to 300,000 at least. Until then a search compares each point, which takes
-# 7 ms for 50,000. Segments of 150,000 took twice the memory to build and as long to search.
+# 7 ms for 50,000, and words and filters are in memory, 1.6 KB a point (of a full segment 0.4: its
+# int8 vectors). Segments of 150,000 took twice the memory to build and as long to search.
 SEGMENT_POINTS = 50_000
 # Beyond so many segments Edge merges the smallest and builds their graphs anew: never.
 _MOST_SEGMENTS = 10_000
@@ -382,11 +383,11 @@ def _payload_indexes(present: Any) -> Iterator[Any]:
     """Operations that create the missing payload indexes. present: those that exist, by field."""
     import qdrant_edge
 
-    # Mapped files: in memory, they and the words took 1.6 KB a point more, and opening the folder
-    # half as long again.
+    # Mapped files, once a segment is full: in memory, they and the words took 1.6 KB a point more,
+    # and opening the folder half as long again. Numbers are only asked for by range.
     mapped = qdrant_edge.Memory.Cached
     keyword = qdrant_edge.KeywordIndexParams(memory=mapped)
-    integer = qdrant_edge.IntegerIndexParams(lookup=True, range=True, memory=mapped)
+    integer = qdrant_edge.IntegerIndexParams(lookup=False, range=True, memory=mapped)
     for names, kind in ((KEYWORDS, keyword), (INTEGERS, integer)):
         for name in names:
             if name not in present:
