@@ -70,7 +70,7 @@ MONTHS_OF_COMMAND = 50
 MOST_OF_LOAD, MOST_OF_SEARCH = 1.1, 0.2
 MOST_OF_MEMORY = 1.2
 # Own memory for each point of the in-process index, whose segment is not full.
-MOST_KB_OF_POINT = 2.0
+MOST_KB_OF_POINT = 2.5
 # Operations of one server, whose memory is that of all of them.
 SERVER = "search"
 WITH_INDEX = ("audit", "search, a process", SERVER)
