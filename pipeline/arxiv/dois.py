@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+_ADDRESS = re.compile(r"https?://[^\s/]+/(?:doi/)?(?=10\.)")
 _ADDRESSES = ("https://doi.org/", "http://doi.org/", "https://dx.doi.org/", "http://dx.doi.org/")
 
 
 def plain_doi(doi: str | None) -> str | None:
-    """A DOI without the address that it was given as."""
-    for address in _ADDRESSES:
-        doi = doi.removeprefix(address) if doi else None
-    return doi
+    """A DOI without the address that it was given as, that of a publisher too."""
+    return _ADDRESS.sub("", doi, count=1) if doi else None
 
 
 def split_dois(text: str | None) -> list[str]:

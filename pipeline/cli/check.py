@@ -22,7 +22,8 @@ BibOption = Annotated[
 
 def check(
     draft: Annotated[
-        Path, typer.Argument(metavar="DRAFT", help="Main file: .tex, .md, .qmd, .Rmd or .txt.")
+        Path,
+        typer.Argument(metavar="DRAFT", help="Main file: .tex, .Rnw, .md, .qmd, .Rmd or .txt."),
     ],
     bib: BibOption = None,
     report: Annotated[

@@ -36,6 +36,9 @@ def plain_text(latex: str) -> str:
 _RAISED = ("textsuperscript", "up", "tnote", "tablenotemark")
 _LOWERED = ("textsubscript", "textinferior")
 _FRACTIONS = ("nicefrac", "sfrac", "unitfrac", "textfrac")
+# Macros whose words pylatexenc 2.10 leaves out, and names that it does not know.
+_PRINTED = ("texttt", "textsf", "textmd", "textup", "mbox")
+_LOGOS = ("TeX", "LaTeX", "BibTeX")
 # Commands whose arguments are not printed where they stand, and that the parser would print.
 _SILENT = {
     **dict.fromkeys(("bibliographystyle", "nobibliography", "nocite", "citestyle", "index"), "{"),
@@ -58,9 +61,12 @@ def _converter() -> Any:
         **dict.fromkeys(_RAISED, script("%s", RAISED)),
         **dict.fromkeys(_LOWERED, script("%s", LOWERED)),
         **dict.fromkeys(_FRACTIONS, f"{script('%(2)s', RAISED)}/{script('%(3)s', LOWERED)}"),
+        **{name: name for name in _LOGOS},
+        "LaTeXe": "LaTeX 2e",
     }
     context = get_default_latex_context_db()
     macros = [MacroTextSpec(name, form, discard=False) for name, form in forms.items()]
+    macros += [MacroTextSpec(name, discard=False) for name in _PRINTED]
     macros += [MacroTextSpec(name, "") for name in _SILENT]
     context.add_context_category("own", macros=macros, prepend=True)
     return LatexNodes2Text(context, math_mode="verbatim", keep_comments=False)

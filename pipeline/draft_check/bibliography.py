@@ -39,6 +39,7 @@ _VENUE_FIELDS = (
 )
 _FIELDS_WITH_ID = ("journal", "url", "doi", "note", "volume", "howpublished", "number")
 _AND = re.compile(rf"[{{}}]|\\.|{SPACES}and\s+", re.IGNORECASE)
+_COMMA = re.compile(r"[{}]|\\.|,")
 _NAME_PART = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\"[^\"]*\"|[^,]*)")
 _OTHERS = frozenset(("others", "et al.", "et al", "al."))
 _ENDS_IN_OTHERS = re.compile(r"\b(?:others|et\s*al\.?|and\s+more|…|\.\.\.)[\s{}]*$", re.IGNORECASE)
@@ -194,18 +195,19 @@ def read_names(text: str) -> tuple[str, ...]:
     A name in braces, as that of an organisation, is one name, with all its words.
     """
     names = []
-    for name in _split_names(one_line(text)):
-        pieces = name.split(",")
-        # "Ann Lee, Bo Roe, Cid Moe, Dee Poe": no name of BibTeX has four parts.
-        is_list = len(pieces) > 3 and all(" " in piece.strip() for piece in pieces)
-        read = map(_name, map(str.strip, pieces if is_list and "{" not in name else [name]))
+    for name in _split(one_line(text), _AND):
+        pieces = [piece.strip() for piece in _split(name, _COMMA)]
+        # "Ann Lee, Bob Roe, Cid Moe, Dee Poe": no name of BibTeX has four parts.
+        is_list = len(pieces) > 3 and "=" not in name
+        read = map(_name, pieces if is_list else [name.strip()])
         names += [single for single in read if single and single.lower() not in _OTHERS]
     return tuple(names)
 
 
-def _split_names(text: str) -> Iterator[str]:
+def _split(text: str, separator: re.Pattern[str]) -> Iterator[str]:
+    """The parts between separators outside of braces."""
     depth = start = 0
-    for match in _AND.finditer(text):
+    for match in separator.finditer(text):
         if match[0] in "{}":
             depth += 1 if match[0] == "{" else -1
         elif match[0][0] != "\\" and depth <= 0:
@@ -221,7 +223,7 @@ def _name(text: str) -> str:
         parts = {name: value.strip(' "') for name, value in _NAME_PART.findall(text)}
         order = ("given", "prefix", "family", "suffix")
         return " ".join(filter(None, (_plain(parts.get(name, "")) for name in order)))
-    pieces = [piece.strip() for piece in _plain(text).split(",")]
+    pieces = [_plain(piece).strip() for piece in _split(text, _COMMA)]
     if len(pieces) == 3:  # "Last, Jr., First"
         return " ".join(filter(None, (pieces[2], pieces[0], pieces[1])))
     return " ".join(filter(None, (*pieces[1:], pieces[0])))

@@ -24,7 +24,14 @@ _NAME = re.compile(r"([^\s\"#%'(),={}]++)(?:\s++|%[^\n]*+)*+=")
 _TOKEN = re.compile(r"[^\s\"#%'(),={}]++")
 _SIGN = re.compile(r"[{}\"]")
 _NO_ENTRIES = frozenset(("comment", "preamble", "string"))
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+# A fault in another field, such as an abbreviated month, changes nothing that is checked.
+_CHECKED = frozenset((
+    "author", "title", "subtitle", "year", "date", "journal", "journaltitle", "booktitle", "doi",
+    "eprint", "crossref", "xdata",
+))  # fmt: skip
+_MONTHS = frozenset((
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +146,17 @@ class BibFile:
             if name is None:
                 self._broken(entry, position)
                 return entry
-            value = self._value(name.end(), limit)
+            is_checked = name[1].lower() in _CHECKED
+            value = self._value(name.end(), limit, is_checked=is_checked)
             if value is None:
                 self._broken(entry, position)
                 return entry
             own = BibField(name[1].lower(), value.value, value.start, value.end, value.literal)
-            if own.name in entry.fields:
+            first = entry.fields.setdefault(own.name, own)
+            if first is not own and is_checked:
                 line = self.line(position)
                 message = f"{entry.key} has {own.name} twice: the first counts"
                 self.problems.append((line, message))
-            else:
-                entry.fields[own.name] = own
             position = _BETWEEN.match(text, value.end, limit).end()  # type: ignore[union-attr]
             if text.startswith(",", position):
                 position = _BETWEEN.match(text, position + 1, limit).end()  # type: ignore[union-attr]
@@ -168,8 +175,11 @@ class BibFile:
         message = f"the entry {entry.key} is not valid BibTeX from here on"
         self.problems.append((line, message))
 
-    def _value(self, start: int, limit: int) -> BibField | None:
-        """The value that begins here: literals, numbers and macros, joined by #."""
+    def _value(self, start: int, limit: int, *, is_checked: bool = True) -> BibField | None:
+        """The value that begins here: literals, numbers and macros, joined by #.
+
+        is_checked: whether a macro that is not defined is a problem.
+        """
         text, parts, literals = self.text, list[str](), list[str | None]()
         position = first = _BETWEEN.match(text, start, limit).end()  # type: ignore[union-attr]
         while True:
@@ -185,8 +195,13 @@ class BibFile:
                 if token is None:
                     return None
                 end = token.end()
-                is_number = token[0].isdecimal()
-                parts.append(token[0] if is_number else self._macro(token[0], position))
+                name = token[0].lower()
+                is_number = name.isdecimal()
+                is_macro = name in self.macros or name in _MONTHS
+                parts.append(self.macros.get(name, token[0]))
+                if is_checked and not is_macro and name.isalpha():
+                    message = f"the abbreviation {token[0]} is not defined in a .bib file"
+                    self.problems.append((self.line(position), message))
                 literals.append("" if is_number else None)
             position = _BETWEEN.match(text, end, limit).end()  # type: ignore[union-attr]
             if not text.startswith("#", position):
@@ -194,16 +209,6 @@ class BibFile:
             position = _BETWEEN.match(text, position + 1, limit).end()  # type: ignore[union-attr]
         literal = literals[0] if len(literals) == 1 else None
         return BibField("", "".join(parts), first, end, literal)
-
-    def _macro(self, name: str, place: int) -> str:
-        lower = name.lower()
-        if lower in self.macros:
-            return self.macros[lower]
-        if lower in _MONTHS:
-            return lower.capitalize()
-        if name.isalpha():
-            self.problems.append((self.line(place), f"the abbreviation {name} is not defined"))
-        return name
 
     def _literal_end(self, start: int, limit: int) -> int:
         """Where a value in braces or quotation marks ends; -1 where it does not."""

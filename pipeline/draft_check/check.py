@@ -14,7 +14,7 @@ from pipeline.corpus.citation_formats import bibtex_entry, bibtex_item, bibtex_k
 from pipeline.corpus.paper import PAPER_COLUMNS, Paper
 from pipeline.draft_check.bibliography import merge_keys_by_case, read_bibliographies
 from pipeline.draft_check.citations import CitationCheck, check_citations, judge_name
-from pipeline.draft_check.draft import Draft, DraftSentence
+from pipeline.draft_check.draft import Draft, DraftSentence, merge_problems
 from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.latex import read_latex
 from pipeline.draft_check.markdown import read_markdown
@@ -28,7 +28,7 @@ from pipeline.index.papers import rows_of_papers
 from pipeline.index.search import search, search_many
 from pipeline.index.search_options import SearchOptions
 
-LATEX_SUFFIXES = (".tex", ".ltx")
+LATEX_SUFFIXES = (".tex", ".ltx", ".rnw")
 DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".qmd", ".rmd", ".txt")
 # A paragraph of fewer words is a heading or a caption.
 _FEWEST_WORDS = 25
@@ -86,6 +86,7 @@ class DraftCheck:
             *(
                 f"{sentence.file}, line {sentence.line}: {key} is cited and has no entry"
                 for key, sentence in self.without_entry
+                if self.draft.entries
             ),
         ]
 
@@ -154,7 +155,7 @@ def _read_in_worker(file: Path, read: Callable[[], Draft], seconds: float) -> Dr
 def _read_draft(file: Path, bibliography: Path | None, *, every_entry: bool) -> Draft:
     suffix = file.suffix.lower()
     if suffix not in DRAFT_SUFFIXES:
-        raise SettingError(f"{file}: a draft is a .tex, .md, .qmd, .Rmd or .txt file")
+        raise SettingError(f"{file}: a draft is a .tex, .Rnw, .md, .qmd, .Rmd or .txt file")
     draft = read_latex(file) if suffix in LATEX_SUFFIXES else read_markdown(file)
     files = [bibliography] if bibliography else list(draft.bibliography_files)
     if bibliography is None:
@@ -167,10 +168,16 @@ def _read_draft(file: Path, bibliography: Path | None, *, every_entry: bool) -> 
     read_bibliographies(draft, files, every_entry=every_entry)
     if draft.ignores_case:
         merge_keys_by_case(draft)
+    draft.problems += [
+        problem
+        for keys, problem in draft.unknown_commands
+        if draft.entries and not draft.entries.keys() >= set(keys)
+    ]
     if draft.sentences and not draft.entries:
         draft.problems.append(
             f"{file.name} cites, and no bibliography was found: give it with --bib"
         )
+    draft.problems = merge_problems(draft.problems)
     return draft
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipeline.draft_check.latex_scan import Latex
@@ -11,6 +11,7 @@ from pipeline.draft_check.latex_scan import Latex
 _NATBIB = (
     "cite", "citet", "citep", "citealt", "citealp", "citeauthor", "citefullauthor", "citeyear",
     "citeyearpar", "citenum", "citetalias", "citepalias", "citetext",
+    "bibentry",
 )  # fmt: skip
 _BIBLATEX = (
     "cite", "parencite", "footcite", "footcitetext", "textcite", "smartcite", "autocite",
@@ -21,18 +22,8 @@ _VOLUMES = (
     "volcite", "pvolcite", "fvolcite", "ftvolcite", "svolcite", "tvolcite", "avolcite",
     "notevolcite",
 )  # fmt: skip
-# apacite, harvard, chicago, cite, revtex, bibentry, amsrefs, jurabib, and classes of journals.
-_OTHERS = (
-    "onlinecite", "citeasnoun", "possessivecite", "citeaffixed", "shortcite", "newcite", "citeposs",
-    "shortciteA", "citeA", "citeNP", "shortciteNP", "maskcite", "maskciteA", "fullciteA", "citeN",
-    "shortciteN", "citeANP", "citeyearNP", "citeauthorNP", "citeNN", "citeyearNN", "ocite", "ycite",
-    "ycites", "fullocite", "bibentry", "inlinecite", "footciteA", "citeonline", "citeyearp",
-    "citeauthort", "citeauthorp", "citeauthoryear", "textcquote", "blockcquote", "parencquote",
-    "foreigntextcquote", "rcite", "refcite", "scite", "upcite", "opencite", "longcite", "citebyear",
-    "citec", "citeal", "citelatex", "Citeyear",
-)  # fmt: skip
 _MULTIPLE = tuple(f"{name}s" for name in (*_BIBLATEX, *_VOLUMES))
-_LOWER = frozenset((*_NATBIB, *_BIBLATEX, *_VOLUMES, *_OTHERS, *_MULTIPLE))
+_LOWER = frozenset((*_NATBIB, *_BIBLATEX, *_VOLUMES, *_MULTIPLE))
 KNOWN_CITATIONS = _LOWER | {name[0].upper() + name[1:] for name in _LOWER}
 """Commands that cite, without their star."""
 # Commands that hold "cite" and cite nothing, or not by keys of their own.
@@ -46,52 +37,44 @@ _NO_CITATIONS = re.compile(
     r"|citebordercolor|citecolor|linkcitecolor|\w*[Cc]itehook|[Cc]iteField|citemark"
 )
 _CITE = re.compile(r"\\([A-Za-z@]*[Cc]ite[A-Za-z@]*|bibentry|[a-z]+cquote)(?![A-Za-z@])\*?")
-_LOOKS_CITING = re.compile(r"[Cc]ite\w*|\w+[Cc]ites?")
 _KEY = re.compile(r"[^\s{}#\\%~\[\],]+")
+# REVTeX's notes before and after a key: *[{see }][{, p. 3}]key.
+_NOTES = re.compile(r"\*(?:\[[^\[\]]{0,500}\])*+")
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A citation of a text. start, end: its span there."""
+    """A citation of a text. start, end: its span there. unknown: its command, if not known."""
 
     keys: tuple[str, ...]
     start: int
     end: int
+    unknown: str = ""
 
 
-def find_citations(
-    latex: Latex, aliases: Mapping[str, str], more: Collection[str]
-) -> Iterator[Citation | tuple[int, str]]:
+def find_citations(latex: Latex) -> Iterator[Citation | tuple[int, str]]:
     """The citations of a text in order, and (offset, problem) for each that is not understood.
 
-    aliases: commands that the draft names anew. more: the names that `\\newcites` defines.
+    A command that holds "cite" and has keys is a citation, also if it is not known.
     """
-    names = [alias for alias, old in aliases.items() if old in KNOWN_CITATIONS]
-    pattern = _CITE
-    if names:
-        own = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
-        pattern = re.compile(rf"{_CITE.pattern}|\\({own})(?![A-Za-z@])\*?")
     position = 0
-    while match := pattern.search(latex.text, position):
-        position = match.end()
-        name = match[1] or match[match.lastindex or 1]
-        name = aliases.get(name, name)
+    while match := _CITE.search(latex.text, position):
+        position, name = match.end(), match[1]
         if _NO_CITATIONS.fullmatch(name):
             continue
         groups, end = _arguments(latex, name, match.end())
-        is_known = name in KNOWN_CITATIONS or name in more
-        texts = [latex.text[slice(*group)] for group in groups]
+        texts = [_NOTES.sub("", latex.text[slice(*group)]) for group in groups]
         if any("\\" in text for text in texts):
             continue  # citations within it are read by themselves
         keys = tuple(dict.fromkeys(key for text in texts for key in _split(text)))
-        if not is_known and (keys or groups) and _LOOKS_CITING.fullmatch(name):
-            read_as = "is read as a citation" if keys else "cites no key"
-            yield match.start(), f"\\{name} is no citation command that is known: it {read_as}"
-        elif is_known and not keys and not groups:
-            yield match.start(), f"\\{name} has no keys that can be read"
-        if keys and (is_known or _LOOKS_CITING.fullmatch(name)):
-            yield Citation(keys, match.start(), end)
+        is_known = name in KNOWN_CITATIONS
+        if keys:
+            yield Citation(keys, match.start(), end, "" if is_known else name)
             position = end
+        elif is_known and not groups:
+            yield match.start(), f"\\{name} has no keys that can be read"
+        elif groups and not is_known:
+            yield match.start(), f"\\{name} cites no key"
 
 
 def _arguments(latex: Latex, name: str, start: int) -> tuple[list[tuple[int, int]], int]:

@@ -19,6 +19,8 @@ MOST_FILES = 200
 _CITATION = re.compile(r"\[@([^\[\]]*)\]")
 # Fewer words before a citation are no claim of their own.
 _FEWEST_WORDS = 5
+_PLACED = re.compile(r"(.*?), line (\d+): (.*)", re.DOTALL)
+_MOST_LINES = 5
 _SPACE_BEFORE_STOP = re.compile(r" ([.,;:!?)])")
 
 
@@ -107,8 +109,9 @@ class Draft:
     citation (`\\nocite`). duplicate_keys: keys that more than one entry has; the first entry
     counts. embedded: bibliographies that the draft writes itself, as (BibTeX, file, line).
     missing_bibliographies: a sentence on each file that is named and not there. ignores_case:
-    whether keys that differ in case are one, as for BibTeX. problems: what could not be read, a
-    sentence each with file and line.
+    whether keys that differ in case are one, as for BibTeX. unknown_commands: (keys, problem) of
+    commands that are read as citations. problems: what could not be read, a sentence each with file
+    and line.
     """
 
     file: Path
@@ -122,12 +125,19 @@ class Draft:
     embedded: list[tuple[str, str, int]] = field(default_factory=list)
     missing_bibliographies: list[str] = field(default_factory=list)
     ignores_case: bool = False
+    unknown_commands: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
     def cited_keys(self) -> list[str]:
         """The keys of all citations, each once, in order."""
         return list(dict.fromkeys(key for sentence in self.sentences for key in sentence.keys))
+
+    def add_unknown_command(self, name: str, keys: tuple[str, ...], place: str) -> None:
+        """Keep a command that is not known; it is a problem only if its keys have no entries."""
+        if name:
+            problem = f"{place}: \\{name} is no citation command that is known: it is read as one"
+            self.unknown_commands.append((keys, problem))
 
     def add_entries(self, entries: Sequence[Entry]) -> None:
         """Add the entries of one bibliography; of entries with one key, the first counts."""
@@ -136,6 +146,25 @@ class Draft:
                 self.duplicate_keys.append(entry.key)
             else:
                 self.entries[entry.key] = entry
+
+
+def merge_problems(problems: Sequence[str]) -> list[str]:
+    """The problems in order; those that differ in their line alone are one."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for problem in problems:
+        placed = _PLACED.fullmatch(problem)
+        file, line, message = placed.groups() if placed else ("", "", problem)
+        of_message = lines.setdefault((file, message), [])
+        if line not in of_message:
+            of_message.append(line)
+    merged = []
+    for (file, message), numbers in lines.items():
+        more = len(numbers) - _MOST_LINES
+        rest = f" and {more} more" if more > 0 else ""
+        word = "line" if len(numbers) == 1 else "lines"
+        place = f"{file}, {word} {', '.join(numbers[:_MOST_LINES])}{rest}: " if file else ""
+        merged.append(place + message)
+    return merged
 
 
 def read_text(file: Path, most_bytes: int = LARGEST_FILE_BYTES) -> str:

@@ -52,16 +52,16 @@ def read_latex(file: Path) -> Draft:
     latex = Latex(text)
     endings = [name for match in _NEW_CITES.finditer(text) for name in split_keys(match[1])]
     lists = _environments(text, frozenset((_LIST,)))
-    more = {f"cite{form}{ending}" for ending in endings for form in ("", "t", "p", "alp", "author")}
     citations = []
-    for item in find_citations(latex, project.aliases, more):
+    for item in find_citations(latex):
         offset = item.start if isinstance(item, Citation) else item[0]
         if any(start <= offset < end for start, end in lists):
             continue
+        name, line = project.place(offset)
         if isinstance(item, Citation):
             citations.append(item)
+            draft.add_unknown_command(item.unknown, item.keys, f"{name}, line {line}")
         else:
-            name, line = project.place(offset)
             draft.problems.append(f"{name}, line {line}: {item[1]}")
     _find_bibliography(latex, project, endings, draft)
     for start, end in lists or ([(0, len(text))] if "\\bibitem" in text else []):
@@ -187,7 +187,8 @@ def _find_bibliography(
             if file is None:
                 place, line = project.place(match.start())
                 draft.missing_bibliographies.append(
-                    f"{place}, line {line}: the bibliography {name} is no file of the project"
+                    f"{place}, line {line}: the bibliography {name} is not in the draft's"
+                    " folder: give it with --bib"
                 )
             elif file not in draft.bibliography_files:
                 draft.bibliography_files.append(file)

@@ -45,7 +45,7 @@ _NO_LATEX = frozenset((".md", ".markdown", ".bib", ".pdf", ".png", ".jpg", ".svg
 _KEPT = frozenset((
     "begin", "end", "section", "subsection", "subsubsection", "paragraph", "chapter", "part",
     "caption", "footnote", "item", "par", "title", "author", "thanks", "bibliography", "bibitem",
-    "newblock", "input", "include", "subfile", "import",
+    "newblock", "bysame", "input", "include", "subfile", "import",
 ))  # fmt: skip
 # Commands that include one file, and those that name its folder first.
 _INCLUDING = frozenset((
@@ -58,23 +58,15 @@ _FROM_FOLDER = frozenset((
 # Text that packages for changes, as changes and latexdiff, print as removed.
 _REMOVING = frozenset(("deleted", "DIFdel"))
 _LOADING = frozenset(("usepackage", "RequirePackage", "documentclass", "LoadClass"))
-# Commands of other names may include a file of the draft; these include none.
-_LOOKS_INCLUDING = re.compile(r"input|include|import|subfile|[a-z]Input")
-_INCLUDES_NO_TEXT = re.compile(
-    r"include(?:only|graphics|pdf|svg|media|comment|version|movie|slide)|inputenc|listing|verbatim"
-    r"|minted|inputpath|importpath|lineno|graphicspath|importan|inputs?$|includes$|subfilefix"
-    r"|maketitle|input(?:mode|hybrid)"
+# Commands of other names may include a file of the draft, unless they print it as code or picture.
+_LOOKS_INCLUDING = re.compile(
+    r"(?!.*(?:erbatim|isting|minted|graphics|pdf|svg|path|importan)).*(?:input|include|import|subfile|Input)"
 )
-# They begin with "if", take arguments, and have no \fi.
+_FILE_OF_TEXT = re.compile(r"[^\s{}]+\.(?:tex|md)|[\w.-]+(?:/[\w.-]+)+")
+# They begin with "if" and have no \fi, as all whose first argument is in braces.
 _NO_CONDITIONALS = frozenset((
-    "iff", "ifthenelse", "ifdef", "ifcsdef", "ifundef", "ifcsundef", "ifdefmacro", "ifcsmacro",
-    "ifdefempty", "ifcsempty", "ifdefvoid", "ifcsvoid", "ifdefequal", "ifcsequal", "ifdefstring",
-    "ifcsstring", "ifdefstrequal", "ifdefcounter", "iflengthdef", "ifbool", "ifboolexpr",
-    "ifboolexpe", "iftoggle", "ifstrequal", "ifstrempty", "ifblank", "ifnumcomp", "ifnumequal",
-    "ifnumgreater", "ifnumless", "ifnumodd", "ifdimcomp", "ifdimequal", "ifdimgreater",
-    "ifdimless", "ifinlist", "ifinlistcs", "ifrmnum", "ifpackageloaded", "ifcitation", "ifciteseen",
-    "iffieldundef", "ifnameundef", "ifentrytype", "ifkeyword", "ifcategory", "iffootnote",
-    "ifciteibid", "ifciteidem", "iffieldequalstr", "ifbibliography", "ifcapital", "iflanguage",
+    "iff", "ifdef", "ifundef", "ifdefmacro", "ifdefempty", "ifdefvoid", "ifdefequal",
+    "ifdefstring",
 ))  # fmt: skip
 
 
@@ -90,13 +82,12 @@ class _File:
 class Project:
     """The text of a project, as far as TeX prints it.
 
-    body: where it begins. aliases: what `\\let` names anew. embedded: the bibliographies that the
-    draft writes itself, as name → (text, file, line).
+    body: where it begins. embedded: the bibliographies that the draft writes itself, as name →
+    (text, file, line).
     """
 
     text: str = ""
     body: int = 0
-    aliases: dict[str, str] = field(default_factory=dict)
     embedded: dict[str, tuple[str, str, int]] = field(default_factory=dict)
     starts: list[int] = field(default_factory=list)
     origins: list[tuple[_File, int, bool]] = field(default_factory=list)
@@ -321,6 +312,8 @@ class _Scan:
         if not name.startswith("if") or name in _NO_CONDITIONALS or name in self.reader.macros:
             return None
         printed = {"iftrue": True, "iffalse": False}.get(name, self.reader.switches.get(name[2:]))
+        if printed is None and self.latex.argument(end):
+            return None
         text = self.latex.text
         if name == "if" and (digits := _DIGITS.match(text, end)):
             printed, end = digits[1] == digits[2], digits.end()
@@ -406,8 +399,8 @@ class _Scan:
         new, old, after = alias
         if old in reader.macros:
             reader.macros[new] = reader.macros[old]
-        elif new not in KNOWN_CITATIONS:
-            reader.project.aliases[new] = reader.project.aliases.get(old, old)
+        elif old in KNOWN_CITATIONS:
+            reader.define(name, new, Macro((), f"\\{old}"))
         self.emit(start)
         return after
 
@@ -428,7 +421,7 @@ class _Scan:
 
     def other(self, name: str, start: int, end: int) -> int | None:
         """Read `\\includeonly`, and report a command that may include a file."""
-        if not _LOOKS_INCLUDING.search(name):
+        if not _LOOKS_INCLUDING.match(name):
             return None
         span = self.latex.argument(end)
         words = self.latex.text[slice(*span)] if span else ""
@@ -436,7 +429,7 @@ class _Scan:
             self.reader.included_only = set(split_keys(words))
             self.emit(start)
             return span[1] + 1
-        if span and "#" not in words and not _INCLUDES_NO_TEXT.search(name):
+        if _FILE_OF_TEXT.fullmatch(words.strip()):
             self.problem(start, f"\\{name}{{{words[:80]}}} may include a file, and is not known")
         return None
 
@@ -501,7 +494,7 @@ class _Scan:
             return after
         child = reader.find(self.above[-1], folder + named)
         if child is None and name != "InputIfFileExists":
-            self.problem(start, f"\\{name}{{{folder}{named}}} is no file of the project")
+            self.problem(start, f"\\{name}{{{folder}{named}}} is not in the draft's folder")
         elif child is not None and child.suffix.lower() in _NO_LATEX:
             self.problem(start, f"\\{name}{{{folder}{named}}} is no LaTeX, and is not read")
         elif child is not None:

@@ -27,7 +27,8 @@ _LITERAL = re.compile(
     r"|(?P<address>\\(?:url|path|nolinkurl|href)\s*\{)"
     rf"|\\begin\s*\{{(?P<environment>{'|'.join(map(re.escape, VERBATIM))})\}}"
     r"|\\."
-    r"|(?P<comment>%[^\n]*)",
+    r"|(?P<comment>%[^\n]*)"
+    r"|(?P<chunk>(?<=\n)<<[^\n]*>>=[^\n]*(?:\n(?!@)[^\n]*)*+(?:\n@)?)",  # code of Sweave and knitr
     re.DOTALL,
 )
 _INLINE_CODE = re.compile(r"(?:\[[^\[\]\n]{0,200}\])?(?:\{\w+\})? ?([^A-Za-z\s*])")
@@ -113,6 +114,8 @@ def without_literals(text: str) -> tuple[str, list[tuple[int, int, str]]]:
             if not before.strip() and text.startswith("\n", end):
                 end += 1
             replacement = " " * (end - start)
+        elif match["chunk"]:
+            replacement = blank(match[0])
         elif name and name not in never_closed:
             closing = text.find(f"\\end{{{name}}}", end)
             if closing < 0:

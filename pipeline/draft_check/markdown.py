@@ -38,8 +38,9 @@ _REFERENCE = re.compile(
     r"|vid|prf|app|apx|chap|ch|supp\w{0,8}|figure|table|section|equation|theorem|lemma|ref)[-:]",
     re.IGNORECASE,
 )
+_NOTE_MARK = re.compile(r"\[\^[^\[\]\s]{1,100}\]")
 _INCLUDE = re.compile(r"\s*\{\{<\s*include\s+(\S+)\s*>\}\}\s*$")
-_CHILD = re.compile(r"\s*+(?:```|~~~)++\s*+\{(?>[^{}]*\bchild\s*+=)\s*+([^{}]*+)\}")
+_CHILD = re.compile(r"\s*+(?:```|~~~)++\s*+\{(?>[^{}]*\bchild\s*+=)\s*+(c\([^()]*+\)|[^,{}]*+)")
 _QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
 # Stands for an escaped "@", and for those of addresses.
 _AT = "\ue000"
@@ -162,8 +163,11 @@ def _line_of_setting(text: str, name: str) -> int:
 def _load_yaml(draft: Draft, text: str, name: str) -> Mapping[str, Any]:
     import yaml
 
+    # Reads the code of R Markdown, as `!r Sys.time()`, as nothing.
+    loader: Any = type("Loader", (yaml.SafeLoader,), {})
+    loader.add_multi_constructor("!", lambda *_: None)
     try:
-        settings = yaml.safe_load(text)
+        settings = loader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         draft.problems.append(f"{name}: its YAML is not valid: {one_line(str(error))[:200]}")
         return {}
@@ -179,7 +183,10 @@ def _add_bibliographies(draft: Draft, value: Any, place: str) -> None:
         if file is not None:
             draft.bibliography_files.append(file)
         else:
-            draft.problems.append(f"{place}: the bibliography {single} is no file of the project")
+            draft.problems.append(
+                f"{place}: the bibliography {single} is not in the draft's folder: give it with"
+                " --bib"
+            )
 
 
 class _Reader:
@@ -218,7 +225,7 @@ class _Reader:
         self.files += 1
         path = project_file(self.folder, file.resolve().parent / name)
         if path is None:
-            self.problem(file, number, f"{name} is no file of the project")
+            self.problem(file, number, f"{name} is not in the draft's folder")
         elif depth >= _DEEPEST or self.files > MOST_FILES:
             self.problem(file, number, f"{name} is nested too deep, or one file too many")
         elif path.suffix.lower() in (".md", ".qmd", ".rmd", ".markdown"):
@@ -307,14 +314,15 @@ def _words(tokens: list[Token]) -> Iterator[str]:
 def _with_pandoc_citations(text: str, place: str, draft: Draft) -> str:
     """The text with LaTeX's citations as pandoc's, and addresses that look like none."""
     parts, last = list[str](), 0
-    for item in find_citations(Latex(text), {}, ()):
+    for item in find_citations(Latex(text)):
         if isinstance(item, Citation):
             group = "; ".join(f"@{key}" for key in item.keys)
             parts += [text[last : item.start], f"[{group}]"]
             last = item.end
+            draft.add_unknown_command(item.unknown, item.keys, place)
         else:
             draft.problems.append(f"{place}: {item[1]}")
-    return _without_addresses("".join([*parts, text[last:]]))
+    return _without_addresses(_NOTE_MARK.sub("", "".join([*parts, text[last:]])))
 
 
 def _without_addresses(text: str) -> str:

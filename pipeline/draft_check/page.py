@@ -57,8 +57,8 @@ def write_page(check: DraftCheck, folder: Path) -> Path:
 
 
 def sections(check: DraftCheck, *, good: bool = True) -> list[PageSection]:
-    """Citations, references, and papers that are not cited. good: also references without a fault
-    or a note.
+    """Citations, references, and papers that are not cited. good: a row for each, also where there
+    is neither a fault nor a note; else the keys of these are a sentence.
 
     A part that has nothing is one sentence.
     """
@@ -74,21 +74,12 @@ def sections(check: DraftCheck, *, good: bool = True) -> list[PageSection]:
     )
     parts = []
     if check.citations:
-        grid = _citations(check.citations)
-        parts.append(PageSection("citations", "What the cited papers say", [judge], [grid]))
+        parts.append(_citations(check.citations, judge, good=good))
     else:
         nothing = f"{check.draft.file.name} has no sentence that cites a work."
         parts.append(PageSection("citations", "What the cited papers say", [nothing]))
     if check.references:
-        uncited = [each.key for each in check.references if NEVER_CITED in each.notes]
-        texts = [about]
-        if uncited:
-            texts.append(f"Never cited: {', '.join(uncited)}.")
-        references = _references(check.references, good=good)
-        if not references.rows:
-            texts.append(f"{references.title}.")
-        grids = [references] if references.rows else []
-        parts.append(PageSection("references", "References", texts, grids))
+        parts.append(_references(check.references, about, good=good))
     else:
         nothing = "It has no bibliography that could be read."
         parts.append(PageSection("references", "References", [nothing]))
@@ -100,9 +91,13 @@ def sections(check: DraftCheck, *, good: bool = True) -> list[PageSection]:
     return parts
 
 
-def _citations(citations: Sequence[CitationCheck]) -> Grid:
+def _citations(citations: Sequence[CitationCheck], about: str, *, good: bool) -> PageSection:
     rows = []
+    unchecked: dict[str, list[str]] = defaultdict(list)
     for check in sorted(citations, key=lambda check: _WORST_FIRST.index(check.verdict)):
+        if check.verdict == "not_checked" and not good:
+            unchecked[check.reason].append(check.key)
+            continue
         sentence = Cell(check.sentence.readable, marks=(check.ours,))
         paper = ". ".join(filter(None, [check.reason, check.quote]))
         tag = ""
@@ -117,20 +112,29 @@ def _citations(citations: Sequence[CitationCheck]) -> Grid:
         for verdict, words in _VERDICTS.items()
         if counts[verdict]
     )
-    return Grid(
-        "citation-checks",
-        f"{number_of(len(citations), 'citation')}: {summary}",
-        ["verdict", "the draft", "the cited paper", "place"],
-        rows,
-        stacked=True,
+    lists = [f"Not checked, as {reason}: {_list(keys)}." for reason, keys in unchecked.items()]
+    return _section(
+        "citations",
+        "What the cited papers say",
+        [about] if rows else [],
+        Grid(
+            "citation-checks",
+            f"{number_of(len(citations), 'citation')}: {summary}",
+            ["verdict", "the draft", "the cited paper", "place"],
+            rows,
+            stacked=True,
+        ),
+        lists,
     )
 
 
-def _references(references: Sequence[ReferenceCheck], *, good: bool) -> Grid:
-    rows = []
+def _references(references: Sequence[ReferenceCheck], about: str, *, good: bool) -> PageSection:
+    rows, not_found = [], []
     for check in sorted(references, key=lambda check: _STATUS_ORDER.index(check.status)):
         notes = [note for note in check.notes if note != NEVER_CITED]
-        if check.status == "verified" and not notes and not good:
+        if not (good or notes or check.differences):
+            if check.status == "not_found":
+                not_found.append(check.key)
             continue
         remarks = [
             f"{difference.field}: {difference.draft!r}, arXiv has {difference.metadata!r}"
@@ -140,10 +144,38 @@ def _references(references: Sequence[ReferenceCheck], *, good: bool) -> Grid:
         remark = "; ".join([*remarks, *notes])
         rows.append((check.status.replace("_", " "), check.key, paper, remark))
     verified = sum(check.status == "verified" for check in references)
-    title = f"{number_of(len(references), 'reference')}, {verified} verified"
-    return Grid(
-        "reference-checks", title, ["status", "key", "paper", "what differs"], rows, stacked=True
+    uncited = [check.key for check in references if NEVER_CITED in check.notes]
+    lists = [
+        f"{words}: {_list(keys)}."
+        for words, keys in (("Not found", not_found), ("Never cited", uncited))
+        if keys
+    ]
+    return _section(
+        "references",
+        "References",
+        [about],
+        Grid(
+            "reference-checks",
+            f"{number_of(len(references), 'reference')}, {verified} verified",
+            ["status", "key", "paper", "what differs"],
+            rows,
+            stacked=True,
+        ),
+        lists,
     )
+
+
+def _section(
+    name: str, title: str, texts: list[str], grid: Grid, lists: Sequence[str]
+) -> PageSection:
+    """A table and lists of keys; of a table without rows, its title is a sentence."""
+    if grid.rows:
+        return PageSection(name, title, [*texts, *lists], [grid])
+    return PageSection(name, title, [*texts, f"{grid.title}.", *lists])
+
+
+def _list(keys: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(keys))
 
 
 def _missing(papers: Sequence[MissingPaper]) -> Grid:

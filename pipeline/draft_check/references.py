@@ -105,6 +105,8 @@ def _with_notes_of_draft(checks: Sequence[ReferenceCheck], draft: Draft) -> list
         work = check.arxiv_id or " ".join(title_words(entry.title or ""))
         if work and first.setdefault(work, entry.key) != entry.key:
             notes.append(f"the same work as {first[work]}")
+        if not (entry.title or entry.doi or entry.arxiv_id):
+            notes.append("it has no title to look it up by")
         if entry.key not in cited and "*" not in cited:
             notes.append(NEVER_CITED)
         noted.append(replace(check, notes=tuple(notes)))

@@ -129,7 +129,9 @@ def test_the_result_as_json_counts_every_citation(checked: DraftCheck) -> None:
 def test_what_has_no_fault_is_no_row_and_uncited_entries_are_one_sentence(
     checked: DraftCheck,
 ) -> None:
-    references = sections(checked, good=False)[1]
+    citations, references = sections(checked, good=False)
+    assert len(citations.grids[0].rows) == len(checked.citations) - 2
+    assert any("Not checked" in words for words in citations.paragraphs)
     (grid,) = references.grids
     keys = {row[1] for row in grid.rows}
     assert "halabi2024tidepool" not in keys

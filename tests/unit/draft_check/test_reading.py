@@ -221,7 +221,7 @@ def test_a_draft_that_takes_too_long_is_refused(tmp_path: Path) -> None:
     [
         ("main.tex", "\\input{main}", "includes itself"),
         pytest.param("main.tex", "x" * (LARGEST_FILE_BYTES + 1), "10 MB", id="too large"),
-        ("main.docx", "", "is a .tex, .md"),
+        ("main.docx", "", "is a .tex, .Rnw, .md"),
         ("missing.tex", None, "no such file"),
     ],
 )
