@@ -30,6 +30,8 @@ _PASSAGES = ["passage_id", "arxiv_id", "anchor", "kind", "title", "section_path"
 _EMBEDDINGS = ["passage_id", "text_sha256"]
 _PAPERS = ["arxiv_id", "subset", "categories", "primary_category", "year", "grade", "authors"]
 _METADATA = ["arxiv_id", "journal_ref", "comment"]
+# Each point of a paper repeats them: 50,000 authors of one paper were 380 MB.
+_MOST_AUTHORS, _MOST_VENUE_CHARACTERS = 5_000, 10_000
 
 
 def points_of(root: DataRoot, month: str, layout: Layout) -> Iterator[PointBatch]:
@@ -109,7 +111,9 @@ def _venues(root: DataRoot, month: str) -> dict[str, list[str]]:
         return {}
     rows = root.rows(tables.METADATA, month, _METADATA)
     return {
-        row["arxiv_id"]: venue_words(f"{row['journal_ref'] or ''} {row['comment'] or ''}")
+        row["arxiv_id"]: venue_words(
+            f"{row['journal_ref'] or ''} {row['comment'] or ''}"[:_MOST_VENUE_CHARACTERS]
+        )
         for row in rows
     }
 
@@ -149,9 +153,8 @@ def _of_paper(
 ) -> dict[str, Any]:
     """The payload that all passages of a paper share."""
     archives = {category.partition(".")[0] for category in paper["categories"]}
-    authors = sorted(
-        {key for author in paper["authors"] or () for key in author_keys(author["name"]) if key}
-    )
+    names = [author["name"] for author in paper["authors"] or ()][:_MOST_AUTHORS]
+    authors = sorted({key for name in names for key in author_keys(name) if key})
     shared = {
         name: paper[name] for name in ("subset", "categories", "primary_category", "year", "grade")
     }

@@ -57,14 +57,19 @@ def pack_batch(papers: pa.RecordBatch, form: Form = "sections") -> PackedPapers:
             with time_limit(_PAPER_SECONDS):
                 (paper,) = papers.slice(number, 1).to_pylist()
                 passages = list(_passage_rows(paper, form))
-            short = [row for row in passages if len(row["text"]) <= MOST_CHARACTERS]
-            rows.add(*short)
+            pairs = [(row, _characters(row)) for row in passages]
+            rows.add(*(row for row, length in pairs if length <= MOST_CHARACTERS))
             rows.left_out += [
-                (arxiv_id, "passage_too_long", f"{row['anchor']}: {len(row['text']):,} characters")
-                for row in passages
-                if len(row["text"]) > MOST_CHARACTERS
+                (arxiv_id, "passage_too_long", f"{row['anchor']}: {length:,} characters")
+                for row, length in pairs
+                if length > MOST_CHARACTERS
             ]
     return PackedPapers(rows.batch(), rows.left_out)
+
+
+def _characters(passage: Row) -> int:
+    """The characters of a passage with the titles above it, which each passage repeats."""
+    return len(passage["text"]) + sum(map(len, [passage["title"] or "", *passage["section_path"]]))
 
 
 def _passage_rows(paper: Row, form: Form) -> Iterator[Row]:

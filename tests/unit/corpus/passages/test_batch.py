@@ -96,12 +96,14 @@ def test_a_paper_without_a_title_has_passages() -> None:
 def test_a_fault_costs_its_paper_and_a_passage_without_end_itself_alone() -> None:
     good, faulty, long = papers_of(SAMPLE_DUMP)[:3]
     faulty |= {"arxiv_id": "no id"}
-    word, text = "x" * (MOST_CHARACTERS + 1), "x" * MOST_CHARACTERS
+    word, text = "x" * (MOST_CHARACTERS + 1), "x" * (MOST_CHARACTERS - len(long["title"]) - 1)
     block = {"kind": "paragraph", "anchor": "S1.p1", "section_path": ["A"], "cited_keys": []}
-    long |= {"blocks": [block | {"text": word}, block | {"anchor": "S1.p2", "text": text}]}
+    titled = block | {"section_path": ["A" * MOST_CHARACTERS], "text": "Some words. " * 20}
+    long |= {"blocks": [titled, block | {"text": word}, block | {"anchor": "S1.p2", "text": text}]}
     packed = pack_batch(batch_of([good, faulty, long]))
     assert [row[:2] for row in packed.left_out] == [
         ("no id", "packing_error"),
+        (long["arxiv_id"], "passage_too_long"),
         (long["arxiv_id"], "passage_too_long"),
     ]
     assert set(packed.passages["arxiv_id"].to_pylist()) == {good["arxiv_id"], long["arxiv_id"]}
