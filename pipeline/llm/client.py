@@ -228,15 +228,16 @@ class ClientWorkspace(Workspace):
 async def open_client(workspace: Workspace, model: str | None = None) -> AsyncIterator[LlmClient]:
     """The client of a model by name (None: the default), with the data root's cache.
 
-    Raises SettingError as `check_model` does; an endpoint's faults show with the first call.
+    Raises SettingError as `check_model` does, but for another client as `get_model` does; an
+    endpoint's faults show with the first call.
     """
-    language_model = check_model(workspace.settings, model)
     folder = workspace.cache("llm")
     shared = workspace.settings.on_cluster or mount_of(folder)[1] in NETWORK
     with contextlib.closing(CallCache(folder / "calls.sqlite", shared=shared)) as cache:
         if isinstance(workspace, ClientWorkspace):
-            client = workspace.make_client(language_model, cache)
+            client = workspace.make_client(get_model(workspace.settings, model), cache)
         else:
+            language_model = check_model(workspace.settings, model)
             client = _make_client(language_model, cache, workspace.settings)
         try:
             yield client

@@ -17,7 +17,8 @@ from pipeline.engine.run import State, state
 from pipeline.engine.stage import Job, MonthPart, Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import MissingInput
-from pipeline.llm.client import ClientWorkspace, check_model
+from pipeline.llm.budget import check_budget
+from pipeline.llm.client import ClientWorkspace
 from pipeline.llm.loop import without_waiting
 from pipeline.llm.models import Model, get_model, judge_models
 from pipeline.llm.rehearsal import ASSUMED_SHARE, ASSUMED_UNLIMITED, Rehearsal, words
@@ -115,7 +116,7 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> CostEstimate:
     """
     settings = workspace.settings
     for model in writer_models(settings):
-        check_model(settings, model)
+        check_budget(settings, get_model(settings, model))
     check_answering(settings)
     # These stages make the questions and tasks; a run until the last of them makes all of them.
     needed = [
