@@ -9,12 +9,22 @@ from pipeline.errors import SettingError
 
 _MONTH = re.compile(r"(?:199[1-9]|20\d\d)-(?:0[1-9]|1[0-2])")
 
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
 _PART = re.compile(r"all|\d{4}-\d\d(?:\.\.\d{4}-\d\d)?")
 
 
 def is_month(text: str) -> bool:
     """Whether `text` is a month as `YYYY-MM`, 1991 or later."""
     return _MONTH.fullmatch(text) is not None
+
+
+def month_name(month: str) -> str:
+    """`2024-03` → `March 2024`."""
+    year, number = month.split("-")
+    return f"{_MONTHS[int(number) - 1]} {year}"
 
 
 def parse_month(text: str) -> str:

@@ -26,7 +26,17 @@ from pipeline.embedding.device import (
     pick_precision,
 )
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
-from pipeline.embedding.packing import Pack, Window, offsets_of, packs, spans, text_windows
+from pipeline.embedding.packing import (
+    Pack,
+    Window,
+    cut,
+    offsets_of,
+    packs,
+    positions,
+    spans,
+    text_windows,
+    tokenize,
+)
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -293,6 +303,7 @@ class PackedEmbedder(ABC):
     """
 
     engine = "citeloom"
+    max_tokens: int
     precisions: Sequence[str]
     """The setting auto takes the first that the device supports."""
 
@@ -313,9 +324,15 @@ class PackedEmbedder(ABC):
         self._loading = threading.Lock()
         self._loaded: Engine | None = None
 
+    @property
     @abstractmethod
+    def _tokenizer(self) -> Any:
+        """The tokenizer of the model."""
+
     def _window(self, texts: Sequence[str]) -> Window:
         """The texts as the model reads them; called from several threads."""
+        rows, truncated = cut(tokenize(self._tokenizer, texts), self.max_tokens)
+        return Window(rows, positions(rows, None), None, truncated)
 
     @abstractmethod
     def _model(self, device: str, precision: str) -> EncodingModel:

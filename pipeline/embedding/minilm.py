@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ from pipeline.embedding.device import DeviceModel, HostVectors, torch_type
 from pipeline.embedding.encoder import Encoder, MeanHead, Shape, shape_of
 from pipeline.embedding.engine import Engine, PackBudget, PackedEmbedder
 from pipeline.embedding.model_files import read_weights
-from pipeline.embedding.packing import Window, cut, plain, positions, tokenize
+from pipeline.embedding.packing import plain
 from pipeline.errors import PermanentFailure, SettingError
 
 if TYPE_CHECKING:
@@ -53,10 +53,6 @@ class MiniLM(PackedEmbedder):
     has_sparse = False
 
     precisions = ("int8", "fp32")
-
-    def _window(self, texts: Sequence[str]) -> Window:
-        rows, truncated = cut(tokenize(self._tokenizer, texts), self.max_tokens)
-        return Window(rows, positions(rows, None), None, truncated)
 
     def _model(self, device: str, precision: str) -> DeviceModel:
         # Directly from the file: transformers took 6 s, sentence-transformers 37 s of imports.

@@ -19,7 +19,7 @@ from pipeline.embedding.device import DeviceModel, torch_type
 from pipeline.embedding.encoder import Heads
 from pipeline.embedding.engine import PackedEmbedder
 from pipeline.embedding.model_files import content_name, find_folder, is_folder
-from pipeline.embedding.packing import Window, cut, plain, positions, tokenize
+from pipeline.embedding.packing import plain
 from pipeline.embedding.padded import padded_features
 from pipeline.errors import SettingError
 from pipeline.text import one_line
@@ -85,10 +85,6 @@ class SentenceEmbedder(PackedEmbedder):
     def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of questions, in float32, made in the caller's thread."""
         return super().encode_queries([self._config.query_prompt + text for text in texts])
-
-    def _window(self, texts: Sequence[str]) -> Window:
-        rows, truncated = cut(tokenize(self._tokenizer, texts), self.max_tokens)
-        return Window(rows, positions(rows, None), None, truncated)
 
     def _model(self, device: str, precision: str) -> DeviceModel:
         network = self._network(device)

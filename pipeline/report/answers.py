@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any, get_args
 
 from pipeline.answering.questions import KINDS
+from pipeline.arxiv.months import month_name
 from pipeline.evaluation.answers.measures import AGES, Grade, Outcome, answer_measures
 from pipeline.evaluation.answers.results import (
     ALL,
@@ -29,7 +30,6 @@ from pipeline.report.formatting import (
     answering_system,
     count,
     interval_notes,
-    month_name,
     month_range,
     question_file,
 )

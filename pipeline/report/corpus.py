@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
+from pipeline.arxiv.months import month_name
 from pipeline.corpus.passages.lengths import LONG, SHORT
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS
 from pipeline.evaluation.retrieval.measures import DIFFERENCE, DIFFERENCE_METRIC
 from pipeline.report.data import LeftOut, ReportData, RetrievalScores, retrieval_of
 from pipeline.report.figures import Bar, BarFigure
-from pipeline.report.formatting import FEW, count, month_name, percent, words
+from pipeline.report.formatting import FEW, count, percent, words
 from pipeline.report.grid import (
     Cell,
     Grid,

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 
+from pipeline.arxiv.months import month_name
 from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.tables.writers import parse_writer
 from pipeline.text import number_of
@@ -18,10 +19,6 @@ MISSING = "–"
 FEW = 20
 """Bootstrap intervals over fewer tasks, questions or papers are too narrow."""
 
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
 # Names as their authors write them, and the ablations by what they lack.
 _NAMES = {
     "chatcite": "ChatCite",
@@ -98,12 +95,6 @@ def reference(number: int) -> str:
 def references(numbers: object) -> str:
     """Several references, comma-separated."""
     return ", ".join(map(reference, numbers))  # type: ignore[call-overload]
-
-
-def month_name(month: str) -> str:
-    """`2024-03` → `March 2024`."""
-    year, number = month.split("-")
-    return f"{_MONTHS[int(number) - 1]} {year}"
 
 
 def month_range(months: Sequence[str]) -> str:

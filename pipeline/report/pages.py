@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pipeline import tables
+from pipeline.arxiv.months import month_name
 from pipeline.index.watches import WatchedPaper
 from pipeline.report import answers, related_work
 from pipeline.report.corpus import (
@@ -23,7 +24,6 @@ from pipeline.report.formatting import (
     FAILURES_PAGE,
     answering_system,
     count,
-    month_name,
     percent,
     question_file,
     small_model_note,

@@ -23,6 +23,7 @@ from xml.etree.ElementTree import Element
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
+from pipeline.arxiv.months import month_name
 from pipeline.corpus.links import abstract_url
 from pipeline.evaluation.page_templates import make_environment, policy_hash
 from pipeline.evaluation.prose import printable
@@ -31,7 +32,7 @@ from pipeline.text import number_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 _FILTERS = (
-    "answering_system", "count", "fixed", "month_name", "reference", "references",
+    "answering_system", "count", "fixed", "reference", "references",
     "small_model_note", "words",
 )  # fmt: skip
 # A verdict has a sign and a word beside its colour, which not everybody sees.
@@ -93,6 +94,7 @@ def environment_with_filters(*folders: Path) -> Environment:
     environment.filters.update(
         {name: getattr(formatting, name) for name in _FILTERS},
         abstract_url=abstract_url,
+        month_name=month_name,
         number_of=number_of,
         tex=render_formulas,
     )

@@ -20,12 +20,13 @@ from pipeline.answering.rendering import (
     claims_by_passage,
     cost_line,
 )
+from pipeline.arxiv.months import month_name
 from pipeline.errors import CiteloomError, MissingInput
 from pipeline.index.output import place
 from pipeline.index.paper_results import SearchResults
 from pipeline.report import publish as reports
 from pipeline.report import rendering
-from pipeline.report.formatting import month_name, passage_link
+from pipeline.report.formatting import passage_link
 from pipeline.serve.guard import Problem, problem_of, report_policy
 from pipeline.serve.paper_listing import parse_listing, run_paper_listing
 from pipeline.serve.paper_view import (

@@ -70,23 +70,19 @@ def by_system(names: Iterable[str], systems: Iterable[str]) -> list[str]:
     return [name for system in systems for name in ordered if parse_writer(name).system == system]
 
 
-def with_writer_names(table: pa.Table, display_names: Mapping[str, str] | None = None) -> pa.Table:
-    """The table with writers' names in its column `system`; its column `model` stays.
-
-    display_names: name → the name to use in its place, as `short_names` gives it.
-    """
+def with_writer_names(table: pa.Table) -> pa.Table:
+    """The table with writers' names in its column `system`; its column `model` stays."""
     at_model = pc.if_else(
         pc.is_null(table["model"]), "", pc.binary_join_element_wise("@", table["model"], "")
     )
     names = pc.binary_join_element_wise(table["system"], pc.fill_null(at_model, ""), "")
-    if display_names is not None:
-        names = pa.array([display_names.get(name, name) for name in names.to_pylist()], pa.string())
     return table.set_column(table.column_names.index("system"), "system", names)
 
 
-def with_shown_name(
-    row: Mapping[str, Any], display_names: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """The row with its writer's name in its column `system`. display_names: as above."""
+def with_shown_name(row: Mapping[str, Any], display_names: Mapping[str, str]) -> dict[str, Any]:
+    """The row with its writer's name in its column `system`.
+
+    display_names: name → the name to use in its place, as `short_names` gives it.
+    """
     name = writer_name(row)
-    return {**row, "system": (display_names or {}).get(name, name)}
+    return {**row, "system": display_names.get(name, name)}

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 
 from deflate import DeflateError, crc32, deflate_decompress
 
@@ -45,12 +44,7 @@ class MemberReader:
     def __enter__(self) -> MemberReader:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for file in self._zips.values():
             file.close()
         self._zips.clear()

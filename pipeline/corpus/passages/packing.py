@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pipeline.arxiv.identifiers import month_of
+from pipeline.arxiv.months import month_name
 from pipeline.corpus.passages.sentences import split_lines, split_table, split_text
 from pipeline.corpus.passages.text import count_words
 
@@ -38,10 +39,6 @@ _SPLITTERS = {
     "algorithm": split_lines,
 }
 _KEY = re.compile(r"@([^;\[\]]++)([;\]]?)")
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
 
 
 class TextBlock(NamedTuple):
@@ -118,8 +115,7 @@ def _front_matter(paper: Mapping[str, Any], notes: Sequence[TextBlock]) -> list[
     passage of their own.
     """
     authors = "; ".join(map(_describe_author, paper["authors"]))
-    year, _, month = (month_of(paper["arxiv_id"]) or "").partition("-")
-    date = f"{_MONTHS[int(month) - 1]} {year}"
+    date = month_name(month_of(paper["arxiv_id"]) or "")
     lines = [
         paper["title"],
         f"Authors: {authors}" if authors else "",

@@ -31,13 +31,12 @@ def metrics(marks: Row, best: str | None) -> dict[str, float]:
     return values
 
 
-def named_judgement(row: Row, shown: Mapping[str, str] | None = None) -> dict[str, Any]:
+def named_judgement(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
     """A row of `g_scores` with writers' names in the `system` of its marks, and in its order and
     vote.
 
-    shown: name → the name to use in its place, as `short_names` gives it.
+    names: name → the name to use in its place, as `short_names` gives it.
     """
-    names = shown or {}
     lists = {
         column: [names.get(name, name) for name in row[column] or ()]
         for column in ("order", "cut")
@@ -46,7 +45,7 @@ def named_judgement(row: Row, shown: Mapping[str, str] | None = None) -> dict[st
     return {
         **row,
         **lists,
-        "marks": [with_shown_name(marks, shown) for marks in row["marks"]],
+        "marks": [with_shown_name(marks, names) for marks in row["marks"]],
         "best": names.get(row["best"], row["best"]),
     }
 
