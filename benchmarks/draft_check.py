@@ -29,7 +29,7 @@ from typing import Any
 
 from rapidfuzz import fuzz
 
-from benchmarks.harness import Claim, report
+from benchmarks.harness import Claim, percent, report
 from pipeline.draft_check.bibliography import read_names
 from pipeline.draft_check.check import check_draft, read_draft
 from pipeline.draft_check.citations import check_citations
@@ -161,7 +161,7 @@ def check_entries(
         alarms += status != "verified"
         right_alarms += status != "verified" and fault != "none"
     figures = {
-        f"{fault}: {'verified' if fault == 'none' else 'found'}, %": _percent(
+        f"{fault}: {'verified' if fault == 'none' else 'found'}, %": percent(
             found[fault], total[fault]
         )
         for fault in EXPECTED
@@ -169,7 +169,7 @@ def check_entries(
     return {
         "entries": len(seeded),
         **figures,
-        "alarms that are right, %": _percent(right_alarms, alarms),
+        "alarms that are right, %": percent(right_alarms, alarms),
     }
 
 
@@ -195,8 +195,8 @@ def read_sections(folder: Path) -> tuple[list[Draft], dict[str, Any]]:
             placed += any(fuzz.ratio(query, claim) >= 85 or query in claim for claim in claims)
     return drafts, {
         "sections, keys": f"{len(drafts)}, {keys}",
-        "keys found, %": _percent(found, keys),
-        "sentences of the data set found among ours, %": _percent(placed, sought),
+        "keys found, %": percent(found, keys),
+        "sentences of the data set found among ours, %": percent(placed, sought),
     }
 
 
@@ -237,7 +237,7 @@ def check_sentences(
         verdicts = Counter(_verdicts(workspace, changed, records))
         count = sum(verdicts.values())
         for verdict in ("contradicted", "not_found"):
-            figures[f"{fault}: {verdict.replace('_', ' ')}, % of {count}"] = _percent(
+            figures[f"{fault}: {verdict.replace('_', ' ')}, % of {count}"] = percent(
                 verdicts[verdict], count
             )
     return figures
@@ -275,10 +275,6 @@ def time_of_a_draft(
     started = time.perf_counter()
     check_draft(workspace, read_draft(folder / "draft.md", folder / "draft.bib"))
     return time.perf_counter() - started
-
-
-def _percent(part: int, whole: int) -> float:
-    return round(100 * part / max(whole, 1), 1)
 
 
 def main() -> None:

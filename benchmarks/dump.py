@@ -27,7 +27,7 @@ from pathlib import Path
 
 from deflate import deflate_decompress
 
-from benchmarks.harness import Claim, interleaved, median_ratio, report
+from benchmarks.harness import Claim, interleaved, median_ratio, read_pages, report
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.dump.reader import MemberReader
@@ -41,20 +41,9 @@ LARGEST_ZIP = 216 * 10**9
 _LOCAL_HEADER = 30
 
 
-def pages(folder: Path) -> list[bytes]:
-    """Every page of a folder's zips, in memory."""
-    found = []
-    for name in sorted(folder.glob("*.zip")):
-        with zipfile.ZipFile(name) as archive:
-            found += [
-                archive.read(member) for member in archive.namelist() if member.endswith(".html")
-            ]
-    return found
-
-
 def write_pages(file: Path, megabytes: int) -> None:
     """A zip of so many megabytes of pages in the data set's layout, 1,000 of them a month."""
-    content = pages(next(folder for folder in DUMPS if folder.is_dir()))
+    content = read_pages(next(folder for folder in DUMPS if folder.is_dir()))
     written = 0
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, page in zip(count(), cycle(content)):

@@ -36,8 +36,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Claim, median_ratio, report
-from benchmarks.parse import ABOUT, DUMPS, read_pages
+from benchmarks.harness import Claim, median_ratio, read_pages, report
+from benchmarks.parse import ABOUT, DUMPS
 from benchmarks.random_m3 import SIZES, make_random_m3
 from pipeline.corpus.parse import html
 from pipeline.corpus.parse.parsed_page import PageError
@@ -268,13 +268,6 @@ def token_rows(folder: Path) -> Callable[[Sequence[str]], TokenRows]:
     from transformers import AutoTokenizer
 
     return partial(tokenize, plain(AutoTokenizer.from_pretrained(folder).backend_tokenizer))
-
-
-def cpu_seconds(work: Callable[[], object]) -> float:
-    """Seconds of processor time that some work takes."""
-    started = time.process_time()
-    work()
-    return time.process_time() - started
 
 
 @contextmanager

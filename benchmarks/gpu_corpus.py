@@ -12,7 +12,8 @@ import string
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchmarks.parse import ABOUT, PROJECT, read_pages
+from benchmarks.harness import read_pages
+from benchmarks.parse import ABOUT, PROJECT
 from pipeline import tables
 from pipeline.corpus.parse import html
 from pipeline.corpus.parse.parsed_page import PageError

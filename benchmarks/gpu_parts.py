@@ -27,7 +27,6 @@ from benchmarks.embed import (
     OURS,
     README,
     Encode,
-    cpu_seconds,
     encode_ours,
     encode_theirs,
     find_batch_size,
@@ -39,7 +38,7 @@ from benchmarks.embed import (
     weigh,
 )
 from benchmarks.gpu_corpus import MONTHS, read_texts, write_months
-from benchmarks.harness import Claim, median_ratio
+from benchmarks.harness import Claim, cpu_seconds, median_ratio
 from benchmarks.random_m3 import make_random_m3
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.device import pick_precision

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Claim, report
+from benchmarks.harness import Claim, percent, report
 from pipeline.arxiv.titles import title_words
 from pipeline.draft_check.check import read_bibliography
 from pipeline.draft_check.known_papers import KnownPapers
@@ -88,8 +88,8 @@ class Counts:
     def figures(self, name: str) -> dict[str, float]:
         """The counts as figures of a report."""
         return {
-            f"{name}: found, % of {self.faults}": _percent(self.found, self.faults),
-            f"{name}: false alarms, % of {self.valid}": _percent(self.alarms, self.valid),
+            f"{name}: found, % of {self.faults}": percent(self.found, self.faults),
+            f"{name}: false alarms, % of {self.valid}": percent(self.alarms, self.valid),
             f"{name}: MCC": round(self.mcc, 3),
         }
 
@@ -176,10 +176,6 @@ def _rows(name: str) -> list[dict[str, Any]]:
     return [row if "fields" in row else {"fields": row} for row in rows]
 
 
-def _percent(part: int, whole: int) -> float:
-    return round(100 * part / max(whole, 1), 1)
-
-
 def _print_missed(
     entries: Sequence[LabelledEntry], checks: Mapping[str, ReferenceCheck], kind: str
 ) -> None:
@@ -221,13 +217,13 @@ def main() -> None:
                 entry.kind for entry in entries if checks[entry.key].status == "verified"
             )
             for kind in sorted(kinds.keys() - {VALID}):
-                share = _percent(kinds[kind] - missed[kind], kinds[kind])
+                share = percent(kinds[kind] - missed[kind], kinds[kind])
                 figures[f"{name}: {kind}, % of {kinds[kind]}"] = share
         if options.list:
             _print_missed(entries, checks, options.list)
     claims = [
-        Claim("faults found, %", _percent(measured.found, measured.faults), 85),
-        Claim("false alarms, %", _percent(measured.alarms, measured.valid), 2, at_most=True),
+        Claim("faults found, %", percent(measured.found, measured.faults), 85),
+        Claim("false alarms, %", percent(measured.alarms, measured.valid), 2, at_most=True),
         Claim("MCC", round(measured.mcc, 3), 0.8),
     ]
     report("hallmark", figures, claims)

@@ -11,6 +11,7 @@ import socket
 import statistics
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -65,6 +66,29 @@ def compile_modules() -> None:
 def median_ratio(slow: Sequence[float], fast: Sequence[float]) -> float:
     """Median over the rounds of how many times as long the first takes."""
     return statistics.median(a / b for a, b in zip(slow, fast, strict=True))
+
+
+def read_pages(folder: Path) -> list[bytes]:
+    """Every page of a folder's zips, in memory."""
+    found = []
+    for name in sorted(folder.glob("*.zip")):
+        with zipfile.ZipFile(name) as archive:
+            found += [
+                archive.read(member) for member in archive.namelist() if member.endswith(".html")
+            ]
+    return found
+
+
+def percent(part: int, whole: int) -> float:
+    """A share in percent, to one digit."""
+    return round(100 * part / max(whole, 1), 1)
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Seconds of processor time that some work takes."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
 
 
 def free_ports(count: int) -> list[int]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-import zipfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -21,7 +20,7 @@ from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.harness import Claim, median_ratio, report
+from benchmarks.harness import Claim, median_ratio, read_pages, report
 from pipeline.corpus.dump.reader import keep_freed_memory
 from pipeline.corpus.parse import html, reference, tree
 from pipeline.corpus.parse.parsed_page import PageError, ParsedPage
@@ -41,17 +40,6 @@ LEXBOR, TURBO = "selectolax, bare parse", "turbohtml, bare parse"
 # As in citeloom's workers: the C heap keeps what a page took for the next one, which helps a C
 # parser most.
 OURS_KEPT, LEXBOR_KEPT = "ours, freed memory kept", "selectolax, freed memory kept"
-
-
-def read_pages(folder: Path) -> list[bytes]:
-    """Every page of a folder's zips, in memory."""
-    found = []
-    for name in sorted(folder.glob("*.zip")):
-        with zipfile.ZipFile(name) as archive:
-            found += [
-                archive.read(member) for member in archive.namelist() if member.endswith(".html")
-            ]
-    return found
 
 
 def extract(parse: Parse, pages: Pages) -> int:

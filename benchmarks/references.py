@@ -15,8 +15,7 @@ import random
 import re
 import statistics
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import labelled_references as labelled
-from benchmarks.harness import Claim, interleaved, median_ratio, report
+from benchmarks.harness import Claim, cpu_seconds, interleaved, median_ratio, report
 from benchmarks.labelled_references import Items, Label, Row
 from pipeline import tables
 from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
@@ -191,12 +190,12 @@ def catalogue_speed(titles: int) -> tuple[Figures, list[Claim]]:
         months = [f"{2020 + number // 12}-{number % 12 + 1:02}" for number in range(MONTHS)]
         for place, month in enumerate(months[:-1]):
             write_month(workspace, month, rows[place::MONTHS])
-        made = _timed(lambda: open_index(workspace))
+        made = cpu_seconds(lambda: open_index(workspace))
         write_month(workspace, months[-1], rows[MONTHS - 1 :: MONTHS])
-        added = _timed(lambda: open_index(workspace))
-        opened = _timed(lambda: open_index(workspace))
+        added = cpu_seconds(lambda: open_index(workspace))
+        opened = cpu_seconds(lambda: open_index(workspace))
         size = metadata_titles(workspace).file.stat().st_size
-        asked = _timed(lambda: ask(workspace, rows))
+        asked = cpu_seconds(lambda: ask(workspace, rows))
         with get_context("spawn").Pool(1) as pool:
             grown = pool.apply(memory_when_asked, (Path(folder), rows[:: titles // 2_000]))
     figures: Figures = {
@@ -218,12 +217,6 @@ def open_index(workspace: Workspace) -> None:
     """Bring the index of titles up to date."""
     with metadata_titles(workspace).open():
         pass
-
-
-def _timed(work: Callable[[], object]) -> float:
-    started = time.process_time()
-    work()
-    return time.process_time() - started
 
 
 def made_up() -> Iterator[Row]:

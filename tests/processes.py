@@ -4,10 +4,8 @@ end.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
+
+from benchmarks.harness import free_ports
 
 T = TypeVar("T")
 # Seconds after which a test gives up waiting: for what will never come, not for a slow or busy
@@ -66,15 +66,6 @@ def environment_without_settings() -> dict[str, str]:
 def free_port() -> int:
     """A port of loopback on which nobody listens."""
     return free_ports(1)[0]
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback on which nobody listens; taken together, so that they differ."""
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
 
 
 def wait_until(

@@ -22,11 +22,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from benchmarks.harness import free_ports
 from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from pipeline.index.server import ServerCollections
 from pipeline.index.server_requests import Storage
-from tests.processes import PATIENCE, end_with_tests, free_ports
+from tests.processes import PATIENCE, end_with_tests
 from tests.required_tools import missing_tool
 from tests.unit.index.building import make_workspace
 

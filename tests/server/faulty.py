@@ -21,7 +21,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.processes import end_with_tests, free_ports
+from benchmarks.harness import free_ports
+from tests.processes import end_with_tests
 from tests.server.conftest import Server, _environment, _wait
 
 Kind = Literal["cut", "half-cut", "delay", "swallow"]

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.labelled_references import title_index
 from pipeline.arxiv.dois import split_dois
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.resolution import Resolution, resolve_references
-from pipeline.corpus.references.title_index import SCHEMA, VERSION, TitleIndex, replace_titles
-from pipeline.engine.month_index import connect, create_tables
+from pipeline.corpus.references.title_index import TitleIndex
 from tests.cases import cases
 
 NOWHERE = Resolution()
@@ -79,14 +79,7 @@ def titles() -> TitleIndex:
         ),
         paper("2403.00006", "Weaving citations into related work sections", published="2024-03-09"),
     ]
-    return index_of(papers)
-
-
-def index_of(papers: list[dict[str, Any]]) -> TitleIndex:
-    connection = connect(":memory:")
-    create_tables(connection, SCHEMA, VERSION)
-    replace_titles(connection, "2024-03", papers)
-    return TitleIndex(connection)
+    return title_index(papers)
 
 
 def resolve(titles: TitleIndex, item: dict[str, Any], citing: str) -> Resolution:
@@ -131,7 +124,9 @@ def test_no_paper_cites_itself(titles: TitleIndex, known: dict[str, Any]) -> Non
 def test_of_two_equal_titles_the_nearer_year_wins_then_the_smaller_identifier() -> None:
     title = "A paper that was posted twice"
     days = {"2003.1": "2020-03-01", "1903.2": "2019-03-01", "1903.1": "2019-03-02"}
-    titles = index_of([paper(name, title, "A. One", published=day) for name, day in days.items()])
+    titles = title_index(
+        [paper(name, title, "A. One", published=day) for name, day in days.items()]
+    )
     assert resolve(titles, titled(title, 2019, "A. One"), "1.1").arxiv_id == "1903.1"
     assert resolve(titles, titled(title, 2020, "A. One"), "1.1").arxiv_id == "2003.1"
 
@@ -142,7 +137,7 @@ def test_metadata_without_title_and_date_takes_the_year_of_its_month() -> None:
         paper("2403.2", "x") | {"title": None},
     ]
     assert (
-        resolve(index_of(rows), titled("A title of four words", 2024, "A. One"), "1.1").arxiv_id
+        resolve(title_index(rows), titled("A title of four words", 2024, "A. One"), "1.1").arxiv_id
         == "2403.1"
     )
 
