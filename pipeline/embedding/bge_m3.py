@@ -96,13 +96,14 @@ class BgeM3(PackedEmbedder):
     @cached_property
     def _tokenizer(self) -> tuple[Any, set[int]]:
         """The tokenizer, and the ids of the special tokens that the folder names."""
-        from transformers import AutoTokenizer
+        # Not AutoTokenizer, whose import took 8 s on a GPU machine.
+        from transformers import XLMRobertaTokenizer
 
         # Not tokenizer.json alone: transformers 5 builds XLM-RoBERTa's tokenizer anew from its
         # vocabulary, and splits at white space where the file may not; FlagEmbedding's ids are
         # those.
         try:
-            wrapper = AutoTokenizer.from_pretrained(str(self._folder))
+            wrapper = XLMRobertaTokenizer.from_pretrained(str(self._folder))
         # Errors of transformers and tokenizers over a broken file share no base.
         except Exception as error:
             raise self._broken(error) from error
