@@ -166,6 +166,7 @@ def test_a_file_that_is_not_there_or_not_utf_8_is_refused(tmp_path: Path) -> Non
         ),
         ({"papers": ["boats"]}, r"papers\.0: 'boats' is not an arXiv id"),
         ({"papers": ["2403.90001"] * 2}, r"papers has 2403\.90001 2 times: name each paper once"),
+        ({"reviewed": False}, "reviewed: Input should be True"),
         ({"claims": []}, "claims: .*at least 1 item"),
         ({"claims": [CLAIM, CLAIM]}, r"the claim 'Boats float\.' occurs 2 times"),
         ({"papers": ["2403.90002"]}, r"claims\.0 is of 2403\.90001, which is not among papers"),
