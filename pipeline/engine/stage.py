@@ -63,6 +63,10 @@ def _enabled(settings: Settings) -> str:
     return ""
 
 
+def _always(settings: Settings) -> bool:
+    return True
+
+
 def _no_settings(settings: Settings) -> Mapping[str, Any]:
     return {}
 
@@ -135,7 +139,8 @@ class Stage:
     other months, `Job.looked_up`, would come out the same. outputs_exist: whether what it made
     outside its table (points in the index, a page) is still there. finish: work over all months,
     called once at the end of a command that computed any month of the stage (`engine.finish`); it
-    may be called again, and then changes nothing. disabled_reason: why the settings do not ask for
+    may be called again, and then changes nothing. needs_finish: whether the settings ask for it.
+    disabled_reason: why the settings do not ask for
     it; empty where they do. A disabled month has a file without rows. parts: the parts that its
     months are built of (`engine.parts`), in place of settings and inputs, and of upstream tables
     where only some parts read them; None where a month is built as a whole. part_settings: the
@@ -158,6 +163,7 @@ class Stage:
     lookups_hold: MonthHolds = _holds
     outputs_exist: MonthHolds = _holds
     finish: Finish | None = None
+    needs_finish: Callable[[Settings], bool] = _always
     disabled_reason: DisabledReason = _enabled
     parts: Parts | None = None
     part_settings: PartSettings = _no_settings

@@ -17,7 +17,7 @@ from pipeline.engine.failures import (
     forget_failure,
     record_failure,
 )
-from pipeline.engine.finish import ALL_MONTHS, finish_stages
+from pipeline.engine.finish import finish_stages, mark_unfinished
 from pipeline.engine.priority import lower_priority
 from pipeline.engine.progress import (
     Event,
@@ -28,16 +28,14 @@ from pipeline.engine.progress import (
     listening,
     publish,
 )
-from pipeline.engine.redaction import collect_secrets, redact_error
 from pipeline.engine.run import outcome_of, run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code_of
-from pipeline.index.watches import update_watches
 from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
-from pipeline.tables import DUMP_MEMBERS, INDEX_RECEIPTS
+from pipeline.tables import DUMP_MEMBERS
 
 
 @dataclass(slots=True)
@@ -77,8 +75,7 @@ def run_months(
     All months go through the stages that ask no language model before any goes through the others,
     so that the corpus can be searched as early as possible. The process gets a lower priority, so
     that Dagster's pages and `citeloom serve` answer beside it. finish: whether stages are finished
-    after the last month (`engine.finish`), with no months those that earlier calls left, and the
-    lists of watches are updated.
+    after the last month (`engine.finish`), with no months those that earlier calls left.
     Raises KeyboardInterrupt after SIGINT or SIGTERM (see `engine.shutdown`).
     """
     lower_priority()
@@ -109,26 +106,16 @@ def _phases(stages: Sequence[Stage]) -> tuple[Sequence[Stage], Sequence[Stage]]:
 
 
 def _finish(workspace: Workspace, stages: Sequence[Stage]) -> None:
-    """Update the watches after the index, and finish the stages that are due, unless this process
-    was asked to end.
-    """
+    """Finish the stages that are due, unless this process was asked to end."""
     if shutdown.requested():
         raise KeyboardInterrupt
+    if workspace.settings.watches:  # their file may have changed, though no month did
+        for stage in stages:
+            mark_unfinished(workspace, stage)
     try:
-        if INDEX_RECEIPTS in {stage.table for stage in stages}:
-            _update_watches(workspace)
         finish_stages(workspace, stages)
     except shutdown.Interrupted as error:
         raise KeyboardInterrupt from error
-
-
-def _update_watches(workspace: Workspace) -> None:
-    """List the new papers of all watches; a failure is reported, and the run goes on."""
-    try:
-        update_watches(workspace)
-    except Exception as error:
-        redacted = redact_error(error, collect_secrets(workspace.settings))
-        publish(StageFailed("watches", ALL_MONTHS, str(redacted), exit_code_of(redacted)))
 
 
 def report_broken_zips(workspace: Workspace) -> None:

@@ -31,10 +31,8 @@ def _outputs_exist(workspace: Workspace, month: str, provenance: Provenance) -> 
 
 
 def _finish(workspace: Workspace) -> None:
-    from pipeline.index.watches import update_watches
     from pipeline.report.publish import write_overall_page
 
-    update_watches(workspace)  # which the page lists
     write_overall_page(workspace)
 
 

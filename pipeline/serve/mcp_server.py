@@ -12,11 +12,12 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import Annotated, Any
 
 import anyio
 from mcp.server import MCPServer
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
@@ -533,11 +534,11 @@ def make_server(site: Site) -> MCPServer[Any]:
         "citeloom",
         instructions=(
             f"{INSTRUCTIONS} It stands between <{_fence()}> and </{_fence()}>, and ends only there."
-            f" {corpus_statement(site)}"
         ),
         version=__version__,
         log_level="WARNING",
         subscriptions=False,
+        middleware=[partial(_state_corpus, site)],
     )
     tools = CorpusTools(site)
     for tool in (
@@ -563,6 +564,17 @@ def make_server(site: Site) -> MCPServer[Any]:
             ),
         )
     return server
+
+
+async def _state_corpus(
+    site: Site, context: ServerRequestContext[Any, Any], call_next: CallNext
+) -> HandlerResult:
+    """Add the corpus as it is now to the instructions that a new session gets."""
+    result = await call_next(context)
+    if context.method in ("initialize", "server/discover") and isinstance(result, dict):
+        statement = await anyio.to_thread.run_sync(corpus_statement, site)
+        result["instructions"] = f"{result['instructions']} {statement}"
+    return result
 
 
 def _limited(tool: Callable[..., Any], workspace: Workspace) -> Callable[..., Awaitable[Any]]:

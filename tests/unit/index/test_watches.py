@@ -10,6 +10,7 @@ import pytest
 from pydantic import SecretStr
 from pytest_httpserver import HTTPServer
 
+from pipeline.engine.finish import finish_stage
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
@@ -56,6 +57,14 @@ def test_new_papers_of_a_month_are_listed_and_reported_once(
     other = WATCH.format(query=TEXTS[0]).replace("decoding", "again")
     both = with_watches(workspace, f"{WATCH.format(query=TEXTS[0])}\n{other}")
     assert {paper.watch for paper in update_watches(both)} == {"again"}
+
+
+def test_a_month_that_is_loaded_is_listed_when_its_stage_is_finished(workspace: Workspace) -> None:
+    watching = with_watches(workspace, WATCH.format(query=TEXTS[0]))
+    load(watching)
+    finish_stage(watching, INDEX_RECEIPTS)
+    papers = watched_papers(watching.root, read_watches(watching.settings.watches))
+    assert [paper.arxiv_id for paper in papers] == ["2403.00000"]
 
 
 def test_without_an_index_the_lists_stay(workspace: Workspace) -> None:
