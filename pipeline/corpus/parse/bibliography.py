@@ -213,7 +213,8 @@ _FULL_NAME = (
     rf"(?: {_CAPITAL}[\w’'-]+){{1,2}}(?:,? Jr\.?)?)"
 )
 _FULL_NAMES = re.compile(
-    rf"{_FULL_NAME}(?:, (?!and\b){_FULL_NAME})*+(?:,? (?:and|&) {_FULL_NAME})?(?=,\s|\s*\([Ee]d)"
+    rf"{_FULL_NAME}(?:, (?!and\b){_FULL_NAME})*+(?:,? (?:and|&) {_FULL_NAME}(?=\.\s)"
+    rf"|(?:,? (?:and|&) {_FULL_NAME})?(?=,\s(?!and\b|&)|\s*\([Ee]d))"
 )
 
 # A question, a number or the end of a sentence is in no list of names.
@@ -283,7 +284,8 @@ def _ends_of_names(text: str, usual: str, italics: Italics) -> Iterator[tuple[st
         yield "comma" if text[:place].rstrip().endswith(",") else "italics", place, place
     names = _FULL_NAMES.match(text)
     if names:
-        yield "comma", names.end(), names.end()
+        is_sentence = text.startswith(".", names.end())
+        yield "sentence" if is_sentence else "comma", names.end(), names.end()
     rule = usual if usual in _USUAL_ENDS else "colon"
     end = _USUAL_ENDS[rule].search(text)
     if end and (usual or ";" in text[: end.start()]):
