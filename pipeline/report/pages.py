@@ -36,8 +36,7 @@ from pipeline.report.task_page import TaskEntry
 from pipeline.text import number_of
 
 SAMPLE_NOTE = (
-    "These are the invented papers of citeloom's sample corpus. Their ids are not on arXiv, so they"
-    " are not linked."
+    "These are the invented papers of citeloom's sample corpus; arXiv does not have their ids."
 )
 _HOME = ("citeloom", "../index.html")
 _JSON = ("JSON", "report.json")
@@ -246,7 +245,7 @@ def _watches_section(watched: Sequence[WatchedPaper]) -> PageSection | None:
         (paper.watch, Cell(paper.arxiv_id, arxiv_id=paper.arxiv_id), paper.title, paper.found)
         for paper in watched[:_WATCHED_SHOWN]
     ]
-    grid = Grid("watches", "Watches", ["watch", "paper", "title", "found"], rows, stacked=True)
+    grid = Grid("watches", "Watches", ["Watch", "Paper", "Title", "Found"], rows, stacked=True)
     return PageSection("watches", "Watches", [_WATCHES], [grid])
 
 
