@@ -156,7 +156,7 @@ def _parameter(parameter: inspect.Parameter) -> list[str]:
     default = f"`{parameter.default}`"
     if parameter.default is inspect.Parameter.empty:
         default = "required"
-    elif parameter.default is None or parameter.default is False:
+    elif parameter.default is None or parameter.default is False or parameter.default == "":
         default = "–"
     return [name, values, default, " ".join((info.help or "").split()) or "–"]
 
