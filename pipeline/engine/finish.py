@@ -32,10 +32,11 @@ def mark_unfinished(workspace: Workspace, stage: Stage) -> None:
 
 def unfinished_stages(workspace: Workspace, stages: Iterable[Stage]) -> dict[str, str]:
     """Name of each stage whose `finish` is due → its marker, another one after each month."""
-    markers = {
-        stage.name: _read_marker(workspace, stage) for stage in stages if stage.finish is not None
+    return {
+        stage.name: marker
+        for stage in stages
+        if stage.finish is not None and (marker := _read_marker(workspace, stage))
     }
-    return {name: marker for name, marker in markers.items() if marker}
 
 
 def finish_stages(workspace: Workspace, stages: Iterable[Stage]) -> None:

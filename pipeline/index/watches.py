@@ -34,7 +34,6 @@ from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 from pipeline.text import number_of, one_line
 
-_FOLDER = "watches"
 _MOST_BYTES = 1_000_000
 _Names = Annotated[tuple[str, ...], Field(max_length=100)]
 
@@ -173,7 +172,8 @@ def _update_month(
     """
     root = workspace.root
     receipt = read_provenance(root.file(tables.INDEX_RECEIPTS, month))
-    made_from = _digest(watches, receipt.rows_sha256 if receipt else "")
+    basis = [[watch.model_dump() for watch in watches], receipt.rows_sha256 if receipt else ""]
+    made_from = hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
     before = _read_month(root, month)
     if before.get("made_from") == made_from:
         return
@@ -234,9 +234,4 @@ def _read_month(root: DataRoot, month: str) -> Mapping[str, Any]:
 
 
 def _file(root: DataRoot, month: str) -> DataPath:
-    return root.path / _FOLDER / f"{month}.json"
-
-
-def _digest(watches: Sequence[Watch], rows_sha256: str) -> str:
-    basis = [[watch.model_dump() for watch in watches], rows_sha256]
-    return hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
+    return root.path / "watches" / f"{month}.json"
