@@ -60,13 +60,6 @@ class SparseRows:
         """Terms of every text, of shape (texts,)."""
         return self.offsets[1:] - self.offsets[:-1]
 
-    def slice(self, start: int, end: int) -> SparseRows:
-        """The vectors of texts start to end - 1."""
-        terms = slice(self.offsets[start], self.offsets[end])
-        return SparseRows(
-            self.offsets[start : end + 1] - terms.start, self.ids[terms], self.weights[terms]
-        )
-
     def take(self, numbers: NDArray[np.int64]) -> SparseRows:
         """The vectors of some texts, by their numbers."""
         lengths = self.lengths[numbers]

@@ -81,7 +81,7 @@ class PointBatch:
         while start < len(self):
             before = ends[start - 1] if start else 0
             end = max(start + 1, int(np.searchsorted(ends, before + most, side="right")))
-            yield self._slice(start, end)
+            yield self.take(np.arange(start, end))
             start = end
 
     def _sizes(self) -> NDArray[np.int64]:
@@ -94,24 +94,6 @@ class PointBatch:
         if self.colbert is not None and self.colbert_offsets is not None:
             sizes = sizes + np.diff(self.colbert_offsets) * self.colbert.shape[1] * 4
         return np.asarray(sizes, np.int64)
-
-    def _slice(self, start: int, end: int) -> PointBatch:
-        colbert_offsets, colbert = None, None
-        if self.colbert is not None and self.colbert_offsets is not None:
-            rows = slice(self.colbert_offsets[start], self.colbert_offsets[end])
-            colbert_offsets, colbert = (
-                self.colbert_offsets[start : end + 1] - rows.start,
-                self.colbert[rows],
-            )
-        return PointBatch(
-            self.ids[start:end],
-            self.dense[start:end],
-            self.lexical.slice(start, end),
-            self.payloads[start:end],
-            None if self.sparse is None else self.sparse.slice(start, end),
-            colbert_offsets,
-            colbert,
-        )
 
 
 def check_points(points: PointBatch) -> None:

@@ -177,9 +177,6 @@ class EdgeIndex(PassageIndex):
         """
         return self._shard.open()
 
-    def _exists(self) -> bool:
-        return self.layout() is not None
-
     def _create(self, layout: Layout) -> None:
         self.close()  # of a folder that was deleted
         create_folder(self.folder, lambda staged: self._create_shard(staged, layout))

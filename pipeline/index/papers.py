@@ -92,11 +92,13 @@ def _read_references(root: DataRoot, arxiv_id: str) -> tuple[PaperReference, ...
 
 
 def count_passages(root: DataRoot, identifiers: Collection[str]) -> Counter[str]:
-    """How many passages the corpus has of each of these papers. Raises as `tables_of_papers`
-    does.
+    """How many passages the corpus has of each of these papers that has any. Raises as
+    `tables_of_papers` does.
     """
-    rows = rows_of_papers(root, tables.PASSAGES, identifiers, ["arxiv_id"])
-    return Counter(row["arxiv_id"] for row in rows)
+    counts = Counter[str]()
+    for rows in tables_of_papers(root, tables.PASSAGES, identifiers, ["arxiv_id"]):
+        counts.update(rows["arxiv_id"].to_pylist())
+    return counts
 
 
 def rows_of_papers(
@@ -161,20 +163,34 @@ def read_like(workspace: Workspace, identifier: str) -> tuple[str, str]:
     identifier: of a paper (arXiv id) or a passage. Raises SettingError if the corpus does not
     hold it, MissingInput if nothing is indexed.
     """
+    passage_id = _passage_id(identifier)
+    if passage_id is not None:
+        return _text_of_passage(workspace, passage_id)
+    arxiv_id = normalize_arxiv_id(identifier) or identifier
+    text = text_of_paper(workspace, arxiv_id)
+    if text is None:
+        raise SettingError(
+            f"--like: the corpus holds no paper {arxiv_id}: give an arXiv id or a passage's id of a"
+            " search"
+        )
+    return text, arxiv_id
+
+
+def _passage_id(identifier: str) -> str | None:
+    """The identifier as a passage's id; None for any other text."""
     try:
-        passage_id = str(UUID(identifier))
+        return str(UUID(identifier))
     except ValueError:
-        return _text_of_paper(workspace, normalize_arxiv_id(identifier) or identifier)
-    return _text_of_passage(workspace, passage_id)
+        return None
 
 
-def _text_of_paper(workspace: Workspace, arxiv_id: str) -> tuple[str, str]:
+def text_of_paper(workspace: Workspace, arxiv_id: str) -> str | None:
+    """A paper's title and abstract, or its id where it has neither; None if the corpus does not
+    hold it.
+    """
     for row in rows_of_papers(workspace.root, tables.PAPERS, [arxiv_id], ["title", "abstract"]):
-        return "\n".join(filter(None, (row["title"], row["abstract"]))), arxiv_id
-    raise SettingError(
-        f"--like: the corpus holds no paper {arxiv_id}: give an arXiv id or a passage's id of a"
-        " search"
-    )
+        return "\n".join(filter(None, (row["title"], row["abstract"]))) or arxiv_id
+    return None
 
 
 def _text_of_passage(workspace: Workspace, passage_id: str) -> tuple[str, str]:

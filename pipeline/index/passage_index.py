@@ -336,7 +336,7 @@ class PassageIndex(ABC):
 
     def _scroll(self, where: Sequence[Condition], fields: list[str]) -> Iterator[Any]:
         """Records of all pages; none without a collection."""
-        if not self._exists():
+        if self.layout() is None:
             return
         offset = None
         while True:
@@ -346,9 +346,6 @@ class PassageIndex(ABC):
                 return
 
     # Implemented by each engine. Records have `id` and `payload`, points also `score`.
-
-    @abstractmethod
-    def _exists(self) -> bool: ...
 
     @abstractmethod
     def _create(self, layout: Layout) -> None: ...

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.citation_index import CitingPaper
 from pipeline.index.output import Hit
+from pipeline.index.papers import text_of_paper
 from pipeline.index.scored import IndexedPassage, Scored
 from pipeline.index.search import search_many
 from pipeline.index.search_options import MOST, SearchOptions, check_queries
@@ -18,7 +19,6 @@ from pipeline.index.typed_queries import (
     read_example,
     read_query,
     spelling_note,
-    text_of_paper,
 )
 
 if TYPE_CHECKING:

@@ -153,9 +153,6 @@ class ServerIndex(PassageIndex):
     def _needed_layout(self) -> Layout:
         return self._known_layout or super()._needed_layout()  # the first costs no request
 
-    def _exists(self) -> bool:
-        return self._connection.read(lambda client: client.collection_exists(self.name))
-
     def _create(self, layout: Layout) -> None:
         self._connection.write(partial(self._create_collection, layout))
 
@@ -302,13 +299,9 @@ class ServerCollections:
             patience=patience,
             clock=clock,
         )
-        self._alias, self._storage, self._in_flight = alias, storage, in_flight
+        self.alias, self._storage, self._in_flight = alias, storage, in_flight
         self.held_back: str | None = None
         self._indexes: dict[str, ServerIndex] = {}
-
-    @property
-    def alias(self) -> str:
-        return self._alias
 
     def live(self) -> str | None:
         """As in the protocol. Raises PermanentFailure if a collection has the alias's name."""
@@ -319,7 +312,7 @@ class ServerCollections:
 
     def collection(self, name: str) -> ServerIndex:
         index = ServerIndex(
-            self.connection, name, self._alias, storage=self._storage, in_flight=self._in_flight
+            self.connection, name, self.alias, storage=self._storage, in_flight=self._in_flight
         )
         return self._indexes.setdefault(name, index)  # atomic: threads share the indexes
 
@@ -352,17 +345,17 @@ class ServerCollections:
 
     def _alias_target(self, client: QdrantClient) -> str | None:
         for alias in client.get_aliases().aliases:
-            if alias.alias_name == self._alias:
+            if alias.alias_name == self.alias:
                 return alias.collection_name
-        if client.collection_exists(self._alias):
-            raise PermanentFailure(foreign_collection(self._alias, self.connection.address.url))
+        if client.collection_exists(self.alias):
+            raise PermanentFailure(foreign_collection(self.alias, self.connection.address.url))
         return None
 
     def _own_collections(self, client: QdrantClient) -> list[str]:
         names = [collection.name for collection in client.get_collections().collections]
         marks = {name: _mark(client, name) for name in names}
         return sorted(
-            name for name, mark in marks.items() if mark is not None and mark[0] == self._alias
+            name for name, mark in marks.items() if mark is not None and mark[0] == self.alias
         )
 
     def _set_alias(self, name: str, client: QdrantClient) -> None:
@@ -371,11 +364,9 @@ class ServerCollections:
         """
         from qdrant_client import models
 
-        delete = models.DeleteAliasOperation(
-            delete_alias=models.DeleteAlias(alias_name=self._alias)
-        )
+        delete = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self.alias))
         create = models.CreateAliasOperation(
-            create_alias=models.CreateAlias(collection_name=name, alias_name=self._alias)
+            create_alias=models.CreateAlias(collection_name=name, alias_name=self.alias)
         )
         client.update_collection_aliases([delete, create])
 

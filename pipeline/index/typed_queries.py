@@ -8,12 +8,11 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline import tables
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.citation_index import CitingPaper, read_citing_papers
 from pipeline.errors import CiteloomError
 from pipeline.index.paper_names import paper_named
-from pipeline.index.papers import read_like, rows_of_papers
+from pipeline.index.papers import read_like, text_of_paper
 from pipeline.index.query_identifiers import arxiv_id_of, doi_of, paper_with_doi
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.vocabulary import corrected
@@ -89,13 +88,6 @@ def may_be_name(query: str, options: SearchOptions) -> bool:
     """Whether a query is as short as a name, and the search is for any passage."""
     is_plain = options.by == "fused" and options.rerank == "none" and not options.kinds
     return is_plain and len(title_words(query)) <= _WORDS_OF_NAME
-
-
-def text_of_paper(workspace: Workspace, arxiv_id: str) -> str | None:
-    """A paper's title and abstract; None if the corpus does not hold it."""
-    for row in rows_of_papers(workspace.root, tables.PAPERS, [arxiv_id], ["title", "abstract"]):
-        return "\n".join(filter(None, (row["title"], row["abstract"]))) or arxiv_id
-    return None
 
 
 def spelling_note(reading: QueryReading) -> str:

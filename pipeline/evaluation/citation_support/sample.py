@@ -12,8 +12,8 @@ from pipeline import tables
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job
 from pipeline.evaluation.passages import EvidencePassage, among, paragraphs_of, search
-from pipeline.evaluation.retrieval.pool import papers_with_passages
 from pipeline.evaluation.retrieval.sample import masked
+from pipeline.index.papers import count_passages
 from pipeline.related_work.summary import cited_numbers
 from pipeline.related_work.task_reader import in_corpus
 from pipeline.storage.writing import Row
@@ -101,7 +101,7 @@ def read_citations(job: Job, most: int) -> list[SampledCitation]:
         for reference in references.values()
         if in_corpus(reference)
     }
-    readable = papers_with_passages(job.workspace, cited)
+    readable = count_passages(job.workspace.root, cited)
     rows = job.iterate(tables.SUMMARIES, ["task_id", "system", "model", "repeat", "sentences"])
     sections = sorted(
         (row for row in rows if row["repeat"] == 0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -216,14 +216,6 @@ def matrix_of(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.fl
             numbers = chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), -1)
             matrix[mine] = numbers[rows[mine] - (ends[number] - len(chunk))]
     return matrix
-
-
-def papers_with_passages(workspace: Workspace, papers: Collection[str]) -> set[str]:
-    """Those of these papers that have a passage: no search finds the others."""
-    readable: set[str] = set()
-    for rows in tables_of_papers(workspace.root, tables.PASSAGES, papers, ["arxiv_id"]):
-        readable.update(rows["arxiv_id"].unique().to_pylist())
-    return readable
 
 
 def earlier_digests(

@@ -15,7 +15,8 @@ from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.corpus.passages.text import count_words, text_digest
 from pipeline.corpus.references.cited_months import months_cited_by_references, note_cited_months
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.retrieval.pool import earlier_digests, papers_with_passages
+from pipeline.evaluation.retrieval.pool import earlier_digests
+from pipeline.index.papers import count_passages
 from pipeline.storage.writing import Row
 from pipeline.text import one_line
 
@@ -174,7 +175,7 @@ def _resolved(job: Job) -> Mapping[tuple[str, str], str]:
     rows = job.rows(tables.REFERENCES, ["arxiv_id", "key", "cited_arxiv_id"])
     cited = {row["cited_arxiv_id"] for row in rows if row["cited_arxiv_id"]}
     not_later = {paper for paper in cited if (month_of(paper) or "") <= job.month}
-    readable = papers_with_passages(job.workspace, not_later)
+    readable = count_passages(job.workspace.root, not_later)
     return {
         (row["arxiv_id"], row["key"]): row["cited_arxiv_id"]
         for row in rows

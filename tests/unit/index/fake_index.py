@@ -54,9 +54,6 @@ class FakeIndex(PassageIndex):
     def close(self) -> None:
         self.calls.append("close")
 
-    def _exists(self) -> bool:
-        return True
-
     def _create(self, layout: Layout) -> None:
         self.made_for = layout
 
