@@ -21,7 +21,7 @@ DEFINING = frozenset((
     "NewDocumentCommand", "RenewDocumentCommand", "ProvideDocumentCommand",
     "DeclareDocumentCommand", "newrobustcmd", "renewrobustcmd", "providerobustcmd",
 ))  # fmt: skip
-NO_VALUE = "-NoValue-"
+_NO_VALUE = "-NoValue-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def read_definition(latex: Latex, command: str, start: int) -> tuple[str, Macro,
             return None
         found = _SPECIFICATION.finditer(text, *span)
         arguments = tuple(
-            "*" if match[1] == "s" else match[1] or match[2] or NO_VALUE for match in found
+            "*" if match[1] == "s" else match[1] or match[2] or _NO_VALUE for match in found
         )
         position = span[1] + 1
     else:
@@ -83,7 +83,7 @@ def expand(macro: Macro, latex: Latex, start: int) -> tuple[str, int] | None:
     for kind in macro.arguments:
         place = latex.skip_space(position)
         if kind == "*":
-            values.append("true" if text.startswith("*", place) else NO_VALUE)
+            values.append("true" if text.startswith("*", place) else _NO_VALUE)
             position = place + 1 if values[-1] == "true" else position
             continue
         span = latex.argument(place, "{" if kind == "m" else "[")
@@ -107,28 +107,3 @@ def expand(macro: Macro, latex: Latex, start: int) -> tuple[str, int] | None:
     if not macro.arguments and text.startswith("{}", position):
         position += 2
     return _PARAMETER.sub(value, macro.body), position
-
-
-def choose(latex: Latex, start: int, command: str) -> tuple[str, int] | None:
-    """(what is printed, end) of `\\IfNoValueTF` and its like, whose name ends here."""
-    spans = []
-    for _ in range(3 if command.endswith("TF") else 2):
-        span = latex.argument(start)
-        if span is None:
-            return None
-        spans.append(latex.text[slice(*span)])
-        start = span[1] + 1
-    condition = spans[0].strip() == NO_VALUE
-    if not command.startswith("IfNoValue"):
-        condition = not condition
-    if command.endswith("TF"):
-        return (spans[1] if condition else spans[2]), start
-    wanted = condition == command.endswith("T")
-    return (spans[1] if wanted else ""), start
-
-
-CHOOSING = frozenset(
-    f"If{what}{branches}"
-    for what in ("NoValue", "Value", "Boolean")
-    for branches in ("TF", "T", "F")
-)
