@@ -38,8 +38,8 @@ _NO_CITATIONS = re.compile(
 )
 _CITE = re.compile(r"\\([A-Za-z@]*[Cc]ite[A-Za-z@]*|bibentry|[a-z]+cquote)(?![A-Za-z@])\*?")
 _KEY = re.compile(r"[^\s{}#\\%~\[\],]+")
-# REVTeX's notes before and after a key: *[{see }][{, p. 3}]key.
-_NOTES = re.compile(r"\*(?:\[[^\[\]]{0,500}\])*+")
+# REVTeX's notes before a key, and a star: *[{see }][{, p. 3}]key.
+_NOTES = re.compile(r"(?:^|(?<=,))\s*+\*?(?:\[[^\[\]]{0,500}\])*+")
 
 
 @dataclass(frozen=True, slots=True)
