@@ -42,6 +42,7 @@ _LOGOS = ("TeX", "LaTeX", "BibTeX")
 # Commands whose arguments are not printed where they stand, and that the parser would print.
 _SILENT = {
     **dict.fromkeys(("bibliographystyle", "nobibliography", "nocite", "citestyle", "index"), "{"),
+    "noopsort": "{",
     **dict.fromkeys(("pagestyle", "thispagestyle", "phantom", "hphantom", "vphantom"), "{"),
     "printbibliography": "[",
     "fontsize": "{{",

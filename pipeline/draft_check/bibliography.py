@@ -149,14 +149,12 @@ def _inherit(entry: BibEntry, by_key: Mapping[str, BibEntry], depth: int) -> Non
 
 def _entry_of_bibtex(entry: BibEntry, file: str, offset: int) -> Entry:
     fields = entry.values()
-    plain = {name: _plain(value) for name, value in fields.items()}
-    years = (_YEAR.search(plain.get(name, "")) for name in ("year", "date"))
+    years = (_YEAR.search(_plain(fields.get(name, ""))) for name in ("year", "date"))
     year = next(filter(None, years), None)
-    venues = (plain.get(name, "") for name in _VENUE_FIELDS)
+    venues = (_plain(fields.get(name, "")) for name in _VENUE_FIELDS)
     venue = next((name for name in venues if name and not _ADDRESS.fullmatch(name)), None)
-    title = plain.get("title") or None
-    if title and plain.get("subtitle"):
-        title = f"{title}: {plain['subtitle']}"
+    titles = (_plain(fields.get(name, "")) for name in ("title", "subtitle"))
+    title = ": ".join(filter(None, titles)) or None
     return Entry(
         key=entry.key,
         kind=entry.kind,
@@ -168,7 +166,6 @@ def _entry_of_bibtex(entry: BibEntry, file: str, offset: int) -> Entry:
         arxiv_id=_arxiv_id(fields),
         file=file,
         line=entry.line + offset,
-        raw=" ".join(plain.values()),
         names_all_authors=_ENDS_IN_OTHERS.search(fields.get("author", "")) is None,
     )
 
@@ -285,7 +282,6 @@ def _entry_of_csl(item: Mapping[str, Any], file: str, line: int) -> Entry:
         arxiv_id=named[1] if named else None,
         file=file,
         line=line,
-        raw=" ".join(words.values()),
         names_all_authors=not any(map(_ENDS_IN_OTHERS.search, authors[-1:])),
     )
 

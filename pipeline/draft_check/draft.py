@@ -30,8 +30,8 @@ class Entry:
 
     authors: names in reading order, without "others"; empty if none are given. title, year, venue,
     doi, arxiv_id: None if the entry has none. arxiv_id: as written, with its version. line: of the
-    file, from 1. notes: remarks of the reader, a sentence each. names_all_authors: whether it is
-    data, and not a printed list or one that ends in "others".
+    file, from 1. raw: of a printed item. notes: remarks of the reader, a sentence each.
+    names_all_authors: whether it is data, and not a printed list or one that ends in "others".
     """
 
     key: str

@@ -202,7 +202,6 @@ def _entry_of_biblatex(head: re.Match[str], text: str, file: str, line: int) -> 
         arxiv_id=fields.get("eprint") if is_arxiv else None,
         file=file,
         line=line,
-        raw=" ".join(fields.values()),
         names_all_authors="\\true{moreauthor}" not in text,
     )
 
