@@ -34,7 +34,7 @@ _NO_CITATIONS = re.compile(
     r"|cite(?:left|right|mid|punct|dash|form|numfont|sort|options|prepunct|nameformat|title(?:font|style))"
     r"|citeauthor(?:font|format)|\w*citedelim|\w*recite|\w*incite|\w{0,60}excite\w{0,60}|plaincite(?:setup)"
     r"|@\w{0,60}cite\w{0,60}|\w*cite@\w*|mk\w+|if\w+|setcite\w*|bibliographycite|citestart|citenumwidth"
-    r"|citebordercolor|citecolor|linkcitecolor|\w*[Cc]itehook|[Cc]iteField|citemark"
+    r"|citebordercolor|citecolor|linkcitecolor|\w*CiteDelims|\w*[Cc]itehook|[Cc]iteField|citemark"
 )
 _CITE = re.compile(r"\\([A-Za-z@]*[Cc]ite[A-Za-z@]*|bibentry|[a-z]+cquote)(?![A-Za-z@])\*?")
 _KEY = re.compile(r"[^\s{}#\\%~\[\],]+")
