@@ -50,32 +50,6 @@ def test_sentences_keep_their_citations_and_lines(tmp_path: Path) -> None:
     assert draft.sentences[0].claim("lee2020") == "Keys open."
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        r"\citet{lee2020}",
-        r"\Citet*{lee2020}",
-        r"\textcite[12]{lee2020}",
-        r"\autocite[see][12]{lee2020}",
-        r"\footcite{lee2020}",
-        r"\citeauthor{lee2020}",
-        r"\citealp{lee2020}",
-        r"\parencites[3]{lee2020}[4]{roe2021}",
-    ],
-)
-def test_commands_of_natbib_and_biblatex_cite(tmp_path: Path, command: str) -> None:
-    (sentence,) = latex(tmp_path, f"They say so {command} here.").sentences
-    assert sentence.keys == (("lee2020", "roe2021") if "cites" in command else ("lee2020",))
-
-
-def test_comments_verbatim_and_definitions_do_not_cite(tmp_path: Path) -> None:
-    body = (
-        "A % \\cite{lee2020}\n\\begin{verbatim}\\cite{lee2020}\\end{verbatim} 5\\% of it"
-        " \\cite{roe2021}."
-    )
-    assert [sentence.keys for sentence in latex(tmp_path, body).sentences] == [("roe2021",)]
-
-
 def test_files_of_the_project_are_read_where_they_are_included(tmp_path: Path) -> None:
     draft = latex(
         tmp_path,
