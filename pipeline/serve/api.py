@@ -23,9 +23,10 @@ from pipeline.index.output import PaperJson
 from pipeline.index.paper_results import SearchResults
 from pipeline.index.papers import read_paper
 from pipeline.index.quotes import QuoteSource, find_quote
+from pipeline.serve.address_form import AddressForm
 from pipeline.serve.corpus_view import CorpusView
 from pipeline.serve.guard import FORMS, PROBLEM_TYPE, Problem
-from pipeline.serve.paper_listing import parse_listing, run_paper_listing
+from pipeline.serve.paper_listing import ListingForm, run_paper_listing
 from pipeline.serve.paper_view import (
     Heading,
     RelatedPaper,
@@ -36,7 +37,6 @@ from pipeline.serve.paper_view import (
 from pipeline.serve.search_results import (
     PassagePage,
     SearchForm,
-    parse_form,
     run_passage_search,
     run_search,
 )
@@ -84,22 +84,22 @@ def _endpoint(
     return add
 
 
-def _search_parameters() -> list[Parameter]:
-    schemas = SearchForm.model_json_schema()["properties"]
+def _parameters_of(form: type[AddressForm]) -> list[Parameter]:
+    schemas = form.model_json_schema()["properties"]
     return [
         Parameter(name, schema.pop("description"), schema, required=name == "q")
         for name, schema in schemas.items()
     ]
 
 
-@_endpoint("/api/search", "Search for papers", SearchResults, *_search_parameters())
+@_endpoint("/api/search", "Search for papers", SearchResults, *_parameters_of(SearchForm))
 def _search(site: Site, request: Request) -> SearchResults:
-    return run_search(site, parse_form(request.query_params.multi_items()))
+    return run_search(site, SearchForm.read(request.query_params.multi_items()))
 
 
-@_endpoint("/api/passages", "Search for passages", PassagePage, *_search_parameters())
+@_endpoint("/api/passages", "Search for passages", PassagePage, *_parameters_of(SearchForm))
 def _passages(site: Site, request: Request) -> PassagePage:
-    return run_passage_search(site, parse_form(request.query_params.multi_items()))
+    return run_passage_search(site, SearchForm.read(request.query_params.multi_items()))
 
 
 @_endpoint(
@@ -141,13 +141,10 @@ def _corpus(site: Site, request: Request) -> CorpusView:
     "/api/papers",
     "List papers, or find them by title, author or year",
     PaperListing,
-    Parameter("title", "words of the title", _TEXT),
-    Parameter("author", "words of an author's name", _TEXT),
-    Parameter("year", "year", _TEXT),
-    Parameter("page", "page of 50 papers", {"type": "integer", "default": 1}),
+    *_parameters_of(ListingForm),
 )
 def _papers(site: Site, request: Request) -> PaperListing:
-    return run_paper_listing(site, parse_listing(request.query_params.multi_items()))
+    return run_paper_listing(site, ListingForm.read(request.query_params.multi_items()))
 
 
 def _requested_paper(site: Site, request: Request) -> FullPaper:

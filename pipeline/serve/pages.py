@@ -28,7 +28,7 @@ from pipeline.report import publish as reports
 from pipeline.report import rendering
 from pipeline.report.formatting import passage_link
 from pipeline.serve.guard import Problem, problem_of, report_policy
-from pipeline.serve.paper_listing import parse_listing, run_paper_listing
+from pipeline.serve.paper_listing import ListingForm, run_paper_listing
 from pipeline.serve.paper_view import (
     RelatedPaper,
     read_outside_paper,
@@ -40,7 +40,6 @@ from pipeline.serve.same_origin import is_cross_site
 from pipeline.serve.search_results import (
     PassagePage,
     SearchForm,
-    parse_form,
     run_passage_search,
     run_search,
 )
@@ -149,7 +148,7 @@ def _results_page(
     run: Callable[[Site, SearchForm], SearchResults | PassagePage],
 ) -> Response:
     pairs = request.query_params.multi_items()
-    form = parse_form(pairs)
+    form = SearchForm.read(pairs)
     if any(not value.strip() for _, value in pairs):  # a form sends its empty fields too
         return RedirectResponse(search_path(form, path), 303)
     results, problem = None, None
@@ -181,12 +180,12 @@ def _results_page(
 
 def papers_page(site: Site, request: Request) -> Response:
     """The list of the corpus's papers."""
-    pairs = request.query_params.multi_items()
-    form = parse_listing(pairs)
+    form = ListingForm.read(request.query_params.multi_items())
     listing = run_paper_listing(site, form)
 
     def address(page: int) -> str:
-        return f"/papers?{urlencode(form.pairs(page))}".removesuffix("?")
+        pairs = form.model_copy(update={"page": page}).pairs()
+        return f"/papers?{urlencode(pairs)}".removesuffix("?")
 
     return _page("papers.html.j2", request, form=form, listing=listing, address=address)
 

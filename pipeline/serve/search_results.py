@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
 from pipeline.corpus.references.citation_index import CitingPaper
-from pipeline.errors import SettingError
 from pipeline.index.excerpts import RankedPassage, rank_sentences
 from pipeline.index.output import Hit
 from pipeline.index.paper_results import SearchResults, search_papers
 from pipeline.index.passage_results import search_passages
 from pipeline.index.search_options import DEEPEST, MOST, SearchOptions, parse_years
+from pipeline.serve.address_form import AddressForm
 from pipeline.serve.site import LONGEST_QUERY, Site
 
 RESULTS_PER_PAGE = 10
-_ADDRESS_NAMES = {"first_month": "from", "last_month": "to"}
-"""Fields whose names in an address are words of Python."""
 
 
-class SearchForm(BaseModel):
+class SearchForm(AddressForm):
     """A search as the form and an address have it; empty texts are absent."""
 
+    # Words of Python are no names of fields.
     model_config = ConfigDict(
-        frozen=True,
-        str_strip_whitespace=True,
-        alias_generator=lambda name: _ADDRESS_NAMES.get(name, name),
-        validate_by_name=True,
+        alias_generator=lambda name: {"first_month": "from", "last_month": "to"}.get(name, name)
     )
+
+    separators: ClassVar[Mapping[str, str | None]] = {
+        "author": ";",
+        "category": None,
+        "kind": ",",
+        "severity": ",",
+    }
 
     q: str = Field(
         default="",
@@ -62,14 +65,6 @@ class SearchForm(BaseModel):
             if name not in ("q", "page", "limit", "all", "as_typed")
         ]
 
-    def pairs(self) -> list[tuple[str, str]]:
-        """Names and values of the fields that differ from their default, for an address."""
-        pairs: list[tuple[str, str]] = []
-        for name, value in self.model_dump(by_alias=True, exclude_defaults=True).items():
-            texts = value if isinstance(value, tuple) else ("1" if value is True else str(value),)
-            pairs += [(name, text) for text in texts]
-        return pairs
-
     def options(self, start: int | None = None) -> SearchOptions:
         """The options of the search. start: number of the first result, from 0, in place of the
         page's. Raises SettingError for a wrong value.
@@ -90,42 +85,6 @@ class SearchForm(BaseModel):
             last_year=last_year,
             as_typed=self.as_typed,
         ).checked()
-
-
-_SEPARATORS: Mapping[str, str | None] = {
-    "author": ";",
-    "category": None,
-    "kind": ",",
-    "severity": ",",
-}
-"""What separates several values in one field of the form; white space for None."""
-
-
-def parse_form(pairs: Sequence[tuple[str, str]]) -> SearchForm:
-    """The search of an address; empty values count as absent, as a form sends them.
-
-    Raises SettingError for an unknown name, a wrong number, or a query that is too long.
-    """
-    names = [field.alias for field in SearchForm.model_fields.values()]
-    values: dict[str, Any] = {}
-    for name, text in pairs:
-        if name not in names:
-            raise SettingError(
-                f"{name[:50]!r} is not a parameter of a search: there are"
-                f" {', '.join(map(str, names))}"
-            )
-        if name in _SEPARATORS:
-            parts = [part.strip() for part in text.split(_SEPARATORS[name])]
-            values[name] = (*values.get(name, ()), *filter(None, parts))
-        elif text.strip():
-            values[name] = text
-    try:
-        return SearchForm.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise SettingError(
-            f"{first['loc'][0]} is {str(first['input'])[:50]!r}: {first['msg']}"
-        ) from error
 
 
 def run_search(site: Site, form: SearchForm, start: int | None = None) -> SearchResults:

@@ -13,7 +13,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes, edge_folder
 from pipeline.index.paper_results import NOTHING_FITS
-from pipeline.serve.search_results import SearchForm, parse_form
+from pipeline.serve.search_results import SearchForm
 from tests.unit.index.building import opened_by_another_process
 from tests.unit.serve.corpus import BEAM, FUSION, RETRIEVAL
 
@@ -37,7 +37,7 @@ def test_parameters_survive_a_round_trip_through_an_address() -> None:
         ("page", "2"),
         ("all", "1"),
     ]
-    form = parse_form(pairs)
+    form = SearchForm.read(pairs)
     assert form == SearchForm(
         q="ferns", category=("cs.CL", "cs.IR"), first_month="2024-03", page=2, all=True
     )
@@ -49,14 +49,14 @@ def test_parameters_survive_a_round_trip_through_an_address() -> None:
 )
 def test_a_wrong_parameter_is_an_error_that_names_it(pair: tuple[str, str]) -> None:
     with pytest.raises(SettingError, match=rf"^'?{pair[0]}'? is ") as error:
-        parse_form([pair])
+        SearchForm.read([pair])
     assert len(str(error.value)) < 300, "a long value is cut"
 
 
 @pytest.mark.parametrize("pair", [("page", "0"), ("year", "24"), ("grade", "Z"), ("page", "9999")])
 def test_a_wrong_option_is_an_error(pair: tuple[str, str]) -> None:
     with pytest.raises(SettingError):
-        parse_form([("q", "ferns"), pair]).options()
+        SearchForm.read([("q", "ferns"), pair]).options()
 
 
 def test_a_result_is_a_paper_with_its_two_best_passages(client: TestClient) -> None:

@@ -1,0 +1,55 @@
+"""Forms as an address has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pipeline.errors import SettingError
+
+
+class AddressForm(BaseModel):
+    """The fields of an address; empty texts are absent.
+
+    separators: what separates several values in one field of the form; white space for None.
+    """
+
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True, validate_by_name=True)
+
+    separators: ClassVar[Mapping[str, str | None]] = {}
+
+    @classmethod
+    def read(cls, pairs: Sequence[tuple[str, str]]) -> Self:
+        """The form of an address; empty values count as absent, as a form sends them.
+
+        Raises SettingError for an unknown name, a wrong number, or a text that is too long.
+        """
+        names = [field.alias or name for name, field in cls.model_fields.items()]
+        values: dict[str, Any] = {}
+        for name, text in pairs:
+            if name not in names:
+                raise SettingError(
+                    f"{name[:50]!r} is not a parameter here: there are {', '.join(names)}"
+                )
+            if name in cls.separators:
+                parts = [part.strip() for part in text.split(cls.separators[name])]
+                values[name] = (*values.get(name, ()), *filter(None, parts))
+            elif text.strip():
+                values[name] = text
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise SettingError(
+                f"{first['loc'][0]} is {str(first['input'])[:50]!r}: {first['msg']}"
+            ) from error
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Names and values of the fields that differ from their default, for an address."""
+        pairs: list[tuple[str, str]] = []
+        for name, value in self.model_dump(by_alias=True, exclude_defaults=True).items():
+            texts = value if isinstance(value, tuple) else ("1" if value is True else str(value),)
+            pairs += [(name, text) for text in texts]
+        return pairs
