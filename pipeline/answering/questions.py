@@ -31,6 +31,7 @@ from pipeline.corpus.parse.policies import without_markers
 from pipeline.errors import SettingError
 from pipeline.index.papers import rows_of_papers
 from pipeline.settings import Settings
+from pipeline.storage.csv_reader import read_content
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.text import one_line
@@ -142,14 +143,9 @@ def read_questions(file: Path) -> tuple[Question, ...]:
     Raises SettingError that names file, line, question and field, for the first five faults at
     once, where the file cannot be read, holds no question, or two questions have one id.
     """
+    content = read_content(file, "the path of a question set", _MOST_BYTES)
     try:
-        if file.stat().st_size > _MOST_BYTES:
-            raise SettingError(f"{file} has over {_MOST_BYTES:,} bytes: give a question set")
-        text = file.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise SettingError(
-            f"{file} cannot be read ({error.strerror}): give the path of a question set"
-        ) from error
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SettingError(f"{file} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
     if file.suffix.lower() in (".yaml", ".yml"):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -28,13 +27,13 @@ from pipeline.errors import MissingInput, SettingError
 from pipeline.index.paper_results import search_papers
 from pipeline.index.search_options import SearchOptions
 from pipeline.settings import Settings
+from pipeline.settings.models_file import read_toml
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 from pipeline.text import number_of, one_line
 
-_MOST_BYTES = 1_000_000
 _Names = Annotated[tuple[str, ...], Field(max_length=100)]
 
 
@@ -80,14 +79,7 @@ def read_watches(file: Path | None) -> list[Watch]:
     """
     if file is None:
         return []
-    try:
-        with file.open("rb") as stream:
-            text = stream.read(_MOST_BYTES).decode()
-        document = tomllib.loads(text)
-    except OSError as error:
-        raise SettingError(f"CITELOOM_WATCHES: {file} cannot be read ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:
-        raise SettingError(f"CITELOOM_WATCHES: {file} is not TOML ({error})") from None
+    text, document = read_toml(file, "CITELOOM_WATCHES")
     entries = document.pop("watch", None)
     if document or not isinstance(entries, list):
         other = f", not {', '.join(document)}" if document else ""

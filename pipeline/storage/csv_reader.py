@@ -28,13 +28,13 @@ class CsvRow:
     cells: Mapping[str, str]
 
 
-def read_content(file: Path, expected: str) -> bytes:
+def read_content(file: Path, expected: str, most: int = MOST_BYTES) -> bytes:
     """The bytes of a file. expected: what it should be, for messages. Raises SettingError for one
-    that is too large to be that, or cannot be read.
+    of more than `most` bytes, and for one that cannot be read.
     """
     try:
-        if file.stat().st_size > MOST_BYTES:
-            raise SettingError(f"{file} has over {MOST_BYTES:,} bytes: give {expected}")
+        if file.stat().st_size > most:
+            raise SettingError(f"{file} has over {most:,} bytes: give {expected}")
         return file.read_bytes()
     except OSError as error:
         raise SettingError(f"{file} cannot be read ({error.strerror}): give {expected}") from error
