@@ -125,6 +125,21 @@ def test_papers_are_restricted_by_the_words_of_their_venue(month: Workspace) -> 
     assert points(month).payloads[-1]["venue"] == []
 
 
+def test_a_point_repeats_so_many_authors_and_words_of_its_paper_and_no_more(
+    month: Workspace,
+) -> None:
+    rows = month.root.rows(tables.PAPERS, MONTH)
+    rows[0]["authors"] = [{"name": f"a{number}"} for number in range(6_000)]
+    write_table(month.root, tables.PAPERS, MONTH, rows)
+    words = " ".join(map(str, range(6_000)))
+    about = dict.fromkeys(tables.METADATA.schema.names)
+    row = {**about, "arxiv_id": rows[0]["arxiv_id"], "comment": words}
+    write_table(month.root, tables.METADATA, MONTH, [row])
+    write_vectors(month)
+    payload = points(month).payloads[0]
+    assert (len(payload["authors"]), len(payload["venue"]) < 3_000) == (5_000, True)
+
+
 def test_lexical_vectors_are_of_the_text_that_was_embedded(month: Workspace) -> None:
     write_vectors(month)
     row = month.root.rows(tables.PASSAGES, MONTH)[2]
