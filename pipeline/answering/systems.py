@@ -80,7 +80,6 @@ SYSTEMS = in_order(
             name="extractive",
             version=3,
             settings=("answer_candidates", "answer_passages"),
-            prompts=(),
             calls_model=False,
             respond=extractive,
             retrieves=True,

@@ -24,8 +24,8 @@ class System:
     """
 
     name: str
-    settings: tuple[str, ...]
-    prompts: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
     version: int = 1
     calls_model: bool = True
 

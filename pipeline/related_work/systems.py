@@ -136,7 +136,6 @@ SYSTEMS = in_order(
             name="extractive",
             version=3,
             settings=("embedder", "embedder_path"),
-            prompts=(),
             calls_model=False,
             write_all=lambda tasks, settings: extractive(
                 tasks, encoder_of(make_embedder(settings))
@@ -146,8 +145,6 @@ SYSTEMS = in_order(
         RelatedWorkSystem(
             name="lead",
             version=2,
-            settings=(),
-            prompts=(),
             calls_model=False,
             write_all=lambda tasks, settings: [lead(task) for task in tasks],
             reads_passages=True,
@@ -155,8 +152,6 @@ SYSTEMS = in_order(
         RelatedWorkSystem(
             name="lexrank",
             version=2,
-            settings=(),
-            prompts=(),
             calls_model=False,
             write_all=lambda tasks, settings: [lexrank(task) for task in tasks],
             reads_passages=True,
