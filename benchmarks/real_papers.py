@@ -214,11 +214,13 @@ def answer_outcome(corpus: Corpus, row: Row) -> str:
         return "abstained" if row["right"] else "right"
     if not row["right"]:
         return "wrong"
-    text = reply.answer.text.lower()
-    holds = all(
-        any(spelling.lower() in text for spelling in spellings) for spellings in row["right"]
-    )
-    return "right" if holds else "wrong"
+    return "right" if holds_answer(reply.answer.text, row["right"]) else "wrong"
+
+
+def holds_answer(text: str, right: Sequence[Sequence[str]]) -> bool:
+    """Whether a text has one spelling of each group, in any case."""
+    folded = text.lower()
+    return all(any(spelling.lower() in folded for spelling in spellings) for spellings in right)
 
 
 def repeats_a_paper(corpus: Corpus, query: str) -> bool:

@@ -1,16 +1,15 @@
 """Answers that no model writes: sentences and table cells of the corpus that fit the question best.
 
-The kind of a question decides what may answer it (`question_kinds`). Questions on authors,
-affiliations, dates and categories are answered from tables. If the question names a paper, or
-refers to the paper of the last answer, only that paper is searched. If nothing fits, the answer
-abstains.
+Questions on authors, affiliations, dates and categories are answered from tables. If the question
+names a paper, or refers to the paper of the last answer, only that paper is searched. If no
+quotation has the least score, the answer abstains.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -24,7 +23,6 @@ from pipeline.answering.answer import (
     number_claims,
     plain_answer,
 )
-from pipeline.answering.answer_fit import AnswerFit, in_best_section
 from pipeline.answering.facts import (
     facets_of,
     fact_claims,
@@ -33,14 +31,9 @@ from pipeline.answering.facts import (
     subject_words,
 )
 from pipeline.answering.model_calls import StepLog, Tools, passage_trace
-from pipeline.answering.question_kinds import STATEMENT, QuestionKind, kind_of, names_in
-from pipeline.answering.quotations import (
-    Quotation,
-    quotable_sentences,
-    table_cells,
-    table_labels,
-    whole_list,
-)
+from pipeline.answering.question_words import names_in
+from pipeline.answering.quotation_score import LEAST_SCORE, Cosines, score_quotations
+from pipeline.answering.quotations import Quotation
 from pipeline.answering.ranking import search
 from pipeline.answering.retriever import distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion
@@ -53,21 +46,8 @@ if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
 
 
-Cosines = Callable[[str, Sequence[str]], Sequence[float]]
-"""A question and texts → the cosine of each text's vector with the question's."""
-
 MOST_QUOTES = 3
-# Evidence of a quotation: its mean cosine with the question, alone and below its section's heading;
-# plus the shares of the question's words that it and its passage have, times _COVERAGE and
-# _COVERAGE_OF_PASSAGE; minus its passage's place in the ranking, 0 to 1, times _RANK; plus its
-# weight for the kind of question. Nothing below _LEAST_EVIDENCE is quoted, and nothing more than
-# _BEHIND below the best. Fitted on the questions of `benchmarks.real_papers`. For statements
-# passages and their places do not count: of 70 claims of SciFact one more has a rationale sentence.
-_COVERAGE, _COVERAGE_OF_PASSAGE, _RANK = 0.4, 0.2, 0.1
-_LEAST_EVIDENCE, _BEHIND, _BEHIND_OF_STATEMENT = 0.5, 0.35, 0.25
 _PER_PASSAGE = 2
-# Cosines are computed only of the candidates with the most words of the question.
-_MOST_COMPARED = 60
 _MOST_OF_PAPER = 100
 # If half of the first _TOP passages are of one paper, only that paper is read.
 _TOP = 10
@@ -110,7 +90,7 @@ async def extractive(
     the tables do.
     """
     steps = StepLog(tools.on_step)
-    subject = await _subject_of(question, tools)
+    subject = await subject_of(question, tools)
     if tools.facts is not None:
         count = await tools.facts.count_papers(question.question, subject.papers)
         if count is not None:
@@ -119,10 +99,12 @@ async def extractive(
         if facets_of(question.question):
             return await _answer_by_facts(question, subject, tools, steps)
     query = search_query(question, subject)
-    passages = await _passages_to_read(query, subject, tools, steps)
-    quotes = choose_quotes(
-        query, passages, cosines or cosines_of(make_embedder(tools.settings)), subject.names
-    )
+    passages = await passages_to_read(query, subject, tools, steps)
+    quotes = []
+    if _hold_all_names(passages, subject.names):
+        quotes = choose_quotes(
+            query, passages, cosines or cosines_of(make_embedder(tools.settings))
+        )
     steps.add(
         "quote",
         Spent(),
@@ -134,7 +116,8 @@ async def extractive(
     return _answer_of(claims, [quote.shown() for quote in quotes], query, passages, tools, steps)
 
 
-async def _subject_of(question: UserQuestion, tools: Tools) -> Subject:
+async def subject_of(question: UserQuestion, tools: Tools) -> Subject:
+    """The subject of a question. Raises as the tables do."""
     text = question.question
     papers_by_name: dict[str, list[str]] = {}
     if tools.facts is not None:
@@ -199,7 +182,7 @@ def search_query(question: UserQuestion, subject: Subject) -> str:
     return searchable(question.question)
 
 
-async def _passages_to_read(
+async def passages_to_read(
     query: str, subject: Subject, tools: Tools, steps: StepLog
 ) -> list[Passage]:
     """The passages from which quotations are chosen, best first: those of the papers that the
@@ -211,10 +194,7 @@ async def _passages_to_read(
         relevant = [candidate.item for candidate in candidates if candidate.fits]
         papers = _prevalent_paper(relevant[:_TOP])
         if not papers:
-            # Where a quotation must have some evidence, many passages do no harm.
-            if kind_of(query).evidence:
-                return relevant
-            return relevant[: tools.settings.answer_passages]
+            return relevant
     candidates = await search(tools, steps, query, papers=papers, most=_MOST_OF_PAPER * len(papers))
     return [candidate.item for candidate in candidates]
 
@@ -228,84 +208,33 @@ def _prevalent_paper(passages: Sequence[Passage]) -> list[str]:
     return []
 
 
-def choose_quotes(
-    question: str, passages: Sequence[Passage], cosines: Cosines, names: Sequence[str] = ()
-) -> list[Quotation]:
-    """The sentences and table cells of these passages that may answer a question, best first.
+def _hold_all_names(passages: Sequence[Passage], names: Sequence[str]) -> bool:
+    """Whether each of these proper names stands in one of the passages, in any case."""
+    texts = [
+        title_words(" ".join((passage.title, *passage.section_path, passage.content())))
+        for passage in passages
+    ]
+    words = set(chain.from_iterable(texts))
+    return all(words.issuperset(title_words(name)) for name in names)
 
-    names: proper names that an answer must have.
+
+def choose_quotes(question: str, passages: Sequence[Passage], cosines: Cosines) -> list[Quotation]:
+    """The sentences and table cells of these passages that may answer a question, best first; none
+    if the best score is below LEAST_SCORE.
     """
-    fit = AnswerFit(question, passages, names)
-    candidates = _candidates(fit, passages)
-    if not candidates:
+    scored = score_quotations(question, passages, cosines)
+    if not scored or scored[0][1] < LEAST_SCORE:
         return []
-    shares = fit.shares_of_words(candidates)
-    ranks = {passage.passage_id: rank for rank, passage in enumerate(passages)}
-    merits = []
-    for (own, of_passage), quote in zip(shares, candidates, strict=True):
-        merit = _COVERAGE * own + _COVERAGE_OF_PASSAGE * of_passage + fit.weight(quote)
-        if fit.kind != STATEMENT:
-            merit -= _RANK * ranks[quote.passage.passage_id] / len(passages)
-        merits.append(merit)
-    # Places among the candidates; of equals the first is better.
-    by_merit = sorted(range(len(candidates)), key=lambda place: -merits[place])
-    places = sorted(by_merit[:_MOST_COMPARED])
-    question_and_example = f"{question} {fit.kind.example}".strip()
-    alone = [candidates[place].compared() for place in places]
-    headed = [candidates[place].headed() for place in places]
-    close = cosines(question_and_example, [*alone, *headed])
-    evidence = {}
-    for number, place in enumerate(places):
-        mean_cosine = float(close[number] + close[number + len(places)]) / 2
-        evidence[place] = mean_cosine + merits[place]
-    by_evidence = sorted(places, key=lambda place: -evidence[place])
-    best = evidence[by_evidence[0]]
-    least = max(best - _BEHIND, _LEAST_EVIDENCE)
-    if fit.kind == STATEMENT:
-        least = best - _BEHIND_OF_STATEMENT
-    return _distinct_quotes(
-        [candidates[place] for place in by_evidence if evidence[place] >= least]
-    )
+    return distinct_quotes(quote for quote, _ in scored)
 
 
-def _candidates(fit: AnswerFit, passages: Sequence[Passage]) -> list[Quotation]:
-    """The quotations that may answer, in the order of the passages: of each sentence the shortest
-    reading. If passages are of the best sections for the question, only these are read.
-    """
-    best_sections = [passage for passage in passages if in_best_section(fit.kind, passage)]
-    candidates = []
-    for passage in best_sections or passages:
-        for readings in _quotations(passage, fit.kind):
-            reading = next(filter(fit.may_answer, readings), None)
-            if reading is not None:
-                candidates.append(reading)
-    return candidates
-
-
-def _quotations(passage: Passage, kind: QuestionKind) -> Iterator[tuple[Quotation, ...]]:
-    """The readings of each quotation of a passage, the shortest first."""
-    yield from quotable_sentences(passage)
-    if kind.reads_tables:
-        yield from ((cell,) for cell in table_cells(passage))
-    if kind.is_list:
-        yield from ((whole,) for whole in whole_list(passage))
-    if kind.reads_labels:
-        yield from ((labels,) for labels in table_labels(passage))
-
-
-def _distinct_quotes(ranked: Sequence[Quotation]) -> list[Quotation]:
-    """The first MOST_QUOTES quotations without repetitions, at most _PER_PASSAGE of a passage.
-
-    A sentence that refers to a quoted one is quoted with it.
-    """
+def distinct_quotes(ranked: Iterable[Quotation]) -> list[Quotation]:
+    """The first MOST_QUOTES quotations without repetitions, at most _PER_PASSAGE of a passage."""
     chosen: list[Quotation] = []
     for quote in ranked:
-        continued = next(filter(quote.continues, chosen), None)
-        if continued is not None:
-            chosen[chosen.index(continued)] = quote
-            continue
         of_passage = sum(other.passage == quote.passage for other in chosen)
-        fits = len(chosen) < MOST_QUOTES and of_passage < _PER_PASSAGE
-        if fits and not any(map(quote.repeats, chosen)):
+        if of_passage < _PER_PASSAGE and not any(map(quote.repeats, chosen)):
             chosen.append(quote)
+        if len(chosen) == MOST_QUOTES:
+            break
     return chosen

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from pipeline.answering.answer import UnnumberedClaim
 from pipeline.answering.front_matter import FrontMatter, FrontMatterTables
-from pipeline.answering.question_kinds import content_words
+from pipeline.answering.question_words import content_words
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.corpus.passage import Passage
 from pipeline.text import one_line

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.answering.paper_counts import count_papers
-from pipeline.answering.question_kinds import content_words
+from pipeline.answering.question_words import content_words
 from pipeline.answering.retriever import ALL_MONTHS, MonthSpan
 from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.parse.parsed_page import Author

@@ -133,6 +133,10 @@ def answer_notes(reply: Reply) -> Iterator[str]:
         )
     elif answer.abstained:
         yield f"searched for: {'; '.join(map(terminal_line, answer.queries)) or 'nothing'}"
+        if not reply.system.calls_model:
+            for passage in answer.passages.values():
+                yield f"nearest passage: {_place_and_paper(passage)}"
+            return
         read = (
             f"{number_of(len(answer.passages), 'passage')} read,"
             f" {number_of(len(answer.claims), 'claim')} extracted"

@@ -1,0 +1,78 @@
+"""Words of a question: those on its subject, proper names, and whether it asks for a number.
+
+English only.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pipeline.arxiv.titles import title_words
+
+_NUMBER_WORDS = (
+    r"two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|hundreds?"
+    r"|thousands?|millions?|dozens?|half|thirds?|quarters?|twice|doubles?|no|none"
+)
+NUMBER = re.compile(
+    rf"(?<![\w.^_{{-])[-+~]?\d[\d.,]*(?:\s*(?:%|[kmb]\b|×|x\b))?(?![\w-])|\d[\d.,]*[KMB]\b"
+    rf"|\\times|\b(?:{_NUMBER_WORDS})\b",
+    re.IGNORECASE,
+)
+"""A number in digits or words; no digits of a name ("GPT-4")."""
+
+_MEASURES = (
+    r"accuracy|scores?|f1|bleu|rouge|fid|perplexity|rates?|size|number|values?|ratios?"
+    r"|speed-?ups?|precision|recall|loss|costs?|percentages?|fraction|share|temperature"
+    r"|thresholds?|dimensions?|latency|error|length|budget"
+)
+_ASKS_FOR_NUMBER = re.compile(
+    r"\bhow (?:many|much|large|big|high|low|small|deep|wide|often|fast|accurate|long)\b"
+    rf"|\b(?:what|which)\b[^?]{{0,40}}\b(?:{_MEASURES})\b|\bwhen\b",
+    re.IGNORECASE,
+)
+# Words of a question that are not on its subject.
+_NOT_CONTENT = frozenset({
+    "a", "about", "according", "achieve", "achieved", "achieves", "after", "all", "also", "am",
+    "an", "and", "any", "are", "article", "as", "at", "author", "authors", "be", "been",
+    "before", "between", "both", "but", "by", "can", "contain", "contains", "could", "did",
+    "do", "does", "doing", "each", "for", "from", "get", "gets", "give", "had", "has", "have",
+    "how", "i", "if", "in", "into", "is", "it", "its", "many", "me", "more", "most", "much",
+    "name", "of", "on", "or", "other", "over", "paper", "reach", "reached", "reaches", "say",
+    "she", "should", "so", "some", "state", "study", "than", "that", "the", "their", "them",
+    "then", "there", "these", "they", "this", "those", "to", "under", "up", "use", "used",
+    "uses", "using", "was", "were", "what", "when", "where", "which", "while", "who", "whom",
+    "whose", "why", "will", "with", "work", "would", "you", "your",
+})  # fmt: skip
+_TOKEN = re.compile(r"[^\s,;:?!()\[\]“”\"]+")
+
+
+def asks_for_number(question: str) -> bool:
+    """Whether an answer needs a number: "how many …", "what accuracy …", "when …"."""
+    return _ASKS_FOR_NUMBER.search(question) is not None
+
+
+def content_words(question: str) -> list[str]:
+    """The words of a question on its subject, folded."""
+    return [word for word in title_words(question) if word not in _NOT_CONTENT]
+
+
+def names_in(question: str) -> list[str]:
+    """The proper names in a text: "PaLM 2", "WMT", "Epinions".
+
+    A name is a word with two capitals, or with one that does not begin a sentence. A number after
+    it belongs to it.
+    """
+    names: list[str] = []
+    last_was_name, begins = False, True
+    for match in _TOKEN.finditer(question):
+        at_start, begins = begins, match[0][-1] in ".?!"
+        token = match[0].strip(".'’‘").removesuffix("'s").removesuffix("’s")
+        if last_was_name and re.fullmatch(r"\d+(?:\.\d+)?", token):
+            names[-1] += f" {token}"
+            last_was_name = False
+            continue
+        capitals = sum(letter.isupper() for letter in token)
+        last_was_name = capitals > 1 or (capitals == 1 and not at_start and len(token) > 1)
+        if last_was_name:
+            names.append(token)
+    return names
