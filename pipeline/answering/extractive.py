@@ -31,7 +31,7 @@ from pipeline.answering.facts import (
     subject_words,
 )
 from pipeline.answering.model_calls import StepLog, Tools, passage_trace
-from pipeline.answering.question_words import names_in
+from pipeline.answering.question_words import is_question, names_in
 from pipeline.answering.quotation_score import LEAST_SCORE, Cosines, score_quotations
 from pipeline.answering.quotations import Quotation
 from pipeline.answering.ranking import search
@@ -219,11 +219,13 @@ def _hold_all_names(passages: Sequence[Passage], names: Sequence[str]) -> bool:
 
 
 def choose_quotes(question: str, passages: Sequence[Passage], cosines: Cosines) -> list[Quotation]:
-    """The sentences and table cells of these passages that may answer a question, best first; none
-    if the best score is below LEAST_SCORE.
+    """The sentences and table cells of these passages that may answer a question, best first.
+
+    None if the best score is below LEAST_SCORE. For a statement there are always some: that its
+    passages fit it was seen before.
     """
     scored = score_quotations(question, passages, cosines)
-    if not scored or scored[0][1] < LEAST_SCORE:
+    if scored and scored[0][1] < LEAST_SCORE and is_question(question):
         return []
     return distinct_quotes(quote for quote, _ in scored)
 

@@ -1,4 +1,4 @@
-"""Words of a question: those on its subject, proper names, and whether it asks for a number.
+"""Words of a question: those on its subject, proper names, and what it asks for.
 
 English only.
 """
@@ -30,6 +30,12 @@ _ASKS_FOR_NUMBER = re.compile(
     rf"|\b(?:what|which)\b[^?]{{0,40}}\b(?:{_MEASURES})\b|\bwhen\b",
     re.IGNORECASE,
 )
+_IS_QUESTION = re.compile(
+    r"\?|^\W*(?:and |but |so )?(?:(?:in|on|at|for|by|under|with|from|of|to) )?(?:who|whom|whose"
+    r"|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|has|have|will|should"
+    r"|name|list|tell|give)\b",
+    re.IGNORECASE,
+)
 # Words of a question that are not on its subject.
 _NOT_CONTENT = frozenset({
     "a", "about", "according", "achieve", "achieved", "achieves", "after", "all", "also", "am",
@@ -44,6 +50,11 @@ _NOT_CONTENT = frozenset({
     "whose", "why", "will", "with", "work", "would", "you", "your",
 })  # fmt: skip
 _TOKEN = re.compile(r"[^\s,;:?!()\[\]“”\"]+")
+
+
+def is_question(text: str) -> bool:
+    """Whether a text is a question, and no statement or words to search for."""
+    return _IS_QUESTION.search(text) is not None
 
 
 def asks_for_number(question: str) -> bool:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
 from pipeline.answering.answer import ABSTAINED, Answer
 from pipeline.answering.extractive import Subject, choose_quotes, extractive, search_query
 from pipeline.answering.front_matter import FrontMatter
@@ -159,6 +157,8 @@ def test_a_question_with_a_name_that_no_passage_has_is_not_answered() -> None:
 
 
 def test_a_sentence_with_the_number_that_is_asked_for_comes_first() -> None:
-    text = "The new hull saves fuel on the sea. Paint is dear. The new hull saves 20 litres of fuel."
+    text = (
+        "The new hull saves fuel on the sea. Paint is dear. The new hull saves 20 litres of fuel."
+    )
     (first, *_) = quoted("How much fuel does the new hull save?", text)
     assert first.endswith("The new hull saves 20 litres of fuel.”")

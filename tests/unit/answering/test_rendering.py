@@ -107,6 +107,10 @@ def test_no_answer_and_what_a_model_says_by_itself_are_told_to_be_that() -> None
         "searched for: words",
         "2 passages read, 3 claims extracted: they do not hold the answer",
     ]
+    assert list(answer_notes(reply(grounded([], found=[ONE]), "extractive"))) == [
+        "searched for: words",
+        "nearest passage: Title 1 › Method › Part 1 (arXiv:2403.00001)",
+    ]
     alone = reply(plain_answer("From memory.\n- a list"), "direct")
     assert answer_lines(alone) == ["From memory.", "- a list"]
     assert list(answer_notes(alone)) == [
