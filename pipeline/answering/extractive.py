@@ -100,11 +100,9 @@ async def extractive(
             return await _answer_by_facts(question, subject, tools, steps)
     query = search_query(question, subject)
     passages = await passages_to_read(query, subject, tools, steps)
-    quotes = []
-    if _hold_all_names(passages, subject.names):
-        quotes = choose_quotes(
-            query, passages, cosines or cosines_of(make_embedder(tools.settings))
-        )
+    quotes = choose_quotes(
+        query, passages, cosines or cosines_of(make_embedder(tools.settings)), subject.names
+    )
     steps.add(
         "quote",
         Spent(),
@@ -218,14 +216,19 @@ def _hold_all_names(passages: Sequence[Passage], names: Sequence[str]) -> bool:
     return all(words.issuperset(title_words(name)) for name in names)
 
 
-def choose_quotes(question: str, passages: Sequence[Passage], cosines: Cosines) -> list[Quotation]:
+def choose_quotes(
+    question: str, passages: Sequence[Passage], cosines: Cosines, names: Sequence[str] = ()
+) -> list[Quotation]:
     """The sentences and table cells of these passages that may answer a question, best first.
 
-    None if the best score is below LEAST_SCORE. For a statement there are always some: that its
-    passages fit it was seen before.
+    names: proper names in the question. None if no passage has one of the names, or the best score
+    is below LEAST_SCORE. For a statement neither is asked: its passages are known to fit.
     """
+    asks = is_question(question)
+    if asks and not _hold_all_names(passages, names):
+        return []
     scored = score_quotations(question, passages, cosines)
-    if scored and scored[0][1] < LEAST_SCORE and is_question(question):
+    if asks and scored and scored[0][1] < LEAST_SCORE:
         return []
     return distinct_quotes(quote for quote, _ in scored)
 

@@ -29,7 +29,7 @@ _POINTS_TO_PLACE = re.compile(
     re.IGNORECASE,
 )
 # A cell that begins with a number: "12.5", "$\pm 3$", "~40 %".
-NUMBER_CELL = re.compile(r"[\s$\\{}~≈<>+\-–−±(]*(?:\w+\{)?\d")
+_NUMBER_CELL = re.compile(r"[\s$\\{}~≈<>+\-–−±(]*(?:\w+\{)?\d")
 # Bars within a cell are escaped.
 _BAR = re.compile(r"(?<!\\)\|")
 _MARKER = re.compile(r"^(?:[-*•–]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s+")
@@ -93,7 +93,8 @@ def _sentences(passage: Passage) -> Iterator[Quotation]:
     if passage.kind not in _PROSE_KINDS or _NOT_QUOTED_SECTIONS.search(path):
         return
     # The sentence before, with those that it refers to.
-    before, numbers_before = "", ()
+    before = ""
+    numbers_before: tuple[int, ...] = ()
     for number, sentence in enumerate(split_sentences(passage.content())):
         text = _MARKER.sub("", one_line(sentence))
         if not _is_statement(text):
@@ -147,7 +148,7 @@ def _labelled_rows(
     """
     columns = header
     second: Sequence[str] = ()
-    if "" in header[1:] and rows and not any(map(NUMBER_CELL.match, rows[0][1:])):
+    if "" in header[1:] and rows and not any(map(_NUMBER_CELL.match, rows[0][1:])):
         second = rows[0][1:]
         columns = _joined_labels(header, rows[0])
     for cells in rows:
