@@ -11,7 +11,7 @@ figures only where `--part` names them:
 
     fresh            30 questions made after the first rules, over other papers and facts
     tuned2, held2    30 each, made before the second rules: one for tuning, one for reports
-    held3            30 made before the third rules, for reports
+    held3            30 made before the score of quotations was fitted, for reports
 
     names.jsonl      the name of a method, system or data set, and the paper that introduces it
     topics.jsonl     a topical query (40 long, 40 short), the same with one and two misspelt words,
