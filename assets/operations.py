@@ -12,7 +12,7 @@ from assets.partitions import offer_months
 from assets.rendering import markdown_table
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import months_in_dump
-from pipeline.engine.failures import all_failures, read_failure
+from pipeline.engine.failures import RUN, all_failures, read_failure
 from pipeline.engine.finish import finish_stage, unfinished_stages
 from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
@@ -202,8 +202,8 @@ def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.Asse
 def _rows_to_repair(workspace: Workspace, month: str) -> list[dict[str, Any]]:
     """The failed or stale rows of `month_status`, and a failure to read the status."""
     rows = month_status(STAGES, workspace, month)
-    failure = read_failure(workspace, "run", month)
-    whole_run = [{"stage": "run", "state": "failed", "failure": failure}] if failure else []
+    failure = read_failure(workspace, RUN, month)
+    whole_run = [{"stage": RUN, "state": "failed", "failure": failure}] if failure else []
     return [*whole_run, *(row for row in rows if row["state"] in ("failed", "stale"))]
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-_ADDRESS = re.compile(r"https?://[^\s/]+/(?:doi/)?(?=10\.)")
-_ADDRESSES = ("https://doi.org/", "http://doi.org/", "https://dx.doi.org/", "http://dx.doi.org/")
+_ANY_ADDRESS = re.compile(r"https?://[^\s/]+/(?:doi/)?(?=10\.)")
+_DOI_ADDRESSES = ("https://doi.org/", "http://doi.org/", "https://dx.doi.org/", "http://dx.doi.org/")
 
 
 def plain_doi(doi: str | None) -> str | None:
-    """A DOI without the address that it was given as, that of a publisher too."""
-    return _ADDRESS.sub("", doi, count=1) if doi else None
+    """A DOI without the address around it: that of doi.org, or of a publisher's page."""
+    return _ANY_ADDRESS.sub("", doi, count=1) if doi else None
 
 
 def split_dois(text: str | None) -> list[str]:
@@ -18,6 +18,6 @@ def split_dois(text: str | None) -> list[str]:
     if not text:
         return []
     bare = text.lower().replace("doi:", " ").replace(",10.", " 10.")
-    for address in _ADDRESSES:
+    for address in _DOI_ADDRESSES:
         bare = bare.replace(address, " ")
     return [part.rstrip(".,;") for part in bare.split() if part.startswith("10.")]

@@ -22,6 +22,9 @@ from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 from pipeline.tables import TABLES
 
+RUN = "run"
+"""Stands for the stage where the status of a month cannot be read."""
+
 _FOLDER = "failures"
 _FILE_NAME = re.compile(r"(?P<stage>.+)-(?P<month>\d{4}-\d\d)")
 _CHECK = "check-"
@@ -102,12 +105,13 @@ def read_failure(workspace: Workspace, stage: str, month: str) -> str | None:
 
 
 def all_failures(root: DataRoot) -> list[Failure]:
-    """All recorded failures, by month and stage."""
+    """All recorded failures, by month and stage; without those of stages that no longer exist."""
+    stages = {*TABLES, RUN}
     failures = []
     for file in (root.path / _FOLDER).glob("*.json"):
         match = _FILE_NAME.fullmatch(file.stem)
         failure = None if match is None else _read(file, match["stage"], match["month"])
-        if failure is not None and failure.stage_name in TABLES:
+        if failure is not None and failure.stage_name in stages:
             failures.append(failure)
     return sorted(failures, key=lambda failure: (failure.month, failure.stage))
 

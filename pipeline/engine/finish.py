@@ -32,11 +32,12 @@ def mark_unfinished(workspace: Workspace, stage: Stage) -> None:
 
 def unfinished_stages(workspace: Workspace, stages: Iterable[Stage]) -> dict[str, str]:
     """Name of each stage whose `finish` is due → its marker, another one after each month."""
-    return {
-        stage.name: marker
-        for stage in stages
-        if stage.finish is not None and (marker := _read_marker(workspace, stage))
-    }
+    markers: dict[str, str] = {}
+    for stage in stages:
+        marker = "" if stage.finish is None else _read_marker(workspace, stage)
+        if marker:
+            markers[stage.name] = marker
+    return markers
 
 
 def finish_stages(workspace: Workspace, stages: Iterable[Stage]) -> None:

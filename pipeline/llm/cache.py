@@ -107,7 +107,8 @@ class CallCache:
         """The stored answers, by sample number."""
         numbers = set(samples)
         with self._errors():
-            rows = self._sql.execute("SELECT sample, body FROM answers WHERE key = ?", (key,))
+            query = "SELECT sample, body FROM answers WHERE key = ?"
+            rows = self._sql.execute(query, (key,)).fetchall()
         return {sample: json.loads(body) for sample, body in rows if sample in numbers}
 
     def write(
@@ -145,7 +146,7 @@ class CallCache:
             " ORDER BY rowid DESC LIMIT ?) GROUP BY max_tokens"
         )
         with self._errors():
-            rows = self._sql.execute(query, (model, RECENT))
+            rows = self._sql.execute(query, (model, RECENT)).fetchall()
         return {bound: Kind(*averages) for bound, *averages in rows}
 
     def claim(self, key: str, sample: int) -> bool:

@@ -11,6 +11,7 @@ from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
 from pipeline.engine import shutdown
 from pipeline.engine.checks import run_checks
 from pipeline.engine.failures import (
+    RUN,
     Failure,
     all_failures,
     check_name,
@@ -91,7 +92,7 @@ def run_months(
                 _finish(workspace, phase)
         for month in months:
             if not failed[month]:
-                forget_failure(workspace, "run", month)
+                forget_failure(workspace, RUN, month)
     if shutdown.requested():
         raise KeyboardInterrupt
     return report
@@ -175,8 +176,8 @@ def _stages_due(
                 due[month] = stages_due(stages, workspace, month, force=force)
             except CiteloomError as error:  # such as a store that does not answer
                 failed[month].update(stage.name for stage in stages)
-                message = record_failure(workspace, "run", month, error)
-                publish(StageFailed("run", month, message, exit_code_of(error)))
+                message = record_failure(workspace, RUN, month, error)
+                publish(StageFailed(RUN, month, message, exit_code_of(error)))
     return due
 
 

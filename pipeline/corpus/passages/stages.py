@@ -57,19 +57,24 @@ def pack_batch(papers: pa.RecordBatch, form: Form = "sections") -> PackedPapers:
             with time_limit(_PAPER_SECONDS):
                 (paper,) = papers.slice(number, 1).to_pylist()
                 passages = list(_passage_rows(paper, form))
-            pairs = [(row, _characters(row)) for row in passages]
-            rows.add(*(row for row, length in pairs if length <= MOST_CHARACTERS))
-            rows.left_out += [
-                (arxiv_id, "passage_too_long", f"{row['anchor']}: {length:,} characters")
-                for row, length in pairs
-                if length > MOST_CHARACTERS
-            ]
+            short: list[Row] = []
+            too_long: list[LeftOut] = []
+            for passage in passages:
+                length = _characters(passage)
+                if length <= MOST_CHARACTERS:
+                    short.append(passage)
+                else:
+                    detail = f"{passage['anchor']}: {length:,} characters"
+                    too_long.append((arxiv_id, "passage_too_long", detail))
+            rows.add(*short)
+            rows.left_out += too_long
     return PackedPapers(rows.batch(), rows.left_out)
 
 
 def _characters(passage: Row) -> int:
     """The characters of a passage with the titles above it, which each passage repeats."""
-    return len(passage["text"]) + sum(map(len, [passage["title"] or "", *passage["section_path"]]))
+    titles = [passage["title"] or "", *passage["section_path"]]
+    return len(passage["text"]) + sum(map(len, titles))
 
 
 def _passage_rows(paper: Row, form: Form) -> Iterator[Row]:

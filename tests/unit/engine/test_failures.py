@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.engine.checks import run_checks
-from pipeline.engine.failures import all_failures, record_failure
+from pipeline.engine.failures import RUN, all_failures, record_failure
 from pipeline.engine.stage import CheckResult, MonthCheck, Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import load_settings
@@ -37,6 +37,17 @@ def test_a_failure_says_whether_a_rerun_can_clear_it(
     assert said in failure.kind
     assert (failure.stage, failure.month) == ("papers", "2024-03")
     assert str(error) in failure.message
+
+
+def test_a_month_whose_status_could_not_be_read_is_listed(workspace: Workspace) -> None:
+    record_failure(workspace, RUN, "2024-03", TransientFailure("no answer"))
+    (failure,) = all_failures(workspace.root)
+    assert (failure.stage, failure.month) == (RUN, "2024-03")
+
+
+def test_a_failure_of_a_stage_that_no_longer_exists_is_not_listed(workspace: Workspace) -> None:
+    record_failure(workspace, "question_drafts", "2024-03", PermanentFailure("x"))
+    assert all_failures(workspace.root) == []
 
 
 def test_a_damaged_note_is_listed_all_the_same(workspace: Workspace) -> None:
