@@ -655,11 +655,7 @@ QUESTIONS = Table(
         ("kind", TEXT, "author, dataset, summary, limitation or comparison"),
         ("papers", TEXTS, "arXiv ids of the papers that the answer needs"),
         ("date", TEXT, "when the newest of them first appeared, YYYY-MM-DD or YYYY-MM"),
-        (
-            "reviewed",
-            FLAG,
-            "true; earlier versions asked accepted questions alone",
-        ),
+        ("reviewed", FLAG, "always true: a question marked as not reviewed is refused"),
         (
             "claims",
             pa.list_(GOLD_CLAIM),
