@@ -70,13 +70,12 @@ def median_ratio(slow: Sequence[float], fast: Sequence[float]) -> float:
 
 def read_pages(folder: Path) -> list[bytes]:
     """Every page of a folder's zips, in memory."""
-    found = []
-    for name in sorted(folder.glob("*.zip")):
-        with zipfile.ZipFile(name) as archive:
-            found += [
-                archive.read(member) for member in archive.namelist() if member.endswith(".html")
-            ]
-    return found
+    pages = []
+    for file in sorted(folder.glob("*.zip")):
+        with zipfile.ZipFile(file) as archive:
+            names = [name for name in archive.namelist() if name.endswith(".html")]
+            pages += [archive.read(name) for name in names]
+    return pages
 
 
 def percent(part: int, whole: int) -> float:

@@ -11,7 +11,7 @@ are of processor, of this process and the server together, without drawing the p
 fused rankings of 50, medians of 40 questions.
 
 With FOLDER, the index stays there, and a second call goes on after the last whole month. Seconds
-are those of this call: of a graph that an earlier one had begun, of the rest.
+are those of this call: those of a graph that an earlier call had begun are of its rest.
 """
 
 from __future__ import annotations
@@ -204,16 +204,16 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
                     line |= _searches(index, asked, meter)
                 _say(line | _space(folder, meter))
                 seconds, months = 0.0, 0
-        last = {"points": options.points}
+        last: dict[str, Any] = {"points": options.points}
         if on_server:
             started = meter.processor_seconds()
             index.build_graph(wait=True)
-            graph = round(meter.processor_seconds() - started, 1)
-            _say(
-                last | {"graph, s": graph} | _searches(index, asked, meter) | _space(folder, meter)
-            )
+            last["graph, s"] = round(meter.processor_seconds() - started, 1)
+            last |= _searches(index, asked, meter)
+            last |= _space(folder, meter)
         else:
-            _say(last | _opening(index, asked, meter))
+            last |= _opening(index, asked, meter)
+        _say(last)
 
 
 def _space(folder: Path, meter: Meter) -> dict[str, float]:

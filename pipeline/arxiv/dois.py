@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _ANY_ADDRESS = re.compile(r"https?://[^\s/]+/(?:doi/)?(?=10\.)")
-_DOI_ADDRESSES = ("https://doi.org/", "http://doi.org/", "https://dx.doi.org/", "http://dx.doi.org/")
+_RESOLVERS = ("https://doi.org/", "http://doi.org/", "https://dx.doi.org/", "http://dx.doi.org/")
 
 
 def plain_doi(doi: str | None) -> str | None:
@@ -18,6 +18,6 @@ def split_dois(text: str | None) -> list[str]:
     if not text:
         return []
     bare = text.lower().replace("doi:", " ").replace(",10.", " 10.")
-    for address in _DOI_ADDRESSES:
+    for address in _RESOLVERS:
         bare = bare.replace(address, " ")
     return [part.rstrip(".,;") for part in bare.split() if part.startswith("10.")]

@@ -103,16 +103,15 @@ def audit_months(
     }
     audits: list[MonthAudit] = []
     failures: list[tuple[str, str]] = []
-    live = open_collections(
-        workspace
-    ).live()  # if the server is down, this raises once instead of for every month
+    # A server that is down raises here once, instead of for every month.
+    live = open_collections(workspace).live()
     with workspace.read_cache():
         for month in selected:
             on_month(month)
             try:
-                for table, months in months_by_table.items():
+                for name, months in months_by_table.items():
                     if month in months:
-                        workspace.root.check_rows(tables.TABLES[table], month)
+                        workspace.root.check_rows(tables.TABLES[name], month)
                 audits.append(_audit_and_record(workspace, month))
             except SettingError:
                 raise  # a wrong key or URL is wrong for every month
@@ -195,9 +194,8 @@ def _audit_and_record(workspace: Workspace, month: str) -> MonthAudit:
     """Audit a month while no run loads it, and rewrite its receipt if it disagrees.
 
     The receipt keeps its fingerprint, which covers what the load was made from. The number of
-    points in its notes
-    becomes None for a damaged month, so that no count makes the receipt valid: a count alone would
-    not notice a missing point beside a foreign one.
+    points in its notes becomes None for a damaged month, so that no count makes the receipt valid:
+    a count alone would not notice a missing point beside a foreign one.
     """
     with month_lock(workspace, INDEX_RECEIPTS.name, month):
         audit, row = audit_and_receipt(workspace, month)

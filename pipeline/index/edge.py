@@ -60,8 +60,9 @@ _LIVE_FILE = "live.json"
 # Points from which on Edge builds a segment's graph and begins another segment. Each graph is built
 # once, so a load takes time in proportion to its points: of 384 numbers 15 to 19 s of processor
 # time for each 50,000, up to 300,000 at least. Until then a search compares each point, which takes
-# 7 ms for 50,000, and words and filters are in memory, 1.6 KB a point (of a full segment 0.4: its
-# int8 vectors). Segments of 150,000 took twice the memory to build and as long to search.
+# 7 ms for 50,000, and words and filters are in memory, 1.6 KB a point; a full segment keeps its
+# int8 vectors there, 0.4 KB a point. Segments of 150,000 took twice the memory to build and as long
+# to search.
 SEGMENT_POINTS = 50_000
 # Beyond so many segments Edge merges the smallest and builds their graphs anew: never.
 _MOST_SEGMENTS = 10_000

@@ -228,8 +228,8 @@ class ClientWorkspace(Workspace):
 async def open_client(workspace: Workspace, model: str | None = None) -> AsyncIterator[LlmClient]:
     """The client of a model by name (None: the default), with the data root's cache.
 
-    Raises SettingError as `check_model` does; with a ClientWorkspace, whose client may send nothing,
-    only as `get_model` does. An endpoint's faults show with the first call.
+    Raises SettingError as `check_model` does; with a ClientWorkspace, whose client may send
+    nothing, only as `get_model` does. An endpoint's faults show with the first call.
     """
     folder = workspace.cache("llm")
     shared = workspace.settings.on_cluster or mount_of(folder)[1] in NETWORK

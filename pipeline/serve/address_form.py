@@ -1,4 +1,4 @@
-"""Forms as an address has them."""
+"""Forms whose fields are the query parameters of an address."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pipeline.errors import SettingError
 
 
 class AddressForm(BaseModel):
-    """The fields of an address; empty texts are absent.
+    """The query parameters of an address, which are also the fields of an HTML form.
 
-    separators: what separates several values in one field of the form; white space for None.
+    separators: field that takes several values → their separator in a text; None is white space.
     """
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True, validate_by_name=True)
@@ -22,7 +22,8 @@ class AddressForm(BaseModel):
 
     @classmethod
     def read(cls, pairs: Sequence[tuple[str, str]]) -> Self:
-        """The form of an address; empty values count as absent, as a form sends them.
+        """Read the query parameters of an address. Empty values count as absent, since a browser
+        sends empty fields too.
 
         Raises SettingError for an unknown name, a wrong number, or a text that is too long.
         """
@@ -35,7 +36,8 @@ class AddressForm(BaseModel):
                 )
             if name in cls.separators:
                 parts = [part.strip() for part in text.split(cls.separators[name])]
-                values[name] = (*values.get(name, ()), *filter(None, parts))
+                parts = [part for part in parts if part]
+                values[name] = (*values.get(name, ()), *parts)
             elif text.strip():
                 values[name] = text
         try:
@@ -50,6 +52,8 @@ class AddressForm(BaseModel):
         """Names and values of the fields that differ from their default, for an address."""
         pairs: list[tuple[str, str]] = []
         for name, value in self.model_dump(by_alias=True, exclude_defaults=True).items():
-            texts = value if isinstance(value, tuple) else ("1" if value is True else str(value),)
-            pairs += [(name, text) for text in texts]
+            if isinstance(value, tuple):
+                pairs += [(name, text) for text in value]
+            else:
+                pairs.append((name, "1" if value is True else str(value)))
         return pairs

@@ -65,7 +65,8 @@ MOST_CHARACTERS = 16_000
 _LINE_CHARACTERS = 300
 # As papers hold them; `$…$` alone is often a number or a letter.
 _DISPLAY_FORMULA = re.compile(r"\$\$([^$]+)\$\$")
-_COORDINATE = re.compile(r"[^\w.:-]")
+# Anchors and categories go out without tags, so without signs that could imitate one.
+_NO_COORDINATE = re.compile(r"[^\w.:-]")
 
 ArxivId = Annotated[
     str, Field(min_length=1, max_length=80, description="arXiv id, such as 2404.90003")
@@ -330,7 +331,7 @@ class CorpusTools:
             arxiv_id=paper.arxiv_id,
             title=_line(paper.title),
             authors=_names(paper.authors),
-            categories=[_COORDINATE.sub("", category) for category in paper.categories],
+            categories=_categories(paper.categories),
             url=paper.url,
             abstract=_fenced(paper.abstract[:MOST_PASSAGE_CHARACTERS]),
             sections=[
@@ -569,7 +570,7 @@ def make_server(site: Site) -> MCPServer[Any]:
 async def _state_corpus(
     site: Site, context: ServerRequestContext[Any, Any], call_next: CallNext
 ) -> HandlerResult:
-    """Add the corpus as it is now to the instructions that a new session gets."""
+    """Add the current state of the corpus to the instructions of a new session."""
     result = await call_next(context)
     if context.method in ("initialize", "server/discover") and isinstance(result, dict):
         statement = await anyio.to_thread.run_sync(corpus_statement, site)
@@ -615,7 +616,7 @@ def _quoted_paper(paper: PaperHit) -> QuotedPaper:
         title=_line(paper.title),
         authors=_names(paper.authors),
         year=paper.year,
-        categories=[_COORDINATE.sub("", category) for category in paper.categories],
+        categories=_categories(paper.categories),
         url=paper.url,
         abstract=_fenced(paper.abstract),
         # The part of each passage that fits best.
@@ -640,7 +641,7 @@ def _quoted(
         section=_line(" > ".join(passage.section_path)),
         kind=passage.kind,
         passage_id=passage.passage_id,
-        anchor=_COORDINATE.sub("", passage.anchor),
+        anchor=_NO_COORDINATE.sub("", passage.anchor),
         source_url=source_url,
         quoted_text=_fenced(readable[:MOST_PASSAGE_CHARACTERS]),
         cut=len(readable) > MOST_PASSAGE_CHARACTERS,
@@ -669,8 +670,8 @@ def _next(start: int, limit: int, total: int) -> int | None:
 
 @cache
 def _fence() -> str:
-    """The name of the tags around texts of papers: drawn by each process, so that none of them can
-    imitate its end, however misspelt.
+    """The name of the tags around texts of papers, drawn at random by each process, so that no text
+    can imitate their end.
     """
     return f"passage-{secrets.token_hex(4)}"
 
@@ -681,8 +682,12 @@ def _fenced(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """A title in one line, between the tags."""
+    """A title or note in one line, between the tags."""
     return _fenced(one_line(text)[:_LINE_CHARACTERS])
+
+
+def _categories(categories: Sequence[str]) -> list[str]:
+    return [_NO_COORDINATE.sub("", category) for category in categories]
 
 
 def _names(names: Sequence[str]) -> str:

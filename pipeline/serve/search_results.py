@@ -1,4 +1,4 @@
-"""Searches as the form and an address have them, and their pages of results."""
+"""The query parameters of searches, and pages of their results."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ RESULTS_PER_PAGE = 10
 
 
 class SearchForm(AddressForm):
-    """A search as the form and an address have it; empty texts are absent."""
+    """The query parameters of a search; empty texts count as absent."""
 
-    # Words of Python are no names of fields.
+    # `from` is a keyword of Python, so that no field can have this name.
     model_config = ConfigDict(
         alias_generator=lambda name: {"first_month": "from", "last_month": "to"}.get(name, name)
     )

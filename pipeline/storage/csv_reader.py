@@ -29,8 +29,8 @@ class CsvRow:
 
 
 def read_content(file: Path, expected: str, most: int = MOST_BYTES) -> bytes:
-    """The bytes of a file. expected: what it should be, for messages. Raises SettingError for one
-    of more than `most` bytes, and for one that cannot be read.
+    """The bytes of a file. expected: what the file should be, for messages. Raises SettingError for
+    a file of more than `most` bytes, or one that cannot be read.
     """
     try:
         if file.stat().st_size > most:

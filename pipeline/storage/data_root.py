@@ -172,7 +172,7 @@ class DataRoot:
 
     def check_rows(self, table: Table, month: str) -> None:
         """Compare a month's rows with the digest that its file records. Raises PermanentFailure
-        where they differ, and where the file cannot be read. A file of another schema version is not
+        where they differ, or the file cannot be read. A file of another schema version is not
         compared: the next run replaces it.
 
         Within `read_cache`, a file on a disk whose bytes are those compared before is not decoded:
