@@ -31,7 +31,7 @@ from pipeline.answering.extractive import (
 from pipeline.answering.facts import facets_of
 from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.model_calls import StepLog, Tools
-from pipeline.answering.quotation_score import WEIGHTS, Cosines, Matrix, compared_quotations
+from pipeline.answering.quotation_score import WEIGHTS, Cosines, FloatArray, quotation_features
 from pipeline.answering.quotations import Quotation
 from pipeline.answering.retriever import PassageSearch, index_search
 from pipeline.answering.user_question import UserQuestion
@@ -52,8 +52,8 @@ class Labelled:
 
     row: Row
     quotes: list[Quotation]
-    features: Matrix
-    shares: Matrix
+    features: FloatArray
+    shares: FloatArray
 
 
 async def label(row: Row, tools: Tools, cosines: Cosines) -> Labelled | None:
@@ -64,20 +64,21 @@ async def label(row: Row, tools: Tools, cosines: Cosines) -> Labelled | None:
         return None
     query = search_query(question, subject)
     passages = await passages_to_read(query, subject, tools, StepLog())
-    quotes, features = compared_quotations(query, passages, cosines)
+    quotes, features = quotation_features(query, passages, cosines)
     shares = []
     for quote in quotes:
-        groups = [holds_answer(quote.shown(), [spellings]) for spellings in row["right"]]
+        text = quote.display_text()
+        groups = [holds_answer(text, [spellings]) for spellings in row["right"]]
         shares.append(sum(groups) / max(len(groups), 1))
     return Labelled(row, quotes, features, np.array(shares))
 
 
-def fit(questions: Sequence[Labelled]) -> tuple[Matrix, float]:
+def fit(questions: Sequence[Labelled]) -> tuple[FloatArray, float]:
     """Weights of the features, and the constant, by Newton's method."""
-    asked = [question for question in questions if question.quotes]
-    features = np.vstack([question.features for question in asked])
-    targets = np.concatenate([question.shares for question in asked])
-    importance = np.concatenate([_importance(question.shares) for question in asked])
+    with_quotes = [question for question in questions if question.quotes]
+    features = np.vstack([question.features for question in with_quotes])
+    targets = np.concatenate([question.shares for question in with_quotes])
+    importance = np.concatenate([_importance(question.shares) for question in with_quotes])
     mean, scale = features.mean(axis=0), features.std(axis=0) + 1e-9
     inputs = np.c_[(features - mean) / scale, np.ones(len(features))]
     ridge = np.full(inputs.shape[1], RIDGE)
@@ -93,7 +94,7 @@ def fit(questions: Sequence[Labelled]) -> tuple[Matrix, float]:
     return unscaled, float(weights[-1] - unscaled @ mean)
 
 
-def _importance(shares: Matrix) -> Matrix:
+def _importance(shares: FloatArray) -> FloatArray:
     """The weight of each quotation: right ones of a question weigh 1 in all."""
     right = shares > 0
     of_right = 1 / max(int(right.sum()), 1)
@@ -101,15 +102,15 @@ def _importance(shares: Matrix) -> Matrix:
     return np.where(right, of_right, of_wrong)
 
 
-def scores_over_folds(questions: Sequence[Labelled]) -> list[Matrix]:
+def scores_over_folds(questions: Sequence[Labelled]) -> list[FloatArray]:
     """The scores of each question's quotations, fitted without the questions on its paper."""
     papers = sorted({str(question.row["paper"]) for question in questions})
     order = np.random.default_rng(0).permutation(len(papers))
     fold_of = {papers[place]: number % FOLDS for number, place in enumerate(order)}
     folds = [fold_of[str(question.row["paper"])] for question in questions]
-    scores: list[Matrix] = [np.zeros(0)] * len(questions)
+    scores: list[FloatArray] = [np.zeros(0)] * len(questions)
     for fold in range(FOLDS):
-        others = [question for question, of in zip(questions, folds, strict=True) if of != fold]
+        others = [question for number, question in enumerate(questions) if folds[number] != fold]
         weights, constant = fit(others)
         for number, question in enumerate(questions):
             if folds[number] == fold:
@@ -117,13 +118,13 @@ def scores_over_folds(questions: Sequence[Labelled]) -> list[Matrix]:
     return scores
 
 
-def outcome(question: Labelled, scores: Matrix, least: float) -> str:
+def outcome(question: Labelled, scores: FloatArray, least: float) -> str:
     """`right`, `wrong` or `abstained`, as in `benchmarks.real_papers`."""
     right = question.row["right"]
     if len(scores) == 0 or scores.max() < least:
         return "abstained" if right else "right"
     ranked = [question.quotes[place] for place in np.argsort(-scores, kind="stable")]
-    text = " ".join(quote.shown() for quote in distinct_quotes(ranked))
+    text = " ".join(quote.display_text() for quote in distinct_quotes(ranked))
     return "right" if right and holds_answer(text, right) else "wrong"
 
 
@@ -159,7 +160,10 @@ def main() -> None:
     print(f"{constant:8.3f}  constant")
     scores = scores_over_folds(questions)
     for least in LEAST_SCORES:
-        outcomes = Counter(map(outcome, questions, scores, [least] * len(questions)))
+        outcomes = Counter(
+            outcome(question, of_question, least)
+            for question, of_question in zip(questions, scores, strict=True)
+        )
         print(
             f"least score {least}: {outcomes['right']} right, {outcomes['wrong']} wrong,"
             f" {outcomes['abstained']} abstained of {len(questions)}"

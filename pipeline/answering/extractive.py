@@ -72,11 +72,11 @@ class Subject:
 
 
 def cosines_of(embedder: Embedder) -> Cosines:
-    """Cosines by an embedding model, which reads texts as queries: that spares torch's start."""
+    """Cosines by an embedding model. It reads texts as queries, so that torch is not imported."""
 
     def cosines(question: str, texts: Sequence[str]) -> list[float]:
-        first, *others = embedder.encode_queries([question, *texts])
-        return [float(first.dense @ other.dense) for other in others]
+        of_question, *of_texts = embedder.encode_queries([question, *texts])
+        return [float(of_question.dense @ of_text.dense) for of_text in of_texts]
 
     return cosines
 
@@ -103,15 +103,16 @@ async def extractive(
     quotes = choose_quotes(
         query, passages, cosines or cosines_of(make_embedder(tools.settings)), subject.names
     )
+    sentences = [quote.display_text() for quote in quotes]
     steps.add(
         "quote",
         Spent(),
         hop=1,
         read=[passage_trace(passage) for passage in passages],
-        quotes=[quote.shown() for quote in quotes],
+        quotes=sentences,
     )
     claims = [UnnumberedClaim(quote.text, quote.passage) for quote in quotes]
-    return _answer_of(claims, [quote.shown() for quote in quotes], query, passages, tools, steps)
+    return _answer_of(claims, sentences, query, passages, tools, steps)
 
 
 async def subject_of(question: UserQuestion, tools: Tools) -> Subject:
@@ -121,15 +122,18 @@ async def subject_of(question: UserQuestion, tools: Tools) -> Subject:
     if tools.facts is not None:
         papers_by_name = await tools.facts.papers_named_in(text)
     words_of_papers = {word for name in papers_by_name for word in title_words(name)}
-    names = [name for name in names_in(text) if not words_of_papers.issuperset(title_words(name))]
+    other_names = []
+    for name in names_in(text):
+        if not words_of_papers.issuperset(title_words(name)):
+            other_names.append(name)
     papers = named_papers(text, ())
     if not papers:
         papers = list(chain.from_iterable(papers_by_name.values()))
     if not papers and _POINTS_BACK.search(text) and not _OTHERS.search(text):
-        for turn in question.history:
+        for turn in question.history:  # the last one with papers counts
             if turn.papers:
                 papers = [turn.papers[0]]
-    return Subject(tuple(dict.fromkeys(papers)), tuple(names))
+    return Subject(tuple(dict.fromkeys(papers)), tuple(other_names))
 
 
 async def _answer_by_facts(
@@ -200,19 +204,17 @@ async def passages_to_read(
 def _prevalent_paper(passages: Sequence[Passage]) -> list[str]:
     """The arXiv id of the paper of at least two and half of the passages; empty without one."""
     counts = Counter(passage.arxiv_id for passage in passages)
-    for paper, count in counts.most_common(1):
-        if count > 1 and 2 * count >= counts.total():
-            return [paper]
-    return []
+    if not counts:
+        return []
+    ((paper, count),) = counts.most_common(1)
+    return [paper] if count > 1 and 2 * count >= counts.total() else []
 
 
 def _hold_all_names(passages: Sequence[Passage], names: Sequence[str]) -> bool:
     """Whether each of these proper names stands in one of the passages, in any case."""
-    texts = [
-        title_words(" ".join((passage.title, *passage.section_path, passage.content())))
-        for passage in passages
-    ]
-    words = set(chain.from_iterable(texts))
+    words: set[str] = set()
+    for passage in passages:
+        words.update(title_words(f"{passage.heading()} {passage.content()}"))
     return all(words.issuperset(title_words(name)) for name in names)
 
 
@@ -221,20 +223,25 @@ def choose_quotes(
 ) -> list[Quotation]:
     """The sentences and table cells of these passages that may answer a question, best first.
 
-    names: proper names in the question. None if no passage has one of the names, or the best score
-    is below LEAST_SCORE. For a statement neither is asked: its passages are known to fit.
+    names: proper names in the question. A question gets no quotation if one of the names is in no
+    passage, or if the best score is below LEAST_SCORE; a statement always gets some.
     """
     asks = is_question(question)
     if asks and not _hold_all_names(passages, names):
         return []
     scored = score_quotations(question, passages, cosines)
-    if asks and scored and scored[0][1] < LEAST_SCORE:
+    if not scored:
+        return []
+    best_score = scored[0][1]
+    if asks and best_score < LEAST_SCORE:
         return []
     return distinct_quotes(quote for quote, _ in scored)
 
 
 def distinct_quotes(ranked: Iterable[Quotation]) -> list[Quotation]:
-    """The first MOST_QUOTES quotations without repetitions, at most _PER_PASSAGE of a passage."""
+    """The first MOST_QUOTES quotations without repetitions, at most _PER_PASSAGE of a passage;
+    those that lack a citation come last.
+    """
     chosen: list[Quotation] = []
     for quote in ranked:
         of_passage = sum(other.passage == quote.passage for other in chosen)
@@ -242,4 +249,4 @@ def distinct_quotes(ranked: Iterable[Quotation]) -> list[Quotation]:
             chosen.append(quote)
         if len(chosen) == MOST_QUOTES:
             break
-    return chosen
+    return sorted(chosen, key=Quotation.has_hole)

@@ -50,6 +50,7 @@ _NOT_CONTENT = frozenset({
     "whose", "why", "will", "with", "work", "would", "you", "your",
 })  # fmt: skip
 _TOKEN = re.compile(r"[^\s,;:?!()\[\]“”\"]+")
+_VERSION = re.compile(r"\d+(?:\.\d+)?")
 
 
 def is_question(text: str) -> bool:
@@ -74,16 +75,19 @@ def names_in(question: str) -> list[str]:
     it belongs to it.
     """
     names: list[str] = []
-    last_was_name, begins = False, True
+    last_was_name = False
+    begins_sentence = True
     for match in _TOKEN.finditer(question):
-        at_start, begins = begins, match[0][-1] in ".?!"
         token = match[0].strip(".'’‘").removesuffix("'s").removesuffix("’s")
-        if last_was_name and re.fullmatch(r"\d+(?:\.\d+)?", token):
+        if last_was_name and _VERSION.fullmatch(token):
             names[-1] += f" {token}"
             last_was_name = False
-            continue
-        capitals = sum(letter.isupper() for letter in token)
-        last_was_name = capitals > 1 or (capitals == 1 and not at_start and len(token) > 1)
-        if last_was_name:
-            names.append(token)
+        else:
+            capitals = sum(letter.isupper() for letter in token)
+            is_capitalized = capitals == 1 and len(token) > 1 and not begins_sentence
+            last_was_name = capitals > 1 or is_capitalized
+            if last_was_name:
+                names.append(token)
+        following = question[match.end() : match.end() + 1]
+        begins_sentence = match[0].endswith(".") or following in ("?", "!")
     return names

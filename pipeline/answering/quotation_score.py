@@ -22,9 +22,9 @@ from pipeline.embedding.lexical import term_id
 
 Cosines = Callable[[str, Sequence[str]], Sequence[float]]
 """A question and texts → the cosine of each text's vector with the question's."""
-Matrix = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
-# Feature → weight, in the order of the columns. The cosine is last.
+# Feature → weight, in the order of the columns of the features; the cosine is the last.
 WEIGHTS = {
     "share of the question's words": 2.034,
     "share of its passage": 0.852,
@@ -39,45 +39,52 @@ CONSTANT = -3.380
 LEAST_SCORE = -0.3
 """Nothing is quoted if the best score is lower."""
 MOST_COMPARED = 100
-"""Cosines are computed of so many quotations, those with the highest score without them."""
+"""Cosines are computed for so many quotations, those with the highest score without them."""
 _LIMITATIONS = re.compile(r"limit|drawback|weakness|shortcoming", re.IGNORECASE)
-# A word is near a number if it is among so many words before or behind.
+# A word is near a number if it is among so many words before or behind it.
 _NEAR_BEFORE, _NEAR_BEHIND = 6, 3
 
 
 def score_quotations(
     question: str, passages: Sequence[Passage], cosines: Cosines
 ) -> list[tuple[Quotation, float]]:
-    """The quotations of passages with their scores, best first. passages: best first."""
-    quotes, features = compared_quotations(question, passages, cosines)
+    """At most MOST_COMPARED quotations of passages with their scores, best first.
+
+    passages: best first.
+    """
+    quotes, features = quotation_features(question, passages, cosines)
     scores = features @ np.array(list(WEIGHTS.values())) + CONSTANT
     order = np.argsort(-scores, kind="stable")
     return [(quotes[place], float(scores[place])) for place in order]
 
 
-def compared_quotations(
+def quotation_features(
     question: str, passages: Sequence[Passage], cosines: Cosines
-) -> tuple[list[Quotation], Matrix]:
-    """At most MOST_COMPARED quotations of passages, and their features [quotes, WEIGHTS]."""
+) -> tuple[list[Quotation], FloatArray]:
+    """At most MOST_COMPARED quotations of passages, and their features of shape (quotations,
+    features). passages: best first.
+    """
     quotes = list(chain.from_iterable(map(quotations_of, passages)))
     if not quotes:
         return [], np.zeros((0, len(WEIGHTS)))
-    features = _features(question, passages, quotes)
+    features = _features_of_words(question, passages, quotes)
     scores = features @ np.array(list(WEIGHTS.values())[:-1])
     places = np.argsort(-scores, kind="stable")[:MOST_COMPARED]
-    compared = [quotes[place] for place in places]
-    close = cosines(question, [quote.compared() for quote in compared])
-    return compared, np.column_stack([features[places], close])
+    best = [quotes[place] for place in places]
+    best_cosines = cosines(question, [quote.search_text() for quote in best])
+    return best, np.column_stack([features[places], best_cosines])
 
 
-def _features(question: str, passages: Sequence[Passage], quotes: Sequence[Quotation]) -> Matrix:
-    """The features of quotations but the cosine [quotes, WEIGHTS - 1]."""
-    stems = [_stems(quote.compared()) for quote in quotes]
+def _features_of_words(
+    question: str, passages: Sequence[Passage], quotes: Sequence[Quotation]
+) -> FloatArray:
+    """All features of quotations except the cosine."""
+    stems = [_stems(quote.search_text()) for quote in quotes]
     share = _share_of_words(question, stems)
     place_of, share_of_passage = {}, {}
     for place, passage in enumerate(passages):
         place_of[passage.passage_id] = place / len(passages)
-        text = " ".join((passage.title, *passage.section_path, passage.content()))
+        text = f"{passage.heading()} {passage.content()}"
         share_of_passage[passage.passage_id] = share(_stems(text))
     wants_number = asks_for_number(question)
     wants_limitations = _LIMITATIONS.search(question) is not None
@@ -102,16 +109,19 @@ def _features(question: str, passages: Sequence[Passage], quotes: Sequence[Quota
 def _share_of_words(
     question: str, stems_of_quotes: Sequence[set[int]]
 ) -> Callable[[set[int]], float]:
-    """A function that gives the share of the question's words that some stems have, from 0 to 1.
-    Words that few of the quotations have count more.
+    """A function from the stems of a text to its share of the question's words, from 0 to 1.
+
+    Words that few quotations have weigh more.
     """
     stems = {term_id(word) for word in content_words(question)}
     counts = Counter(chain.from_iterable(stems & of_quote for of_quote in stems_of_quotes))
     weights = {stem: math.log(1 + len(stems_of_quotes) / (1 + counts[stem])) for stem in stems}
     total = sum(weights.values())
 
-    def share(some: set[int]) -> float:
-        return sum(weights[stem] for stem in stems & some) / total if total else 0.0
+    def share(stems_of_text: set[int]) -> float:
+        if not total:
+            return 0.0
+        return sum(weights[stem] for stem in stems & stems_of_text) / total
 
     return share
 

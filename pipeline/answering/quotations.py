@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pipeline.corpus.parse.policies import CITATION_MARKER, MISSING_MARKER
 from pipeline.corpus.passage import Passage
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.text import one_line
@@ -20,7 +21,14 @@ _NOT_QUOTED_SECTIONS = re.compile(
     r"|conflicts? of interest|competing interests?",
     re.IGNORECASE,
 )
-_ACKNOWLEDGES = re.compile(r"\b(?:we|authors?|i)\b.{0,20}\b(?:thank|grateful)\b", re.IGNORECASE)
+_ACKNOWLEDGES = re.compile(
+    r"\b(?:we|authors?|i)\b.{0,20}\b(?:thank|grateful)\b"
+    r"|\backnowledges? .{0,60}\b(?:support|funding|help)\b"
+    # "This work was supported by NSF grant 7."
+    r"|\b(?:supported|funded|sponsored) (?:\w+ )?by\b.{0,199}"
+    r"\b(?:grants?|foundation|awards?|contracts?|fellowships?|agency|council)\b",
+    re.IGNORECASE,
+)
 # "Table 9 presents …", "In Figure 3, we illustrate …", "In this section, we …"
 _POINTS_TO_PLACE = re.compile(
     r"(?:(?:in|on|see) )?(?:the )?(?:(?:tables?|figures?|figs?\.|algorithms?|sections?|appendix"
@@ -32,8 +40,15 @@ _POINTS_TO_PLACE = re.compile(
 _NUMBER_CELL = re.compile(r"[\s$\\{}~≈<>+\-–−±(]*(?:\w+\{)?\d")
 # Bars within a cell are escaped.
 _BAR = re.compile(r"(?<!\\)\|")
-_MARKER = re.compile(r"^(?:[-*•–]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s+")
+_LIST_MARKER = re.compile(r"^(?:[-*•–]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s+")
 _END = re.compile(r"[.!…。！](?:[\"”’'»)\]]*)$|\$$|\)$")
+_CITATION = re.compile(f"{CITATION_MARKER.pattern}|{MISSING_MARKER.pattern}")
+# A citation behind one of these words is a part of its sentence: "as tested in [@b1]".
+_NEED_OBJECT = frozenset({
+    "as", "by", "following", "from", "in", "like", "of", "see", "to", "with",
+})  # fmt: skip
+# So many words before a citation tell in which sentence it was.
+_WORDS_BEFORE_HOLE = 4
 # Begins with a reference to the sentence before it, which is quoted with it.
 _LEANS_BACK = re.compile(
     r"(?:this(?! (?:study|paper|work|article|survey|thesis)\b)|these|those|that|such|it|its|they"
@@ -59,11 +74,11 @@ class Quotation:
     labels: tuple[str, ...] = ()
     sentences: tuple[int, ...] = ()
 
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """The quotation as an answer prints it."""
         return f"“{self.text}” ({self.place})" if self.place else f"“{self.text}”"
 
-    def compared(self) -> str:
+    def search_text(self) -> str:
         """The text that is compared with a question."""
         return f"{self.place}: {self.text}" if self.place else self.text
 
@@ -74,6 +89,16 @@ class Quotation:
         if self.place or other.place:
             return self == other
         return self.text in other.text or other.text in self.text
+
+    def has_hole(self) -> bool:
+        """Whether a sentence lacks a citation that was its object: "as tested in [@b1]"."""
+        *pieces, _ = _CITATION.split(self.passage.text)
+        for piece in pieces:
+            words = piece.split()[-_WORDS_BEFORE_HOLE:]
+            needs_object = len(words) > 1 and words[-1].lower().lstrip("(") in _NEED_OBJECT
+            if needs_object and " ".join(words) in self.text:
+                return True
+        return False
 
 
 def quotations_of(passage: Passage) -> Iterator[Quotation]:
@@ -96,7 +121,7 @@ def _sentences(passage: Passage) -> Iterator[Quotation]:
     before = ""
     numbers_before: tuple[int, ...] = ()
     for number, sentence in enumerate(split_sentences(passage.content())):
-        text = _MARKER.sub("", one_line(sentence))
+        text = _LIST_MARKER.sub("", one_line(sentence))
         if not _is_statement(text):
             before, numbers_before = "", ()
             continue
@@ -107,10 +132,10 @@ def _sentences(passage: Passage) -> Iterator[Quotation]:
             yield Quotation(text, passage, sentences=(number,))
         if before and len(with_before.split()) <= _MOST_WORDS:
             yield Quotation(with_before, passage, sentences=numbers)
-        if leans_back:
-            before, numbers_before = with_before if before else "", numbers
-        else:
+        if not leans_back:
             before, numbers_before = text, (number,)
+        elif before:
+            before, numbers_before = with_before, numbers
 
 
 def _is_statement(text: str) -> bool:
@@ -188,9 +213,9 @@ def _table_title(caption: Sequence[str]) -> str:
     """The first sentence of a caption. Several captions give only their numbers, as it is unknown
     which one is the table's.
     """
-    numbered = [line for line in caption if _TABLE_NUMBER.match(line)]
-    if len(numbered) > 1:
-        return ", ".join(match[0] for line in numbered if (match := _TABLE_NUMBER.match(line)))
+    numbers = [match[0] for match in map(_TABLE_NUMBER.match, caption) if match]
+    if len(numbers) > 1:
+        return ", ".join(numbers)
     return _first_sentence(one_line(" ".join(caption)))
 
 

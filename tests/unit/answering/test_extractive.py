@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import pytest
 
 from pipeline.answering.answer import ABSTAINED, Answer
-from pipeline.answering.extractive import Subject, choose_quotes, extractive, search_query
+from pipeline.answering.extractive import (
+    Subject,
+    choose_quotes,
+    distinct_quotes,
+    extractive,
+    search_query,
+)
 from pipeline.answering.front_matter import FrontMatter
 from pipeline.answering.model_calls import Tools
+from pipeline.answering.question_words import names_in
+from pipeline.answering.quotations import Quotation, quotations_of
 from pipeline.answering.user_question import Turn, UserQuestion
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.index.relevance import coverage
@@ -116,7 +127,7 @@ TABLE = """Table 3: Fuel of the boats.
 
 def quoted(question: str, text: str, **changed: str) -> list[str]:
     made = passage(1, text, title="Boats", **changed)
-    return [quote.shown() for quote in choose_quotes(question, [made], shared_words)]
+    return [quote.display_text() for quote in choose_quotes(question, [made], shared_words)]
 
 
 def test_a_number_is_quoted_from_a_cell_with_its_row_and_column() -> None:
@@ -133,16 +144,70 @@ def test_a_column_below_two_header_rows_has_both_labels() -> None:
     assert shown[0] == "“30” (row “Big”, column “Sea Fuel”, Table 2: Fuel)"
 
 
-def test_what_says_nothing_by_itself_is_not_quoted() -> None:
-    text = (
-        "How good is the new hull on the sea? Table 9 presents the new hull on the sea. The new hull"
-        " on the sea has two parts:\n\nIn this section, we test the new"
-        " hull on the sea. We thank Ada for the new"
-        " hull on the sea."
-    )
-    assert quoted("Why is the new hull good on the sea?", text) == []
-    thanks = passage(1, HULL, section_path=("Acknowledgements",))
-    assert choose_quotes("How much fuel does the new hull save?", [thanks], shared_words) == []
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How good is the new hull on the sea?",
+        "The new hull on the sea has two parts:",
+        "Table 9 presents the new hull on the sea.",
+        "In Figure 3, we show the new hull on the sea.",
+        "In this section, we test the new hull on the sea.",
+        "New hull",
+        "New hull.",
+        "Fuel of the new hull on the sea",
+        "- A new hull on the sea",
+        "1. New hull.",
+        "We thank Ada for the new hull on the sea.",
+        "We gratefully acknowledge the support of Ada for the new hull.",
+        "The work on the new hull was partially supported by NSF under grant 7.",
+    ],
+)
+def test_what_says_nothing_by_itself_is_not_quoted(text: str) -> None:
+    assert list(quotations_of(passage(1, text))) == []
+    after_another = passage(1, f"{text}\n\nThe new hull saves half of the fuel.")
+    assert "The new hull saves half of the fuel." in {
+        quote.text for quote in quotations_of(after_another)
+    }
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"section_path": ("Acknowledgements",)},
+        {"section_path": ("Appendix", "Ethics Statement")},
+        {"kind": "caption"},
+        {"kind": "front_matter"},
+    ],
+)
+def test_acknowledgements_statements_on_ethics_captions_and_front_matter_are_not_quoted(
+    place: dict[str, Any],
+) -> None:
+    assert list(quotations_of(passage(1, HULL, **place))) == []
+
+
+def test_a_sentence_within_another_quotation_is_not_quoted_again() -> None:
+    long = Quotation("We find that the new hull saves half of the fuel.", passage(1))
+    within = Quotation("the new hull saves half of the fuel.", passage(2))
+    other = Quotation("Paint is dear on rivers.", passage(3))
+    assert distinct_quotes([long, within, other]) == [long, other]
+    assert distinct_quotes([within, long, other]) == [within, other]
+
+
+@pytest.mark.parametrize("citation", ["[@b1]", "[?lost]", "[@b1; @b2]"])
+def test_a_sentence_that_lacks_its_citation_is_not_the_first(citation: str) -> None:
+    with_hole = passage(1, f"The new hull saves half of the fuel, as tested in {citation}.")
+    whole = passage(2, f"The new hull saves some of the fuel on rivers {citation}.")
+    quotes = choose_quotes(QUESTION.question, [with_hole, whole], shared_words)
+    assert [quote.has_hole() for quote in quotes] == [False, True]
+    assert quotes[1].text == "The new hull saves half of the fuel, as tested in."
+
+
+def test_a_name_is_a_word_with_a_capital_that_begins_no_sentence() -> None:
+    assert names_in("Is PaLM 2 like Epinions? Does it use WMT. Then what?") == [
+        "PaLM 2",
+        "Epinions",
+        "WMT",
+    ]
 
 
 def test_a_long_range_of_numbers_takes_no_long_time() -> None:
