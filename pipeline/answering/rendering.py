@@ -124,7 +124,10 @@ def _place_and_paper(passage: Passage) -> str:
 
 
 def answer_notes(reply: Reply) -> Iterator[str]:
-    """Notes beside the answer: why there is none, or that no paper supports it."""
+    """Notes beside the answer: why there is none, or that no paper supports it.
+
+    The places of the nearest passages are named once each.
+    """
     answer = reply.answer
     if not reply.system.retrieves:
         yield (
@@ -134,8 +137,8 @@ def answer_notes(reply: Reply) -> Iterator[str]:
     elif answer.abstained:
         yield f"searched for: {'; '.join(map(terminal_line, answer.queries)) or 'nothing'}"
         if not reply.system.calls_model:
-            for passage in answer.passages.values():
-                yield f"nearest passage: {_place_and_paper(passage)}"
+            places = dict.fromkeys(map(_place_and_paper, answer.passages.values()))
+            yield from (f"nearest passage: {place}" for place in places)
             return
         read = (
             f"{number_of(len(answer.passages), 'passage')} read,"
