@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from pipeline.index.output import Hits
     from pipeline.index.paper_results import SearchResults
     from pipeline.index.quotes import QuoteSource
-    from pipeline.index.search_options import SearchOptions
     from pipeline.related_work.relate import Related
 
 Arguments = ParamSpec("Arguments")
@@ -71,14 +69,6 @@ def _checks_arguments(
         return method(self, *args, **keywords)
 
     return call
-
-
-def _search_options(arguments: Mapping[str, Any]) -> SearchOptions:
-    """The options among the arguments of a search."""
-    from pipeline.index.search_options import SearchOptions
-
-    names = {field.name for field in fields(SearchOptions)}
-    return SearchOptions(**{name: value for name, value in arguments.items() if name in names})
 
 
 class Corpus:
@@ -144,8 +134,26 @@ class Corpus:
         TransientFailure if the index does not answer or another process holds it.
         """
         from pipeline.index.paper_results import search_papers
+        from pipeline.index.search_options import SearchOptions
 
-        options = _search_options(locals())
+        options = SearchOptions(
+            limit=limit,
+            offset=offset,
+            categories=categories,
+            first_month=first_month,
+            last_month=last_month,
+            kinds=kinds,
+            severities=severities,
+            worst_quality=worst_quality,
+            authors=authors,
+            venue=venue,
+            first_year=first_year,
+            last_year=last_year,
+            by=by,
+            rerank=rerank,
+            exact=exact,
+            as_typed=as_typed,
+        )
         return search_papers(self._workspace, [query], options, include_unfit=include_unfit)[0]
 
     @_checks_arguments
@@ -179,8 +187,27 @@ class Corpus:
         """
         from pipeline.index.output import Hits
         from pipeline.index.passage_results import search_passages
+        from pipeline.index.search_options import SearchOptions
 
-        options = _search_options(locals())
+        options = SearchOptions(
+            limit=limit,
+            offset=offset,
+            categories=categories,
+            first_month=first_month,
+            last_month=last_month,
+            kinds=kinds,
+            severities=severities,
+            worst_quality=worst_quality,
+            authors=authors,
+            venue=venue,
+            first_year=first_year,
+            last_year=last_year,
+            papers=papers,
+            by=by,
+            rerank=rerank,
+            exact=exact,
+            as_typed=as_typed,
+        )
         results = search_passages(self._workspace, [query], options)[0]
         return Hits(results.hits(include_unfit=include_unfit), results.note)
 
