@@ -171,7 +171,7 @@ def _read_draft(file: Path, bibliography: Path | None, *, every_entry: bool) -> 
     draft.problems += [
         problem
         for keys, problem in draft.unknown_commands
-        if draft.entries and not draft.entries.keys() >= set(keys)
+        if draft.entries and any(key not in draft.entries for key in keys)
     ]
     if draft.sentences and not draft.entries:
         draft.problems.append(

@@ -10,8 +10,7 @@ from pipeline.draft_check.latex_scan import Latex
 
 _NATBIB = (
     "cite", "citet", "citep", "citealt", "citealp", "citeauthor", "citefullauthor", "citeyear",
-    "citeyearpar", "citenum", "citetalias", "citepalias", "citetext",
-    "bibentry",
+    "citeyearpar", "citenum", "citetalias", "citepalias", "citetext", "bibentry",
 )  # fmt: skip
 _BIBLATEX = (
     "cite", "parencite", "footcite", "footcitetext", "textcite", "smartcite", "autocite",
@@ -44,18 +43,18 @@ _NOTES = re.compile(r"(?:^|(?<=,))\s*+\*?(?:\[[^\[\]]{0,500}\])*+")
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A citation of a text. start, end: its span there. unknown: its command, if not known."""
+    """A citation of a text. start, end: its span there. unknown_command: empty for a known one."""
 
     keys: tuple[str, ...]
     start: int
     end: int
-    unknown: str = ""
+    unknown_command: str = ""
 
 
 def find_citations(latex: Latex) -> Iterator[Citation | tuple[int, str]]:
     """The citations of a text in order, and (offset, problem) for each that is not understood.
 
-    A command that holds "cite" and has keys is a citation, also if it is not known.
+    An unknown command is a citation too if its name holds "cite" and it has keys.
     """
     position = 0
     while match := _CITE.search(latex.text, position):
@@ -113,4 +112,5 @@ def _split(text: str) -> list[str]:
     """The keys of an argument; a parameter of a definition is none."""
     if "#" in text:
         return []
-    return [key for part in text.split(",") if (key := part.strip()) and _KEY.match(key)]
+    parts = map(str.strip, text.split(","))
+    return [part for part in parts if _KEY.match(part)]

@@ -30,7 +30,7 @@ class Entry:
 
     authors: names in reading order, without "others"; empty if none are given. title, year, venue,
     doi, arxiv_id: None if the entry has none. arxiv_id: as written, with its version. line: of the
-    file, from 1. raw: of a printed item. notes: remarks of the reader, a sentence each.
+    file, from 1. raw: the text of a printed item. notes: remarks of the reader, a sentence each.
     names_all_authors: whether it is data, and not a printed list or one that ends in "others".
     """
 
@@ -134,10 +134,9 @@ class Draft:
         return list(dict.fromkeys(key for sentence in self.sentences for key in sentence.keys))
 
     def add_unknown_command(self, name: str, keys: tuple[str, ...], place: str) -> None:
-        """Keep a command that is not known; it is a problem only if its keys have no entries."""
-        if name:
-            problem = f"{place}: \\{name} is no citation command that is known: it is read as one"
-            self.unknown_commands.append((keys, problem))
+        """Keep a command that is read as a citation; it is a problem if a key has no entry."""
+        problem = f"{place}: \\{name} is no citation command that is known: it is read as one"
+        self.unknown_commands.append((keys, problem))
 
     def add_entries(self, entries: Sequence[Entry]) -> None:
         """Add the entries of one bibliography; of entries with one key, the first counts."""
@@ -149,21 +148,24 @@ class Draft:
 
 
 def merge_problems(problems: Sequence[str]) -> list[str]:
-    """The problems in order; those that differ in their line alone are one."""
+    """The problems in order; those that differ only in their line become one."""
     lines: dict[tuple[str, str], list[str]] = {}
     for problem in problems:
         placed = _PLACED.fullmatch(problem)
         file, line, message = placed.groups() if placed else ("", "", problem)
-        of_message = lines.setdefault((file, message), [])
-        if line not in of_message:
-            of_message.append(line)
+        lines_of_message = lines.setdefault((file, message), [])
+        if line not in lines_of_message:
+            lines_of_message.append(line)
     merged = []
     for (file, message), numbers in lines.items():
-        more = len(numbers) - _MOST_LINES
-        rest = f" and {more} more" if more > 0 else ""
+        if not file:
+            merged.append(message)
+            continue
         word = "line" if len(numbers) == 1 else "lines"
-        place = f"{file}, {word} {', '.join(numbers[:_MOST_LINES])}{rest}: " if file else ""
-        merged.append(place + message)
+        place = f"{file}, {word} {', '.join(numbers[:_MOST_LINES])}"
+        if len(numbers) > _MOST_LINES:
+            place += f" and {len(numbers) - _MOST_LINES} more"
+        merged.append(f"{place}: {message}")
     return merged
 
 

@@ -60,7 +60,9 @@ def read_latex(file: Path) -> Draft:
         name, line = project.place(offset)
         if isinstance(item, Citation):
             citations.append(item)
-            draft.add_unknown_command(item.unknown, item.keys, f"{name}, line {line}")
+            if item.unknown_command:
+                place = f"{name}, line {line}"
+                draft.add_unknown_command(item.unknown_command, item.keys, place)
         else:
             draft.problems.append(f"{name}, line {line}: {item[1]}")
     _find_bibliography(latex, project, endings, draft)

@@ -61,7 +61,8 @@ _LOOKS_INCLUDING = re.compile(
     r"(?!.*(?:erbatim|isting|minted|graphics|pdf|svg|path|importan)).*(?:input|include|import|subfile|Input)"
 )
 _FILE_OF_TEXT = re.compile(r"[^\s{}]+\.(?:tex|md)|[\w.-]+(?:/[\w.-]+)+")
-# They begin with "if" and have no \fi, as all whose first argument is in braces.
+# Commands that begin with "if" and have no \fi. Those whose first argument is in braces need no
+# name here.
 _NO_CONDITIONALS = frozenset((
     "iff", "ifdef", "ifundef", "ifdefmacro", "ifdefempty", "ifdefvoid", "ifdefequal",
     "ifdefstring",

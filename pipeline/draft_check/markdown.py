@@ -163,11 +163,12 @@ def _line_of_setting(text: str, name: str) -> int:
 def _load_yaml(draft: Draft, text: str, name: str) -> Mapping[str, Any]:
     import yaml
 
-    # Reads the code of R Markdown, as `!r Sys.time()`, as nothing.
-    loader: Any = type("Loader", (yaml.SafeLoader,), {})
-    loader.add_multi_constructor("!", lambda *_: None)
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Reads the code of R Markdown, such as `!r Sys.time()`, as nothing."""
+
+    Loader.add_multi_constructor("!", lambda *_: None)
     try:
-        settings = loader(text).get_single_data()
+        settings = Loader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         draft.problems.append(f"{name}: its YAML is not valid: {one_line(str(error))[:200]}")
         return {}
@@ -175,17 +176,17 @@ def _load_yaml(draft: Draft, text: str, name: str) -> Mapping[str, Any]:
 
 
 def _add_bibliographies(draft: Draft, value: Any, place: str) -> None:
-    """Take what `bibliography` names: a file, or a list of files."""
-    names = value if isinstance(value, list) else [value] if value else []
+    """Add the files that `bibliography` names. value: a name, a list of names, or nothing."""
+    if not value:
+        return
     folder = draft.file.resolve().parent
-    for single in names:
-        file = project_file(folder, folder / str(single))
+    for name in value if isinstance(value, list) else [value]:
+        file = project_file(folder, folder / str(name))
         if file is not None:
             draft.bibliography_files.append(file)
         else:
             draft.problems.append(
-                f"{place}: the bibliography {single} is not in the draft's folder: give it with"
-                " --bib"
+                f"{place}: the bibliography {name} is not in the draft's folder: give it with --bib"
             )
 
 
@@ -211,7 +212,11 @@ class _Reader:
             before = "\n".join(lines[begun:number])
             yield from _markdown_paragraphs(file.name, before, begun + 1, self.draft)
             begun = number + 1 if include else number
-            names = [include[1]] if include else _QUOTED.findall(child[1]) if child else []
+            names = []
+            if include is not None:
+                names = [include[1]]
+            elif child is not None:
+                names = _QUOTED.findall(child[1])
             if not names:
                 self.problem(file, number, f"{line.strip()[:80]} includes a file, and names none")
             for name in names:
@@ -319,7 +324,8 @@ def _with_pandoc_citations(text: str, place: str, draft: Draft) -> str:
             group = "; ".join(f"@{key}" for key in item.keys)
             parts += [text[last : item.start], f"[{group}]"]
             last = item.end
-            draft.add_unknown_command(item.unknown, item.keys, place)
+            if item.unknown_command:
+                draft.add_unknown_command(item.unknown_command, item.keys, place)
         else:
             draft.problems.append(f"{place}: {item[1]}")
     return _without_addresses(_NOTE_MARK.sub("", "".join([*parts, text[last:]])))

@@ -57,10 +57,11 @@ def write_page(check: DraftCheck, folder: Path) -> Path:
 
 
 def sections(check: DraftCheck, *, good: bool = True) -> list[PageSection]:
-    """Citations, references, and papers that are not cited. good: a row for each, also where there
-    is neither a fault nor a note; else the keys of these are a sentence.
+    """Citations, references, and papers that are not cited. A part without rows is one sentence.
 
-    A part that has nothing is one sentence.
+    good: give every citation and reference a row. Otherwise, sentences list the keys of citations
+    that are not checked and of references that are not found, and verified references without a
+    note are left out.
     """
     judge = (
         "Each citation beside the passage of the cited paper that fits it best, worst first. The"
@@ -112,7 +113,7 @@ def _citations(citations: Sequence[CitationCheck], about: str, *, good: bool) ->
         for verdict, words in _VERDICTS.items()
         if counts[verdict]
     )
-    lists = [f"Not checked, as {reason}: {_list(keys)}." for reason, keys in unchecked.items()]
+    lists = [f"Not checked, as {reason}: {_distinct(keys)}." for reason, keys in unchecked.items()]
     return _section(
         "citations",
         "What the cited papers say",
@@ -145,11 +146,11 @@ def _references(references: Sequence[ReferenceCheck], about: str, *, good: bool)
         rows.append((check.status.replace("_", " "), check.key, paper, remark))
     verified = sum(check.status == "verified" for check in references)
     uncited = [check.key for check in references if NEVER_CITED in check.notes]
-    lists = [
-        f"{words}: {_list(keys)}."
-        for words, keys in (("Not found", not_found), ("Never cited", uncited))
-        if keys
-    ]
+    lists = []
+    if not_found:
+        lists.append(f"Not found: {_distinct(not_found)}.")
+    if uncited:
+        lists.append(f"Never cited: {_distinct(uncited)}.")
     return _section(
         "references",
         "References",
@@ -168,13 +169,14 @@ def _references(references: Sequence[ReferenceCheck], about: str, *, good: bool)
 def _section(
     name: str, title: str, texts: list[str], grid: Grid, lists: Sequence[str]
 ) -> PageSection:
-    """A table and lists of keys; of a table without rows, its title is a sentence."""
+    """A section with texts, lists of keys and a table; a table without rows is only its title."""
     if grid.rows:
         return PageSection(name, title, [*texts, *lists], [grid])
     return PageSection(name, title, [*texts, f"{grid.title}.", *lists])
 
 
-def _list(keys: Sequence[str]) -> str:
+def _distinct(keys: Sequence[str]) -> str:
+    """The distinct keys, separated by commas."""
     return ", ".join(dict.fromkeys(keys))
 
 
