@@ -63,7 +63,7 @@ class ApiCache:
     """An SQLite file with a record per identifier; `absent` where arXiv has no such paper.
 
     Delete the folder to request everything again. Raises PermanentFailure where the file is damaged
-    or cannot be written.
+    or cannot be written, and TransientFailure where another process keeps it locked.
     """
 
     def __init__(self, folder: Path) -> None:

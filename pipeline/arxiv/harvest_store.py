@@ -89,7 +89,8 @@ class News:
 class HarvestStore:
     """The store in a folder; reading it before the first harvest finds nothing and makes no file.
 
-    Every method raises PermanentFailure where the file is damaged or cannot be written.
+    Every method raises PermanentFailure where the file is damaged or cannot be written, and
+    TransientFailure where another process keeps it locked.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from pipeline.errors import PermanentFailure
+from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.storage.sqlite import open_store
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class FactStore:
         if not self._new:
             return
         rows = [(name, version, fact) for name, (version, fact) in self._new.items()]
-        with contextlib.suppress(OSError, PermanentFailure):
+        with contextlib.suppress(OSError, PermanentFailure, TransientFailure):
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with open_store(self._file, "a cache", "delete it", _SCHEMA) as store:
                 store.executemany("insert or replace into facts values (?, ?, ?)", rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,19 @@ def test_a_fact_is_kept_while_its_version_is_the_same_and_read_again_where_the_f
     store.add("name", "3", "other")
     store.close()
     assert FactStore(file).find("name", "3") == "other"
+
+
+def test_facts_that_another_process_keeps_from_being_written_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.storage.sqlite.LOCK_SECONDS", 0.1)
+    file = tmp_path / "facts.sqlite"
+    with closing(sqlite3.connect(file, isolation_level=None)) as holder:
+        holder.execute("begin exclusive")
+        store = FactStore(file)
+        store.add("name", "1", "fact")
+        store.close()
+    assert FactStore(file).find("name", "1") is None
 
 
 def test_without_a_readable_file_facts_are_computed_each_time(tmp_path: Path) -> None:
