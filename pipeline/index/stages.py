@@ -121,8 +121,8 @@ def _points_exist(workspace: Workspace, month: str, provenance: Provenance) -> b
 
     Only a count, since `citeloom status` calls this for every month; `citeloom audit` compares ids.
     A server that does not answer counts as empty. An Edge folder that another process holds is in
-    use, so its receipt is trusted. Raises
-    nothing: the next run reports a wrong key or a broken folder.
+    use, so its receipt is trusted. Raises nothing: the next run reports a wrong key or a broken
+    folder.
     """
     points = provenance.notes.get("points")
     if points is None:
