@@ -175,8 +175,10 @@ def _names_title(question: str, title: str) -> bool:
 
 def _holds_words(text: str, name: str) -> bool:
     """Whether a text holds the words of a name, in order and one after the other."""
-    text, name = (f" {' '.join(_WORD.findall(part))} " for part in (text, name))
-    return len(name.strip()) >= _FEWEST_TITLE_CHARS and name in text
+    words_of_text = " ".join(_WORD.findall(text))
+    words_of_name = " ".join(_WORD.findall(name))
+    is_long = len(words_of_name) >= _FEWEST_TITLE_CHARS
+    return is_long and f" {words_of_name} " in f" {words_of_text} "
 
 
 def _facet_sentences(front: FrontMatter, facets: Collection[str]) -> Iterator[str]:

@@ -55,9 +55,9 @@ def count_papers(
     if author is not None:
         by_author = find_papers(workspace, author=author["name"], limit=_MOST_COUNTED)
         count = _count_in_span([paper.arxiv_id for paper in by_author], span)
-        names = "has" if count == 1 else "have"
-        papers_found = number_of(count, "paper")
-        return f"{papers_found} of this corpus {names} {author['name']} among the authors."
+        verb = "has" if count == 1 else "have"
+        subject = f"{number_of(count, 'paper')} of this corpus"
+        return f"{subject} {verb} {author['name']} among the authors."
     if _ON_SUBJECT.search(question):
         return ""
     if not _IN_CORPUS.search(question):

@@ -271,17 +271,19 @@ def _claims(step: Step, passages: Passages) -> Iterator[str]:
     yield f"reading {number_of(len(step['shown']), 'passage')}:"
     for place in step["shown"]:
         yield from _passage_lines(place, passages, step["suspicious"])
-    new = step["claims"][len(step["claims"]) - len(step["texts"]) :]
+    # The step's own claims are the last ones.
+    own_claims = step["claims"][len(step["claims"]) - len(step["texts"]) :]
     # Rows of earlier versions lack both keys.
     moved = {move["claim"] for move in step.get("moved", ())}
-    for number, text in zip(new, step["texts"], strict=True):
+    loose = step.get("loose", ())
+    for number, text in zip(own_claims, step["texts"], strict=True):
         yield f"  claim [{number}]: {terminal_line(text)}"
         if number in moved:
             yield (
                 "    its names and figures are in another passage than the model named; it rests on"
                 " that one"
             )
-        elif number in step.get("loose", ()):
+        elif number in loose:
             yield "    no passage that was shown has all of its names and figures"
     dropped = {reason: count for reason, count in step["dropped"].items() if count}
     if dropped:

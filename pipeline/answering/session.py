@@ -124,15 +124,16 @@ def open_conversation(
     Raises SettingError for an unknown system, wrong months, or settings that the client refuses;
     MissingInput if the system needs an index and there is none. No model is called.
     """
-    writer, chosen = ANSWERING_WRITERS.lookup(system, workspace.settings)
-    if chosen.calls_model:
+    writer, answering_system = ANSWERING_WRITERS.lookup(system, workspace.settings)
+    if answering_system.calls_model:
         check_model(workspace.settings, writer.model)
-    if chosen.retrieves:
+    if answering_system.retrieves:
         live_index(workspace)  # raises MissingInput before a model is paid
-        return Conversation(workspace, chosen, writer.model, month_span(workspace, months))
+        span = month_span(workspace, months)
+        return Conversation(workspace, answering_system, writer.model, span)
     if months.strip() != "all":
         raise SettingError(
-            f"--months {months}: {chosen.name} reads no paper, so that no month limits it: leave"
-            " it out"
+            f"--months {months}: {answering_system.name} reads no paper, so that no month limits"
+            " it: leave it out"
         )
-    return Conversation(workspace, chosen, writer.model)
+    return Conversation(workspace, answering_system, writer.model)

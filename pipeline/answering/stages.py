@@ -280,18 +280,18 @@ def _imported_part(workspace: Workspace) -> list[MonthPart]:
 
 def _build_imported(job: Job) -> Iterator[Row]:
     file = job.settings.imported_answers
-    asked_ids = {item.question.id for item in read_posed_questions(job.rows(tables.QUESTIONS))}
-    if file is None or not asked_ids:
+    posed_ids = {posed.question.id for posed in read_posed_questions(job.rows(tables.QUESTIONS))}
+    if file is None or not posed_ids:
         return
-    imported = read_imported(file, read_question_set(job.settings))
+    questions = read_question_set(job.settings)
+    imported = read_imported(file, questions)
     job.notes["imported"] = list(imported.notes)
-    of_month = {
-        question.id for question in read_question_set(job.settings) if question.month == job.month
-    }
+    ids_of_month = {question.id for question in questions if question.month == job.month}
     for text in sorted(imported.texts, key=lambda text: (text.system, text.subject_id)):
-        if text.subject_id in asked_ids:
+        if text.subject_id in posed_ids:
             yield answer_row(text.subject_id, Writer(text.system), plain_answer(text.text), {})
-        elif text.subject_id in of_month:  # those of other months are in the tables of these
+        # Answers to questions of other months are in the tables of those months.
+        elif text.subject_id in ids_of_month:
             job.leave_out(
                 text.subject_id,
                 "not_asked",
