@@ -244,9 +244,8 @@ def main() -> None:
         before = ["run", "--months", "all", "--select", "dump_members,metadata", "--json"]
         run("citeloom", before, settings(folder, folder / "indexed"), folder)
         shutil.rmtree(folder / "indexed" / "dagster", ignore_errors=True)
-        store = url.replace(
-            "postgresql://", "postgresql+psycopg2://"
-        )  # as Dagster reads it on a node
+        # As Dagster reads it on a node.
+        store = url.replace("postgresql://", "postgresql+psycopg2://")
         rounds = [
             [measure(folder, months, nodes, store) for nodes in (1, 2)]
             for _ in range(arguments.rounds)

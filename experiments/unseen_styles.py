@@ -64,9 +64,8 @@ def build_page(style: str, folder: Path) -> Path:
     (page.parent / "page.aux").write_text(
         f"\\relax\n\\citation{{*}}\n\\bibstyle{{{style}}}\n\\bibdata{{references}}\n"
     )
-    subprocess.run(
-        ["bibtex", "page"], cwd=page.parent, capture_output=True, check=False
-    )  # warns of missing fields
+    # Not checked: it warns of missing fields.
+    subprocess.run(["bibtex", "page"], cwd=page.parent, capture_output=True, check=False)
     convert(PAGE, page.parent)
     return page
 

@@ -147,10 +147,10 @@ class DagsterReporter:
             record(instance)
         except Exception as error:
             home = self._workspace.local / "dagster"
-            self._note(f"{name} could not be reported to Dagster, whose storage is {home}", error)
+            self._note(f"{name} could not be reported to Dagster, whose home is {home}", error)
 
     def _note(self, message: str, error: Exception) -> None:
-        # The statement that failed says nothing to a user.
+        # SQLAlchemy adds the statement that failed, which does not help a user.
         text = one_line(str(error).partition("\n[SQL")[0])[:300]
         reason = redact(text, collect_secrets(self._workspace.settings))
         publish(Notice(f"{message} ({type(error).__name__}: {reason}); the work goes on"))

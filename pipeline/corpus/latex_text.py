@@ -26,9 +26,8 @@ def plain_text(latex: str) -> str:
         return _COMMAND.sub(" ", latex)
     try:
         return with_signs(str(_converter().latex_to_text(latex, latex_context=_arguments())))
-    except (
-        Exception
-    ):  # the parser of LaTeX raises many kinds of errors, and the simple reading is good enough
+    # The parser of LaTeX raises many kinds of errors, and the simple reading is good enough.
+    except Exception:
         return _COMMAND.sub(" ", latex)
 
 

@@ -217,10 +217,8 @@ class Connection:
             if isinstance(error.source, ValueError):  # pydantic's, for JSON of another shape
                 raise self._not_qdrant(error.source) from error
             raise self._error(0, str(error.source)) from error
-        except (
-            ValueError,
-            AssertionError,
-        ) as error:  # of JSON; qdrant-client asserts that there is a result
+        # Broken JSON; qdrant-client asserts that there is a result.
+        except (ValueError, AssertionError) as error:
             raise self._not_qdrant(error) from error
 
     def _call(self, call: Callable[[QdrantClient], T], patience: float) -> T:
@@ -325,9 +323,8 @@ class Connection:
                 f"{url} does not answer ({detail}): start the Qdrant server, or correct"
                 " CITELOOM_QDRANT_URL (empty for Qdrant Edge)"
             )
-        incomplete = (
-            status == 400 and "EOF while parsing" in detail
-        )  # the request arrived incomplete
+        # The request arrived incomplete.
+        incomplete = status == 400 and "EOF while parsing" in detail
         if status == 429 or status >= 500 or incomplete:
             return TransientFailure(
                 f"{url} answered {status}: {detail}; run again when it has recovered"

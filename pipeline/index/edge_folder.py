@@ -282,9 +282,8 @@ def close_shard(folder: Path, shard: Any) -> None:
     with translate_errors(folder):
         shard.close()
     holder = holder_of(folder)
-    if (
-        holder is not None and holder[0] == os.getpid()
-    ):  # another process may have opened the folder meanwhile
+    # Another process may have opened the folder meanwhile.
+    if holder is not None and holder[0] == os.getpid():
         with contextlib.suppress(OSError):
             _holder_file(folder).unlink(missing_ok=True)
 

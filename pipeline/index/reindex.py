@@ -154,9 +154,8 @@ def _load(
     if failures:
         return failures, None
     index = open_collections(workspace).collection(name)
-    remove_outside(
-        workspace, index
-    )  # months that an earlier attempt loaded and that are gone from the data root
+    # Months that an earlier attempt loaded and that are gone from the data root.
+    remove_outside(workspace, index)
     on_step(f"waiting until {name} is indexed")
     index.build_graph(wait=True)
     on_step(f"auditing {name}")

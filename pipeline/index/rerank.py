@@ -76,9 +76,8 @@ class CrossEncoder:
         import numpy as np
 
         scores = np.empty(len(texts), dtype=np.float32)
-        by_length = sorted(
-            range(len(texts)), key=lambda number: len(texts[number])
-        )  # little to pad
+        # Texts of a batch have about the same length, so that little is padded.
+        by_length = sorted(range(len(texts)), key=lambda number: len(texts[number]))
         with self._lock:
             for start in range(0, len(texts), _BATCH):
                 numbers = by_length[start : start + _BATCH]
@@ -120,9 +119,8 @@ class CrossEncoder:
             model, report = AutoModelForSequenceClassification.from_pretrained(
                 self._folder, trust_remote_code=False, dtype=kind, output_loading_info=True
             )
-        except (
-            Exception
-        ) as error:  # transformers' and tokenizers' errors over a broken file share no other base
+        # The errors of transformers and tokenizers over a broken file share no other base.
+        except Exception as error:
             raise self._unfit(f"it cannot be loaded: {one_line(str(error))}") from error
         if report["missing_keys"]:  # transformers would go on with random numbers
             raise self._unfit(f"it lacks the weights {', '.join(sorted(report['missing_keys']))}")

@@ -167,9 +167,8 @@ class ServerIndex(PassageIndex):
                 self.name, **new_collection(layout, self._alias, self._storage)
             )
         except (UnexpectedResponse, grpc.RpcError):
-            if not client.collection_exists(
-                self.name
-            ):  # otherwise another run created it in the meantime
+            # Otherwise another run created it in the meantime.
+            if not client.collection_exists(self.name):
                 raise
 
     def _create_payload_indexes(self) -> None:

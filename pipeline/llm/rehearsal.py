@@ -80,9 +80,8 @@ class Rehearsal:
 class _OverlayCache(CallCache):
     """A cache that is only read, with invented answers over it in memory."""
 
-    def __init__(
-        self, below: CallCache, invented: dict[tuple[str, int], CachedAnswer]
-    ) -> None:  # the file is open already
+    # Without the base's `__init__`: the file is open already.
+    def __init__(self, below: CallCache, invented: dict[tuple[str, int], CachedAnswer]) -> None:
         self._below, self._invented = below, invented
 
     def close(self) -> None:

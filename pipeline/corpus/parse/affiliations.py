@@ -25,10 +25,8 @@ from pipeline.corpus.parse.policies import EMAIL, LINE, MARK
 # "2Oslund Institute", where a contact begins with the mark that a name has; no "3M".
 _LEADING_NUMBER = re.compile(r"^\d{1,2}(?=[A-Z][a-z])")
 _NUMBERED = re.compile(r"\(\d\)\s*|(?<=\w)[mt]\d(?:,\s?[mt]\d)*(?:,?\sand\s|,\s|$)")
-_LEADING_AND, _TRAILING_AND = (
-    re.compile(r"^(?:and|&)\s+"),
-    re.compile(r"(?:,?(?<!\s)\s++and|(?<!\s)\s++&)$"),
-)
+_LEADING_AND = re.compile(r"^(?:and|&)\s+")
+_TRAILING_AND = re.compile(r"(?:,?(?<!\s)\s++and|(?<!\s)\s++&)$")
 _FULL_STOP = re.compile(r"(?<=\w{5})\.$")
 _WITH = re.compile(
     r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])"

@@ -214,9 +214,8 @@ class _PageReading:
 
     def drop(self) -> None:
         """Take out what no reader of the text needs, counted by kind."""
-        for node in reversed(
-            self.body.find_all(True)
-        ):  # what is dropped within what is lost counts by itself
+        # Inner nodes first: what is dropped within what is lost counts by itself.
+        for node in reversed(self.body.find_all(True)):
             if node.decomposed:
                 continue
             name = _loss_of(node)

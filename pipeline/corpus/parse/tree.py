@@ -193,9 +193,8 @@ def _fill(node: Node, pieces: list[str], formulas: Iterator[str], *, is_xml: boo
         else:
             tag_type = known(tag)
             if tag_type is None:
-                before, _, after = tag.partition(
-                    '"'
-                )  # `_shared` written out, since most tags come here
+                # `_shared` written out, since most tags come here.
+                before, _, after = tag.partition('"')
                 tag_type = known(before + after[after.find('"') :]) or _tag_type_of(
                     tag, tag_types, is_xml=is_xml
                 )

@@ -105,9 +105,8 @@ def _work(file: Path, target: PlainPaper) -> tuple[int, FileReference]:
     """(place in the target's bibliography, the work); a work that the bibliography does not show
     comes last.
     """
-    title = _folded(
-        re.sub(r"(?<=\S)  +(?=\S)", ": ", file.stem)
-    )  # a file's name holds no colon: two spaces stand for it
+    # A file's name holds no colon: two spaces stand for it.
+    title = _folded(re.sub(r"(?<=\S)  +(?=\S)", ": ", file.stem))
     place, authors, year = bibliography_entry(target.bibliography, title)
     text = _text_of(file)
     if text is None:
