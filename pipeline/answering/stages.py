@@ -40,7 +40,6 @@ from pipeline.engine.digests import digest_of, digest_until
 from pipeline.engine.parts import build_parts
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, MonthPart, Stage, Workspace
-from pipeline.index.fusion import By
 from pipeline.index.scored import Scored
 from pipeline.llm.loop import run
 from pipeline.llm.models import get_model, settings_for, writer_settings
@@ -218,7 +217,7 @@ async def _answer_all(
     """The answers in the order of the questions, made concurrently within the limit on calls."""
     settings = settings_for(job.settings, writer.model)
     span = MonthSpan(last=job.month)
-    retriever = PassageSearch(_search(job, span, system.search_by))
+    retriever = PassageSearch(_search(job, span, system))
     facts = FrontMatterTables(job.workspace, span)
     started = time.perf_counter()
     async with job_client(job, writer.model) if system.calls_model else nullcontext() as client:
@@ -232,10 +231,12 @@ async def _answer_all(
     return answers
 
 
-def _search(job: Job, span: MonthSpan, by: By) -> SearchFunction:
-    """The search of the index; for an estimate, which makes up queries, passages of the month."""
-    if not job.rehearsal:
-        return index_search(job.workspace, span, by)
+def _search(job: Job, span: MonthSpan, system: AnsweringSystem) -> SearchFunction:
+    """The search of the index. For an estimate, in which a model's queries are made up, the first
+    passages of the month.
+    """
+    if not job.rehearsal or not system.calls_model:
+        return index_search(job.workspace, span, system.search_by)
     rows = job.workspace.root.iterate(tables.PASSAGES, job.month, PASSAGE_COLUMNS)
     passages = [
         Scored(Passage.from_row(row), score=0.0)
