@@ -98,8 +98,8 @@ async def arxivbot(question: UserQuestion, tools: Tools) -> Answer:
     while query is not None:
         queries.append(query)
         hop = len(queries)
-        read = {passage.passage_id for passages in hops for passage in passages}
-        ranking = await search(tools, steps, query, hop=hop, without=read)
+        read_ids = {passage.passage_id for passages in hops for passage in passages}
+        ranking = await search(tools, steps, query, hop=hop, without=read_ids)
         candidates = [scored.item for scored in ranking]
         best = await rank(tools, steps, query, candidates, hop=hop)
         facts: list[UnnumberedClaim] = []

@@ -51,19 +51,19 @@ def compare_authors(
     if not ours or not theirs:
         return AuthorComparison()
     places = [_place(person, theirs) for person in ours]
-    known = [place for place in places if place is not None]
+    places_of_ours = [place for place in places if place is not None]
     is_first = _same(ours[0], theirs[0])
-    has_unknown = len(known) < len(ours)
+    has_unknown = len(places_of_ours) < len(ours)
     has_other = has_unknown or not is_first or _other_given_names(ours, theirs)
     missing = list[str]()
     if is_whole and not any(map(_is_collective, (*names, *authors))):
         missing = [person.name for person in theirs if _place(person, ours) is None]
     return AuthorComparison(
-        are_others=not is_first and 4 * len(known) <= len(ours),
+        are_others=not is_first and 4 * len(places_of_ours) <= len(ours),
         has_unknown=has_unknown,
         has_other=has_other,
         missing=tuple(missing),
-        is_reordered=not has_other and known != sorted(known),
+        is_reordered=not has_other and places_of_ours != sorted(places_of_ours),
     )
 
 

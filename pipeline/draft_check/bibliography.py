@@ -43,7 +43,7 @@ _COMMA = re.compile(r"[{}]|\\.|,")
 _NAME_PART = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\"[^\"]*\"|[^,]*)")
 _OTHERS = frozenset(("others", "et al.", "et al", "al."))
 _ENDS_IN_OTHERS = re.compile(r"\b(?:others|et\s*al\.?|and\s+more|…|\.\.\.)[\s{}]*$", re.IGNORECASE)
-# What a printed text is the same as, but for braces.
+# Signs of TeX; a value without them is printed as it is, but for its braces.
 _SPECIAL = re.compile(r"[\\$~^_%&#]|--|``|''")
 _WHOLE = re.compile(r"\{[^{}]*\}")
 _UNESCAPED = re.compile(r"(?<!\\)([&%#])")
@@ -81,15 +81,16 @@ def _read_bibtex(
 ) -> None:
     cited = {key.lower() for key in (*draft.cited_keys, *draft.listed)}
     every_entry = every_entry or not cited or "*" in cited
-    read = list[tuple[BibEntry, str, int]]()
+    entries = list[tuple[BibEntry, str, int]]()
     for source, name, offset in sources:
         uncited = sum(key.lower() not in cited for key in source.keys)
         is_library = uncited > MOST_UNCITED and not every_entry
-        read += [(entry, name, offset) for entry in source.entries(cited if is_library else None)]
+        keys = cited if is_library else None
+        entries += [(entry, name, offset) for entry in source.entries(keys)]
         if is_library:
             draft.problems.append(f"{name}: {uncited:,} entries are never cited, and are not read")
     by_key = dict[str, BibEntry]()
-    for entry, _, _ in read:
+    for entry, _, _ in entries:
         by_key.setdefault(entry.key.lower(), entry)
     parents = _resolve_parents(by_key, [source for source, _, _ in sources])
     for source, name, offset in sources:
@@ -99,7 +100,7 @@ def _read_bibtex(
     draft.add_entries(
         [
             _entry_of_bibtex(entry, name, offset)
-            for entry, name, offset in read
+            for entry, name, offset in entries
             if entry.kind not in ("xdata", "set")
             and (entry.key.lower() not in parents or entry.key.lower() in cited)
         ]
@@ -196,8 +197,9 @@ def read_names(text: str) -> tuple[str, ...]:
         pieces = [piece.strip() for piece in _split(name, _COMMA)]
         # "Ann Lee, Bob Roe, Cid Moe, Dee Poe": no name of BibTeX has four parts.
         is_list = len(pieces) > 3 and "=" not in name
-        read = map(_name, pieces if is_list else [name.strip()])
-        names += [single for single in read if single and single.lower() not in _OTHERS]
+        for single in map(_name, pieces if is_list else [name.strip()]):
+            if single and single.lower() not in _OTHERS:
+                names.append(single)
     return tuple(names)
 
 

@@ -113,9 +113,9 @@ class BibFile:
             (commented if match[1] else self._heads).append(head)
         for start in macros:
             self._read_macro(start)
-        known = {key.lower() for _, _, key, _ in self._heads}
+        keys = {key.lower() for key in self.keys}
         for head in commented:
-            if head[2].lower() not in known:
+            if head[2].lower() not in keys:
                 self._heads.append(head)
 
     def _read_macro(self, start: int) -> None:
@@ -131,10 +131,10 @@ class BibFile:
         following = bisect_right(self._starts, start)
         return self._starts[following] - 1 if following < len(self._starts) else len(self.text)
 
-    def entries(self, wanted: Collection[str] | None = None) -> Iterator[BibEntry]:
+    def entries(self, keys: Collection[str] | None = None) -> Iterator[BibEntry]:
         """The entries with these keys in lower case, in order; None: all of them."""
         for start, kind, key, position in self._heads:
-            if wanted is None or key.lower() in wanted:
+            if keys is None or key.lower() in keys:
                 entry = BibEntry(kind, key, start, self.line(start))
                 yield self._entry(entry, position, self._limit(start))
 
@@ -184,7 +184,7 @@ class BibFile:
         position = first = _BETWEEN.match(text, start, limit).end()  # type: ignore[union-attr]
         while True:
             sign = text[position : position + 1]
-            if sign and sign in '{"':
+            if sign in ("{", '"'):
                 end = self._literal_end(position, limit)
                 if end < 0:
                     return None

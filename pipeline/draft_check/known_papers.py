@@ -98,11 +98,11 @@ class KnownPapers:
         return records
 
     def impossible_ids(self, ids: Collection[str]) -> set[str]:
-        """Those of some ids, of which there are no records, that arXiv has not given either.
+        """Those of some ids without records that arXiv has not given to any paper.
 
         arXiv numbers papers in order, so a snapshot with nearly all numbers up to the highest of a
-        month has all its papers; one of a part of arXiv says nothing. Of the newest month, higher
-        numbers may have been given since.
+        month has all its papers; one of a part of arXiv says nothing. Higher numbers of the newest
+        month may have been given since.
         """
         impossible = set[str]()
         if self._snapshot is None or not ids:
@@ -112,10 +112,10 @@ class KnownPapers:
         for name in ids:
             by_month[month_of(name) or ""].add(name)
         for month in by_month.keys() & set(months):
-            known = [_split_number(name) for name in self._snapshot.identifiers(month)]
+            of_month = [_split_number(name) for name in self._snapshot.identifiers(month)]
             for name in by_month[month]:
                 series, number = _split_number(name)
-                numbers = [other for other_series, other in known if other_series == series]
+                numbers = [other for other_series, other in of_month if other_series == series]
                 highest = max(numbers, default=0)
                 is_whole = len(numbers) >= _SHARE_OF_WHOLE_MONTH * highest > 0
                 if is_whole and (number < highest or month != months[-1]):

@@ -51,10 +51,11 @@ def read_definition(latex: Latex, command: str, start: int) -> tuple[str, Macro,
         span = latex.argument(position)
         if span is None:
             return None
-        found = _SPECIFICATION.finditer(text, *span)
-        arguments = tuple(
-            "*" if match[1] == "s" else match[1] or match[2] or _NO_VALUE for match in found
-        )
+        kinds = []
+        for match in _SPECIFICATION.finditer(text, *span):
+            is_star = match[1] == "s"
+            kinds.append("*" if is_star else match[1] or match[2] or _NO_VALUE)
+        arguments = tuple(kinds)
         position = span[1] + 1
     else:
         count = _COUNT.match(text, position)
@@ -83,8 +84,9 @@ def expand(macro: Macro, latex: Latex, start: int) -> tuple[str, int] | None:
     for kind in macro.arguments:
         place = latex.skip_space(position)
         if kind == "*":
-            values.append("true" if text.startswith("*", place) else _NO_VALUE)
-            position = place + 1 if values[-1] == "true" else position
+            has_star = text.startswith("*", place)
+            values.append("true" if has_star else _NO_VALUE)
+            position = place + 1 if has_star else position
             continue
         span = latex.argument(place, "{" if kind == "m" else "[")
         if span is None and kind == "m":

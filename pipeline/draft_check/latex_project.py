@@ -412,17 +412,18 @@ class _Scan:
         return None
 
     def definition(self, name: str, start: int, end: int) -> int | None:
-        read = read_definition(self.latex, name, end)
-        if read is None:
+        definition = read_definition(self.latex, name, end)
+        if definition is None:
             beginning = self.latex.text[end : end + 300]
             if _CITES.search(beginning):
                 self.problem(
                     start, f"\\{name}{beginning[:30]} … defines a macro in a way not known"
                 )
             return None
+        defined, macro, after = definition
         self.emit(start)
-        self.reader.define(name, *read[:2])
-        return read[2]
+        self.reader.define(name, defined, macro)
+        return after
 
     def macro(self, name: str, start: int, end: int) -> int | None:
         expanded = expand(self.reader.macros[name], self.latex, end)

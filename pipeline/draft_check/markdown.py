@@ -98,18 +98,18 @@ def _read_typed(draft: Draft, typed: Any, paragraphs: list[tuple[str, int, str]]
         keys = keys_of_names(entries)
     entries = [replace(entry, key=key) for entry, key in zip(entries, keys, strict=True)]
     draft.add_entries(entries)
-    known = frozenset(keys)
+    labels = frozenset(keys)
     form = typed.form
     texts = [paragraph for _, _, paragraph in paragraphs]
     if form == "dot" and not any(
-        mark_labels(text, form, known) != text or mark_names(text, entries, keys)[0] != text
+        mark_labels(text, form, labels) != text or mark_names(text, entries, keys)[0] != text
         for text in texts
     ):
         form = "round"  # medicine's styles cite "1." as (1)
     for name, line, paragraph in paragraphs:
         marked, unknown = paragraph, list[str]()
         if form != "plain":
-            marked = mark_labels(paragraph, form, known)
+            marked = mark_labels(paragraph, form, labels)
         if form == "plain" or (form == "dot" and marked == paragraph):
             marked, unknown = mark_names(paragraph, entries, keys)
         draft.problems += [
@@ -370,8 +370,8 @@ def _add_paragraph(draft: Draft, name: str, line: int, marked: str) -> None:
         cited = [key for group in _GROUP.findall(sentence) for key in _cited(group)]
         if not cited:
             continue
-        found = marked.find(f"@{cited[0]}", position)
-        position = found + 1 if found >= 0 else position
+        offset = marked.find(f"@{cited[0]}", position)
+        position = offset + 1 if offset >= 0 else position
         keys = tuple(dict.fromkeys(cited))
         cited_line = line + marked.count("\n", 0, position)
         text = sentence.translate(_STAND_INS)

@@ -83,7 +83,7 @@ def check_references(draft: Draft, papers: KnownPapers) -> list[ReferenceCheck]:
     entries = list(draft.entries.values())
     candidates = papers.candidates([(entry.title, split_dois(entry.doi)) for entry in entries])
     ids = {candidate.arxiv_id for of_entry in candidates for candidate in of_entry}
-    stated_ids = {identifier for entry in entries if (identifier := _identifier(entry))}
+    stated_ids = set(filter(None, map(_identifier, entries)))
     records = papers.records(ids | stated_ids)
     impossible_ids = papers.impossible_ids(stated_ids - records.keys())
     checks = [
@@ -254,10 +254,10 @@ def _differences(entry: Entry, record: Record, authors: AuthorComparison) -> Ite
     if authors.has_other:
         yield Difference("authors", ", ".join(entry.authors), ", ".join(record.authors))
     elif authors.missing:
-        shown = ", ".join(authors.missing[:_MOST_NAMES_SHOWN])
-        more = len(authors.missing) - _MOST_NAMES_SHOWN
-        rest = f" and {more} more" if more > 0 else ""
-        yield Difference("authors", ", ".join(entry.authors), f"also {shown}{rest}")
+        others = f"also {', '.join(authors.missing[:_MOST_NAMES_SHOWN])}"
+        if len(authors.missing) > _MOST_NAMES_SHOWN:
+            others += f" and {len(authors.missing) - _MOST_NAMES_SHOWN} more"
+        yield Difference("authors", ", ".join(entry.authors), others)
     possible = _possible_years(entry, record, publication)
     if entry.year is not None and possible and entry.year not in possible:
         printed = f"; {publication.text}" if publication.text else ""

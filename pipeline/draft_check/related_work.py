@@ -26,8 +26,8 @@ def relate_draft(
 
     bibliography: as for `read_draft`. references: keys of the bibliography and arXiv ids, in the
     order in which the writer reads them; none means every entry whose paper is in the corpus.
-    system: as for `relate`. Raises SettingError for a key whose paper is not in the corpus, a
-    bibliography of which no paper is, and as `read_draft` and `relate` do.
+    system: as for `relate`. Raises SettingError for a key whose paper is not in the corpus, for a
+    bibliography without a paper of the corpus, and as `read_draft` and `relate` do.
     """
     has_form = bibliography is not None or file.suffix.lower() in DRAFT_SUFFIXES
     draft = read_draft(file, bibliography, every_entry=True) if has_form else Draft(file)

@@ -76,22 +76,24 @@ class VectorRowGroup:
 def groups_of_month(
     file: DataPath, model: str, vectors: str, stage_version: int
 ) -> Iterator[VectorRowGroup]:
-    """The row groups of a month of embeddings; none where it is absent or its vectors are not those
-    of today.
+    """The row groups of a month of embeddings; none where it is absent, or was computed by another
+    version, by another model or with other kinds of vectors.
 
     model: the embedder's name. vectors: which kinds there are, as the file's inputs state them.
     Raises PermanentFailure where the file is no table of citeloom.
     """
-    written = read_provenance(file)
-    if written is None or (written.schema_version, written.stage_version) != (
-        EMBEDDINGS.version,
-        stage_version,
-    ):
+    provenance = read_provenance(file)
+    if provenance is None:
         return
-    if (written.notes.get("model"), written.inputs.get("vectors")) == (model, vectors):
-        with open_parquet(file) as parquet:
-            count = parquet.metadata.num_row_groups
-        yield from (VectorRowGroup(file, number, file.stem) for number in range(count))
+    versions = (provenance.schema_version, provenance.stage_version)
+    if versions != (EMBEDDINGS.version, stage_version):
+        return
+    if provenance.notes.get("model") != model or provenance.inputs.get("vectors") != vectors:
+        return
+    with open_parquet(file) as parquet:
+        count = parquet.metadata.num_row_groups
+    for number in range(count):
+        yield VectorRowGroup(file, number, file.stem)
 
 
 class KnownVectors:
@@ -108,10 +110,10 @@ class KnownVectors:
         digests = [group.digests() for group in groups]
         self._starts = np.cumsum([0, *map(len, digests)])
         # Looking up 300,000 digests among 300,000 takes 0.3 s, and 130 bytes for each meanwhile.
-        known = pa.chunked_array(
+        known_digests = pa.chunked_array(
             [chunk for column in digests for chunk in column.chunks], pa.string()
         )
-        rows = pc.index_in(text_sha256, value_set=known).fill_null(-1)
+        rows = pc.index_in(text_sha256, value_set=known_digests).fill_null(-1)
         self.rows: NDArray[np.int64] = rows.to_numpy().astype(np.int64)
         """For every text of the month the row that holds its vectors, or -1."""
         self._vectors = lru_cache(maxsize=2)(self._read)
