@@ -96,14 +96,11 @@ class BgeM3(PackedEmbedder):
     @cached_property
     def _tokenizer(self) -> tuple[Any, set[int]]:
         """The tokenizer, and the ids of the special tokens that the folder names."""
-        # Not AutoTokenizer, whose import took 8 s on a GPU machine.
-        from transformers import XLMRobertaTokenizer
-
         # Not tokenizer.json alone: transformers 5 builds XLM-RoBERTa's tokenizer anew from its
         # vocabulary, and splits at white space where the file may not; FlagEmbedding's ids are
         # those.
         try:
-            wrapper = XLMRobertaTokenizer.from_pretrained(str(self._folder))
+            wrapper = _tokenizer_class(self._folder).from_pretrained(str(self._folder))
         # Errors of transformers and tokenizers over a broken file share no base.
         except Exception as error:
             raise self._broken(error) from error
@@ -113,6 +110,23 @@ class BgeM3(PackedEmbedder):
             if role in wrapper.special_tokens_map
         }
         return plain(wrapper.backend_tokenizer), special
+
+
+def _tokenizer_class(folder: Path) -> Any:
+    """AutoTokenizer, or the class that it takes for BGE-M3: its import took 8 s on a GPU machine.
+
+    Another class splits texts in another way.
+    """
+    file = folder / "tokenizer_config.json"
+    if file.is_file():
+        name = json.loads(file.read_text(encoding="utf-8")).get("tokenizer_class")
+        if name in ("XLMRobertaTokenizer", "XLMRobertaTokenizerFast"):
+            from transformers import XLMRobertaTokenizer
+
+            return XLMRobertaTokenizer
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer
 
 
 def name_of(path: str, precision: str) -> str:

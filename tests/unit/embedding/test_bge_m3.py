@@ -4,6 +4,7 @@ refusals.
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -35,6 +36,20 @@ def test_a_text_beyond_the_models_positions_is_cut(folder: Path) -> None:
 def broken(folder: Path, tmp_path: Path) -> Path:
     """A copy for a test that breaks something in it."""
     return Path(shutil.copytree(folder, tmp_path / "tiny-m3"))
+
+
+@pytest.mark.parametrize("name", ["XLMRobertaTokenizer", "PreTrainedTokenizerFast"])
+def test_texts_are_split_as_by_auto_tokenizer(broken: Path, name: str) -> None:
+    from transformers import AutoTokenizer
+
+    file = broken / "tokenizer_config.json"
+    config = json.loads(file.read_text()) | {"tokenizer_class": name}
+    file.write_text(json.dumps(config))
+    text = "beam  beams "
+    expected = AutoTokenizer.from_pretrained(str(broken))(text)["input_ids"]
+    (vectors,) = BgeM3(str(broken), "cpu", "fp32", colbert=True).encode([text])
+    assert vectors.colbert is not None
+    assert len(vectors.colbert) == len(expected) - 1
 
 
 @pytest.mark.parametrize(
