@@ -47,10 +47,9 @@ Verdict = Literal["supported", "words_found", "partly", "contradicted", "not_fou
 # Passages of a cited paper that a verdict rests on, as in the evaluation of citations.
 PASSAGES = 3
 _FEWEST_WORDS = 2
-# Share of a claim's words that the quoted passage must have, so that a claim whose facts all stand
-# there is supported and not only similar.
+# Least share of a claim's words for `supported`, besides all of its facts.
 _SUPPORTED_WORDS = 0.75
-# Share by weight below which it cannot be said that the words are found.
+# Least share by weight of a claim's words for `words_found`.
 _WORDS_FOUND = 0.5
 _BY_MODEL: Mapping[str, Verdict] = {
     "supported": "supported",
@@ -64,11 +63,11 @@ _BY_WORDS: Mapping[str, Verdict] = {**_BY_MODEL, "supported": "words_found"}
 class CitationCheck:
     """Whether a cited paper supports a sentence; one check for each key of each citing sentence.
 
-    verdict: `supported`; `words_found` (much of the claim's words, and no fact to tell by);
+    verdict: `supported`; `words_found` (many of the claim's words, and no fact that decides);
     `partly`; `contradicted`; `not_found` (the best passages do not say it, or a number is not in
-    the paper); or `not_checked`. reason: why, where the quote does not show it. quote: the words of
-    the paper that decide. ours, theirs: the words of claim and quote that clash. url: of the
-    passage. abstract_only: whether only the paper's abstract could be read.
+    the paper); or `not_checked`. reason: of the verdict, if the quote does not show it. quote: the
+    words of the paper that decide. ours, theirs: the words of claim and quote that clash. url: of
+    the passage. abstract_only: whether only the paper's abstract could be read.
     """
 
     key: str
@@ -139,8 +138,8 @@ def check_citations(
         judged = _by_overlap(workspace.settings, list(cases.values()))
     else:
         judged = run(_by_model(workspace, name, list(cases.values())))
-    checked = dict(zip(cases, judged, strict=True))
-    return [checked[place] if place in checked else unchecked[place] for place in range(len(pairs))]
+    checks = unchecked | dict(zip(cases, judged, strict=True))
+    return [checks[place] for place in range(len(pairs))]
 
 
 def _with_passages(
@@ -223,7 +222,7 @@ def _with_numbers(
 
 
 def _says_something(claim: str) -> bool:
-    """Whether words stand beside a citation; none do in a table, a formula or an option."""
+    """Whether a citation has words beside it, unlike in a table, a formula or an option."""
     return len(claim.split()) >= _FEWEST_WORDS
 
 
@@ -339,8 +338,9 @@ def _checked(
 
 def _missing_numbers(case: CitationCase, comparison: Comparison) -> str:
     work = "its abstract" if case.abstract_only else "this paper"
-    return "; ".join(
-        f"{missing.number} is not in {work}"
-        + (f"; nearest: {missing.nearest}" if missing.nearest else "")
-        for missing in comparison.missing
-    )
+    reasons = []
+    for missing in comparison.missing:
+        reasons.append(f"{missing.number} is not in {work}")
+        if missing.nearest:
+            reasons.append(f"nearest: {missing.nearest}")
+    return "; ".join(reasons)

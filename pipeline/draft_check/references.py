@@ -153,15 +153,8 @@ def _check(
     by_id = records.get(identifier) if identifier else None
     by_doi = _by_doi(entry, candidates, records)
     by_title = _by_title(entry, candidates, records)
-    stated = [
-        record
-        for record in (by_id, by_doi)
-        if record
-        and (
-            _likeness(entry, record) >= SAME_TITLE
-            or (by_title is None and _is_renamed(entry, record))
-        )
-    ]
+    identified = filter(None, (by_id, by_doi))
+    stated = [other for other in identified if _is_same_work(entry, other, by_title)]
     record = stated[0] if stated else by_title
     broken = dict(broken_rules(entry, is_known=record is not None))
     suspicions, notes = list(broken.values()), list[str]()
@@ -201,10 +194,16 @@ def _check(
     )
 
 
-def _is_renamed(entry: Entry, record: Record) -> bool:
-    """Whether an entry names the authors of a paper, whose title may be that of another version."""
+def _is_same_work(entry: Entry, record: Record, by_title: Record | None) -> bool:
+    """Whether the paper that an identifier of an entry names has the entry's title; if no paper has
+    it, whether it has the entry's authors: the title may be that of another version.
+    """
+    if _likeness(entry, record) >= SAME_TITLE:
+        return True
+    if by_title is not None or not entry.authors or not record.authors:
+        return False
     authors = _compare_authors(entry, record)
-    return bool(entry.authors and record.authors) and not (authors.has_other or authors.missing)
+    return not authors.has_other and not authors.missing
 
 
 def _by_doi(
@@ -220,18 +219,21 @@ def _by_doi(
 def _by_title(
     entry: Entry, candidates: Sequence[TitleCandidate], records: Mapping[str, Record]
 ) -> Record | None:
-    """The paper with the title most like the entry's, of equals the one that shares an author."""
+    """The paper with the title most like the entry's; of equal ones, one that shares an author."""
     ranked = []
     for paper in candidates:
         record = records.get(paper.arxiv_id)
         if record is None:
             continue
-        likeness, shares = _likeness(entry, record), True
-        if _compare_authors(entry, record).are_others:
+        shares_author = not _compare_authors(entry, record).are_others
+        if shares_author:
+            likeness, least = _likeness(entry, record), SAME_TITLE_ALONE
+        else:
             # A title without subtitle may be that of another work.
-            likeness, shares = whole_likeness(entry.title or "", record.title or ""), False
-        if likeness >= (SAME_TITLE_ALONE if shares else _SAME_TITLE_OTHER_AUTHORS):
-            ranked.append((likeness, shares, paper.arxiv_id))
+            likeness = whole_likeness(entry.title or "", record.title or "")
+            least = _SAME_TITLE_OTHER_AUTHORS
+        if likeness >= least:
+            ranked.append((likeness, shares_author, paper.arxiv_id))
     if not ranked:
         return None
     _, _, best = max(ranked)
@@ -314,7 +316,8 @@ def _is_of_arxiv(doi: str) -> bool:
 def _possible_years(entry: Entry, record: Record, publication: Publication) -> set[int]:
     """The years in which a work may be dated. A preprint has the years of its versions.
 
-    At the venue in which it appeared, a conference paper has that year, an article one beside it.
+    At the venue in which it appeared, a conference paper has that year; an article may also have
+    the year before or after.
     """
     posted = int(record.published[:4]) if record.published else None
     if posted is None:
@@ -324,11 +327,11 @@ def _possible_years(entry: Entry, record: Record, publication: Publication) -> s
     is_published = entry.venue is None and entry.doi and not _is_of_arxiv(entry.doi)
     if is_preprint(entry.venue) and not is_published:
         return printed | set(range(posted, updated + 1))
-    same = find_venues(entry.venue) & publication.venues
-    if same and printed:
-        is_journal = any(venue.is_journal for venue in same)
-        beside = {year + step for year in printed for step in (-1, 1)} if is_journal else set()
-        return printed | beside
+    venues = find_venues(entry.venue) & publication.venues
+    if venues and printed:
+        if not any(venue.is_journal for venue in venues):
+            return printed
+        return printed | {year - 1 for year in printed} | {year + 1 for year in printed}
     last = max(posted + _YEARS_AFTER, updated)
     return printed | set(range(posted - _YEARS_BEFORE, last + 1))
 
