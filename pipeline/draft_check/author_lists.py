@@ -26,11 +26,10 @@ _LONG_PART = 4
 class AuthorComparison(NamedTuple):
     """How an entry's authors agree with a paper's.
 
-    are_others: the first one, and three quarters of all, are none of the paper's. has_unknown: one
-    of them is none of the paper's. has_other: that, or the first ones differ, or most given names
-    begin otherwise.
-    missing: the paper's authors that the entry leaves out, though it does not end in "and others".
-    is_reordered: the same names in another order.
+    are_others: the first one, and three quarters of all, are not among the paper's. has_unknown:
+    one of them is not among the paper's. has_other: has_unknown, or the first ones differ, or most
+    given names begin with other letters. missing: the paper's authors that the entry leaves out,
+    though it does not end in "and others". is_reordered: the same names in another order.
     """
 
     are_others: bool = False

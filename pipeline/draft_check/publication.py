@@ -11,8 +11,8 @@ from pipeline.arxiv.titles import title_words
 from pipeline.draft_check.venues import Venue, find_venues, venue_of_doi, years_in
 
 _CLAUSES = re.compile(r"[;!?\n]|\.(?=\s|$)")
-# What a comment says beside the name of the venue where its paper was accepted. With other words
-# it may name a workshop there, a plan, or another version.
+# Words of a comment beside the name of the venue where its paper was accepted. A comment with other
+# words may name a workshop there, a plan, or another version.
 _BESIDE_VENUE = frozenset((
     "accepted", "published", "appears", "appeared", "appear", "presented", "presentation", "to",
     "at", "in", "by", "for", "as", "a", "an", "the", "of", "and", "conference", "paper", "oral",
@@ -24,8 +24,7 @@ _BESIDE_VENUE = frozenset((
 
 class Publication(NamedTuple):
     """A publication. venues: those of the table that are named. years: all that it may have.
-
-    text: the words that say so, "" where nothing does.
+    text: the words of the record that name it; may be empty.
     """
 
     venues: frozenset[Venue]

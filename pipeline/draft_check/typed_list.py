@@ -84,22 +84,26 @@ def _number(line: str) -> int | None:
 
 
 def _items(lines: Sequence[str], first: int, end: int) -> tuple[str, list[tuple[str, str, int]]]:
-    begun = next((number for number in range(first, end) if lines[number].strip()), end)
-    label = _LABEL.match(lines[begun]) if begun < end else None
-    form = label.lastgroup or "plain" if label else "plain"
+    """The form of a list, and its items as (label, text, line from 1)."""
+    while first < end and not lines[first].strip():
+        first += 1
+    label = _LABEL.match(lines[first]) if first < end else None
+    form, expected = "plain", None
+    if label is not None and label.lastgroup is not None:
+        form, expected = label.lastgroup, _number(lines[first])
     items = list[list[str]]()
     places = list[tuple[str, int]]()
-    expected = _number(lines[begun]) if label else None
-    for number in range(begun, end):
+    for number in range(first, end):
         line = lines[number]
         label = _LABEL.match(line) if form != "plain" else None
         is_next = label is not None and label.lastgroup == form
         if is_next and expected is not None:
             is_next = _number(line) == expected
         if form == "plain":
-            is_next = _begins_plain(lines, begun, number)
+            is_next = _begins_plain(lines, first, number)
         if is_next:
-            expected = expected + 1 if expected is not None else None
+            if expected is not None:
+                expected += 1
             places.append((label[form] if label else "", number + 1))
             text = line[label.end() :] if label else _BULLET.sub("", line, count=1)
             items.append([text])
@@ -109,9 +113,10 @@ def _items(lines: Sequence[str], first: int, end: int) -> tuple[str, list[tuple[
     return form, [(name, text, line) for (name, line), text in zip(places, texts, strict=True)]
 
 
-def _begins_plain(lines: Sequence[str], begun: int, number: int) -> bool:
+def _begins_plain(lines: Sequence[str], first: int, number: int) -> bool:
     """Whether a line without a label begins an item: by a bullet, a blank line, or its form."""
-    line, before = lines[number], lines[number - 1] if number > begun else ""
+    line = lines[number]
+    before = lines[number - 1] if number > first else ""
     if not line.strip():
         return False
     if _BULLET.match(line) or not before.strip():
@@ -161,7 +166,7 @@ def _group(names: Sequence[str]) -> str:
 
 
 def mark_names(text: str, entries: Sequence[Entry], keys: Sequence[str]) -> tuple[str, list[str]]:
-    """The text with `[@key]` behind citations by name and year, and those that fit no entry."""
+    """The text with `[@key]` behind citations by name and year; the citations without an entry."""
     by_year: dict[int, list[tuple[Entry, str]]] = {}
     for entry, key in zip(entries, keys, strict=True):
         if entry.year:
