@@ -137,6 +137,7 @@ class _Reader:
         self.macros: dict[str, Macro] = {}
         self.switches: dict[str, bool] = {}
         self.included_only: set[str] | None = None
+        self.excluded_environments: set[str] = set()
 
     def read_file(self, current: Path, above: tuple[Path, ...]) -> None:
         self.files += 1
@@ -337,8 +338,11 @@ class _Scan:
             return self.macro(name, start, end)
         if name in _REMOVING or name == "replaced":
             return self.removed_text(name, start, end)
+        if name == "excludecomment" and (span := self.latex.argument(end)):
+            self.reader.excluded_environments.add(self.latex.text[slice(*span)].strip())
+            return None
         if name == "begin":
-            return self.begin_body(start, end)
+            return self.excluded(start, end) or self.begin_body(start, end)
         return self.switch(name, start, end) or self.other(name, start, end)
 
     def removed_text(self, name: str, start: int, end: int) -> int | None:
@@ -352,6 +356,19 @@ class _Scan:
         if name == "replaced":
             self.expansion(self.latex.text[slice(*span)], start)
         return old[1] + 1
+
+    def excluded(self, start: int, end: int) -> int | None:
+        """Skip an environment that `\\excludecomment` names."""
+        span = self.latex.argument(end) if self.reader.excluded_environments else None
+        name = self.latex.text[slice(*span)].strip() if span else ""
+        if name not in self.reader.excluded_environments:
+            return None
+        closing = f"\\end{{{name}}}"
+        after = self.latex.text.find(closing, end)
+        if after < 0:
+            return None
+        self.emit(start)
+        return after + len(closing)
 
     def begin_body(self, start: int, end: int) -> int | None:
         opening = _OPENING.match(self.latex.text, end)
