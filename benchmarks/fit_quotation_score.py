@@ -41,6 +41,8 @@ from pipeline.llm.loop import run
 
 FITTED_PARTS = ("tuned", "fresh", "tuned2", "held")
 FOLDS, RIDGE, STEPS = 10, 1.0, 30
+MOST_FITTED = 100
+"""Quotations of a question that the score is fitted on."""
 # Wrong quotations of a question weigh so many times as much as the right ones.
 WEIGHT_OF_WRONG = 3.0
 LEAST_SCORES = (-9.0, -1.0, -0.75, -0.5, -0.25, 0.0)
@@ -64,7 +66,7 @@ async def label(row: Row, tools: Tools, cosines: Cosines) -> Labelled | None:
         return None
     query = search_query(question, subject)
     passages = await passages_to_read(query, subject, tools, StepLog())
-    quotes, features = quotation_features(query, passages, cosines)
+    quotes, features = quotation_features(query, passages, cosines, MOST_FITTED)
     shares = []
     for quote in quotes:
         text = quote.display_text()
