@@ -42,7 +42,7 @@ from pipeline.report.summary import Row, iterate
 from pipeline.report.task_page import PassageExcerpt, excerpt
 from pipeline.storage.data_root import DataRoot
 from pipeline.system_names import ANSWERING_SYSTEMS
-from pipeline.tables.writers import with_shown_name, writer_name
+from pipeline.tables.writers import with_display_name, writer_name
 
 Places = Mapping[str, tuple[str, str]]
 """Passage id → arXiv id and anchor."""
@@ -177,8 +177,8 @@ def question_pages(data: ReportData) -> Iterator[QuestionPage]:
             yield _question_page(
                 month.month,
                 posed,
-                [with_shown_name(row, answered.names) for row in rows],
-                [with_shown_name(row, answered.names) for row in grades[posed.question.id]],
+                [with_display_name(row, answered.names) for row in rows],
+                [with_display_name(row, answered.names) for row in grades[posed.question.id]],
                 places,
                 answered,
             )

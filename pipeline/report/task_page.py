@@ -27,7 +27,7 @@ from pipeline.report.formatting import (
 from pipeline.report.grid import Cell, Grid, RowGroup
 from pipeline.report.measures import CITATIONS, FORMAT, MARKS, MEASURES, ROUGE, Measure
 from pipeline.report.summary import Row, read_or_empty
-from pipeline.tables.writers import with_shown_name, writer_name
+from pipeline.tables.writers import with_display_name, writer_name
 
 # A section with its trace may have a megabyte, and a task eight sections.
 _TASKS_AT_ONCE = 20
@@ -286,9 +286,9 @@ def _task_pages(data: ReportData, month: str, ids: Sequence[str]) -> Iterator[Ta
         yield _task_page(
             month,
             task,
-            [with_shown_name(row, names) for row in sections],
+            [with_display_name(row, names) for row in sections],
             sorted(elements[task_id], key=lambda row: (row["number"], row["model"])),
-            [with_shown_name(row, names) for row in support[task_id]],
+            [with_display_name(row, names) for row in support[task_id]],
             data.related,
         )
 

@@ -79,10 +79,10 @@ def with_writer_names(table: pa.Table) -> pa.Table:
     return table.set_column(table.column_names.index("system"), "system", names)
 
 
-def with_shown_name(row: Mapping[str, Any], display_names: Mapping[str, str]) -> dict[str, Any]:
+def with_display_name(row: Mapping[str, Any], display_names: Mapping[str, str]) -> dict[str, Any]:
     """The row with its writer's name in its column `system`.
 
-    display_names: name → the name to use in its place, as `short_names` gives it.
+    display_names: writer's name → its short name, as `short_names` gives it.
     """
     name = writer_name(row)
     return {**row, "system": display_names.get(name, name)}

@@ -10,7 +10,7 @@ from statistics import fmean, median, stdev, variance
 from typing import Any
 
 from pipeline.tables import CRITERIA
-from pipeline.tables.writers import with_shown_name, writer_name
+from pipeline.tables.writers import with_display_name, writer_name
 
 Row = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ def named_judgement(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
     """A row of `g_scores` with writers' names in the `system` of its marks, and in its order and
     vote.
 
-    names: name → the name to use in its place, as `short_names` gives it.
+    names: writer's name → its short name, as `short_names` gives it.
     """
     lists = {
         column: [names.get(name, name) for name in row[column] or ()]
@@ -45,7 +45,7 @@ def named_judgement(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
     return {
         **row,
         **lists,
-        "marks": [with_shown_name(marks, names) for marks in row["marks"]],
+        "marks": [with_display_name(marks, names) for marks in row["marks"]],
         "best": names.get(row["best"], row["best"]),
     }
 
