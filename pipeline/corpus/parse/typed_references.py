@@ -163,9 +163,10 @@ def _items_of(block: Block) -> Iterator[_Item]:
     for line in block.text.split("\n"):
         if _RULE.fullmatch(line):
             continue
+        text = line
         if block.kind == "table":
-            line = line.removeprefix("|").removesuffix("|").strip().replace(" | ", " ")
-        yield _item(line)
+            text = line.removeprefix("|").removesuffix("|").strip().replace(" | ", " ")
+        yield _item(text)
 
 
 def _parts(text: str) -> Iterator[str]:
