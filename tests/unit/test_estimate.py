@@ -297,11 +297,8 @@ def as_assumed(asked: Asked) -> str | None:
 def test_calls_of_answers_and_grades_are_those_of_a_model_that_does_as_supposed(
     tmp_path: Path,
 ) -> None:
-    # Without an index the estimate cannot know what `extractive` will quote, so its grades are not
-    # planned exactly.
-    systems = [name for name in SYSTEMS if name != "extractive"]
     with ScriptedLlm(as_assumed, reading) as llm:
-        place = asking_place(llm, tmp_path, answer_systems=",".join(systems))
+        place = asking_place(llm, tmp_path, answer_systems=",".join(SYSTEMS))
         found = estimate(place, [MARCH])
         assert llm.requests == []
         outcomes = [run_stage(stage, place, MARCH) for stage in ASKING]
