@@ -191,14 +191,15 @@ def papers_page(site: Site, request: Request) -> Response:
 
 
 def paper_page(site: Site, request: Request) -> Response:
-    """The page of a paper, or of one outside of the corpus that its papers cite."""
+    """The page of a paper, or of one outside of the corpus with the papers that cite it."""
     try:
         view = read_paper_view(site.workspace, request.path_params["id"])
     except MissingInput:
         outside = read_outside_paper(site.workspace, request.path_params["id"])
         if outside is None:
             raise
-        return _page("outside_paper.html.j2", request, paper=outside)
+        status = 200 if outside.cited_by else 404
+        return _page("outside_paper.html.j2", request, status, paper=outside)
     similar: list[RelatedPaper] = []
     notice = ""
     try:

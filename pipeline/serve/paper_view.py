@@ -118,8 +118,9 @@ def read_paper_view(workspace: Workspace, identifier: str) -> PaperView:
 
 @dataclass(frozen=True, slots=True)
 class OutsidePaper:
-    """A paper outside of the corpus that its papers cite. title: as the first of them prints it;
-    empty where it prints none.
+    """A paper outside of the corpus, and the papers of the corpus that cite it.
+
+    title: as the first of these prints it; empty where none does.
     """
 
     arxiv_id: str
@@ -128,14 +129,17 @@ class OutsidePaper:
 
 
 def read_outside_paper(workspace: Workspace, identifier: str) -> OutsidePaper | None:
-    """A paper outside of the corpus, with the papers that cite it; None where none does."""
+    """A paper outside of the corpus; None where the identifier is none of arXiv."""
     arxiv_id = normalize_arxiv_id(identifier)
-    cited_by = read_citing_papers(workspace, arxiv_id) if arxiv_id else []
-    if arxiv_id is None or not cited_by:
+    if arxiv_id is None:
         return None
-    references = read_paper(workspace.root, cited_by[0].arxiv_id).references
-    titles = (reference.title for reference in references if reference.arxiv_id == arxiv_id)
-    return OutsidePaper(arxiv_id, next(titles, None) or "", tuple(cited_by))
+    cited_by = read_citing_papers(workspace, arxiv_id)
+    title = ""
+    if cited_by:
+        references = read_paper(workspace.root, cited_by[0].arxiv_id).references
+        titles = (reference.title for reference in references if reference.arxiv_id == arxiv_id)
+        title = next(titles, None) or ""
+    return OutsidePaper(arxiv_id, title, tuple(cited_by))
 
 
 def outline_of(paper: FullPaper) -> tuple[Heading, ...]:

@@ -298,6 +298,9 @@ def test_a_paper_outside_of_the_corpus_has_its_link_and_the_papers_that_cite_it(
         f"/paper/{RETRIEVAL}",
         f"/paper/{FUSION}",
     ]
+    uncited = parsed(client, "/paper/9912.99999", 404)
+    assert hrefs(uncited, ".lead a") == ["https://arxiv.org/abs/9912.99999"]
+    assert "No paper of the corpus cites it" in uncited.css_first("main").text()
 
 
 def test_the_papers_of_watches_are_an_atom_feed(corpus: Workspace, tmp_path: Path) -> None:
@@ -322,7 +325,7 @@ def test_the_papers_of_watches_are_an_atom_feed(corpus: Workspace, tmp_path: Pat
     assert client.get("/watches.atom?watch=c").status_code == 404
 
 
-@pytest.mark.parametrize("path", ["/paper/9912.99999", "/paper/..%2f%00", "/nothing", "/paper/"])
+@pytest.mark.parametrize("path", ["/paper/no-id", "/paper/..%2f%00", "/nothing", "/paper/"])
 def test_what_is_not_there_is_a_page_for_a_browser_and_a_problem_document_for_a_program(
     client: TestClient, path: str
 ) -> None:
