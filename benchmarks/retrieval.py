@@ -322,8 +322,9 @@ def claims_of(figures: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
         }
         if name in targets:
             claims.append(Claim(f"{name}: nDCG@10 of the default", value["default"], targets[name]))
-            apart = round(abs(value["lexical"] - value["bm25s"]), 4)
-            claims.append(Claim(f"{name}: lexical apart from bm25s", apart, 0.003, at_most=True))
+            # The lexical vectors also have terms that bm25s does not know, such as k-NN.
+            below = round(value["bm25s"] - value["lexical"], 4)
+            claims.append(Claim(f"{name}: lexical below bm25s", below, 0.003, at_most=True))
         for engine in ("edge", "server"):
             if engine in value:
                 lost = round(value["default"] - value[engine], 4)
