@@ -1,8 +1,9 @@
-"""Text on one line, text that is safe to print, counts with their nouns, and spaces in patterns."""
+"""Texts on one line, without accents or safe to print; counts with nouns; patterns of spaces."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 
 SPACES = r"(?<!\s)\s++"
 """Pattern of a whole run of white space, for the beginning of a search: `\\s+` there is tried from
@@ -14,10 +15,23 @@ MAYBE_SPACES = rf"(?:{SPACES})?"
 # Control characters but tab and line feed, and those that turn the direction of what follows them.
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+
 
 def one_line(text: str) -> str:
     """The text without white space at its ends, and with one space for any within."""
     return " ".join(text.split())
+
+
+def without_accents(text: str) -> str:
+    """The text by NFKD, without combining marks: plain letters where they had accents."""
+    if text.isascii():
+        return text
+    return _NOT_ASCII.sub(_unless_combining, unicodedata.normalize("NFKD", text))
+
+
+def _unless_combining(sign: re.Match[str]) -> str:
+    return "" if unicodedata.combining(sign[0]) else sign[0]
 
 
 def visible(text: str) -> str:

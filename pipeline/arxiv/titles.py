@@ -7,13 +7,14 @@ finds candidates, never the answer.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import combinations
 
 import numpy as np
+
+from pipeline.text import without_accents
 
 # A title is looked for by its four longest words less one, so one that is misspelt leaves a key of
 # the other three.
@@ -52,12 +53,7 @@ def fold(text: str) -> str:
     plain = text.translate(_BRACES)
     if plain.isascii():
         return plain.lower()
-    split = unicodedata.normalize("NFKD", plain)
-    return (
-        "".join(letter for letter in split if not unicodedata.combining(letter))
-        .casefold()
-        .translate(_UNSPLIT)
-    )
+    return without_accents(plain).casefold().translate(_UNSPLIT)
 
 
 def words_of(folded: str) -> list[str]:

@@ -67,10 +67,9 @@ class BgeM3(PackedEmbedder):
         self.max_tokens = min(_MAX_TOKENS, self._shape.longest)
 
     def _window(self, texts: Sequence[str]) -> Window:
-        tokenizer, special = self._tokenizer
-        rows, truncated = cut(tokenize(tokenizer, texts), self.max_tokens)
+        rows, truncated = cut(tokenize(self._tokenizer, texts), self.max_tokens)
         places = positions(rows, self._shape.padding)
-        return Window(rows, places, distinct_terms(rows, special), truncated)
+        return Window(rows, places, distinct_terms(rows, self._special_tokens), truncated)
 
     def _model(self, device: str, precision: str) -> DeviceModel:
         kind = torch_type(precision)
@@ -94,22 +93,26 @@ class BgeM3(PackedEmbedder):
         return tensors["weight"], tensors["bias"]
 
     @cached_property
-    def _tokenizer(self) -> tuple[Any, set[int]]:
-        """The tokenizer, and the ids of the special tokens that the folder names."""
+    def _tokenizer(self) -> Any:
+        return plain(self._tokenizer_of_transformers.backend_tokenizer)
+
+    @cached_property
+    def _special_tokens(self) -> set[int]:
+        """The ids of the special tokens that the folder names."""
+        wrapper = self._tokenizer_of_transformers
+        named = [role for role in _SPECIAL if role in wrapper.special_tokens_map]
+        return {getattr(wrapper, f"{role}_id") for role in named}
+
+    @cached_property
+    def _tokenizer_of_transformers(self) -> Any:
         # Not tokenizer.json alone: transformers 5 builds XLM-RoBERTa's tokenizer anew from its
         # vocabulary, and splits at white space where the file may not; FlagEmbedding's ids are
         # those.
         try:
-            wrapper = _tokenizer_class(self._folder).from_pretrained(str(self._folder))
+            return _tokenizer_class(self._folder).from_pretrained(str(self._folder))
         # Errors of transformers and tokenizers over a broken file share no base.
         except Exception as error:
             raise self._broken(error) from error
-        special = {
-            getattr(wrapper, f"{role}_id")
-            for role in _SPECIAL
-            if role in wrapper.special_tokens_map
-        }
-        return plain(wrapper.backend_tokenizer), special
 
 
 def _tokenizer_class(folder: Path) -> Any:

@@ -9,7 +9,6 @@ formula). So the dot product with a query's vector is BM25 (Robertson and Zarago
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.corpus.passages.text import UNSPACED
 from pipeline.embedding.embedder import SparseRows, SparseVector
+from pipeline.text import without_accents
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer
@@ -30,7 +30,6 @@ MEAN_LENGTH = 150
 VERSION = 2
 
 _WORD = re.compile(r"\w\w+")
-_OTHER_SIGN = re.compile(r"[^\x00-\x7f]")
 # C++, C#; R and other names of one capital, but not within formulas, and not initials: J. Smith.
 _SIGNED_LETTER = re.compile(r"(?<!\w)[A-Za-z](?:\+\+|#)(?!\w)")
 _CAPITAL = re.compile(r"(?<!\S)[B-HJ-Z](?=[\s,;:?!)]|$)")
@@ -61,13 +60,8 @@ _MOST_WORDS = 1 << 19
 
 def words_of(text: str) -> list[str]:
     """The words of a text: two letters or more, lower case, no accents, unstemmed."""
-    if not text.isascii():
-        text = _OTHER_SIGN.sub(_without_accent, unicodedata.normalize("NFKD", text))
-    return [word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
-
-
-def _without_accent(sign: re.Match[str]) -> str:
-    return "" if unicodedata.combining(sign[0]) else sign[0]
+    words = _WORD.findall(without_accents(text).lower())
+    return [word for word in words if word not in STOP_WORDS]
 
 
 def terms_of(text: str) -> list[str]:
