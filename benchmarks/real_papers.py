@@ -11,6 +11,7 @@ figures only where `--part` names them:
 
     fresh            30 questions made after the first rules, over other papers and facts
     tuned2, held2    30 each, made before the second rules: one for tuning, one for reports
+                     tuned2 ends with 60 more, made later for tuning
     held3            30 made before the score of quotations was fitted, for reports
 
     names.jsonl      the name of a method, system or data set, and the paper that introduces it
