@@ -70,7 +70,7 @@ def read_bibliographies(draft: Draft, files: Sequence[Path], *, every_entry: boo
         elif suffix in (".bib", ".bibtex"):
             sources.append((BibFile(text, macros), file.name, 0))
         else:
-            draft.problems.append(
+            draft.add_problem(
                 f"{file.name} is no bibliography that can be read: give a .bib, .bbl or CSL JSON"
             )
     _read_bibtex(draft, sources, every_entry=every_entry)
@@ -88,15 +88,14 @@ def _read_bibtex(
         keys = cited if is_library else None
         entries += [(entry, name, offset) for entry in source.entries(keys)]
         if is_library:
-            draft.problems.append(f"{name}: {uncited:,} entries are never cited, and are not read")
+            draft.add_problem(f"{uncited:,} entries are never cited, and are not read", name)
     by_key = dict[str, BibEntry]()
     for entry, _, _ in entries:
         by_key.setdefault(entry.key.lower(), entry)
     parents = _resolve_parents(by_key, [source for source, _, _ in sources])
     for source, name, offset in sources:
-        draft.problems += [
-            f"{name}, line {line + offset}: {message}" for line, message in source.problems
-        ]
+        for line, message in source.problems:
+            draft.add_problem(message, name, line + offset)
     draft.add_entries(
         [
             _entry_of_bibtex(entry, name, offset)
@@ -235,7 +234,7 @@ def read_csl_text(text: str, file: str, draft: Draft) -> None:
     try:
         items = json.loads(text) if file.endswith(".json") else yaml.safe_load(text)
     except (ValueError, RecursionError, yaml.YAMLError) as error:
-        draft.problems.append(f"{file} is not valid: {one_line(str(error))[:200]}")
+        draft.add_problem(f"{file} is not valid: {one_line(str(error))[:200]}")
         return
     if isinstance(items, dict):
         items = items.get("references") or items.get("items")
@@ -245,14 +244,14 @@ def read_csl_text(text: str, file: str, draft: Draft) -> None:
 def read_csl(items: Any, file: str, line: int, draft: Draft) -> None:
     """Add items in the form of CSL's data to a draft."""
     if not isinstance(items, list):
-        draft.problems.append(f"{file}, line {line}: these references are no list of items")
+        draft.add_problem("these references are no list of items", file, line)
         return
     entries = []
     for item in items:
         if isinstance(item, dict) and item.get("id") is not None:
             entries.append(_entry_of_csl(item, file, line))
         else:
-            draft.problems.append(f"{file}, line {line}: a reference has no id")
+            draft.add_problem("a reference has no id", file, line)
     draft.add_entries(entries)
 
 

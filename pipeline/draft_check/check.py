@@ -14,7 +14,7 @@ from pipeline.corpus.citation_formats import bibtex_entry, bibtex_item, bibtex_k
 from pipeline.corpus.paper import PAPER_COLUMNS, Paper
 from pipeline.draft_check.bibliography import merge_keys_by_case, read_bibliographies
 from pipeline.draft_check.citations import CitationCheck, check_citations, judge_name
-from pipeline.draft_check.draft import Draft, DraftSentence, merge_problems
+from pipeline.draft_check.draft import Draft, DraftSentence, describe_problems
 from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.latex import read_latex
 from pipeline.draft_check.markdown import read_markdown
@@ -81,7 +81,7 @@ class DraftCheck:
     def problems(self) -> list[str]:
         """Other problems of the draft, a sentence each."""
         return [
-            *self.draft.problems,
+            *describe_problems(self.draft.problems),
             *(f"two entries have the key {key}" for key in self.draft.duplicate_keys),
             *(
                 f"{sentence.file}, line {sentence.line}: {key} is cited and has no entry"
@@ -111,7 +111,7 @@ class DraftCheck:
             ],
             "duplicate_keys": list(self.draft.duplicate_keys),
             "missing": [asdict(paper) for paper in self.missing or ()],
-            "problems": list(self.draft.problems),
+            "problems": describe_problems(self.draft.problems),
         }
 
 
@@ -174,10 +174,7 @@ def _read_draft(file: Path, bibliography: Path | None, *, every_entry: bool) -> 
         if draft.entries and any(key not in draft.entries for key in keys)
     ]
     if draft.sentences and not draft.entries:
-        draft.problems.append(
-            f"{file.name} cites, and no bibliography was found: give it with --bib"
-        )
-    draft.problems = merge_problems(draft.problems)
+        draft.add_problem(f"{file.name} cites, and no bibliography was found: give it with --bib")
     return draft
 
 

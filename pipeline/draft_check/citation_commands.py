@@ -43,16 +43,18 @@ _NOTES = re.compile(r"(?:^|(?<=,))\s*+\*?(?:\[[^\[\]]{0,500}\])*+")
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A citation of a text. start, end: its span there. unknown_command: empty for a known one."""
+    """A citation of a text. start, end: its span there. problem: of a command that is not known, or
+    that has no keys; otherwise empty.
+    """
 
     keys: tuple[str, ...]
     start: int
     end: int
-    unknown_command: str = ""
+    problem: str = ""
 
 
-def find_citations(latex: Latex) -> Iterator[Citation | tuple[int, str]]:
-    """The citations of a text in order, and (offset, problem) for each that is not understood.
+def find_citations(latex: Latex) -> Iterator[Citation]:
+    """The citations of a text in order; those that are not understood have no keys.
 
     An unknown command is a citation too if its name holds "cite" and it has keys.
     """
@@ -67,13 +69,17 @@ def find_citations(latex: Latex) -> Iterator[Citation | tuple[int, str]]:
             continue  # citations within it are read by themselves
         keys = tuple(dict.fromkeys(key for text in texts for key in _split(text)))
         is_known = name in KNOWN_CITATIONS
-        if keys:
-            yield Citation(keys, match.start(), end, "" if is_known else name)
-            position = end
+        problem = ""
+        if keys and not is_known:
+            problem = f"\\{name} is no citation command that is known: it is read as one"
         elif is_known and not groups:
-            yield match.start(), f"\\{name} has no keys that can be read"
+            problem = f"\\{name} has no keys that can be read"
         elif groups and not is_known:
-            yield match.start(), f"\\{name} cites no key"
+            problem = f"\\{name} cites no key"
+        if keys or problem:
+            yield Citation(keys, match.start(), end, problem)
+        if keys:
+            position = end
 
 
 def _arguments(latex: Latex, name: str, start: int) -> tuple[list[tuple[int, int]], int]:
@@ -83,29 +89,20 @@ def _arguments(latex: Latex, name: str, start: int) -> tuple[list[tuple[int, int
     has_volume = singular in _VOLUMES
     is_multiple = name.lower().endswith("cites") or (has_volume and name.endswith("s"))
     if is_multiple:
-        position = _skip(latex, position, "(", 2)
-    position = _skip(latex, position, "<", 2)
+        position = latex.skip_options(position, "(", 2)
+    position = latex.skip_options(position, "<", 2)
     while True:
-        before = _skip(latex, position, "[", 2)
-        before = _skip(latex, before, "<", 1)
+        before = latex.skip_options(position, "[", 2)
+        before = latex.skip_options(before, "<")
         span = latex.argument(before)
         if span and has_volume:
-            span = latex.argument(_skip(latex, span[1] + 1, "[", 1))
+            span = latex.argument(latex.skip_options(span[1] + 1))
         if span is None:
             return spans, position
         spans.append(span)
         position = span[1] + 1
         if not is_multiple:
             return spans, position
-
-
-def _skip(latex: Latex, position: int, opening: str, most: int) -> int:
-    for _ in range(most):
-        option = latex.argument(position, opening)
-        if option is None:
-            break
-        position = option[1] + 1
-    return position
 
 
 def _split(text: str) -> list[str]:

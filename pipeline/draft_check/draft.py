@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pipeline.draft_check.citation_commands import Citation
 from pipeline.errors import SettingError
 from pipeline.text import one_line
 
@@ -19,7 +20,6 @@ MOST_FILES = 200
 _CITATION = re.compile(r"\[@([^\[\]]*)\]")
 # Fewer words before a citation are no claim of their own.
 _FEWEST_WORDS = 5
-_PLACED = re.compile(r"(.*?), line (\d+): (.*)", re.DOTALL)
 _MOST_LINES = 5
 _SPACE_BEFORE_STOP = re.compile(r" ([.,;:!?)])")
 
@@ -100,6 +100,15 @@ class DraftSentence:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class DraftProblem:
+    """What could not be read. file: a name, or empty. line: from 1, if one is known."""
+
+    message: str
+    file: str = ""
+    line: int | None = None
+
+
 @dataclass(slots=True)
 class Draft:
     """A draft that was read.
@@ -108,10 +117,9 @@ class Draft:
     order of the bibliography. listed: keys that are to appear in the bibliography without a
     citation (`\\nocite`). duplicate_keys: keys that more than one entry has; the first entry
     counts. embedded: bibliographies that the draft writes itself, as (BibTeX, file, line).
-    missing_bibliographies: a sentence on each file that is named and not there. ignores_case:
+    missing_bibliographies: a problem for each file that is named and not there. ignores_case:
     whether keys that differ in case are one, as for BibTeX. unknown_commands: (keys, problem) of
-    commands that are read as citations. problems: what could not be read, a sentence each with file
-    and line.
+    commands that are read as citations.
     """
 
     file: Path
@@ -123,20 +131,32 @@ class Draft:
     duplicate_keys: list[str] = field(default_factory=list)
     bibliography_files: list[Path] = field(default_factory=list)
     embedded: list[tuple[str, str, int]] = field(default_factory=list)
-    missing_bibliographies: list[str] = field(default_factory=list)
+    missing_bibliographies: list[DraftProblem] = field(default_factory=list)
     ignores_case: bool = False
-    unknown_commands: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    unknown_commands: list[tuple[tuple[str, ...], DraftProblem]] = field(default_factory=list)
+    problems: list[DraftProblem] = field(default_factory=list)
 
     @property
     def cited_keys(self) -> list[str]:
         """The keys of all citations, each once, in order."""
         return list(dict.fromkeys(key for sentence in self.sentences for key in sentence.keys))
 
-    def add_unknown_command(self, name: str, keys: tuple[str, ...], place: str) -> None:
-        """Keep a command that is read as a citation; it is a problem if a key has no entry."""
-        problem = f"{place}: \\{name} is no citation command that is known: it is read as one"
-        self.unknown_commands.append((keys, problem))
+    def add_problem(self, message: str, file: str = "", line: int | None = None) -> None:
+        """Add what could not be read there."""
+        self.problems.append(DraftProblem(message, file, line))
+
+    def add_missing_bibliography(self, name: str, file: str, line: int | None = None) -> None:
+        """Add a bibliography that this place names and the draft's folder lacks."""
+        message = f"the bibliography {name} is not in the draft's folder: give it with --bib"
+        self.missing_bibliographies.append(DraftProblem(message, file, line))
+
+    def add_unclear_citation(self, citation: Citation, file: str, line: int) -> None:
+        """Add the problem of a citation, if any. With keys, it counts only if one has no entry."""
+        problem = DraftProblem(citation.problem, file, line)
+        if citation.keys and citation.problem:
+            self.unknown_commands.append((citation.keys, problem))
+        elif citation.problem:
+            self.problems.append(problem)
 
     def add_entries(self, entries: Sequence[Entry]) -> None:
         """Add the entries of one bibliography; of entries with one key, the first counts."""
@@ -147,26 +167,22 @@ class Draft:
                 self.entries[entry.key] = entry
 
 
-def merge_problems(problems: Sequence[str]) -> list[str]:
-    """The problems in order; those that differ only in their line become one."""
-    lines: dict[tuple[str, str], list[str]] = {}
+def describe_problems(problems: Sequence[DraftProblem]) -> list[str]:
+    """A sentence for each problem, in order; those that differ only in their line share one."""
+    lines_of: dict[tuple[str, str], list[str]] = {}
     for problem in problems:
-        placed = _PLACED.fullmatch(problem)
-        file, line, message = placed.groups() if placed else ("", "", problem)
-        lines_of_message = lines.setdefault((file, message), [])
-        if line not in lines_of_message:
-            lines_of_message.append(line)
-    merged = []
-    for (file, message), numbers in lines.items():
-        if not file:
-            merged.append(message)
-            continue
-        word = "line" if len(numbers) == 1 else "lines"
-        place = f"{file}, {word} {', '.join(numbers[:_MOST_LINES])}"
-        if len(numbers) > _MOST_LINES:
-            place += f" and {len(numbers) - _MOST_LINES} more"
-        merged.append(f"{place}: {message}")
-    return merged
+        lines = lines_of.setdefault((problem.file, problem.message), [])
+        if problem.line is not None and str(problem.line) not in lines:
+            lines.append(str(problem.line))
+    sentences = []
+    for (place, message), lines in lines_of.items():
+        if lines:
+            word = "line" if len(lines) == 1 else "lines"
+            place += f", {word} {', '.join(lines[:_MOST_LINES])}"
+        if len(lines) > _MOST_LINES:
+            place += f" and {len(lines) - _MOST_LINES} more"
+        sentences.append(f"{place}: {message}" if place else message)
+    return sentences
 
 
 def read_text(file: Path, most_bytes: int = LARGEST_FILE_BYTES) -> str:

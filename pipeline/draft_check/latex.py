@@ -53,24 +53,18 @@ def read_latex(file: Path) -> Draft:
     endings = [name for match in _NEW_CITES.finditer(text) for name in split_keys(match[1])]
     lists = _environments(text, frozenset((_LIST,)))
     citations = []
-    for item in find_citations(latex):
-        offset = item.start if isinstance(item, Citation) else item[0]
-        if any(start <= offset < end for start, end in lists):
+    for citation in find_citations(latex):
+        if any(start <= citation.start < end for start, end in lists):
             continue
-        name, line = project.place(offset)
-        if isinstance(item, Citation):
-            citations.append(item)
-            if item.unknown_command:
-                place = f"{name}, line {line}"
-                draft.add_unknown_command(item.unknown_command, item.keys, place)
-        else:
-            draft.problems.append(f"{name}, line {line}: {item[1]}")
+        draft.add_unclear_citation(citation, *project.place(citation.start))
+        if citation.keys:
+            citations.append(citation)
     _find_bibliography(latex, project, endings, draft)
     for start, end in lists or ([(0, len(text))] if "\\bibitem" in text else []):
         read_bibitems(text[start:end], partial(_place_from, project, start), draft)
     for match in _AMSREFS.finditer(text):
-        name, line = project.place(match.start())
-        draft.problems.append(f"{name}, line {line}: a list of amsrefs, which is not read")
+        place = project.place(match.start())
+        draft.add_problem("a list of amsrefs, which is not read", *place)
     title = _TITLE.search(text)
     named = latex.argument(title.end()) if title else None
     draft.title = plain_field(text[slice(*named)]) if named else None
@@ -170,9 +164,8 @@ def _find_bibliography(
     )
     draft.ignores_case = _BIBER.search(latex.text) is None
     for match in pattern.finditer(latex.text):
-        option = latex.argument(match.end(), "[")
-        span = option if match[1] == "putbib" else None
-        span = span or latex.argument(option[1] + 1 if option else match.end())
+        span = latex.argument(match.end(), "[") if match[1] == "putbib" else None
+        span = span or latex.argument(latex.skip_options(match.end()))
         if span is None or "#" in latex.text[slice(*span)]:
             continue
         names = split_keys(latex.text[slice(*span)])
@@ -187,11 +180,7 @@ def _find_bibliography(
                 continue
             file = find_file(folder, folder / "x", name if "." in name else f"{name}.bib", ".bib")
             if file is None:
-                place, line = project.place(match.start())
-                draft.missing_bibliographies.append(
-                    f"{place}, line {line}: the bibliography {name} is not in the draft's"
-                    " folder: give it with --bib"
-                )
+                draft.add_missing_bibliography(name, *project.place(match.start()))
             elif file not in draft.bibliography_files:
                 draft.bibliography_files.append(file)
 

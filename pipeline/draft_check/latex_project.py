@@ -298,7 +298,7 @@ class _Scan:
 
     def problem(self, place: int, message: str) -> None:
         line = self.file.line(place if self.origin is None else self.origin)
-        self.reader.draft.problems.append(f"{self.file.name}, line {line}: {message}")
+        self.reader.draft.add_problem(message, self.file.name, line)
 
     def conditional(self, name: str, start: int, end: int) -> int | None:
         """Read a conditional's beginning, middle or end; where text goes on, None for no such."""
@@ -347,8 +347,7 @@ class _Scan:
 
     def removed_text(self, name: str, start: int, end: int) -> int | None:
         """Skip what a command for changes prints as removed; of `\\replaced` the second text."""
-        option = self.latex.argument(end, "[")
-        span = self.latex.argument(option[1] + 1 if option else end)
+        span = self.latex.argument(self.latex.skip_options(end))
         old = self.latex.argument(span[1] + 1) if span and name == "replaced" else span
         if span is None or old is None:
             return None
@@ -400,8 +399,7 @@ class _Scan:
         return after
 
     def load(self, end: int) -> None:
-        option = self.latex.argument(end, "[")
-        names = self.latex.argument(option[1] + 1 if option else end)
+        names = self.latex.argument(self.latex.skip_options(end))
         if names and self.origin is None:
             self.reader.read_styles(self.latex.text[slice(*names)])
 
@@ -470,8 +468,7 @@ class _Scan:
                 self.problem(start, f"\\{name} names no folder")
                 return None
             folder, end = latex.text[slice(*span)].strip().rstrip("/") + "/", span[1] + 1
-        option = latex.argument(end, "[")
-        end = option[1] + 1 if option else end
+        end = latex.skip_options(end)
         span = latex.argument(end)
         bare = _BARE_NAME.match(latex.text, end)
         if span is not None:

@@ -81,6 +81,15 @@ class Latex:
                 return None
         return None if depth else (start + 1, position - 1)
 
+    def skip_options(self, start: int, opening: str = "[", most: int = 1) -> int:
+        """The place after the options that begin here."""
+        for _ in range(most):
+            option = self.argument(start, opening)
+            if option is None:
+                break
+            start = option[1] + 1
+        return start
+
 
 def blank(text: str) -> str:
     """As many blanks, with the ends of lines."""

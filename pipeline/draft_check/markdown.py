@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.bibliography import read_csl
-from pipeline.draft_check.citation_commands import Citation, find_citations
+from pipeline.draft_check.citation_commands import find_citations
 from pipeline.draft_check.draft import MOST_FILES, Draft, DraftSentence, project_file, read_text
 from pipeline.draft_check.latex_scan import Latex
 from pipeline.draft_check.printed_references import read_items
@@ -78,8 +78,8 @@ def read_markdown(file: Path) -> Draft:
             )
             return draft
         if typed is not None:
-            place = f"{file.name}, line {typed.start + 1}"
-            draft.problems.append(f"{place}: this list of references is not understood")
+            message = "this list of references is not understood"
+            draft.add_problem(message, file.name, typed.start + 1)
     for name, line, paragraph in paragraphs:
         _add_paragraph(draft, name, line, _KEY.sub(_as_group, _GROUP.sub(_group, paragraph)))
     return draft
@@ -112,13 +112,12 @@ def _read_typed(draft: Draft, typed: Any, paragraphs: list[tuple[str, int, str]]
             marked = mark_labels(paragraph, form, labels)
         if form == "plain" or (form == "dot" and marked == paragraph):
             marked, unknown = mark_names(paragraph, entries, keys)
-        draft.problems += [
-            f"{name}, line {line}: ({words}) is cited, and no reference fits" for words in unknown
-        ]
+        for words in unknown:
+            draft.add_problem(f"({words}) is cited, and no reference fits", name, line)
         _add_paragraph(draft, name, line, marked)
     if not draft.sentences:
-        place = f"{draft.file.name}, line {typed.start + 1}"
-        draft.problems.append(f"{place}: no citation of this list of references was found")
+        message = "no citation of this list of references was found"
+        draft.add_problem(message, draft.file.name, typed.start + 1)
 
 
 def _item_of_markdown(label: str, text: str) -> ItemParts:
@@ -144,8 +143,8 @@ def _read_front_matter(draft: Draft, text: str) -> None:
     settings = _load_yaml(draft, text, draft.file.name)
     title = settings.get("title")
     draft.title = one_line(title) if isinstance(title, str) else None
-    place = f"{draft.file.name}, line {_line_of_setting(text, 'bibliography')}"
-    _add_bibliographies(draft, settings.get("bibliography"), place)
+    line = _line_of_setting(text, "bibliography")
+    _add_bibliographies(draft, settings.get("bibliography"), draft.file.name, line)
     if settings.get("references") is not None:
         line = _line_of_setting(text, "references")
         read_csl(settings["references"], draft.file.name, line, draft)
@@ -170,12 +169,12 @@ def _load_yaml(draft: Draft, text: str, name: str) -> Mapping[str, Any]:
     try:
         settings = Loader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        draft.problems.append(f"{name}: its YAML is not valid: {one_line(str(error))[:200]}")
+        draft.add_problem(f"its YAML is not valid: {one_line(str(error))[:200]}", name)
         return {}
     return settings if isinstance(settings, dict) else {}
 
 
-def _add_bibliographies(draft: Draft, value: Any, place: str) -> None:
+def _add_bibliographies(draft: Draft, value: Any, source: str, line: int | None = None) -> None:
     """Add the files that `bibliography` names. value: a name, a list of names, or nothing."""
     if not value:
         return
@@ -185,9 +184,7 @@ def _add_bibliographies(draft: Draft, value: Any, place: str) -> None:
         if file is not None:
             draft.bibliography_files.append(file)
         else:
-            draft.problems.append(
-                f"{place}: the bibliography {name} is not in the draft's folder: give it with --bib"
-            )
+            draft.add_missing_bibliography(name, source, line)
 
 
 class _Reader:
@@ -243,7 +240,7 @@ class _Reader:
             self.problem(file, number, f"{name} is no Markdown, and is not read")
 
     def problem(self, file: Path, number: int, message: str) -> None:
-        self.draft.problems.append(f"{file.name}, line {number + 1}: {message}")
+        self.draft.add_problem(message, file.name, number + 1)
 
 
 def _without_comments(text: str) -> str:
@@ -291,7 +288,7 @@ def _markdown_paragraphs(
                 children: list[Token] = []
                 parser.inline.parse(words, parser, {}, children)
                 words = "".join(_words(children))
-            words = _with_pandoc_citations(words, f"{name}, line {line}", draft)
+            words = _with_pandoc_citations(words, name, line, draft)
             if not is_heading or _keys(words):
                 yield name, line, words
             is_heading = False
@@ -316,18 +313,15 @@ def _words(tokens: list[Token]) -> Iterator[str]:
             yield from _words(token.children or [])
 
 
-def _with_pandoc_citations(text: str, place: str, draft: Draft) -> str:
+def _with_pandoc_citations(text: str, name: str, line: int, draft: Draft) -> str:
     """The text with LaTeX's citations as pandoc's, and addresses that look like none."""
     parts, last = list[str](), 0
-    for item in find_citations(Latex(text)):
-        if isinstance(item, Citation):
-            group = "; ".join(f"@{key}" for key in item.keys)
-            parts += [text[last : item.start], f"[{group}]"]
-            last = item.end
-            if item.unknown_command:
-                draft.add_unknown_command(item.unknown_command, item.keys, place)
-        else:
-            draft.problems.append(f"{place}: {item[1]}")
+    for citation in find_citations(Latex(text)):
+        draft.add_unclear_citation(citation, name, line)
+        if citation.keys:
+            group = "; ".join(f"@{key}" for key in citation.keys)
+            parts += [text[last : citation.start], f"[{group}]"]
+            last = citation.end
     return _without_addresses(_NOTE_MARK.sub("", "".join([*parts, text[last:]])))
 
 

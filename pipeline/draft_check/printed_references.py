@@ -51,13 +51,12 @@ def read_bibitems(text: str, place: Place, draft: Draft) -> int:
     parts, places = list[ItemParts](), list[tuple[str, int]]()
     for head, limit in zip(heads, limits, strict=False):
         label = latex.argument(head.end(), "[")
-        key = latex.argument(label[1] + 1 if label else head.end())
+        key = latex.argument(latex.skip_options(head.end()))
         if head[0].startswith("\\harvard"):
             for _ in range(2):  # a label and a year are before the key
                 key = latex.argument(key[1] + 1) if key else None
         if key is None:
-            file, line = place(head.start())
-            draft.problems.append(f"{file}, line {line}: this {head[0]} has no key")
+            draft.add_problem(f"this {head[0]} has no key", *place(head.start()))
             continue
         item = _item(text[key[1] + 1 : limit])
         item.key = one_line(text[slice(*key)])
@@ -82,7 +81,7 @@ def read_bbl_text(text: str, file: str, draft: Draft) -> None:
     )
     items = read_bibitems(printed, lambda offset: (file, line_of(offset)), draft)
     if not entries and not items:
-        draft.problems.append(f"{file} has no \\bibitem: give the .bib file with --bib")
+        draft.add_problem(f"{file} has no \\bibitem: give the .bib file with --bib")
 
 
 def read_items(parts: Sequence[ItemParts], places: Sequence[tuple[str, int]]) -> list[Entry]:

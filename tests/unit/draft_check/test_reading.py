@@ -71,7 +71,7 @@ def test_nothing_outside_of_the_project_is_read(tmp_path: Path) -> None:
     draft = latex(project, "\\input{/etc/passwd} \\input{../secret} \\input{missing}")
     assert draft.sentences == []
     assert len(draft.problems) == 3
-    assert "line 3" in draft.problems[0]
+    assert draft.problems[0].line == 3
 
 
 def test_two_citations_of_a_sentence_have_a_claim_each(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_broken_and_duplicate_entries_are_named(tmp_path: Path) -> None:
     draft = read_draft(tmp_path / "main.tex", tmp_path / "bad.bib")
     assert draft.entries["a"].title == "One"
     assert draft.duplicate_keys == ["a"]
-    assert "bad.bib, line 3" in draft.problems[0]
+    assert (draft.problems[0].file, draft.problems[0].line) == ("bad.bib", 3)
 
 
 def test_entries_of_a_bbl(tmp_path: Path) -> None:
