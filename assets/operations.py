@@ -13,7 +13,7 @@ from assets.rendering import markdown_table
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.engine.failures import RUN, all_failures, read_failure
-from pipeline.engine.finish import finish_stage, unfinished_stages
+from pipeline.engine.finish import finish_stages, unfinished_stages
 from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
 from pipeline.errors import CiteloomError, TransientFailure
@@ -153,13 +153,13 @@ def summary_metadata(workspace: Workspace, summary: RefreshSummary) -> dict[str,
 def months(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
     """Finishes every stage that is due (`engine.finish`)."""
     due = unfinished_stages(workspace, STAGES)
-    try:
-        for stage in STAGES:
-            finish_stage(workspace, stage)
-    except TransientFailure as error:
-        raise dg.RetryRequested(_FINISH_TRIES, _SECONDS_BETWEEN_TRIES) from error
-    except CiteloomError as error:
-        raise dg.Failure(description=str(error), allow_retries=False) from error
+    errors = finish_stages(workspace, STAGES)
+    for error in errors:
+        if isinstance(error, TransientFailure):
+            raise dg.RetryRequested(_FINISH_TRIES, _SECONDS_BETWEEN_TRIES) from error
+    if errors:
+        message = "\n".join(map(str, errors))
+        raise dg.Failure(description=message, allow_retries=False) from errors[0]
     return dg.MaterializeResult(metadata={"finished": ", ".join(due) or "nothing was due"})
 
 

@@ -40,10 +40,11 @@ def unfinished_stages(workspace: Workspace, stages: Iterable[Stage]) -> dict[str
     return markers
 
 
-def finish_stages(workspace: Workspace, stages: Iterable[Stage]) -> None:
-    """Finish every stage that is due. A failure is recorded and published; the others go on, and
-    the next call tries again.
+def finish_stages(workspace: Workspace, stages: Iterable[Stage]) -> list[Exception]:
+    """Finish every stage that is due. A failure is recorded, published and returned; the others go
+    on, and the next call tries again.
     """
+    errors = []
     for stage in stages:
         try:
             finish_stage(workspace, stage)
@@ -51,6 +52,8 @@ def finish_stages(workspace: Workspace, stages: Iterable[Stage]) -> None:
             redacted = redact_error(error, collect_secrets(workspace.settings))
             message = record_failure(workspace, stage.name, ALL_MONTHS, redacted)
             publish(StageFailed(stage.name, ALL_MONTHS, message, exit_code_of(redacted)))
+            errors.append(redacted)
+    return errors
 
 
 def finish_stage(workspace: Workspace, stage: Stage) -> None:

@@ -204,15 +204,15 @@ def _notify(settings: Settings, watch: Watch, papers: Sequence[WatchedPaper]) ->
     notify(settings, "\n".join([f"citeloom: {heading}", *lines]))
 
 
-def watched_papers(root: DataRoot, watches: Iterable[Watch]) -> list[WatchedPaper]:
-    """The listed papers of these watches, the newest found first, then the newest months."""
-    names = {watch.name for watch in watches}
-    if not names:
-        return []
+def watched_papers(root: DataRoot, watches: Iterable[Watch] | None = None) -> list[WatchedPaper]:
+    """The listed papers, of these watches alone if they are given. The newest found are first,
+    then the newest months.
+    """
+    names = {watch.name for watch in watches or ()}
     papers = []
     for month in root.months(tables.INDEX_RECEIPTS):
         listed = (WatchedPaper(**paper) for paper in _read_month(root, month)["papers"])
-        papers += [paper for paper in listed if paper.watch in names]
+        papers += [paper for paper in listed if watches is None or paper.watch in names]
     return sorted(papers, key=lambda paper: (paper.found, paper.month), reverse=True)
 
 

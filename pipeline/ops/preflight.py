@@ -11,7 +11,6 @@ from pipeline.embedding.choice import model_name
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.index.reindex import check_layout
-from pipeline.index.watches import read_watches
 from pipeline.llm.client import check_model
 from pipeline.llm.models import judge_models
 from pipeline.settings import SAMPLE_DUMP
@@ -28,7 +27,6 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
     """Raise SettingError for settings that do not suit these stages, or an unusable data root."""
     settings, names = workspace.settings, {stage.name for stage in stages}
     check_data_root(workspace)
-    read_watches(settings.watches)
     if (
         "metadata" in names
         and settings.metadata_snapshot

@@ -13,7 +13,7 @@ from pipeline import tables
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.judge_figures import figures_digest
-from pipeline.index.watches import WatchedPaper, read_watches, watched_papers
+from pipeline.index.watches import WatchedPaper, watched_papers
 from pipeline.llm.models import known_cutoffs, known_prices
 from pipeline.report import pages
 from pipeline.report.data import (
@@ -99,7 +99,7 @@ def write_overall_page(workspace: Workspace) -> None:
     """
     file = workspace.root.path / FOLDER / "index.html"
     with workspace.read_cache():
-        watched = watched_papers(workspace.root, read_watches(workspace.settings.watches))
+        watched = watched_papers(workspace.root) if workspace.settings.watches else []
         digest = _overall_digest(workspace, watched)
         if file.is_file():
             made_from = _MADE_FROM.search(file.read_bytes())

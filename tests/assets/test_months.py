@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -18,7 +19,7 @@ from assets.partitions import offer_months
 from pipeline import tables
 from pipeline.definitions import build_defs, defs
 from pipeline.engine.failures import record_failure
-from pipeline.engine.finish import mark_unfinished
+from pipeline.engine.finish import ALL_MONTHS, mark_unfinished
 from pipeline.engine.run import run_stage
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.stages import choose_stages
@@ -252,3 +253,29 @@ def test_months_are_finished_by_one_run_once_no_more_are_computed(empty: Place) 
     assert keys[2] == keys[3] is not None  # Dagster starts one run for a key
     (made,) = done.asset_materializations_for_node("months")
     assert made.metadata["finished"].value == "report"
+
+
+def test_a_fault_in_the_file_of_watches_is_reported_and_the_overall_page_is_made(
+    own: Place, tmp_path: Path
+) -> None:
+    file = tmp_path / "watches.toml"
+    file.write_text("[[watch]]\nname = 'a'\n")
+    here, page = own.with_settings(watches=file), own.root / "reports" / "index.html"
+    stages = choose_stages(select=["index", "report"])
+    message = f"CITELOOM_WATCHES: {file}, line 1: query: Field required"
+    page.unlink(missing_ok=True)
+    report = here.run_months(stages, [])
+    assert (report.failures, report.exit_code) == ([("index_receipts", ALL_MONTHS, message)], 2)
+    assert page.exists()
+
+    page.unlink()
+    with here.entered(), dg.DagsterInstance.ephemeral() as instance:
+        workspace = here.workspace()
+        mark_unfinished(workspace, stages[1])
+        given = build_defs(workspace=dg.ResourceDefinition.hardcoded_resource(workspace))
+        done = given.resolve_job_def("finish_months").execute_in_process(
+            instance=instance, raise_on_error=False
+        )
+    (failed,) = [event for event in done.all_events if event.is_step_failure]
+    assert message in failed.step_failure_data.user_failure_data.description
+    assert page.exists()
