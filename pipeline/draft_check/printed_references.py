@@ -99,7 +99,7 @@ def read_items(parts: Sequence[ItemParts], places: Sequence[tuple[str, int]]) ->
                 authors=tuple(authors) or _people(item.authors),
                 year=int(year[0]) if year else item.year,
                 venue=named.get("booktitle") or named.get("journal") or item.venue,
-                doi=plain_doi(item.doi),
+                doi=item.doi,
                 arxiv_id=_with_version(item.arxiv_id, part.raw),
                 file=file,
                 line=line,
