@@ -62,7 +62,7 @@ def papers(
         if listing.has_more:
             print_note(f"the corpus has more: --limit {2 * limit} shows more of them")
     if not listing.papers and listing.near:
-        print_note(f"near: {', '.join(listing.near)}")
+        print_note(f"near: {'; '.join(listing.near)}")
     return 0
 
 

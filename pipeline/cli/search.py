@@ -85,7 +85,8 @@ _CHARACTERS_SHOWN = 360
 
 def search(
     words: Annotated[
-        str | None, typer.Argument(metavar="WORDS", help="What to search for, in words.")
+        list[str] | None,
+        typer.Argument(metavar="WORDS", help="What to search for, in words."),
     ] = None,
     queries: QueriesOption = None,
     limit: LimitOption = 10,
@@ -275,13 +276,14 @@ def _print_passages(
             out.print(search_table(hits, first, text if is_batch else None))
 
 
-def _read_queries(words: str | None, file: Path | None) -> list[str]:
+def _read_queries(words: Sequence[str] | None, file: Path | None) -> list[str]:
     """The one query of the arguments, or those of a file."""
     from pipeline.index.search_options import check_query, read_queries
 
     if words is not None:
-        check_query(words)
-        return [words]
+        query = " ".join(words)
+        check_query(query)
+        return [query]
     if str(file) == "-":
         return read_queries(sys.stdin.buffer.read(), "-")
     try:

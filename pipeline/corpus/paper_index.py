@@ -83,11 +83,13 @@ def find_papers(
     return papers
 
 
-def titles_of(workspace: Workspace, arxiv_ids: Iterable[str]) -> dict[str, str]:
-    """Titles of those papers that the corpus holds, by arXiv id."""
-    query = "select arxiv_id, title from papers where arxiv_id in (select value from json_each(?))"
+def papers_with_ids(workspace: Workspace, arxiv_ids: Iterable[str]) -> dict[str, Paper]:
+    """Those of these papers that the corpus holds, by arXiv id."""
+    query = "select * from papers where arxiv_id in (select value from json_each(?))"
     with paper_index(workspace).open() as connection:
-        return dict(connection.execute(query, (json.dumps(list(arxiv_ids)),)).fetchall())
+        rows = connection.execute(query, (json.dumps(list(arxiv_ids)),)).fetchall()
+    papers = map(_paper_of, rows)
+    return {paper.arxiv_id: paper for paper in papers}
 
 
 def authors_like(workspace: Workspace, name: str) -> list[str]:
@@ -143,15 +145,12 @@ def _candidates(
         "first": _first_number(first),
         "last": _first_number(last) + _NUMBERS_PER_MONTH - 1,
     }
-    for row in connection.execute(_BY_WORDS if terms else _BY_YEAR, parameters):
-        _, arxiv_id, paper_title, authors, paper_year, categories = row
-        yield Paper(
-            arxiv_id,
-            paper_title,
-            tuple(json.loads(authors)),
-            paper_year,
-            tuple(json.loads(categories)),
-        )
+    yield from map(_paper_of, connection.execute(_BY_WORDS if terms else _BY_YEAR, parameters))
+
+
+def _paper_of(row: tuple[Any, ...]) -> Paper:
+    _, arxiv_id, title, authors, year, categories = row
+    return Paper(arxiv_id, title, tuple(json.loads(authors)), year, tuple(json.loads(categories)))
 
 
 def _has_author(paper: Paper, names: Sequence[str]) -> bool:

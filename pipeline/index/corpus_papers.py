@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from pipeline.corpus.paper import Paper
 from pipeline.corpus.paper_index import authors_like, find_papers, years_of_papers
 from pipeline.corpus.references.citation_index import count_citing_papers
 from pipeline.index.papers import count_passages
+from pipeline.index.typed_queries import well_spelt
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
@@ -40,13 +41,24 @@ class ListedPaper:
 
 @dataclass(frozen=True, slots=True)
 class PaperListing:
-    """Papers, newest months first. has_more: whether others follow. near: where there are none,
-    the names of authors that are near, or the years that the corpus has.
+    """Papers, newest months first, to iterate over and to index.
+
+    has_more: whether others follow. near: where there are none, titles or names of authors that are
+    near, or years that the corpus has.
     """
 
     papers: tuple[ListedPaper, ...]
     has_more: bool
     near: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[ListedPaper]:
+        return iter(self.papers)
+
+    def __len__(self) -> int:
+        return len(self.papers)
+
+    def __getitem__(self, place: int) -> ListedPaper:
+        return self.papers[place]
 
 
 def list_papers(
@@ -62,14 +74,24 @@ def list_papers(
     """
     with workspace.read_cache():
         papers = find_papers(workspace, title, author, year, offset + limit + 1)
-        near: Sequence[str] = ()
-        if not papers and author:
-            near = authors_like(workspace, author)[:_NEAR]
-        if not papers and not near and year is not None:
-            years = sorted(years_of_papers(workspace), key=lambda other: abs(other - year))
-            near = [str(other) for other in years[:_NEAR]]
+        near = () if papers else _near(workspace, title, author, year)
         page = _with_counts(workspace, papers[offset : offset + limit])
-        return PaperListing(page, has_more=len(papers) > offset + limit, near=tuple(near))
+        return PaperListing(page, has_more=len(papers) > offset + limit, near=tuple(near[:_NEAR]))
+
+
+def _near(workspace: Workspace, title: str, author: str, year: int | None) -> Sequence[str]:
+    """Values that are near those of a listing without papers: titles with the misspelt words
+    corrected, or else authors, or else years.
+    """
+    spelt = well_spelt(workspace, title)
+    if spelt != title:
+        papers = find_papers(workspace, spelt, author, year, _NEAR)
+        if papers:
+            return [paper.title for paper in papers]
+    authors = authors_like(workspace, author) if author else []
+    if authors or year is None:
+        return authors
+    return list(map(str, sorted(years_of_papers(workspace), key=lambda other: abs(other - year))))
 
 
 def _with_counts(workspace: Workspace, papers: Sequence[Paper]) -> tuple[ListedPaper, ...]:

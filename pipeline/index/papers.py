@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
+from pipeline.arxiv.identifiers import month_of
+from pipeline.arxiv.query_identifiers import arxiv_id_of
 from pipeline.corpus.paper import PAPER_COLUMNS, FullPaper, Paper, PaperReference
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.corpus.passages.text import embedded_text
@@ -44,12 +45,12 @@ _REFERENCE_COLUMNS = [
 
 
 def read_paper(root: DataRoot, identifier: str) -> FullPaper:
-    """The paper with this id, with or without `arXiv:` and version.
+    """The paper with this arXiv id, in any spelling, or at this address.
 
     Passages and references are empty where their tables have not been made yet. Raises MissingInput
     if the corpus does not hold the paper, PermanentFailure if a table cannot be read.
     """
-    arxiv_id = normalize_arxiv_id(identifier) or identifier.strip()
+    arxiv_id = arxiv_id_of(identifier) or identifier.strip()
     for row in rows_of_papers(root, tables.PAPERS, [arxiv_id], [*PAPER_COLUMNS, "abstract"]):
         paper = Paper.from_row(row)
         return FullPaper(
@@ -166,7 +167,7 @@ def read_like(workspace: Workspace, identifier: str) -> tuple[str, str]:
     passage_id = _passage_id(identifier)
     if passage_id is not None:
         return _text_of_passage(workspace, passage_id)
-    arxiv_id = normalize_arxiv_id(identifier) or identifier
+    arxiv_id = arxiv_id_of(identifier) or identifier
     text = text_of_paper(workspace, arxiv_id)
     if text is None:
         raise SettingError(

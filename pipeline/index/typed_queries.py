@@ -8,12 +8,15 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.arxiv.titles import title_words
+from pipeline.arxiv.query_identifiers import arxiv_id_of, arxiv_ids_among_words, doi_of
+from pipeline.arxiv.titles import doi_key, title_words
+from pipeline.corpus.paper_index import papers_with_ids
 from pipeline.corpus.references.citation_index import CitingPaper, read_citing_papers
+from pipeline.corpus.references.lookups import metadata_titles
+from pipeline.corpus.references.title_index import TitleIndex
 from pipeline.errors import CiteloomError
 from pipeline.index.paper_names import paper_named
 from pipeline.index.papers import read_like, text_of_paper
-from pipeline.index.query_identifiers import arxiv_id_of, doi_of, paper_with_doi
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.vocabulary import corrected
 from pipeline.text import one_line
@@ -67,13 +70,23 @@ def read_query(workspace: Workspace, query: str, options: SearchOptions) -> Quer
         if text is None:
             return _absent_paper(workspace, query, arxiv_id)
         return QueryReading(query, text, arxiv_id, without=arxiv_id)
-    text = query if options.as_typed else _well_spelt(workspace, query)
-    paper = None
-    if may_be_name(query, options):
+    text = query if options.as_typed else well_spelt(workspace, query)
+    paper = _paper_among_words(workspace, query)
+    if paper is None and may_be_name(query, options):
         paper = _paper_named(workspace, query)
         if paper is None and text != query:
             paper = _paper_named(workspace, text)
     return QueryReading(query, text, paper)
+
+
+def paper_with_doi(workspace: Workspace, doi: str) -> str | None:
+    """The arXiv id of the paper whose metadata has this published DOI, in lower case."""
+    with metadata_titles(workspace).open() as connection:
+        for _, papers in TitleIndex(connection).candidates({0: [doi_key(doi)]}):
+            for paper in papers:
+                if doi in paper.dois.split():
+                    return paper.arxiv_id
+    return None
 
 
 def read_example(workspace: Workspace, identifier: str) -> QueryReading:
@@ -95,13 +108,20 @@ def spelling_note(reading: QueryReading) -> str:
     return f"showing results for: {one_line(reading.text)}" if reading.is_corrected else ""
 
 
-def _well_spelt(workspace: Workspace, query: str) -> str:
+def well_spelt(workspace: Workspace, query: str) -> str:
     """The query with its misspelt words corrected; as it is where the vocabulary cannot be read."""
     try:
         return corrected(workspace, query) or query
     except CiteloomError as error:
         _log.warning("misspelt words are not corrected: %s", error)
         return query
+
+
+def _paper_among_words(workspace: Workspace, query: str) -> str | None:
+    """The first paper of the corpus whose arXiv id is among the words of a query."""
+    arxiv_ids = arxiv_ids_among_words(query)
+    papers = papers_with_ids(workspace, arxiv_ids) if arxiv_ids else {}
+    return next((arxiv_id for arxiv_id in arxiv_ids if arxiv_id in papers), None)
 
 
 def _paper_named(workspace: Workspace, name: str) -> str | None:

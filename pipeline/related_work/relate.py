@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
+from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.months import describe_months
+from pipeline.arxiv.query_identifiers import arxiv_id_of
 from pipeline.corpus.citation_formats import (
     bibtex_entry,
     bibtex_keys,
@@ -39,11 +40,6 @@ from pipeline.related_work.task_reader import (
 from pipeline.settings import Settings
 
 _COLUMNS = ("authors", "year", "primary_category")
-# An id may come as an address: https://arxiv.org/abs/2403.02574v2, …/pdf/2403.02574.pdf#page=3.
-_ADDRESS = re.compile(
-    r"(?:https?://)?(?:[a-z0-9-]+\.)*(?:arxiv|ar5iv)\.org/(?:abs|pdf|html)/([^?#]+?)(?:\.pdf)?/?(?:[?#].*)?",
-    re.IGNORECASE,
-)
 # The command reads a draft as UTF-8 and puts U+FFFD for other bytes. French in Latin-1 has 4 in 100
 # characters of these, and can still be read; a picture or an archive has most.
 _UNREADABLE_SHARE = 0.1
@@ -90,7 +86,7 @@ def relate(
     writer, chosen = RELATED_WORK_WRITERS.lookup(system, workspace.settings)
     _check_draft(draft_markdown)
     arxiv_ids = list(
-        dict.fromkeys(_arxiv_id(reference) or reference for reference in reference_ids)
+        dict.fromkeys(arxiv_id_of(reference) or reference for reference in reference_ids)
     )
     papers = _known_papers(workspace, arxiv_ids)
     heading = re.search(r"^#\s+(.+)$", draft_markdown, re.MULTILINE)
@@ -226,12 +222,6 @@ def _notes(
 
 def _list_numbers(numbers: Sequence[int]) -> str:
     return ", ".join(f"[Reference {number}]" if number else "the draft" for number in numbers)
-
-
-def _arxiv_id(text: str) -> str | None:
-    """The arXiv id, without version, that an argument names; None where it names none."""
-    address = _ADDRESS.fullmatch(text.strip())
-    return normalize_arxiv_id(address[1] if address else text)
 
 
 def _known_papers(workspace: Workspace, reference_ids: Sequence[str]) -> dict[str, dict[str, Any]]:

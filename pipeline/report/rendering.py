@@ -53,8 +53,8 @@ _GRADES = {
     "": ("unjudged", "?", "no readable verdict"),
 }
 # As Pandoc has it: no white space inside the dollar signs, no digit after them, so that prices stay
-# text.
-_FORMULA = re.compile(r"(\$\$?)(?=\S)([^$\n]{1,2000}?)(?<=\S)\1(?!\d)")
+# text; except for a command of TeX: 256$\times$256.
+_FORMULA = re.compile(r"(\$\$?)(?:(?=\\)|(?=\S[^$\n]{0,2000}\1(?!\d)))([^$\n]{1,2000}?)(?<=\S)\1")
 # latex2mathml is recursive, and no formula of the corpus nests this deep.
 _MOST_NESTING = 20
 _MATH_ELEMENTS = {

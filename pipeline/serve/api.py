@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pipeline import __version__
-from pipeline.arxiv.identifiers import normalize_arxiv_id
+from pipeline.arxiv.query_identifiers import arxiv_id_of
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.paper import FullPaper, PaperReference
 from pipeline.corpus.references.citation_index import CitingPaper, read_citing_papers
@@ -166,7 +166,7 @@ def _paper_references(site: Site, request: Request) -> list[PaperReference]:
 def _paper_cited_by(site: Site, request: Request) -> list[CitingPaper]:
     # The cited paper need not be in the corpus.
     text = request.path_params["id"]
-    arxiv_id = normalize_arxiv_id(text)
+    arxiv_id = arxiv_id_of(text)
     if arxiv_id is None:
         raise MissingInput(f"{text[:80]!r} is not an arXiv id: give one such as 2404.90003")
     return read_citing_papers(site.workspace, arxiv_id)

@@ -27,7 +27,7 @@ from pipeline.answering.prompt_injection import looks_like_prompt_injection
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import FullPaper
-from pipeline.corpus.paper_index import titles_of
+from pipeline.corpus.paper_index import papers_with_ids
 from pipeline.corpus.parse.policies import without_known_markers
 from pipeline.corpus.passage import Passage
 from pipeline.corpus.references.citation_index import read_citing_papers
@@ -385,8 +385,8 @@ class CorpusTools:
         paper = self._paper(arxiv_id)
         references = paper.references[start : start + limit]
         ids = [reference.arxiv_id for reference in references if reference.arxiv_id]
-        titles = titles_of(self._site.workspace, ids)
-        passages = count_passages(self._site.root, titles)
+        held = papers_with_ids(self._site.workspace, ids)
+        passages = count_passages(self._site.root, held)
         entries = [
             PaperEntry(
                 arxiv_id=reference.arxiv_id,
@@ -394,7 +394,7 @@ class CorpusTools:
                 authors=_names(reference.authors),
                 year=reference.year,
                 url=abstract_url(reference.arxiv_id) if reference.arxiv_id else None,
-                in_corpus=reference.arxiv_id in titles,
+                in_corpus=reference.arxiv_id in held,
                 passages=passages[reference.arxiv_id or ""],
             )
             for reference in references
@@ -407,23 +407,27 @@ class CorpusTools:
 
     def cited_by(self, arxiv_id: ArxivId, start: Start = 0, limit: Limit = 50) -> PaperResults:
         """List the papers of this corpus that cite a paper, which may be outside of it."""
-        papers = read_citing_papers(self._site.workspace, arxiv_id)
-        page = papers[start : start + limit]
-        passages = count_passages(self._site.root, [paper.arxiv_id for paper in page])
-        entries = [
-            PaperEntry(
-                arxiv_id=paper.arxiv_id,
-                title=_line(paper.title),
-                authors="",
-                year=None,
-                url=abstract_url(paper.arxiv_id),
-                passages=passages[paper.arxiv_id],
-                citing_passages=len(paper.passage_ids),
+        citing = read_citing_papers(self._site.workspace, arxiv_id)
+        page = citing[start : start + limit]
+        ids = [paper.arxiv_id for paper in page]
+        papers = papers_with_ids(self._site.workspace, ids)
+        passages = count_passages(self._site.root, ids)
+        entries = []
+        for paper in page:
+            indexed = papers.get(paper.arxiv_id)
+            entries.append(
+                PaperEntry(
+                    arxiv_id=paper.arxiv_id,
+                    title=_line(paper.title),
+                    authors=_names(indexed.authors) if indexed else "",
+                    year=indexed.year if indexed else None,
+                    url=abstract_url(paper.arxiv_id),
+                    passages=passages[paper.arxiv_id],
+                    citing_passages=len(paper.passage_ids),
+                )
             )
-            for paper in page
-        ]
         return PaperResults(
-            papers=entries, total=len(papers), next_start=_next(start, limit, len(papers))
+            papers=entries, total=len(citing), next_start=_next(start, limit, len(citing))
         )
 
     def bibtex(

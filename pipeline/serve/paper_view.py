@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import normalize_arxiv_id
+from pipeline.arxiv.query_identifiers import arxiv_id_of
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import FullPaper, Paper
-from pipeline.corpus.paper_index import titles_of
+from pipeline.corpus.paper_index import papers_with_ids
 from pipeline.corpus.passage import Passage
 from pipeline.corpus.references.citation_index import (
     CitingPaper,
@@ -89,11 +89,11 @@ class RelatedPaper:
 
 @dataclass(frozen=True, slots=True)
 class PaperView:
-    """A paper with its surroundings. in_corpus: arXiv id → title of the cited papers at hand."""
+    """A paper with its surroundings. in_corpus: the cited papers at hand, by arXiv id."""
 
     paper: FullPaper
     outline: tuple[Heading, ...]
-    in_corpus: Mapping[str, str]
+    in_corpus: Mapping[str, Paper]
     cited_by: tuple[CitingPaper, ...]
     citing_the_same: tuple[RelatedPaper, ...]
     quality: PageQuality | None
@@ -108,7 +108,7 @@ def read_paper_view(workspace: Workspace, identifier: str) -> PaperView:
         return PaperView(
             paper=paper,
             outline=outline_of(paper),
-            in_corpus=titles_of(workspace, cited),
+            in_corpus=papers_with_ids(workspace, cited),
             cited_by=tuple(read_citing_papers(workspace, paper.arxiv_id)),
             citing_the_same=tuple(papers_citing_the_same(workspace, paper)),
             quality=_read_quality(workspace.root, paper),
@@ -130,7 +130,7 @@ class OutsidePaper:
 
 def read_outside_paper(workspace: Workspace, identifier: str) -> OutsidePaper | None:
     """A paper outside of the corpus; None where the identifier is none of arXiv."""
-    arxiv_id = normalize_arxiv_id(identifier)
+    arxiv_id = arxiv_id_of(identifier)
     if arxiv_id is None:
         return None
     cited_by = read_citing_papers(workspace, arxiv_id)
@@ -158,7 +158,8 @@ def papers_citing_the_same(workspace: Workspace, paper: FullPaper) -> list[Relat
     shared = count_shared_works(workspace, cited)
     shared.pop(paper.arxiv_id, None)
     most = sorted(shared.items(), key=lambda pair: (-pair[1], pair[0]))[:COUPLED_PAPERS]
-    titles = titles_of(workspace, (arxiv_id for arxiv_id, _ in most))
+    papers = papers_with_ids(workspace, (arxiv_id for arxiv_id, _ in most))
+    titles = {arxiv_id: other.title for arxiv_id, other in papers.items()}
     return [
         RelatedPaper(arxiv_id, titles.get(arxiv_id, ""), abstract_url(arxiv_id), count)
         for arxiv_id, count in most

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import normalize_arxiv_id
-from pipeline.corpus.paper_index import titles_of
+from pipeline.arxiv.query_identifiers import arxiv_id_of
+from pipeline.corpus.paper_index import papers_with_ids
 from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
@@ -63,13 +63,14 @@ def read_citing_papers(workspace: Workspace, identifier: str) -> list[CitingPape
 
     Raises SettingError for a malformed id, PermanentFailure if a table cannot be read.
     """
-    arxiv_id = normalize_arxiv_id(identifier)
+    arxiv_id = arxiv_id_of(identifier)
     if arxiv_id is None:
         raise SettingError(f"{identifier!r} is not an arXiv id: give one such as 2404.90003")
     query = "select citing, month, passages from citations where cited = ? order by month, citing"
     with citation_index(workspace).open() as connection:
         rows = connection.execute(query, (arxiv_id,)).fetchall()
-    titles = titles_of(workspace, (citing for citing, _, _ in rows))
+    papers = papers_with_ids(workspace, (citing for citing, _, _ in rows))
+    titles = {citing: paper.title for citing, paper in papers.items()}
     return [
         CitingPaper(citing, titles.get(citing, ""), month, tuple(passages.split()))
         for citing, month, passages in rows

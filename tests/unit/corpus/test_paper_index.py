@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.corpus.paper_index import find_papers, titles_of
+from pipeline.corpus.paper_index import find_papers, papers_with_ids
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
@@ -77,8 +77,10 @@ def test_a_paper_is_as_its_row_says_and_a_month_that_changed_replaces_its_papers
     assert [paper.arxiv_id for paper in find_papers(workspace, "nets")] == ["2401.00003"]
     assert find_papers(workspace, "rope", "Lovelace") == []
     ids = ["2401.00001", "2401.00003", "2402.00003", "9999.00001"]
-    assert titles_of(workspace, ids) == {"2401.00003": "Nets of rope", "2402.00003": ""}
-    assert titles_of(workspace, []) == {}
+    held = papers_with_ids(workspace, ids)
+    titles = {arxiv_id: paper.title for arxiv_id, paper in held.items()}
+    assert titles == {"2401.00003": "Nets of rope", "2402.00003": ""}
+    assert papers_with_ids(workspace, []) == {}
 
 
 def test_a_query_needs_a_word_or_a_year(workspace: Workspace) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipeline import tables
-from pipeline.index.query_identifiers import arxiv_id_of, doi_of, paper_with_doi
+from pipeline.arxiv.query_identifiers import arxiv_id_of, doi_of
+from pipeline.index.typed_queries import paper_with_doi
 from tests.month_tables import write_table
 from tests.unit.index.building import make_workspace
 
@@ -33,7 +34,7 @@ def test_a_paper_is_named_in_any_spelling(query: str) -> None:
     assert arxiv_id_of(query) == "1706.03762"
 
 
-@pytest.mark.parametrize("query", ["arXiv:cs.CL/9901001v2", "https://arxiv.org/abs/cs/9901001"])
+@pytest.mark.parametrize("query", ["cs.CL/9901001v2", "https://arxiv.org/abs/cs/9901001"])
 def test_an_id_of_the_old_scheme_has_no_subject(query: str) -> None:
     assert arxiv_id_of(query) == "cs/9901001"
 

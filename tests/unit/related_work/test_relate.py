@@ -79,9 +79,9 @@ def test_several_citations_in_a_row_become_one_group(tmp_path: Path) -> None:
         ),
         (
             DRAFT,
-            ["https://example.org/abs/2403.00002"],
+            ["https://example.org/abs/ferns"],
             "chatcite",
-            "example.org/abs/2403.00002: not an arXiv id",
+            "example.org/abs/ferns: not an arXiv id",
         ),
         (
             DRAFT,

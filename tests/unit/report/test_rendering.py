@@ -26,7 +26,14 @@ def test_a_display_formula_is_set_as_a_block() -> None:
     assert "$" not in parsed.body.text()
 
 
-@pytest.mark.parametrize("text", ["it costs $5 and $6", "a lone $ sign", "$ x $", "$$"])
+def test_a_command_between_digits_is_a_formula() -> None:
+    parsed = LexborHTMLParser(str(render_formulas("16$\\times$16 patches of 4$\\times$4 pixels")))
+    assert [formula.text() for formula in parsed.css("math")] == ["×", "×"]
+
+
+@pytest.mark.parametrize(
+    "text", ["it costs $5 and $6", "$5-$10 a month", "a lone $ sign", "$ x $", "$$"]
+)
 def test_money_stays_text(text: str) -> None:
     assert render_formulas(text) == text
 

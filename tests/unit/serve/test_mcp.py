@@ -104,7 +104,7 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         assert found["source_url"] == f"https://arxiv.org/html/{FUSION}#S1.p4"
         assert found["quoted_text"].startswith(f"<{fence}>\n")
         assert found["quoted_text"].endswith(f"\n</{fence}>")
-        outline = await call("outline", arxiv_id=f"arXiv:{FUSION}v1")
+        outline = await call("outline", arxiv_id=f"https://arxiv.org/abs/{FUSION}v1")
         sections = [
             (section["title"].split("\n")[1], section["depth"]) for section in outline["sections"]
         ]
@@ -123,6 +123,7 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         citing = await call("cited_by", arxiv_id="1706.03762")
         assert {paper["arxiv_id"] for paper in citing["papers"]} == {FUSION, RETRIEVAL}
         assert {paper["citing_passages"] for paper in citing["papers"]} == {1}
+        assert "Lovelace" in citing["papers"][0]["authors"]
         table = (await call("table", query="recall of BM25 on Tidepool"))["passages"][0]
         assert (table["kind"], "| BM25 |" in table["quoted_text"]) == ("table", True)
         found = (await call("find_papers", title="beam"))["papers"][0]

@@ -430,6 +430,7 @@ def test_papers_are_found_by_title_author_and_year(client: TestClient) -> None:
     assert (paper["passages"], paper["cited_by"]) == (2, 1)
     near = client.get("/api/papers", params={"author": "Lovelase"}).json()
     assert (near["papers"], near["near"]) == ([], ["Noël Ada Lovelace"])
+    assert client.get("/api/papers", params={"title": "spasre"}).json()["near"][0].startswith("Spa")
     page = parsed(client, "/papers?author=lovelace")
     assert hrefs(page, "ul.papers li > a:first-child") == [f"/paper/{paper}" for paper in first]
     assert hrefs(page, "a[rel=next]") == ["/papers?author=lovelace&page=2"]

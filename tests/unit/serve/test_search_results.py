@@ -99,6 +99,8 @@ def test_the_id_of_a_paper_gives_it_first_and_then_similar_papers(client: TestCl
     first, *similar = found_passages(client, **query)["passages"]
     assert (first["arxiv_id"], first["kind"]) == (FUSION, "abstract")
     assert FUSION not in {passage["arxiv_id"] for passage in similar}
+    among_words = found(client, q=f"N. Lovelace. Rank fusion. arXiv:{FUSION}")
+    assert (among_words["named"], among_words["papers"][0]["arxiv_id"]) == (FUSION, FUSION)
     tables = found(client, q=RETRIEVAL, kind="table", all="1")
     assert tables["papers"][0]["passages"][0]["kind"] == "table"
 

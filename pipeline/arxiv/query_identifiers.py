@@ -1,19 +1,12 @@
-"""Queries that are an identifier: an arXiv id or a DOI in any spelling, or an address with one."""
+"""Identifiers as people type them: an arXiv id or a DOI in any spelling, or an address with one."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from pipeline.arxiv.identifiers import normalize_arxiv_id
-from pipeline.arxiv.titles import doi_key
-from pipeline.corpus.references.lookups import metadata_titles
-from pipeline.corpus.references.title_index import TitleIndex
-
-if TYPE_CHECKING:
-    from pipeline.engine.stage import Workspace
 
 _NUMBER = r"(?:(\d{4}\s?\.\s?\d{4,5})|([a-z-]{2,8})(?:\.[a-z]{2})?/(\d{7}))(?:v\d+)?"
 # What surrounds an identifier in citations and on arXiv's own stamp: arXiv preprint arXiv:…,
@@ -25,6 +18,7 @@ _AROUND = (
     r"|[\s.:/,;()\]#_-])*?"
 )
 _WHOLE = re.compile(rf"{_AROUND}{_NUMBER}{_AROUND}", re.ASCII)
+_AMONG_WORDS = re.compile(rf"(?<![\w.]){_NUMBER}(?![\w-]|\.\d)", re.ASCII)
 _SITE = r"(?:https?://)?(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?/"
 _ADDRESS = re.compile(rf"{_SITE}(\S+)")
 _IN_PATH = re.compile(rf"(?:^|[/=:]){_NUMBER}(?:\.pdf|\.html)?(?=$|[/?#&])", re.ASCII)
@@ -43,26 +37,23 @@ def arxiv_id_of(query: str) -> str | None:
     doi = doi_of(query)
     if doi is not None:
         return _written_id(_WHOLE.fullmatch(doi.removeprefix(_ARXIV_DOI)))
+    arxiv_id = _written_id(_WHOLE.fullmatch(text))
     address = _ADDRESS.fullmatch(text)
-    if address is not None:
+    if arxiv_id is None and address is not None:
         return _written_id(_IN_PATH.search(address[1]))
-    return _written_id(_WHOLE.fullmatch(text))
+    return arxiv_id
+
+
+def arxiv_ids_among_words(query: str) -> list[str]:
+    """What may be arXiv ids in a query that has other words too, without version, in order."""
+    ids = map(_written_id, _AMONG_WORDS.finditer(_normalized(query)))
+    return [arxiv_id for arxiv_id in ids if arxiv_id is not None]
 
 
 def doi_of(query: str) -> str | None:
     """The DOI that a query is, in lower case; None if it is anything else."""
     match = _DOI.fullmatch(_normalized(query))
     return match and re.sub(r"([?#].*|\.pdf)$", "", match[1]).rstrip(".,;/")
-
-
-def paper_with_doi(workspace: Workspace, doi: str) -> str | None:
-    """The arXiv id of the paper whose metadata has this published DOI, in lower case."""
-    with metadata_titles(workspace).open() as connection:
-        for _, papers in TitleIndex(connection).candidates({0: [doi_key(doi)]}):
-            for paper in papers:
-                if doi in paper.dois.split():
-                    return paper.arxiv_id
-    return None
 
 
 def _normalized(query: str) -> str:
