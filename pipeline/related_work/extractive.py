@@ -61,6 +61,8 @@ _ABOUT_ITSELF = re.compile(
     r" (?:paper|work|article|study|survey|review|method|model)\b",
     re.IGNORECASE,
 )
+# SciFact: …, IPFS - …
+_NAME_IN_TITLE = re.compile(r"(?=\w[\w-]{0,40}[A-Z\d])([\w-]{2,42})(?::| [-–—]) ")
 _CITATION = re.compile(r"\[Reference \d+\]")
 # A sentence repeats another if they share this part of the shorter one's words.
 _REPEATED_SHARE = 0.6
@@ -155,12 +157,17 @@ def first_scores(prepared: PreparedTask, place: int) -> list[float]:
 
 def _speaks_of_work(work: QuotableWork, place: int) -> bool:
     """Whether a candidate is about its work rather than background: it or a candidate before it
-    mentions the work or its authors; if none does, it states a finding.
+    mentions the work or its authors; if none does, it has the work's name in the title; if none
+    does either, it states a finding.
     """
-    about = [bool(_ABOUT_ITSELF.search(candidate.text)) for candidate in work.candidates]
+    texts = [candidate.text for candidate in work.candidates]
+    about = [bool(_ABOUT_ITSELF.search(text)) for text in texts]
     if any(about):
         return any(about[: place + 1])
-    return bool(_FINDING.search(work.candidates[place].text))
+    named = _NAME_IN_TITLE.match(work.reference.title)
+    if named and any(named[1] in text for text in texts):
+        return named[1] in texts[place]
+    return bool(_FINDING.search(texts[place]))
 
 
 def _best_sentence(prepared: PreparedTask, place: int) -> tuple[int, SummarySentence] | None:

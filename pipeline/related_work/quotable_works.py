@@ -28,6 +28,13 @@ _SUMMARY_SECTION = re.compile(
     r"(?:[\dIVX.]+ +)?(?:introduction|conclusions?|summary|discussion and conclusion)", re.I
 )
 
+# Footnotes of the title page, which are behind the abstract.
+_ON_AUTHORS = re.compile(
+    r"\b(?:equal(?:ly)? contribut|contributed equally|corresponding author"
+    r"|(?:work|research) (?:was )?(?:done|performed|conducted) (?:while|during|when)\b)",
+    re.IGNORECASE,
+)
+
 CONTRIBUTION = re.compile(
     r"\b(?:we|paper|work|article|study|survey|authors)"
     r" (?:\w+ly |also |first |then |further )?"
@@ -82,7 +89,7 @@ def _candidates(content: str, passages: Sequence[ReferencePassage]) -> Iterator[
     """The usable sentences of a paper, each with the passage that holds it, if one does."""
     folded = [(passage.passage_id, one_line(passage.text)) for passage in passages]
     for heading, text in usable_sections(content):
-        sentences = [one_line(sentence) for sentence in split_sentences(text)]
+        sentences = _sentences(text)
         usable = [
             (place, sentence)
             for place, sentence in enumerate(sentences)
@@ -99,6 +106,16 @@ def _candidates(content: str, passages: Sequence[ReferencePassage]) -> Iterator[
                     heading == "" and place == 0,
                     passage_id,
                 )
+
+
+def _sentences(text: str) -> list[str]:
+    """The sentences of a section, each in one line, without notes on who did what."""
+    sentences: list[str] = []
+    for paragraph in text.split("\n\n"):
+        of_paragraph = [one_line(sentence) for sentence in split_sentences(paragraph)]
+        if of_paragraph and not _ON_AUTHORS.search(of_paragraph[0]):
+            sentences += [sentence for sentence in of_paragraph if not _ON_AUTHORS.search(sentence)]
+    return sentences
 
 
 def usable_sections(content: str) -> list[tuple[str, str]]:

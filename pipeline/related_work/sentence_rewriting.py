@@ -94,14 +94,15 @@ _FOREIGN = re.compile(
     r"|\b(?:Section|Sec\.|Table|Tab\.|Figure|Fig\.|Figs\.|Appendix|Equation|Eq\.|Algorithm|Theorem|Lemma|Chapter)\s*"
     r"(?:\d|[A-Z]\b|[IVX]+\b)|\((?:i{1,3}|[a-d]|[1-9])\)|\bas follows\b|\bthe"
     r" following\b|\b(?:19|20)\d\d[a-z]?\)"
-    r"|\bequal contribution\b|\bresponsible for\b"
-    r"|\b(?:work|research) (?:was )?(?:done|performed|conducted) (?:while|during|when)\b"
     r"|\bavailable"
     r" (?:at|from|online|here)\b|\b(?:code|models?|data(?:sets?)?|implementations?)\b[^.]{0,199}"
     r"\b(?:is|are|will"
     r" be|has been|have been) (?:made )?(?:publicly |openly |freely )?(?:available|released|open)",
     re.IGNORECASE,
 )
+# Formulas that need no explanation: min-$p$, $k$-means, $2.3\times$.
+_PLAIN_FORMULA = re.compile(r"(?<=\w-)\$\w\$|\$\w\$(?=-\w)|\$[\d.,]{1,20}(?:\\(?:times|%))?\$")
+_LIST_MARK = re.compile(r"(?:\(?\d{1,2}[.)]|[-•–])\s+")
 _FIRST_PERSON = re.compile(r"\b(?:we|our|ours|us|ourselves)\b", re.IGNORECASE)
 _THIRD_PERSON = {
     "we": "they",
@@ -220,9 +221,11 @@ def _plain(sentence: str) -> str:
 
 
 def _without_lead_in(text: str) -> str:
-    """The text without adverbs and clauses that tie it to the sentence before; begins with a
-    capital.
+    """The text without its number in a list, and without adverbs and clauses that tie it to the
+    sentence before; begins with a capital.
     """
+    mark = _LIST_MARK.match(text)
+    text = text[mark.end() :] if mark else text
     while match := _LEAD_IN.match(text) or _POINTING_CLAUSE.match(text):
         text = text[match.end() :]
     return text[:1].upper() + text[1:]
@@ -239,7 +242,11 @@ def _stands_alone(rest: str, text: str) -> bool:
     )
     closed = all(text.count(left) == text.count(right) for left, right in ("()", "[]", "“”"))
     usable = FEWEST_WORDS <= len(text.split()) <= MOST_WORDS and text.count('"') % 2 == 0
-    foreign = _FOREIGN.search(text) or _SINGULAR.search(text) or _POINTS_BACK.search(rest)
+    foreign = (
+        _FOREIGN.search(_PLAIN_FORMULA.sub("", text))
+        or _SINGULAR.search(text)
+        or _POINTS_BACK.search(rest)
+    )
     return whole and closed and usable and not foreign
 
 

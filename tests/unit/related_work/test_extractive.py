@@ -152,6 +152,15 @@ def test_works_of_which_nothing_can_be_quoted_are_named_by_title() -> None:
     ]
 
 
+def test_a_work_that_does_not_speak_of_itself_is_quoted_where_it_has_its_name() -> None:
+    task = abstract_task(
+        ["Files are kept on many machines.", "The IPFS is a file system of peers."]
+    )
+    named = replace(task.references[0], title="IPFS - Content Addressed Files")
+    summary = write(replace(task, references=(named,)), words=500)
+    assert summary.text == "The IPFS is a file system of peers [Reference 1]."
+
+
 def test_similar_references_share_a_paragraph() -> None:
     summary = write(abstract_task(BOATS, NETS, BOATS, NETS, BOATS, NETS), words=1)
     assert summary.trace["paragraphs"] == [[1, 3, 5], [2, 4, 6]]
@@ -166,7 +175,8 @@ def test_no_sentence_is_repeated_in_other_words() -> None:
 
 def test_of_a_full_text_the_abstract_and_telling_sentences_of_other_sections_are_read() -> None:
     text = (
-        "# T\n\n## Abstract\n\nBoats float on the water.\n\n## 1 Introduction\n\nRivers are wide"
+        "# T\n\n## Abstract\n\nBoats float on the water.\n\nEqual contribution. Ada proposed"
+        " hulls.\n\n## 1 Introduction\n\nRivers are wide"
         " and long.\n\nWe propose hulls that float.\n\n## 2 Method\n\nWe propose nothing"
         " here.\n\n## Conclusion\n\nWe present boats."
     )

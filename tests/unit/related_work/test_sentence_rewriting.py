@@ -45,6 +45,13 @@ THREE = ("Yuang Zhao", "Chuhan Wu", "Qinglin Jia")
             ),
         ),
         (
+            "1. We propose min-$p$ sampling, which takes $2.3\\times$ the time of $k$-means.",
+            (
+                "Zhao et al. [Reference 3] propose min-$p$ sampling, which takes $2.3\\times$ the"
+                " time of $k$-means."
+            ),
+        ),
+        (
             "We introduce SimCSE, a simple contrastive framework for sentence embeddings.",
             "SimCSE [Reference 3] is a simple contrastive framework for sentence embeddings.",
         ),
