@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # Size of one request: 4 MB are 700 points of BGE-M3; a server accepts 32 MB.
 BYTES = 4 << 20
-# Id and payload of a point, a dozen fields.
-_PAYLOAD_BYTES = 700
+# Id and payload of a point, a dozen fields; and each name by which a paper's author is found.
+_PAYLOAD_BYTES, _NAME_BYTES = 700, 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +88,9 @@ class PointBatch:
         """Approximate size of each point in a request, in bytes."""
         import numpy as np
 
-        sizes = self.lexical.lengths * 8 + self.dense.shape[1] * 4 + _PAYLOAD_BYTES
+        names = np.array([len(payload.get("authors", ())) for payload in self.payloads], np.int64)
+        sizes = self.lexical.lengths * 8 + self.dense.shape[1] * 4
+        sizes = sizes + _PAYLOAD_BYTES + names * _NAME_BYTES
         if self.sparse is not None:
             sizes = sizes + self.sparse.lengths * 8
         if self.colbert is not None and self.colbert_offsets is not None:

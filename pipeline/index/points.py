@@ -30,7 +30,7 @@ _PASSAGES = ["passage_id", "arxiv_id", "anchor", "kind", "title", "section_path"
 _EMBEDDINGS = ["passage_id", "text_sha256"]
 _PAPERS = ["arxiv_id", "subset", "categories", "primary_category", "year", "grade", "authors"]
 _METADATA = ["arxiv_id", "journal_ref", "comment"]
-# Each point of a paper repeats them: with 5,000 authors, 600 points took 1.3 GB to load.
+# Each point of a paper repeats them: with 5,000 authors, 600 points take 0.5 GB to load.
 _MOST_AUTHORS, _MOST_VENUE_CHARACTERS = 5_000, 10_000
 
 

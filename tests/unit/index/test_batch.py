@@ -54,6 +54,11 @@ def test_parts_hold_every_point_once_and_in_order(most: int) -> None:
         check_points(part)
 
 
+def test_the_authors_of_a_paper_count_in_the_size_of_a_request() -> None:
+    points = make_points(range(4), authors=["ann lee"] * 100_000)
+    assert [len(part) for part in points.split()] == [1, 1, 1, 1]
+
+
 def test_no_points_are_no_parts_and_no_fault() -> None:
     assert list(make_points([]).split()) == []
     check_points(make_points([]))
