@@ -123,6 +123,7 @@ def _known_works() -> Iterator[tuple[Work, TrueReference]]:
     """Known works as works of several kinds: journals and meetings as they are, else invented."""
     with gzip.open(KNOWN_WORKS, "rt", encoding="utf-8") as lines:
         rows = sorted(map(json.loads, lines), key=lambda row: hash_of(row["title"]))
+    rows = [row for row in rows if _has_plain_names(row)]
     archived = [row for row in rows if "arxiv" in row.get("doi", "").lower()]
     articles = [row for row in rows if row.get("journal")]
     meetings = [row for row in rows if row.get("booktitle")]
@@ -133,7 +134,7 @@ def _known_works() -> Iterator[tuple[Work, TrueReference]]:
 
 
 def _known_work(kind: _Kind, number: int, row: Work, other: Work) -> tuple[Work, TrueReference]:
-    authors = [_family_first(name) for name in row["author"].split(" and ")]
+    authors = _authors(row)
     title, year = row["title"].rstrip("."), int(row["year"])
     digits = int(hash_of(title)[:8], 16)
     first = digits % 900 + 1
@@ -160,14 +161,13 @@ def _known_work(kind: _Kind, number: int, row: Work, other: Work) -> tuple[Work,
             extra |= {"publisher": "IEEE", "publisher-place": "Montreal, Canada"}
     elif kind.type == "article":
         venue = "arXiv"
+        doi = re.sub(r"v\d+$", "", doi)
         arxiv_id = doi.lower().partition("arxiv.")[2]
         extra = {"number": f"arXiv:{arxiv_id}", "URL": f"https://arxiv.org/abs/{arxiv_id}"}
-        arxiv_id = arxiv_id.partition("v")[0]
     elif kind.type == "chapter":
         venue = other["title"].rstrip(".").split(":")[0]
-        editors = [_family_first(name) for name in other["author"].split(" and ")[:2]]
         extra = {
-            "editor": [_csl_name(*name.split(", ")) for name in editors],
+            "editor": [_csl_name(*name.split(", ")) for name in _authors(other)[:2]],
             "page": f"{first}-{first + 20}",
             "publisher": _PUBLISHERS[number],
             "publisher-place": _PLACES[number],
@@ -193,6 +193,21 @@ def _known_work(kind: _Kind, number: int, row: Work, other: Work) -> tuple[Work,
         str(item["id"]), title, tuple(authors), readings, year, doi or None, arxiv_id
     )
     return {name: value for name, value in item.items() if value}, reference
+
+
+def _authors(row: Work) -> list[str]:
+    """The authors as "Family, Given", without the numbers of DBLP."""
+    names = re.sub(r" \d{4}\b", "", row["author"]).split(" and ")
+    return list(map(_family_first, names))
+
+
+def _has_plain_names(row: Work) -> bool:
+    """Whether a work names all authors, given names first, and no two have one surname: which of
+    them an "et al." leaves out is seen by surnames.
+    """
+    families = [name.partition(", ")[0] for name in _authors(row)]
+    is_whole = "," not in row["author"] and " others" not in row["author"]
+    return is_whole and len(families) == len(set(families))
 
 
 def _family_first(name: str) -> str:
@@ -233,6 +248,10 @@ def _set_item(node: LexborNode) -> SetItem:
     key = (node.attributes.get("id") or "").removeprefix("ref-")
     inner = re.sub(r"^<div[^>]*>|</div>$", "", inner.strip())
     inner = re.sub(r"</?div[^>]*>|\s+", " ", inner).strip()
+    text = one_line(node.text())
+    number = re.match(r"\d{1,2}\.\s+", text)  # some styles print it within the text
+    if number:
+        name, text, inner = number[0].strip(), text[number.end() :], inner[number.end() :]
     markdown = re.sub(r"</?(?:em|i)>", "*", inner)
     markdown = LexborHTMLParser(f"<p>{markdown}</p>").text()
     latexml = re.sub(r"<(?:em|i)>", '<em class="ltx_emph ltx_font_italic">', inner)
@@ -240,7 +259,7 @@ def _set_item(node: LexborNode) -> SetItem:
     latexml = latexml.replace("<strong>", '<span class="ltx_text ltx_font_bold">')
     latexml = latexml.replace("</strong>", "</span>")
     links = tuple(link.attributes.get("href") or "" for link in node.css("a"))
-    return SetItem(key, name, one_line(node.text()), latexml, one_line(markdown), links)
+    return SetItem(key, name, text, latexml, one_line(markdown), links)
 
 
 def one_line(text: str) -> str:
