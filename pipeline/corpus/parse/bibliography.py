@@ -186,17 +186,18 @@ _YEAR_AFTER_NAMES = re.compile(
 )
 # Behind a word, or the initials of an only name: "Roe A. On words.", "Roe A. B. On words."
 _SENTENCE = re.compile(
-    rf"(?:(?<={LETTER}{{2}})|(?<={LETTER}{{2}} [A-Z])|(?<={LETTER}{{2}} [A-Z]\. [A-Z]))"
-    r"\.\s+(?![A-Z]\.)"
+    rf"(?:(?<={LETTER}{{2}})|(?<={LETTER}{{2}} {_CAPITAL})|(?<={LETTER}{{2}} [A-Z]\. [A-Z])|"
+    rf"(?<=-{_CAPITAL}))\.\s+(?![A-Z]\.)"
 )
 
 # Lists with initials. Groups are atomic: a name is taken whole or not at all, so a list of a
 # thousand is read once.
 _LAST = rf"(?:(?:d[aeu]|del|der|den|van|von|l[ae]) +){{0,3}}{LETTER}[\w’'`$\\{{}}^-]+"
 _FIRST = rf"(?:{_CAPITAL}[a-z]?\.(?:-?[a-z]\.)?[\s~-]*){{1,6}}"
-_BARE = rf"{_LAST}(?: {_LAST})? [A-Z](?: ?[A-Z]){{0,2}}"  # medicine's "Roe AB"
+# Medicine's "Roe AB".
+_BARE = rf"{_LAST}(?: {_LAST})? {_CAPITAL}(?:[ -]?{_CAPITAL}){{0,2}}(?:,? Jr\.?)?(?!\w)"
 _NAME = (
-    rf"(?>{_FIRST}{_LAST}(?: (?!and\b|et\b){_LAST})?(?:, Jr\.?)?|{_LAST}(?: {_LAST})?, {_FIRST}|"
+    rf"(?>{_FIRST}{_LAST}(?: (?!and\b|et\b){_LAST})?(?:,? Jr\.?)?|{_LAST}(?: {_LAST})?, {_FIRST}(?:, Jr\.)?|"
     rf"{_LAST}(?: {_LAST})? {_FIRST}(?=[,;:&]|and\b|et\b|\d|$)|{_BARE}(?=[,;:]))"
     # "J. Fluid Mech. 508" is a journal: a volume follows where a year would not; so is "J. Mach.
     # Learn. Res."
@@ -218,7 +219,7 @@ _FULL_NAMES = re.compile(
 )
 
 # A question, a number or the end of a sentence is in no list of names.
-_NO_NAMES = re.compile(r"[?!\d:.](?:(?<=[?!\d])|(?<=:)\s|(?<=[a-z]{3}\.)(?<!eds\.)\s)")
+_NO_NAMES = re.compile(r"[?!\d:.“«](?:(?<=[?!\d“«])|(?<=:)\s|(?<=[a-z]{3}\.)(?<!eds\.)\s)")
 _NO_ORGANISATION = re.compile(r"https?:|[a-z]\.\s|\n|[?!]")
 _PUBLISHER = re.compile(PUBLISHER)
 _SEPARATORS = (",", ";", " and ", " & ")

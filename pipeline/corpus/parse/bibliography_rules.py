@@ -58,7 +58,7 @@ SENTENCE_END = (
 )
 # The name of a journal in abbreviations or capitals, up to its volume.
 JOURNAL = (
-    rf"[^\W\d_](?:(?! [a-z]{{4}}|{SENTENCE_END}|\. In )[^,;?!()\n\d]){{1,70}}?,?\s"
+    rf"[^\W\d_](?:(?! [a-z]{{4}}|{SENTENCE_END}|\. In[: ])[^,;?!()\n\d]){{1,70}}?,?\s"
     rf"(?!{YEAR})[A-Z]?\d[\d.–-]*+\s*(?:[,(;]|:?\d|$)"
 )
 PUBLISHER = (
@@ -95,13 +95,13 @@ AFTER_NAMES: Rules = (
     ),
     StyleRule(
         "bare_year",
-        rf"(?<=[A-Z]\s){YEAR}[a-z]?,?(?=\s)|(?<=[A-Zl][.,]\s){YEAR}[a-z]?,?(?=\s[A-Z“‘])",
+        rf"(?<=[A-Z]\s){YEAR}[a-z]?[,.]?(?=\s)|(?<=[A-Zl][.,]\s){YEAR}[a-z]?,?(?=\s[A-Z“‘])",
         "Lee A and Roe B 1999 J. Words 12 1",
         "Lee A and Roe B",
     ),
     StyleRule(
         "colon",
-        r"(?<=[.)l]:)\s",
+        r"(?:(?<=[.)A-Z]:)|(?<= al:))\s",
         "Lee, A., Roe, B.: On words. J. Words 1 (1999)",
         "Lee, A., Roe, B.",
     ),
