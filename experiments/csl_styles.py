@@ -206,7 +206,7 @@ def _has_plain_names(row: Work) -> bool:
     them an "et al." leaves out is seen by surnames.
     """
     families = [name.partition(", ")[0] for name in _authors(row)]
-    is_whole = "," not in row["author"] and " others" not in row["author"]
+    is_whole = all(", " in name for name in _authors(row)) and "," not in row["author"]
     return is_whole and len(families) == len(set(families))
 
 

@@ -25,6 +25,7 @@ from pipeline.corpus.parse.bibliography_rules import (
     PUBLISHER,
     QUOTED_TITLE,
     QUOTES,
+    SENTENCE_END,
     THESIS,
     YEAR,
     Italics,
@@ -75,11 +76,15 @@ def read_bibliography(items: Sequence[ItemParts]) -> list[BibliographyItem]:
     names_before = ""
     bibliography = []
     for parts, reading in zip(items, readings, strict=True):
-        by_habit = usual and not reading.names_end
+        by_habit = usual and reading.names_end in _GUESSES
         read = _read(parts, usual, names_before) if by_habit else reading
         bibliography.append(_to_item(parts, read))
         names_before = read.names
     return bibliography
+
+
+# Ends of names that a list in which most items end otherwise need not have.
+_GUESSES = ("", "italics", "full_names")
 
 
 def _to_item(parts: ItemParts, reading: _Reading) -> BibliographyItem:
@@ -119,7 +124,7 @@ def _read(parts: ItemParts, usual: str, names_before: str = "") -> _Reading:
     rest = _take_names(text, parts.label, usual, reading)
     if reading.names_end or not _is_remark(parts):
         own_block = reading.names_end in ("", "block") or rest.lstrip(" ")[:1] == "\n"
-        commas = reading.names_end == "comma"
+        commas = reading.names_end in ("comma", "full_names")
         reading.title, reading.venue = _split_title(
             rest, italics, own_block=own_block, commas=commas
         )
@@ -198,7 +203,7 @@ _FIRST = rf"(?:{_CAPITAL}[a-z]?\.(?:-?[a-z]\.)?[\s~-]*){{1,6}}"
 _BARE = rf"{_LAST}(?: {_LAST})? {_CAPITAL}(?:[ -]?{_CAPITAL}){{0,2}}(?:,? Jr\.?)?(?!\w)"
 _NAME = (
     rf"(?>{_FIRST}{_LAST}(?: (?!and\b|et\b){_LAST})?(?:,? Jr\.?)?|{_LAST}(?: {_LAST})?, {_FIRST}(?:, Jr\.)?|"
-    rf"{_LAST}(?: {_LAST})? {_FIRST}(?=[,;:&]|and\b|et\b|\d|$)|{_BARE}(?=[,;:]))"
+    rf"{_LAST}(?: {_LAST})? {_FIRST}(?=[,;:&]|and\b|et\b|\d|$)|{_BARE}(?=[,;:]|\s(?:and\b|&)))"
     # "J. Fluid Mech. 508" is a journal: a volume follows where a year would not; so is "J. Mach.
     # Learn. Res."
     r"(?!\.?\s+(?!(?:19|20)\d\d\b)\d|\.\s+[A-Z][a-z]{0,5}\.)"
@@ -281,12 +286,13 @@ def _ends_of_names(text: str, usual: str, italics: Italics) -> Iterator[tuple[st
         yield "comma" if has_comma else "initials", names.end(), names.end()
     places = (text.find(words) for words in italics if " " in words)
     place = next((place for place in places if place > 0), 0)
-    if place:
+    has_initials = usual in ("initials", "sentence")
+    if place and not has_initials:
         yield "comma" if text[:place].rstrip().endswith(",") else "italics", place, place
-    names = _FULL_NAMES.match(text)
+    names = None if has_initials else _FULL_NAMES.match(text)
     if names:
         is_sentence = text.startswith(".", names.end())
-        yield "sentence" if is_sentence else "comma", names.end(), names.end()
+        yield "sentence" if is_sentence else "full_names", names.end(), names.end()
     rule = usual if usual in _USUAL_ENDS else "colon"
     end = _USUAL_ENDS[rule].search(text)
     if end and (usual or ";" in text[: end.start()]):
@@ -387,12 +393,14 @@ def _given_first(name: re.Match[str]) -> str:
 _AFTER_TITLE = alternation(rules.AFTER_TITLE)
 _AFTER_TITLE_IN_A_RUN = alternation((*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN))
 _TITLE_TAIL = alternation(rules.TITLE_TAIL, rules.TAIL_MARK)
-# The last is what Chinese styles print behind a title: "On words[J]. ", "On words[C]//".
+# The last are kinds behind a title: "On words[J]. ", "On words[C]//", "On words [Internet]. ".
 _STOP = re.compile(
-    r"[.?!,;]['”’)]?\s++|(?<!\s)\s++(?=\((?:19|20))|\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?"
+    r"[.?!,;]['”’)]?\s++|(?<!\s)\s++(?=\((?:19|20))|\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?|"
+    r"\[[^\W\d][^\d\[\]]{3,30}\](?:[.;,]?\s)"
 )
 _WITHIN = re.compile(r"[Ii]n:\s|[Ii]n (?=[A-Z\d“‘])")
 _FIRST_STOP = re.compile(r"[.?!]\s+(?=[^\W\d_a-z])(?!Part\b|Vol)")
+_SENTENCE_STOP = re.compile(rf"{SENTENCE_END}(?=[A-Z])(?!Part\b|Vol)")
 _FIRST_COMMA = re.compile(r",\s+(?=[A-Z“])")
 _NO_TITLE = re.compile(
     r"\(?(?:[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Uu]ntitled|[Tt]o appear|[Ii]n"
@@ -479,8 +487,9 @@ def _end_of_title(
     end = next(marked, None) or next(
         (stop for stop in stops if after_title.match(title, stop.end())), None
     )
-    if end and end[0][0] == "," and not commas:
-        return _FIRST_STOP.search(title, 0, end.start()) or end
+    if end and not commas:
+        before = _FIRST_STOP if end[0][0] == "," else _SENTENCE_STOP
+        return before.search(title, 0, end.start()) or end
     if end or own_block or not stops:
         return end
     return (_FIRST_COMMA.search(title) if commas else None) or _FIRST_STOP.search(title)

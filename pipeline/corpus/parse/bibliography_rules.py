@@ -101,7 +101,7 @@ AFTER_NAMES: Rules = (
     ),
     StyleRule(
         "colon",
-        r"(?:(?<=[.)A-Z]:)|(?<= al:))\s",
+        r"(?:(?<=[.)]:)|(?<= al:))\s",
         "Lee, A., Roe, B.: On words. J. Words 1 (1999)",
         "Lee, A., Roe, B.",
     ),
