@@ -21,6 +21,7 @@ from pipeline.corpus.parse.bibliography_rules import (
     EDGES,
     JOURNAL,
     MONTH,
+    NO_DATE,
     OPENING,
     PUBLISHER,
     QUOTED_TITLE,
@@ -76,7 +77,7 @@ def read_bibliography(items: Sequence[ItemParts]) -> list[BibliographyItem]:
     names_before = ""
     bibliography = []
     for parts, reading in zip(items, readings, strict=True):
-        by_habit = usual and reading.names_end in _GUESSES
+        by_habit = usual and usual != reading.names_end and reading.names_end in _GUESSES
         read = _read(parts, usual, names_before) if by_habit else reading
         bibliography.append(_to_item(parts, read))
         names_before = read.names
@@ -175,12 +176,13 @@ _YEAR_RULES = ("year", "bracketed_year", "bare_year")
 _USUAL_ENDS = {
     "colon": re.compile(r":\s"),
     "comma": re.compile(r",\s"),
+    "full_names": re.compile(r",\s"),
     "year": re.compile(rf"\s{DATE}[.,:;]*"),
     "bracketed_year": re.compile(rf"[(\[]{DATE}[)\]][.,:;]*"),
     "bare_year": re.compile(rf"\s{YEAR}[a-z]?"),
 }
 _YEAR_FIRST = re.compile(
-    rf"(?:[(\[](?:({YEAR})[a-z]?|[Nn]\. ?d\.)[)\]]|({YEAR})[a-z]?(?=\.?\n|,\s(?:{_CAPITAL}|[‘“])))"
+    rf"(?:[(\[](?:({YEAR})[a-z]?|{NO_DATE})[)\]]|({YEAR})[a-z]?(?=\.?\n|,\s(?:{_CAPITAL}|[‘“])))"
     r"[.,:]*\s"
 )
 _YEAR_AT_END = re.compile(rf"\s[(\[]?({DATE})[^\n]{{0,12}}$")
@@ -365,7 +367,7 @@ def _authors(names: str) -> tuple[str, ...]:
     """The names of a list, given names first."""
     if not names:
         return ()
-    bare = (_GROUP.sub("", names) if "(" in names else names).strip(" \n\t,;:([")
+    bare = _GROUP.sub("", names).strip(" \n\t,;:([")
     if bare.endswith(".") and bare[-3:-1].isalpha():
         bare = bare[:-1]
     authors = tuple(name for name in split_names(bare) if len(name) > 2 or name[:1].isalpha())
@@ -375,7 +377,7 @@ def _authors(names: str) -> tuple[str, ...]:
     return authors
 
 
-_GROUP = re.compile(r"\([^()]*\)")
+_GROUP = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _INITIALS_LAST = re.compile(
     r"(?=[^,.]+[^\W\d_A-Z])([^,.]+) ([A-Z](?:[ -]?[A-Z]){0,2}|[A-Z]\.[A-Z .-]*)"
 )
@@ -395,10 +397,10 @@ _AFTER_TITLE_IN_A_RUN = alternation((*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A
 _TITLE_TAIL = alternation(rules.TITLE_TAIL, rules.TAIL_MARK)
 # The last are kinds behind a title: "On words[J]. ", "On words[C]//", "On words [Internet]. ".
 _STOP = re.compile(
-    r"[.?!,;]['”’)]?\s++|(?<!\s)\s++(?=\((?:19|20))|\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?|"
+    r"[.?!,;]['”’)]?\s++|(?<!\s)\s++(?=\((?:19|20|No\.|[^()]{0,9}(?:[Tt]hesis|[Rr]ep)))|\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?|"
     r"\[[^\W\d][^\d\[\]]{3,30}\](?:[.;,]?\s)"
 )
-_WITHIN = re.compile(r"[Ii]n:\s|[Ii]n (?=[A-Z\d“‘])")
+_WITHIN = re.compile(r"[Ii]n:\s|[Ii]n (?=[A-Z\d“‘'])")
 _FIRST_STOP = re.compile(r"[.?!]\s+(?=[^\W\d_a-z])(?!Part\b|Vol)")
 _SENTENCE_STOP = re.compile(rf"{SENTENCE_END}(?=[A-Z])(?!Part\b|Vol)")
 _FIRST_COMMA = re.compile(r",\s+(?=[A-Z“])")

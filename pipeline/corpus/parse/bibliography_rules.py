@@ -36,11 +36,11 @@ EDGES = " \n\t,.;:"
 OPENING, QUOTES = '“‘”"`«', "“”‘’\"'`«»"
 
 YEAR = r"(?:19|20)\d\d(?!\d)"
-_NO_DATE = (
-    r"[Nn]\. ?d\.|[Ii]n press|[Tt]o appear|[Ff]orthcoming|[Ss]ubmitted|[Ii]n preparation|[Uu]nder"
+NO_DATE = (
+    r"[Nn]\. ?d\.|[Nn]o date|[Ss]\. ?[df]\.|[Oo]\. ?[JD]\.|[Ii]n press|[Tt]o appear|[Ff]orthcoming|[Ss]ubmitted|[Ii]n preparation|[Uu]nder"
     r" review"
 )
-DATE = rf"(?:{YEAR}[a-z]?|{_NO_DATE})"
+DATE = rf"(?:{YEAR}[a-z]?|{NO_DATE})"
 MONTH = (
     r"(?:[Jj]an|[Ff]eb|[Mm]ar|[Aa]pr|[Mm]ay|[Jj]un|[Jj]ul|[Aa]ug|[Ss]ep|[Oo]ct|[Nn]ov"
     r"|[Dd]ec)[a-z]*\.?"
@@ -89,7 +89,7 @@ AFTER_NAMES: Rules = (
     ),
     StyleRule(
         "year",
-        rf"(?<=[.,:]\s){DATE}(?:[.,:;]+(?=\s)|(?=\n))|{YEAR}[a-z]?\.(?=\n)",
+        rf"(?<=[.,:]\s){DATE}(?:, {MONTH}(?: \d\d?)?)?(?:(?:[.,:;]+|(?<=d\.))(?=\s)|(?=\n))|{YEAR}[a-z]?\.(?=\n)",
         "Lee, Ann. 1999. On words. J. Words.",
         "Lee, Ann.",
     ),
@@ -137,32 +137,33 @@ AFTER_TITLE: Rules = (
     StyleRule(
         "archive",
         r"[Aa]r[Xx]iv(?:\s?:\s*\d|:[a-z-]+/\d|,? e?-?[Pp]rint|,? [Pp]reprint|,? \(?\d|,?"
-        r" abs|$)|Co[Rr][Rr]\b",
+        rf" abs|$|[.,;]\s|\s{MONTH}\s)|(?:bio|med|[Cc]hem)[Rr][Xx]iv\b|Co[Rr][Rr]\b",
         "Rounded arXiv: a data set of words, arXiv:1909.01234",
         "Rounded arXiv: a data set of words",
     ),
     StyleRule(
         "thesis",
-        THESIS,
+        rf"\(?{THESIS}",
         "Words, and how to count them. PhD thesis, X",
         "Words, and how to count them",
     ),
     StyleRule(
         "report",
-        r"[Tt]ech(?:nical|\.) [Rr]ep|[Rr]esearch [Rr]ep|[Ww]orking [Pp]aper\b",
+        r"\(?[Tt]ech(?:nical|\.) [Rr]ep|[Rr]esearch [Rr]ep|[Ww]orking [Pp]aper\b",
         "On words, Tech. Rep. 12, X",
         "On words",
     ),
     StyleRule(
         "address",
-        r"https?:|www\.|URL\b|[Dd][Oo][Ii]:|10\.\d{4,9}/|ISBN|ISSN|\[[Oo]nline|Available|Accessed"
-        r"|Retrieved",
+        r"https?:|www\.|URL\b|[Dd][Oo][Ii]:|10\.\d{4,9}/|ISBN|ISSN|\[[Oo]nline"
+        r"|Available|Disponib|Disponív|[Aa]ccessed|[Rr]etrieved|[Cc]onsulté|[Aa]bgerufen|\[[Cc]it|<http",
         "On words: a tool, https://words.org",
         "On words: a tool",
     ),
     StyleRule(
         "number",
-        r"(?:[Vv]ol(?:ume|\.)|[Nn]o\.|[Nn]umber|pp?\.|[Pp]ages?) ?\d+(?: of|[-–.,\s]|$)",
+        r"\(?(?:[Vv]ol(?:ume|\.)|[Nn][o°º]\.?|[Nn]umber|[Pp]p?\.|[Pp]ages?) ?"
+        r"(?:[A-Z]+-)*\d+(?: of|[-–.,)\s]|$)",
         "On words, volume 3 of Lectures",
         "On words",
     ),
@@ -175,7 +176,7 @@ AFTER_TITLE: Rules = (
     ),
     StyleRule(
         "edition",
-        rf"\(?{ORDINAL} [Ee]d(?:\.|n\b|ition\b)",
+        rf"\(?{ORDINAL}(?: [Ee]d(?:\.|n\b|ition\b)|\.[ ;])",
         "On words, 2nd ed., X, 1999",
         "On words",
     ),
@@ -259,7 +260,7 @@ TITLE_TAIL: Rules = (
     ),
     StyleRule(
         "edition",
-        rf"(?<=[,.].){ORDINAL} [Ee]d(?:\.|n\.?|ition)?\)?[.,]*$",
+        rf"{ORDINAL} [Ee]d(?:\.|n\.?|ition)?\)?[.,]*$",
         "Words at large, Second Edition",
         "Words at large",
     ),
