@@ -34,7 +34,7 @@ TITLES = (
         r"(?<![\s,])[\s,]++(?:\(?eds?\.\)|\(Eds?\.?\)|\beds?\.(?=\s|$))",
         "Ann Lee and Bob Roe (eds.)",
     ),
-    (r"et\.?\s+al\b\.?|and others\b", "Ann Lee et al."),
+    (r"et\.?\s+al\b\.?|and others\b|\bu\.\s?a\.", "Ann Lee et al."),
 )
 
 # "et al." alone is so frequent that it has a pattern of its own. Most other lists hold no title at
@@ -214,4 +214,6 @@ def _join_initials(parts: list[str]) -> tuple[str, ...]:
 
 
 def _follows_family(family: str, part: str) -> bool:
+    if "." in family and "." not in part:
+        return False  # "X. CHEN" is before "WU"
     return len(part) <= _LONGEST_INITIALS and is_initials(part) and not is_initials(family)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pipeline.arxiv.person_names import LETTER, PARTICLES, split_names
 from pipeline.corpus.parse import bibliography_rules as rules
 from pipeline.corpus.parse.bibliography_rules import (
+    ACCESS,
     DATE,
     EDGES,
     JOURNAL,
@@ -197,6 +198,8 @@ _SENTENCE = re.compile(
     rf"(?<=-{_CAPITAL}))\.\s+(?![A-Z]\.)"
 )
 
+_AND = r"(?:and\b|&|et\b(?!\.? al)|und\b|[yei]\b)"
+_AND_OTHERS = r"(?:et\.? al\b\.?|u\.\s?a\.)"
 # Lists with initials. Groups are atomic: a name is taken whole or not at all, so a list of a
 # thousand is read once.
 _LAST = rf"(?:(?:d[aeu]|del|der|den|van|von|l[ae]) +){{0,3}}{LETTER}[\w’'`$\\{{}}^-]+"
@@ -204,15 +207,15 @@ _FIRST = rf"(?:{_CAPITAL}[a-z]?\.(?:-?[a-z]\.)?[\s~-]*){{1,6}}"
 # Medicine's "Roe AB".
 _BARE = rf"{_LAST}(?: {_LAST})? {_CAPITAL}(?:[ -]?{_CAPITAL}){{0,2}}(?:,? Jr\.?)?(?!\w)"
 _NAME = (
-    rf"(?>{_FIRST}{_LAST}(?: (?!and\b|et\b){_LAST})?(?:,? Jr\.?)?|{_LAST}(?: {_LAST})?, {_FIRST}(?:, Jr\.)?|"
-    rf"{_LAST}(?: {_LAST})? {_FIRST}(?=[,;:&]|and\b|et\b|\d|$)|{_BARE}(?=[,;:]|\s(?:and\b|&)))"
+    rf"(?>{_FIRST}{_LAST}(?: (?!and\b|et\b|Jr\b){_LAST})?(?:,? Jr\.?)?|{_LAST}(?: {_LAST})?, {_FIRST}(?:, Jr\.)?|"
+    rf"{_LAST}(?: {_LAST})? {_FIRST}(?=[,;:&]|and\b|et\b|\d|$)|{_BARE}(?=[,;:]|\s{_AND}))"
     # "J. Fluid Mech. 508" is a journal: a volume follows where a year would not; so is "J. Mach.
     # Learn. Res."
     r"(?!\.?\s+(?!(?:19|20)\d\d\b)\d|\.\s+[A-Z][a-z]{0,5}\.)"
 )
 _NAMES_WITH_INITIALS = re.compile(
-    rf"{_NAME}(?>(?:\s*[,;]\s*|\s+(?=\S))(?!and\b|&|et al)(?:{_NAME}|{_BARE}(?=\.)))*"
-    rf"(?>\s*+[,;]?\s*+(?:and\b|&)\s*(?:{_NAME}|{_LAST}))?(?:\s*+[,;]?\s*+et\.? al\b\.?)?"
+    rf"{_NAME}(?>(?:\s*[,;]\s*|\s+(?=\S))(?!{_AND}|et al)(?:{_NAME}|{_BARE}(?=\.)))*"
+    rf"(?>\s*+[,;]?\s*+{_AND}\s*(?:{_NAME}|{_LAST}))?(?:\s*+[,;]?\s*+{_AND_OTHERS})?"
 )
 # Lists of full names before a comma: "Ann Lee, Bob van Roe and Cid Moe, On words".
 _FULL_NAME = (
@@ -225,8 +228,14 @@ _FULL_NAMES = re.compile(
     rf"|(?:,? (?:and|&) {_FULL_NAME})?(?=,\s(?!and\b|&)|\s*\([Ee]d))"
 )
 
+# Lists of family names first: "Lee, Ann; Roe, Bob. On words".
+_SEMICOLON_NAMES = re.compile(
+    r"(?>[^;:\d\n]{3,60};\s)+[^;,:.\d\n]{2,40},\s(?:[^;,:.\d\n]{1,30}(?:\.\s?(?=[A-Z]\.))?)+"
+    r"(?=\.\s(?![A-Z]\.))"
+)
+
 # A question, a number or the end of a sentence is in no list of names.
-_NO_NAMES = re.compile(r"[?!\d:.“«](?:(?<=[?!\d“«])|(?<=:)\s|(?<=[a-z]{3}\.)(?<!eds\.)\s)")
+_NO_NAMES = re.compile(r"[?!\d:.“«](?:(?<=[?!\d“«])|(?<=:)\s|(?<=[a-z]{2}\.)(?<!eds\.)\s)")
 _NO_ORGANISATION = re.compile(r"https?:|[a-z]\.\s|\n|[?!]")
 _PUBLISHER = re.compile(PUBLISHER)
 _SEPARATORS = (",", ";", " and ", " & ")
@@ -245,6 +254,7 @@ _IN_ORGANISATIONS = _BETWEEN_NAMES | {
     "für",
     "its",
 }
+_LONGEST_NAME = 60
 _WORDS_OF_A_NAME, _WORDS_OF_AN_ORGANISATION, _WORDS_OF_AUTHORS = 5, 10, 60
 
 
@@ -279,6 +289,9 @@ def _ends_of_names(text: str, usual: str, italics: Italics) -> Iterator[tuple[st
             yield "year", dated.start(), line
         else:
             yield "block", line, line
+    names = _SEMICOLON_NAMES.match(text) if ";" in text[:_LONGEST_NAME] else None
+    if names:
+        yield "sentence", names.end(), names.end()
     end = _AFTER_NAMES.search(text, 0, line if line > 0 else len(text))
     if end:
         yield end.lastgroup or "", end.start(), end.end()
@@ -368,6 +381,7 @@ def _authors(names: str) -> tuple[str, ...]:
     if not names:
         return ()
     bare = _GROUP.sub("", names).strip(" \n\t,;:([")
+    bare = _FOREIGN_AND.sub(" and ", bare)
     if bare.endswith(".") and bare[-3:-1].isalpha():
         bare = bare[:-1]
     authors = tuple(name for name in split_names(bare) if len(name) > 2 or name[:1].isalpha())
@@ -378,6 +392,8 @@ def _authors(names: str) -> tuple[str, ...]:
 
 
 _GROUP = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+# "Pérez, J. y Gómez, L.", but not "Ortega y Gasset, J.".
+_FOREIGN_AND = re.compile(r" et (?!al\b)| und | e (?=[A-Z])|(?<=[.])(?: y )|(?<=,) y | y (?=\S+ \S)(?!\S+, )")
 _INITIALS_LAST = re.compile(
     r"(?=[^,.]+[^\W\d_A-Z])([^,.]+) ([A-Z](?:[ -]?[A-Z]){0,2}|[A-Z]\.[A-Z .-]*)"
 )
@@ -397,12 +413,12 @@ _AFTER_TITLE_IN_A_RUN = alternation((*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A
 _TITLE_TAIL = alternation(rules.TITLE_TAIL, rules.TAIL_MARK)
 # The last are kinds behind a title: "On words[J]. ", "On words[C]//", "On words [Internet]. ".
 _STOP = re.compile(
-    r"[.?!,;]['”’)]?\s++|(?<!\s)\s++(?=\((?:19|20|No\.|[^()]{0,9}(?:[Tt]hesis|[Rr]ep)))|\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?|"
+    r"[.?!,;]['”’)]?\s++(?!Part\b)|(?<!\s)\s++(?=\((?:19|20|No\.|[^()]{0,9}(?:[Tt]hesis|[Rr]ep))|<?https?:)|\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?|"
     r"\[[^\W\d][^\d\[\]]{3,30}\](?:[.;,]?\s)"
 )
 _WITHIN = re.compile(r"[Ii]n:\s|[Ii]n (?=[A-Z\d“‘'])")
 _FIRST_STOP = re.compile(r"[.?!]\s+(?=[^\W\d_a-z])(?!Part\b|Vol)")
-_SENTENCE_STOP = re.compile(rf"{SENTENCE_END}(?=[A-Z])(?!Part\b|Vol)")
+_SENTENCE_STOP = re.compile(rf"{SENTENCE_END}(?!Part\b)")
 _FIRST_COMMA = re.compile(r",\s+(?=[A-Z“])")
 _NO_TITLE = re.compile(
     r"\(?(?:[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Uu]ntitled|[Tt]o appear|[Ii]n"
@@ -411,7 +427,7 @@ _NO_TITLE = re.compile(
 )
 _VENUE_FIRST = re.compile(
     rf"[Ii]n: |in (?=[A-Z\d“])|In"
-    rf" (?=(?:Proc|Advances|[A-Z]{{2,}}\b))|https?:|URL|[Aa]ccessed|[Aa]r[Xx]iv|Co[Rr][Rr]|"
+    rf" (?=(?:Proc|Advances|[A-Z]{{2,}}\b))|https?:|URL|{ACCESS}|[Aa]r[Xx]iv|Co[Rr][Rr]|"
     rf"[Tt]ech(?:nical|\.) [Rr]ep|{THESIS}|{JOURNAL}"
 )
 _ADDRESS_FIRST = re.compile(
@@ -486,12 +502,13 @@ def _end_of_title(
     stops = list(_STOP.finditer(title))
     marked = (stop for stop in stops if stop[0][0] == "[" or _is_marked(title, stop.end(), italics))
     after_title = _AFTER_TITLE if own_block else _AFTER_TITLE_IN_A_RUN
-    end = next(marked, None) or next(
-        (stop for stop in stops if after_title.match(title, stop.end())), None
-    )
+    mark = next(marked, None)
+    end = mark or next((stop for stop in stops if after_title.match(title, stop.end())), None)
     if end and not commas:
-        before = _FIRST_STOP if end[0][0] == "," else _SENTENCE_STOP
-        return before.search(title, 0, end.start()) or end
+        if end[0][0] != ",":
+            return _SENTENCE_STOP.search(title, 0, end.start()) or end
+        sentence = None if mark else _SENTENCE_STOP.search(title)
+        return _FIRST_STOP.search(title, 0, end.start()) or sentence or end
     if end or own_block or not stops:
         return end
     return (_FIRST_COMMA.search(title) if commas else None) or _FIRST_STOP.search(title)
@@ -519,8 +536,10 @@ def _ends_title(text: str, end: int) -> bool:
 def _reads_as_venue(text: str, italics: Italics) -> bool:
     """Whether a text is empty or begins with a venue, its number or an address."""
     text = text.lstrip(EDGES)
-    if not text or _VENUE_FIRST.match(text):
-        return True
+    first = _VENUE_FIRST.match(text)
+    if not text or first:
+        # A title is before words in italics.
+        return not first or not any(0 < text.find(words, 0, first.end()) for words in italics)
     words = next((words for words in italics if text.startswith(words)), "")
     return bool(words) and _NUMBER_AFTER.match(text, len(words)) is not None
 

@@ -45,6 +45,8 @@ MONTH = (
     r"(?:[Jj]an|[Ff]eb|[Mm]ar|[Aa]pr|[Mm]ay|[Jj]un|[Jj]ul|[Aa]ug|[Ss]ep|[Oo]ct|[Nn]ov"
     r"|[Dd]ec)[a-z]*\.?"
 )
+# Before an address or the date on which it was read.
+ACCESS = r"(?:[Aa]vailable|[Aa]ccessed|[Rr]etrieved|Disponi|Disponí|[Cc]onsult[éa]|[Aa]bgerufen)"
 ORDINAL = r"(?:\d{1,4}(?:st|nd|rd|th)|[Ff]irst|[Ss]econd|[Tt]hird|[Ff]ourth|[Ff]ifth|[Rr]evised)"
 THESIS = r"(?:[\w.’']{1,40} ){0,2}(?:[Tt]hesis|[Dd]issertation)\b"
 # Behind a long word a stop ends a sentence, unless the word, told by its last letters, is an
@@ -95,7 +97,7 @@ AFTER_NAMES: Rules = (
     ),
     StyleRule(
         "bare_year",
-        rf"(?<=[A-Z]\s){YEAR}[a-z]?[,.]?(?=\s)|(?<=[A-Zl][.,]\s){YEAR}[a-z]?,?(?=\s[A-Z“‘])",
+        rf"(?<=[a-z]\s){YEAR}[a-z]?\.(?=\s)|(?<=[A-Z]\s){YEAR}[a-z]?[,.]?(?=\s)|(?<=[A-Zl][.,]\s){YEAR}[a-z]?,?(?=\s[A-Z“‘])",
         "Lee A and Roe B 1999 J. Words 12 1",
         "Lee A and Roe B",
     ),
@@ -155,8 +157,8 @@ AFTER_TITLE: Rules = (
     ),
     StyleRule(
         "address",
-        r"https?:|www\.|URL\b|[Dd][Oo][Ii]:|10\.\d{4,9}/|ISBN|ISSN|\[[Oo]nline"
-        r"|Available|Disponib|Disponív|[Aa]ccessed|[Rr]etrieved|[Cc]onsulté|[Aa]bgerufen|\[[Cc]it|<http",
+        r"https?:|www\.|URL\b|[Dd][Oo][Ii]:|10\.\d{4,9}/|ISBN|ISSN|\[[Oo]nline|"
+        rf"{ACCESS}|\[[Cc]it|<?http|\[S\.",
         "On words: a tool, https://words.org",
         "On words: a tool",
     ),
@@ -176,7 +178,7 @@ AFTER_TITLE: Rules = (
     ),
     StyleRule(
         "edition",
-        rf"\(?{ORDINAL}(?: [Ee]d(?:\.|n\b|ition\b)|\.[ ;])",
+        rf"\(?{ORDINAL}(?: [Ee]d(?:\.|n\b|ition\b)|\.[ ;])|\d\d?\S? (?:Aufl|[Éé]d|ed\.)",
         "On words, 2nd ed., X, 1999",
         "On words",
     ),
@@ -206,7 +208,7 @@ AFTER_TITLE_IN_A_RUN: Rules = (
     ),
     StyleRule(
         "journal",
-        rf"(?!Vol|Part )(?=[A-Z]){JOURNAL}",
+        rf"(?!Vol)(?=[A-Z]){JOURNAL}",
         "Ledgers, Logs and Lists, J. Words 12 (1999) 1–9",
         "Ledgers, Logs and Lists",
     ),
@@ -224,7 +226,7 @@ AFTER_TITLE_IN_A_RUN: Rules = (
     ),
     StyleRule(
         "meeting",
-        rf"(?!Vol|Part )(?:[A-Z\d](?:(?!{SENTENCE_END})[^,;:?!()\n]){{0,60}})?\b(?:"
+        rf"(?!Vol)(?:[A-Z\d](?:(?!{SENTENCE_END})[^,;:?!()\n]){{0,60}})?\b(?:"
         r"Proc(?:eedings|\.|s\b)|Symp(?:osium|\.)|Conf(?:erence|\.)|Workshop|Congress|Journal|Trans(?:actions\b|\.)|"
         r"Lett(?:ers\b|\.)|Magazine|Annals|Bulletin|Lecture [Nn]otes|Advances in|J\. |Acta )",
         "Words, and more. Neural Words Workshop, X",
@@ -244,7 +246,7 @@ AFTER_TITLE_IN_A_RUN: Rules = (
 TAIL_MARK = r"[\s,.(\[][\s,.;(\[]{0,3}"
 TITLE_TAIL: Rules = (
     StyleRule(
-        "address", r"https?:|www\.|URL\b|[Oo]nline\]", "On words. https://words.org", "On words"
+        "address", r"https?:|www\.|URL\b|[Oo]nline\]|Available (?:from|at)", "On words. https://words.org", "On words"
     ),
     StyleRule(
         "archive",
