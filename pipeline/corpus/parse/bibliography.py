@@ -235,7 +235,7 @@ _SEMICOLON_NAMES = re.compile(
 )
 
 # A question, a number or the end of a sentence is in no list of names.
-_NO_NAMES = re.compile(r"[?!\d:.“«](?:(?<=[?!\d“«])|(?<=:)\s|(?<=[a-z]{2}\.)(?<!eds\.)\s)")
+_NO_NAMES = re.compile(r"[?!\d:.“«](?:(?<=[?!\d“«])|(?<=:)\s|(?<=[a-z]{2}\.)(?<!eds\.)(?<! al\.)\s)")
 _NO_ORGANISATION = re.compile(r"https?:|[a-z]\.\s|\n|[?!]")
 _PUBLISHER = re.compile(PUBLISHER)
 _SEPARATORS = (",", ";", " and ", " & ")
@@ -418,7 +418,7 @@ _STOP = re.compile(
 )
 _WITHIN = re.compile(r"[Ii]n:\s|[Ii]n (?=[A-Z\d“‘'])")
 _FIRST_STOP = re.compile(r"[.?!]\s+(?=[^\W\d_a-z])(?!Part\b|Vol)")
-_SENTENCE_STOP = re.compile(rf"{SENTENCE_END}(?!Part\b)")
+_SENTENCE_STOP = re.compile(rf"{SENTENCE_END.replace('5', '4', 1)}(?!Part\b)")
 _FIRST_COMMA = re.compile(r",\s+(?=[A-Z“])")
 _NO_TITLE = re.compile(
     r"\(?(?:[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Uu]ntitled|[Tt]o appear|[Ii]n"

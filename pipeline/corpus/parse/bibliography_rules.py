@@ -66,6 +66,7 @@ JOURNAL = (
 PUBLISHER = (
     r"(?:Springer|Press\b|Publi[sc]|Verlag|Wiley|Elsevier|Birkh|McGraw|American Mathematical Soc)"
 )
+EDITORS = r"(?:[Ee]d(?:itor)?s?|[Éé]ds?|Hrsg|hg|[Oo]rgs?)\.?"
 _INITIALS_AND_NAME = r"(?:[^\W\d_]\. ?-?)+[^\n,]{2,40}"
 
 # Where a list of names ends, after a space, a bracket or a colon. An example yields the list.
@@ -281,20 +282,19 @@ BEFORE_VENUE: Rules = (
     StyleRule("date", rf"\(?{YEAR}[a-z]?\)?[.,;]+\s*", "(1999), Words Press", "Words Press"),
     StyleRule(
         "volume",
-        r"(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Pp]ages?|pp\.) ?\d[\d–-]*(?: of:?|[,.])\s",
+        r"\(?(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Pp]ages?|[Pp]p?\.) ?(?:[A-Z]+-)*\d[\d–-]*\)?(?: of:?|[,.])\s",
         "volume 301 of Foundations of Words",
         "Foundations of Words",
     ),
     StyleRule(
         "editors",
-        r"[^\n]{3,300}?(?:\([Ee]ds?\.?\)[.,:]?|,"
-        r" ?[Ee]d(?:itor)?s?\.?[,.]|[Ee]ds\.[,:])\s(?=\S)(?![A-Z]\.)",
+        rf"[^\n]{{3,300}}?(?:\({EDITORS}\)[.,:]?|, ?{EDITORS}[,.]|[Ee]ds\.[,:])\s(?=\S)(?![A-Z]\.)",
         "Able, A. and Baker, B. (eds.), Findings of Words",
         "Findings of Words",
     ),
     StyleRule(
         "thesis",
-        rf"\(?{THESIS}\)?[.,:]?\s(?:at (?:the )?)?\(?",
+        rf"\(?{THESIS}\)?[.,:;]?\s(?:at (?:the )?)?\(?",
         "PhD thesis, University of Words",
         "University of Words",
     ),
@@ -306,13 +306,13 @@ BEFORE_VENUE: Rules = (
     ),
     StyleRule(
         "place",
-        rf"[A-Z][^\n:\d]{{2,30}}: (?=[^\n]{{0,30}}{PUBLISHER})",
+        rf"[A-Z](?:(?!\. )[^\n:\d]){{2,30}}: (?=[^\n]{{0,30}}{PUBLISHER})",
         "New York: Words Press",
         "Words Press",
     ),
     StyleRule(
         "edition",
-        rf"\(?{ORDINAL}(?: [Ee]d(?:\.|n\.?|ition)\)?[.,]*\s|\.\n)",
+        rf"\(?{ORDINAL}(?: [Ee]d(?:\.|n\.?|ition)\)?[.,]*\s|[.,;]+\s)",
         "2nd ed., Words Press",
         "Words Press",
     ),
@@ -337,13 +337,13 @@ AFTER_VENUE: Rules = (
     StyleRule("block", r"(?<=\n)", "J. Words|doi: 10.1/2", "J. Words"),
     StyleRule(
         "address",
-        r"https?:|www\.|doi:|DOI|URL|ISSN|ISBN|\[Online",
+        rf"<?https?:|www\.|doi:|DOI|URL|ISSN|ISBN|\[Online|{ACCESS}",
         "J. Words. URL https://words.org",
         "J. Words",
     ),
     StyleRule(
         "locator",
-        r"\(?(?:[Vv]ol(?:\.|umes?) ?[\dIVX(]|[Nn]os?\.|[Nn]umber \d|pp?\.|[Pp]ages?\b|pp\b|"
+        r"\(?(?:[Vv](?:ol)?(?:\.|umes?) ?[\dIVX(]|[Nn]os?\.|[Nn]umber \d|pp?\.|[Pp]ages?\b|pp\b|"
         r"[Aa]rticle\b|[Aa]rt\.|[Cc]h(?:ap)?(?:ter|\.) ?\d|[Tt]ech(?:nical|\.)"
         r" [Rr]ep|ser(?:ies\b|\.)|[Ii]ssue\b)",
         "Learning of Words, Volume 1, pages 1–9",
@@ -358,7 +358,7 @@ AFTER_VENUE: Rules = (
     StyleRule(
         "date",
         rf"\(?{MONTH}[\s-](?:\d{{1,2}}(?:\s?[-–]\s?\d+)?,?"
-        rf" )?{YEAR}|{YEAR}(?: {MONTH}(?: \d{{1,2}})?)?;|(?<=[,.;]\s)\(?{YEAR}|\({YEAR}[a-z]?\)",
+        rf" )?{YEAR}|{YEAR}(?: {MONTH}(?: \d{{1,2}})?)?(?:;|:\d)|(?<=[,.;]\s)\(?{YEAR}|\({YEAR}[a-z]?\)",
         "Words Press (June 1999)",
         "Words Press",
     ),
@@ -381,6 +381,12 @@ AFTER_VENUE: Rules = (
         r"\([A-Z][a-z]+(?:, [^()]+)?\)(?=[,.\n]|$)",
         "Proceedings of Words (Bergen, Norway), X",
         "Proceedings of Words",
+    ),
+    StyleRule(
+        "place",
+        r"(?<=\.\s)[A-Z](?:[^\W\d]|[’ -]){2,30}(?:, [A-Z][^\W\d]{1,20})?: ",
+        "Words at Large. Bergen, Norway: Dover",
+        "Words at Large",
     ),
     StyleRule(
         "bracket",

@@ -7,6 +7,7 @@ import re
 from pipeline.arxiv.person_names import LETTER, is_name, split_names
 from pipeline.corpus.parse import bibliography_rules as rules
 from pipeline.corpus.parse.bibliography_rules import (
+    ACCESS,
     EDGES,
     OPENING,
     PUBLISHER,
@@ -23,7 +24,7 @@ _BEFORE_VENUE = alternation(rules.BEFORE_VENUE)
 _AFTER_VENUE = alternation(rules.AFTER_VENUE, rules.VENUE_MARK)
 _LONGEST_VENUE = 600
 _NO_VENUE = re.compile(
-    rf"(?:\(?{YEAR}[a-z]?\)?[.,;]+\s*)?(?:https?:|www\.|[Aa]ccessed|[Rr]etrieved|[Vv]ersion"
+    rf"(?:\(?{YEAR}[a-z]?\)?[.,;]+\s*)?(?:<?https?:|www\.|{ACCESS}|[Vv]ersion"
     r" \d|URL|doi|DOI|10\.\d{4}|"
     r"[Mm]anuscript|[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Ii]n"
     rf" prep|\[?Online|{YEAR}\W*$|pp?\.|ISBN|ISSN|"
