@@ -380,8 +380,9 @@ def _authors(names: str) -> tuple[str, ...]:
     """The names of a list, given names first."""
     if not names:
         return ()
-    bare = _GROUP.sub("", names).strip(" \n\t,;:([")
-    bare = _FOREIGN_AND.sub(" and ", bare)
+    bare = (_GROUP.sub("", names) if "(" in names or "[" in names else names).strip(" \n\t,;:([")
+    if any(word in bare for word in _FOREIGN_WORDS):
+        bare = _FOREIGN_AND.sub(" and ", bare)
     if bare.endswith(".") and bare[-3:-1].isalpha():
         bare = bare[:-1]
     authors = tuple(name for name in split_names(bare) if len(name) > 2 or name[:1].isalpha())
@@ -392,6 +393,7 @@ def _authors(names: str) -> tuple[str, ...]:
 
 
 _GROUP = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+_FOREIGN_WORDS = (" et ", " und ", " y ", " e ")
 # "Pérez, J. y Gómez, L.", but not "Ortega y Gasset, J.".
 _FOREIGN_AND = re.compile(r" et (?!al\b)| und | e (?=[A-Z])|(?<=[.])(?: y )|(?<=,) y | y (?=\S+ \S)(?!\S+, )")
 _INITIALS_LAST = re.compile(

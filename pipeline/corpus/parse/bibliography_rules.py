@@ -92,13 +92,15 @@ AFTER_NAMES: Rules = (
     ),
     StyleRule(
         "year",
-        rf"(?<=[.,:]\s){DATE}(?:, {MONTH}(?: \d\d?)?)?(?:(?:[.,:;]+|(?<=d\.))(?=\s)|(?=\n))|{YEAR}[a-z]?\.(?=\n)",
+        rf"(?<=[.,:]\s)(?=[\dfinosuFINOSU]){DATE}(?:, {MONTH}(?: \d\d?)?)?"
+        rf"(?:(?:[.,:;]+|(?<=d\.))(?=\s)|(?=\n))|{YEAR}[a-z]?\.(?=\n)",
         "Lee, Ann. 1999. On words. J. Words.",
         "Lee, Ann.",
     ),
     StyleRule(
         "bare_year",
-        rf"(?<=[a-z]\s){YEAR}[a-z]?\.(?=\s)|(?<=[A-Z]\s){YEAR}[a-z]?[,.]?(?=\s)|(?<=[A-Zl][.,]\s){YEAR}[a-z]?,?(?=\s[A-Z“‘])",
+        rf"(?=[12])(?:(?<=[a-z]\s){YEAR}[a-z]?\.(?=\s)|(?<=[A-Z]\s){YEAR}[a-z]?[,.]?(?=\s)|"
+        rf"(?<=[A-Zl][.,]\s){YEAR}[a-z]?,?(?=\s[A-Z“‘]))",
         "Lee A and Roe B 1999 J. Words 12 1",
         "Lee A and Roe B",
     ),
