@@ -18,13 +18,13 @@ _MARKUP = "#*_=: \t"
 _LABEL = re.compile(
     r"[ \t]{0,3}(?:[-*+][ \t]+)?\\?(?:\[(?P<number>\d{1,4})\\?\]:?"
     r"|\[(?P<name>[A-Za-z][\w+.:-]{0,30})\\?\]"
-    r"|\((?P<round>\d{1,3})\)|(?P<dot>\d{1,3})[.)])[ \t]+(?=\S)"
+    r"|\((?P<round>\d{1,3})\)|(?P<dot>\d{1,3})(?: ?[.)]|(?=\s)))[ \t]+(?=\S)"
 )
 # From the first blank of a run on: a search from each of them takes quadratic time.
 _BULLET = re.compile(r"(?:(?<![ \t])[ \t]++)?[-*+•][ \t]+")
 _HEADING = re.compile(r"#{1,6}[ \t]+\S|(?i:appendix|acknowledge?ments?|annex)\b.{0,60}$")
 _BEGINS_ITEM = re.compile(r"[A-Z][^.]{0,40}[,.]")
-_ENDS_ITEM = re.compile(r"(?:[.)\d/]|https?://\S{1,150}|10\.\d{4}\S{1,100})\s{0,9}$")
+_ENDS_ITEM = re.compile(r"(?:[.)\]”\d/]|https?://\S{1,150}|10\.\d{4}\S{1,100})\s{0,9}$")
 
 _NUMBERS = re.compile(r"\[(\d{1,4}(?:\s*[,;–—-]\s*\d{1,4})*+)\](?![(:])")
 _RANGE_OF_GROUPS = re.compile(r"\[(\d{1,4})\]\s?[–—-]\s?\[(\d{1,4})\]")
@@ -36,6 +36,7 @@ _UNKNOWN = re.compile(
     r"\(([A-Z][\w’'-]+(?: et al\.?| (?:and|&) [A-Z][\w’'-]+)?,? (?:19|20)\d\d[a-z]?)\)"
 )
 _LONGEST_NAMES = 80
+_LONGEST_WRAPPED = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,12 @@ def find_list(lines: Sequence[str]) -> TypedList | None:
         start = headings[-1]
         first = start + 1
     else:
-        firsts = [number for number, line in enumerate(lines) if _number(line) == 1]
+        # "1 Introduction" is no item.
+        firsts = [
+            number
+            for number, line in enumerate(lines)
+            if _number(line) == 1 and not line.lstrip().startswith("1 ")
+        ]
         if not firsts:
             return None
         start = first = firsts[-1]
@@ -91,6 +97,7 @@ def _items(lines: Sequence[str], first: int, end: int) -> tuple[str, list[tuple[
     form, expected = "plain", None
     if label is not None and label.lastgroup is not None:
         form, expected = label.lastgroup, _number(lines[first])
+    is_wrapped = all(len(line) <= _LONGEST_WRAPPED for line in lines[first:end])
     items = list[list[str]]()
     places = list[tuple[str, int]]()
     for number in range(first, end):
@@ -100,7 +107,7 @@ def _items(lines: Sequence[str], first: int, end: int) -> tuple[str, list[tuple[
         if is_next and expected is not None:
             is_next = _number(line) == expected
         if form == "plain":
-            is_next = _begins_plain(lines, first, number)
+            is_next = _begins_plain(lines, first, number, is_wrapped=is_wrapped)
         if is_next:
             if expected is not None:
                 expected += 1
@@ -113,8 +120,10 @@ def _items(lines: Sequence[str], first: int, end: int) -> tuple[str, list[tuple[
     return form, [(name, text, line) for (name, line), text in zip(places, texts, strict=True)]
 
 
-def _begins_plain(lines: Sequence[str], first: int, number: int) -> bool:
-    """Whether a line without a label begins an item: by a bullet, a blank line, or its form."""
+def _begins_plain(lines: Sequence[str], first: int, number: int, *, is_wrapped: bool) -> bool:
+    """Whether a line without a label begins an item: by a bullet, a blank line, or its form; in a
+    list that is not wrapped every line does.
+    """
     line = lines[number]
     before = lines[number - 1] if number > first else ""
     if not line.strip():
@@ -123,6 +132,8 @@ def _begins_plain(lines: Sequence[str], first: int, number: int) -> bool:
         return True
     if line[0] in " \t":
         return False
+    if not is_wrapped:
+        return True
     return bool(_ENDS_ITEM.search(before[-200:]) and _BEGINS_ITEM.match(line))
 
 
