@@ -248,6 +248,7 @@ def _set_item(node: LexborNode) -> SetItem:
     key = (node.attributes.get("id") or "").removeprefix("ref-")
     inner = re.sub(r"^<div[^>]*>|</div>$", "", inner.strip())
     inner = re.sub(r"</?div[^>]*>|\s+", " ", inner).strip()
+    inner = re.sub(r"( )(</(?:em|i)>)", r"\2\1", inner)
     text = one_line(node.text())
     number = re.match(r"\d{1,2}\.\s+", text)  # some styles print it within the text
     if number:

@@ -10,6 +10,7 @@ items of its list decide.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -114,13 +115,15 @@ def _read(parts: ItemParts, usual: str, names_before: str = "") -> _Reading:
     named = _from_fields(parts.fields) if parts.fields else None
     if named:
         return named
-    text = "\n".join(filter(None, parts.blocks)) or parts.raw
+    text = _composed("\n".join(filter(None, parts.blocks)) or parts.raw)
     same = _SAME_NAMES.match(text) if names_before else None
     if same:
         text = names_before + text[same.end() :]
     # No volume, no "et al.", no archive: words that may be a title or a venue.
     italics = tuple(
-        words for words in parts.emphases if len(words) > 3 and not _NO_FIELD.match(words)
+        _composed(words)
+        for words in parts.emphases
+        if len(words) > 3 and not _NO_FIELD.match(words)
     )
     reading = _Reading(italics=italics)
     rest = _take_names(text, parts.label, usual, reading)
@@ -131,6 +134,11 @@ def _read(parts: ItemParts, usual: str, names_before: str = "") -> _Reading:
             rest, italics, own_block=own_block, commas=commas
         )
     return reading
+
+
+def _composed(text: str) -> str:
+    """A text whose accents are no letters of their own, as in text copied from a PDF."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 _NO_FIELD = re.compile(rf"et\.? al|{THESIS}$|[\W\d]*$|\$|ar[Xx]iv|CoRR")
@@ -214,7 +222,7 @@ _NAME = (
     r"(?!\.?\s+(?!(?:19|20)\d\d\b)\d|\.\s+[A-Z][a-z]{0,5}\.)"
 )
 _NAMES_WITH_INITIALS = re.compile(
-    rf"{_NAME}(?>(?:\s*[,;]\s*|\s+(?=\S))(?!{_AND}|et al)(?:{_NAME}|{_BARE}(?=\.)))*"
+    rf"{_NAME}(?>(?:\s*[,;–]\s*|\s+(?=\S))(?!{_AND}|et al)(?:{_NAME}|{_BARE}(?=\.)))*"
     rf"(?>\s*+[,;]?\s*+{_AND}\s*(?:{_NAME}|{_LAST}))?(?:\s*+[,;]?\s*+{_AND_OTHERS})?"
 )
 # Lists of full names before a comma: "Ann Lee, Bob van Roe and Cid Moe, On words".
@@ -235,10 +243,10 @@ _SEMICOLON_NAMES = re.compile(
 )
 
 # A question, a number or the end of a sentence is in no list of names.
-_NO_NAMES = re.compile(r"[?!\d:.“«](?:(?<=[?!\d“«])|(?<=:)\s|(?<=[a-z]{2}\.)(?<!eds\.)(?<! al\.)\s)")
+_NO_NAMES = re.compile(r"[?!\d:.“«](?:(?<=[?!\d“«])|(?<=:)\s|(?<=[a-z]{2}\.)(?<!eds\.)\s(?!\())")
 _NO_ORGANISATION = re.compile(r"https?:|[a-z]\.\s|\n|[?!]")
 _PUBLISHER = re.compile(PUBLISHER)
-_SEPARATORS = (",", ";", " and ", " & ")
+_SEPARATORS = (",", ";", " and ", " & ", " – ")
 _MARK_OF_A_NAME = re.compile(rf"\b{LETTER}\.|\bet al\b|\s[A-Z]{{1,3}}$")
 _BETWEEN_NAMES = PARTICLES | {"and", "et", "others", "eds", "editors", "editor"}
 _IN_ORGANISATIONS = _BETWEEN_NAMES | {
@@ -353,6 +361,7 @@ def _reads_as_names(head: str) -> bool | None:
     """Whether a text is a list of names by its form; None where it may be one name."""
     if _NO_NAMES.search(head) or ", in " in head:
         return False
+    head = head.removesuffix(" u. a")
     small = {word.rstrip(".") for word in head.replace(",", " ").split() if word[0].islower()}
     words, names = head.count(" ") + 1, sum(map(head.count, _SEPARATORS)) + 1
     few_small = not small or 3 * len(small - _BETWEEN_NAMES) <= names - 1
@@ -381,6 +390,7 @@ def _authors(names: str) -> tuple[str, ...]:
     if not names:
         return ()
     bare = (_GROUP.sub("", names) if "(" in names or "[" in names else names).strip(" \n\t,;:([")
+    bare = bare.replace(" – ", ", ")
     if any(word in bare for word in _FOREIGN_WORDS):
         bare = _FOREIGN_AND.sub(" and ", bare)
     if bare.endswith(".") and bare[-3:-1].isalpha():
@@ -415,12 +425,14 @@ _AFTER_TITLE_IN_A_RUN = alternation((*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A
 _TITLE_TAIL = alternation(rules.TITLE_TAIL, rules.TAIL_MARK)
 # The last are kinds behind a title: "On words[J]. ", "On words[C]//", "On words [Internet]. ".
 _STOP = re.compile(
-    r"[.?!,;]['”’)]?\s++(?!Part\b)|(?<!\s)\s++(?=\((?:19|20|No\.|[^()]{0,9}(?:[Tt]hesis|[Rr]ep))|<?https?:)|\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?|"
-    r"\[[^\W\d][^\d\[\]]{3,30}\](?:[.;,]?\s)"
+    r"[.?!,;]['”’)]?\s++(?!Part\b)|(?<!\s)\s++(?=\((?:19|20|No\.|[^()]{0,12}(?:[Tt]hesis|[Rr]ep))|<?https?:)|\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?|"
+    r"\[[^\W\d][^\d\[\]]{3,30}\](?:[.;,]?\s)|:\s(?=[^:?!\n]{3,80}, v\. ?\d)"
 )
-_WITHIN = re.compile(r"[Ii]n:\s|[Ii]n (?=[A-Z\d“‘'])")
+_WITHIN = re.compile(r"[Ii]n\s?:\s|[Ii]n (?=[A-Z\d“‘'])")
 _FIRST_STOP = re.compile(r"[.?!]\s+(?=[^\W\d_a-z])(?!Part\b|Vol)")
-_SENTENCE_STOP = re.compile(rf"{SENTENCE_END.replace('5', '4', 1)}(?!Part\b)")
+_SENTENCE_STOP = re.compile(
+    rf"{SENTENCE_END.replace('5', '4', 1)}(?!Part\b)|(?<=[a-z]{{2}})\. (?=[A-Z][a-z]+ [a-z]{{4}})"
+)
 _FIRST_COMMA = re.compile(r",\s+(?=[A-Z“])")
 _NO_TITLE = re.compile(
     r"\(?(?:[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Uu]ntitled|[Tt]o appear|[Ii]n"
@@ -446,7 +458,7 @@ _INSTITUTION = re.compile(
     r"Universi|Institut|Laborator|Labs?\b|Cent(?:er|re)\b|Agency|Observator|Department|School|College|"
     r"Compan|Corp|Inc\b|Ltd|GmbH|Foundation|Societ|Council|Ministry|Bureau|Academy|Research$|NASA|CERN"
 )
-_VOLUME_AFTER = re.compile(rf"[\s,.(]*(?:(?!{YEAR})\d+(?!st|nd|rd|th|\d)|{YEAR}[,;)]*\s\d)")
+_VOLUME_AFTER = re.compile(rf"[\s,.(]*(?:(?!{YEAR})\d+(?!st|nd|rd|th|ᵉ|[ªº]|\d)|{YEAR}[,;)]*\s\d)")
 _NUMBER_AFTER = re.compile(rf"[\s,.(]*(?:[Vv]ol|[Nn]o\.|pp?\.|pages)|{_VOLUME_AFTER.pattern}")
 
 
@@ -502,7 +514,7 @@ def _end_of_title(
 ) -> re.Match[str] | None:
     """The stop that ends a title within its block; None where it has none."""
     stops = list(_STOP.finditer(title))
-    marked = (stop for stop in stops if stop[0][0] == "[" or _is_marked(title, stop.end(), italics))
+    marked = (stop for stop in stops if stop[0][0] in "[:" or _is_marked(title, stop.end(), italics))
     after_title = _AFTER_TITLE if own_block else _AFTER_TITLE_IN_A_RUN
     mark = next(marked, None)
     end = mark or next((stop for stop in stops if after_title.match(title, stop.end())), None)

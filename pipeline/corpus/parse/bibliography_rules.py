@@ -122,7 +122,7 @@ QUOTED: Rules = (
     ),
     StyleRule(
         "single",
-        r"‘(?!‘).{1,600}?(?:[,.?!]’|’(?=[,.;:\n]|$|\s+(?:[Ii]n\b|[A-Z])))",
+        r"‘(?!‘).{1,600}?(?:[,.?!]’|’(?=[,.;:\n]|$|\s+(?:[Ii]n\b|[A-Z\d])))",
         "‘The reader’s words’, J. Words",
         "‘The reader’s words’",
     ),
@@ -142,7 +142,7 @@ AFTER_TITLE: Rules = (
     StyleRule(
         "archive",
         r"[Aa]r[Xx]iv(?:\s?:\s*\d|:[a-z-]+/\d|,? e?-?[Pp]rint|,? [Pp]reprint|,? \(?\d|,?"
-        rf" abs|$|[.,;]\s|\s{MONTH}\s)|(?:bio|med|[Cc]hem)[Rr][Xx]iv\b|Co[Rr][Rr]\b",
+        rf" abs|$|[.,;](?:\s|$)|\s{MONTH}\s)|(?:bio|med|[Cc]hem)[Rr][Xx]iv\b|Co[Rr][Rr]\b",
         "Rounded arXiv: a data set of words, arXiv:1909.01234",
         "Rounded arXiv: a data set of words",
     ),
@@ -280,7 +280,7 @@ TITLE_TAIL: Rules = (
 
 # What is between a title and the name of its venue. An example yields the venue.
 BEFORE_VENUE: Rules = (
-    StyleRule("within", r"[Ii]n:?\s+", "In: Journal of Words", "Journal of Words"),
+    StyleRule("within", r"[Ii]n\s?:?\s+", "In: Journal of Words", "Journal of Words"),
     StyleRule("date", rf"\(?{YEAR}[a-z]?\)?[.,;]+\s*", "(1999), Words Press", "Words Press"),
     StyleRule(
         "volume",
