@@ -109,7 +109,7 @@ def is_initials(text: str) -> bool:
 
 def without_titles(text: str) -> str:
     """The text without academic titles, memberships, "et al." and the like."""
-    if "et" in text or "others" in text:
+    if "et" in text or "others" in text or "u." in text:
         text = _AND_OTHERS.sub("", text)
     return _TITLE.sub("", text) if _TITLE_LETTERS.search(text) else text
 
@@ -214,6 +214,9 @@ def _join_initials(parts: list[str]) -> tuple[str, ...]:
 
 
 def _follows_family(family: str, part: str) -> bool:
-    if "." in family and "." not in part:
-        return False  # "X. CHEN" is before "WU"
-    return len(part) <= _LONGEST_INITIALS and is_initials(part) and not is_initials(family)
+    if len(part) > _LONGEST_INITIALS or not is_initials(part):
+        return False
+    # In "CHEN, X., WU, Q." a stop tells initials from short names in capitals.
+    if ("." in family) != ("." in part):
+        return "." in part
+    return not is_initials(family)

@@ -18,10 +18,10 @@ _MARKUP = "#*_=: \t"
 _LABEL = re.compile(
     r"[ \t]{0,3}(?:[-*+][ \t]+)?\\?(?:\[(?P<number>\d{1,4})\\?\]:?"
     r"|\[(?P<name>[A-Za-z][\w+.:-]{0,30})\\?\]"
-    r"|\((?P<round>\d{1,3})\)|(?P<dot>\d{1,3})(?: ?[.)]|(?=\s)))[ \t]+(?=\S)"
+    r"|\((?P<round>\d{1,3})\)|(?P<dot>\d{1,3})(?: ?[.)]|(?=\s)))"
+    r"(?:[ \t]+(?=\S)|(?=[^\W\d_a-z]))"
 )
-# From the first blank of a run on: a search from each of them takes quadratic time.
-_BULLET = re.compile(r"(?:(?<![ \t])[ \t]++)?[-*+•][ \t]+")
+_BULLET = re.compile(r"[ \t]*+[-*+•][ \t]+")
 _HEADING = re.compile(r"#{1,6}[ \t]+\S|(?i:appendix|acknowledge?ments?|annex)\b.{0,60}$")
 _BEGINS_ITEM = re.compile(r"[A-Z][^.]{0,40}[,.]")
 _ENDS_ITEM = re.compile(r"(?:[.)\]”\d/]|https?://\S{1,150}|10\.\d{4}\S{1,100})\s{0,9}$")
@@ -112,8 +112,8 @@ def _items(lines: Sequence[str], first: int, end: int) -> tuple[str, list[tuple[
             if expected is not None:
                 expected += 1
             places.append((label[form] if label else "", number + 1))
-            text = line[label.end() :] if label else _BULLET.sub("", line, count=1)
-            items.append([text])
+            mark = label or _BULLET.match(line)
+            items.append([line[mark.end() :] if mark else line])
         elif items:
             items[-1].append(line)
     texts = [" ".join(" ".join(item).split()) for item in items]
