@@ -211,11 +211,13 @@ _AND_OTHERS = r"(?:et\.? al\b\.?|u\.\s?a\.)"
 # Lists with initials. Groups are atomic: a name is taken whole or not at all, so a list of a
 # thousand is read once.
 _LAST = rf"(?:(?:d[aeu]|del|der|den|van|von|l[ae]) +){{0,3}}{LETTER}[\w’'`$\\{{}}^-]+"
-_FIRST = rf"(?:{_CAPITAL}[a-z]?\.(?:-?[a-z]\.)?[\s~-]*){{1,6}}"
+# In "Roe, A. J. Phys. Words" a journal begins behind "A."
+_NO_JOURNAL = r"(?!J\. (?!Jr)[A-Z][a-z]{1,6}\.)"
+_FIRST = rf"(?:{_NO_JOURNAL}{_CAPITAL}[a-z]?\.(?:-?[a-z]\.)?[\s~-]*){{1,6}}"
 # Medicine's "Roe AB".
 _BARE = rf"{_LAST}(?: {_LAST})? {_CAPITAL}(?:[ -]?{_CAPITAL}){{0,2}}(?:,? Jr\.?)?(?!\w)"
 _NAME = (
-    rf"(?>{_FIRST}{_LAST}(?: (?!and\b|et\b|Jr\b){_LAST})?(?:,? Jr\.?)?|{_LAST}(?: {_LAST})?, {_FIRST}(?:, Jr\.)?|"
+    rf"(?>{_FIRST}{_LAST}(?: (?!and\b|et\b|Jr\b){_LAST})?(?:,? Jr\.?)?|{_LAST}(?: (?:y )?{_LAST})?, {_FIRST}(?:, Jr\.)?|"
     rf"{_LAST}(?: {_LAST})? {_FIRST}(?=[,;:&]|and\b|et\b|\d|$)|{_BARE}(?=[,;:]|\s{_AND}))"
     # "J. Fluid Mech. 508" is a journal: a volume follows where a year would not; so is "J. Mach.
     # Learn. Res."
@@ -223,7 +225,7 @@ _NAME = (
 )
 _NAMES_WITH_INITIALS = re.compile(
     rf"{_NAME}(?>(?:\s*[,;–]\s*|\s+(?=\S))(?!{_AND}|et al)(?:{_NAME}|{_BARE}(?=\.)))*"
-    rf"(?>\s*+[,;]?\s*+{_AND}\s*(?:{_NAME}|{_LAST}))?(?:\s*+[,;]?\s*+{_AND_OTHERS})?"
+    rf"(?>\s*+[,;]?\s*+{_AND}\s*(?:{_NAME}|{_LAST}(?: {_LAST}(?=,))?))?(?:\s*+[,;]?\s*+{_AND_OTHERS})?"
 )
 # Lists of full names before a comma: "Ann Lee, Bob van Roe and Cid Moe, On words".
 _FULL_NAME = (
@@ -238,8 +240,8 @@ _FULL_NAMES = re.compile(
 
 # Lists of family names first: "Lee, Ann; Roe, Bob. On words".
 _SEMICOLON_NAMES = re.compile(
-    r"(?>[^;:\d\n]{3,60};\s)+[^;,:.\d\n]{2,40},\s(?:[^;,:.\d\n]{1,30}(?:\.\s?(?=[A-Z]\.))?)+"
-    r"(?=\.\s(?![A-Z]\.))"
+    r"(?>[^;:\d\n]{3,60};\s)+[^;,:.\d\n]{2,40},\s"
+    rf"(?:[^;,:.\d\n]{{1,30}}(?:\.\s?(?={_NO_JOURNAL}[A-Z]\.))?)+(?=\.\s(?!{_NO_JOURNAL}[A-Z]\.))"
 )
 
 # A question, a number or the end of a sentence is in no list of names.
@@ -442,7 +444,9 @@ _NO_TITLE = re.compile(
 _VENUE_FIRST = re.compile(
     rf"[Ii]n: |in (?=[A-Z\d“])|In"
     rf" (?=(?:Proc|Advances|[A-Z]{{2,}}\b))|https?:|URL|{ACCESS}|[Aa]r[Xx]iv|Co[Rr][Rr]|"
-    rf"[Tt]ech(?:nical|\.) [Rr]ep|{THESIS}|{JOURNAL}"
+    rf"[Tt]ech(?:nical|\.) [Rr]ep|{THESIS}|{JOURNAL}|"
+    # "J. Phys. Chem. 1999, 3, 12", "Nature. 1999;3:12"
+    rf"[A-Z][A-Za-z]*(?:[.,]?\s|(?!{SENTENCE_END})\.\s(?:(?:[A-Z][A-Za-z]*\.?|of|in),?\s){{1,6}})\(?{YEAR}\)?[,;:]\s?\d"
 )
 _ADDRESS_FIRST = re.compile(
     rf"https?://(?:[^\s“]{{1,300}}[\da-z)](?={_CAPITAL}[^\W\d_]{{0,30}}[:,’'-]?\s)|"

@@ -53,7 +53,7 @@ THESIS = r"(?:[\w.’']{1,40} ){0,2}(?:[Tt]hesis|[Dd]issertation)\b"
 # abbreviation as journals have it.
 _ABBREVIATIONS = (
     "ommun omput ntell chnol strum ecogn atist stron ctron ophys ychol ochem obiol ernat ombin"
-    " lgebr lectr nform ntern ybern eoret rosci ysiol nduct"
+    " lgebr lectr nform ntern ybern eoret rosci ysiol nduct ochim"
 )
 SENTENCE_END = (
     "(?<=[a-z]{5})" + "".join(f"(?<!{letters})" for letters in _ABBREVIATIONS.split()) + r"\. "
@@ -360,7 +360,7 @@ AFTER_VENUE: Rules = (
     StyleRule(
         "date",
         rf"\(?{MONTH}[\s-](?:\d{{1,2}}(?:\s?[-–]\s?\d+)?,?"
-        rf" )?{YEAR}|{YEAR}(?: {MONTH}(?: \d{{1,2}})?)?(?:;|:\d)|(?<=[,.;]\s)\(?{YEAR}|\({YEAR}[a-z]?\)",
+        rf" )?{YEAR}|{YEAR}(?: {MONTH}(?: \d{{1,2}})?)?(?:;|:\d|,\s\d+,)|(?<=[,.;]\s)\(?{YEAR}|\({YEAR}[a-z]?\)",
         "Words Press (June 1999)",
         "Words Press",
     ),
