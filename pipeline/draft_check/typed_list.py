@@ -22,6 +22,8 @@ _LABEL = re.compile(
     r"(?:[ \t]+(?=\S)|(?=[^\W\d_a-z]))"
 )
 _BULLET = re.compile(r"[ \t]*+[-*+•][ \t]+")
+# "[dplyr](https://dplyr.org)", "Manual: <https://dplyr.org>."
+_LINK = re.compile(r"(?:\[[^\]]*\]\([^)\s]*\)|(?:[^.,:]{1,40}: )?<?https?://\S+)\W*")
 _HEADING = re.compile(r"#{1,6}[ \t]+\S|(?i:appendix|acknowledge?ments?|annex)\b.{0,60}$")
 _BEGINS_ITEM = re.compile(r"[A-Z][^.]{0,40}[,.]")
 _ENDS_ITEM = re.compile(r"(?:[.)\]”\d/]|https?://\S{1,150}|10\.\d{4}\S{1,100})\s{0,9}$")
@@ -77,7 +79,7 @@ def find_list(lines: Sequence[str]) -> TypedList | None:
     while end < len(lines) and not _HEADING.match(lines[end]):
         end += 1
     form, items = _items(lines, first, end)
-    is_read = are_references([text for _, text, _ in items])
+    is_read = are_references([text for _, text, _ in items if not _LINK.fullmatch(text)])
     if not headings and not is_read:
         return None
     return TypedList(start, tuple(items), form, is_read)

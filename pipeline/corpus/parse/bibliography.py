@@ -409,7 +409,7 @@ _FOREIGN_WORDS = (" et ", " und ", " y ", " e ")
 # "Pérez, J. y Gómez, L.", but not "Ortega y Gasset, J.".
 _FOREIGN_AND = re.compile(r" et (?!al\b)| und | e (?=[A-Z])|(?<=[.])(?: y )|(?<=,) y | y (?=\S+ \S)(?!\S+, )")
 _INITIALS_LAST = re.compile(
-    r"(?=[^,.]+[^\W\d_A-Z])([^,.]+) ([A-Z](?:[ -]?[A-Z]){0,2}|[A-Z]\.[A-Z .-]*)"
+    rf"(?=[^,.]+[^\W\d_A-Z])([^,.]+) ({_CAPITAL}(?:[ -]?{_CAPITAL}){{0,2}}|[A-Z]\.[A-Z .-]*)"
 )
 
 
