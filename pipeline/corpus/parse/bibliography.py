@@ -217,7 +217,8 @@ _FIRST = rf"(?:{_NO_JOURNAL}{_CAPITAL}[a-z]?\.(?:-?[a-z]\.)?[\s~-]*){{1,6}}"
 # Medicine's "Roe AB".
 _BARE = rf"{_LAST}(?: {_LAST})? {_CAPITAL}(?:[ -]?{_CAPITAL}){{0,2}}(?:,? Jr\.?)?(?!\w)"
 _NAME = (
-    rf"(?>{_FIRST}{_LAST}(?: (?!and\b|et\b|Jr\b){_LAST})?(?:,? Jr\.?)?|{_LAST}(?: (?:y )?{_LAST})?, {_FIRST}(?:, Jr\.)?|"
+    rf"(?>{_FIRST}{_LAST}(?: (?!and\b|et\b|Jr\b){_LAST})?(?:,? Jr\.?)?|"
+    rf"{_LAST}(?: (?:y )?{_LAST})?, {_FIRST}(?:, Jr\.)?|"
     rf"{_LAST}(?: {_LAST})? {_FIRST}(?=[,;:&]|and\b|et\b|\d|$)|{_BARE}(?=[,;:]|\s{_AND}))"
     # "J. Fluid Mech. 508" is a journal: a volume follows where a year would not; so is "J. Mach.
     # Learn. Res."
@@ -225,7 +226,8 @@ _NAME = (
 )
 _NAMES_WITH_INITIALS = re.compile(
     rf"{_NAME}(?>(?:\s*[,;–]\s*|\s+(?=\S))(?!{_AND}|et al)(?:{_NAME}|{_BARE}(?=\.)))*"
-    rf"(?>\s*+[,;]?\s*+{_AND}\s*(?:{_NAME}|{_LAST}(?: {_LAST}(?=,))?))?(?:\s*+[,;]?\s*+{_AND_OTHERS})?"
+    rf"(?>\s*+[,;]?\s*+{_AND}\s*(?:{_NAME}|{_LAST}(?: {_LAST}(?=,))?))?"
+    rf"(?:\s*+[,;]?\s*+{_AND_OTHERS})?"
 )
 # Lists of full names before a comma: "Ann Lee, Bob van Roe and Cid Moe, On words".
 _FULL_NAME = (
@@ -407,7 +409,9 @@ def _authors(names: str) -> tuple[str, ...]:
 _GROUP = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _FOREIGN_WORDS = (" et ", " und ", " y ", " e ")
 # "Pérez, J. y Gómez, L.", but not "Ortega y Gasset, J.".
-_FOREIGN_AND = re.compile(r" et (?!al\b)| und | e (?=[A-Z])|(?<=[.])(?: y )|(?<=,) y | y (?=\S+ \S)(?!\S+, )")
+_FOREIGN_AND = re.compile(
+    r" et (?!al\b)| und | e (?=[A-Z])|(?<=[.])(?: y )|(?<=,) y | y (?=\S+ \S)(?!\S+, )"
+)
 _INITIALS_LAST = re.compile(
     rf"(?=[^,.]+[^\W\d_A-Z])([^,.]+) ({_CAPITAL}(?:[ -]?{_CAPITAL}){{0,2}}|[A-Z]\.[A-Z .-]*)"
 )
@@ -518,7 +522,9 @@ def _end_of_title(
 ) -> re.Match[str] | None:
     """The stop that ends a title within its block; None where it has none."""
     stops = list(_STOP.finditer(title))
-    marked = (stop for stop in stops if stop[0][0] in "[:" or _is_marked(title, stop.end(), italics))
+    marked = (
+        stop for stop in stops if stop[0][0] in "[:" or _is_marked(title, stop.end(), italics)
+    )
     after_title = _AFTER_TITLE if own_block else _AFTER_TITLE_IN_A_RUN
     mark = next(marked, None)
     end = mark or next((stop for stop in stops if after_title.match(title, stop.end())), None)
@@ -557,7 +563,7 @@ def _reads_as_venue(text: str, italics: Italics) -> bool:
     first = _VENUE_FIRST.match(text)
     if not text or first:
         # A title is before words in italics.
-        return not first or not any(0 < text.find(words, 0, first.end()) for words in italics)
+        return not first or not any(text.find(words, 0, first.end()) > 0 for words in italics)
     words = next((words for words in italics if text.startswith(words)), "")
     return bool(words) and _NUMBER_AFTER.match(text, len(words)) is not None
 

@@ -37,7 +37,8 @@ OPENING, QUOTES = '“‘”"`«', "“”‘’\"'`«»"
 
 YEAR = r"(?:19|20)\d\d(?!\d)"
 NO_DATE = (
-    r"[Nn]\. ?d\.|[Nn]o date|[Ss]\. ?[df]\.|[Oo]\. ?[JD]\.|[Ii]n press|[Tt]o appear|[Ff]orthcoming|[Ss]ubmitted|[Ii]n preparation|[Uu]nder"
+    r"[Nn]\. ?d\.|[Nn]o date|[Ss]\. ?[df]\.|[Oo]\. ?[JD]\."
+    r"|[Ii]n press|[Tt]o appear|[Ff]orthcoming|[Ss]ubmitted|[Ii]n preparation|[Uu]nder"
     r" review"
 )
 DATE = rf"(?:{YEAR}[a-z]?|{NO_DATE})"
@@ -249,7 +250,10 @@ AFTER_TITLE_IN_A_RUN: Rules = (
 TAIL_MARK = r"[\s,.(\[][\s,.;(\[]{0,3}"
 TITLE_TAIL: Rules = (
     StyleRule(
-        "address", r"https?:|www\.|URL\b|[Oo]nline\]|Available (?:from|at)", "On words. https://words.org", "On words"
+        "address",
+        r"https?:|www\.|URL\b|[Oo]nline\]|Available (?:from|at)",
+        "On words. https://words.org",
+        "On words",
     ),
     StyleRule(
         "archive",
@@ -284,7 +288,8 @@ BEFORE_VENUE: Rules = (
     StyleRule("date", rf"\(?{YEAR}[a-z]?\)?[.,;]+\s*", "(1999), Words Press", "Words Press"),
     StyleRule(
         "volume",
-        r"\(?(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Pp]ages?|[Pp]p?\.) ?(?:[A-Z]+-)*\d[\d–-]*\)?(?: of:?|[,.])\s",
+        r"\(?(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Pp]ages?|[Pp]p?\.) ?(?:[A-Z]+-)*\d[\d–-]*\)?"
+        r"(?: of:?|[,.])\s",
         "volume 301 of Foundations of Words",
         "Foundations of Words",
     ),
@@ -360,7 +365,8 @@ AFTER_VENUE: Rules = (
     StyleRule(
         "date",
         rf"\(?{MONTH}[\s-](?:\d{{1,2}}(?:\s?[-–]\s?\d+)?,?"
-        rf" )?{YEAR}|{YEAR}(?: {MONTH}(?: \d{{1,2}})?)?(?:;|:\d|,\s\d+,)|(?<=[,.;]\s)\(?{YEAR}|\({YEAR}[a-z]?\)",
+        rf" )?{YEAR}|{YEAR}(?: {MONTH}(?: \d{{1,2}})?)?(?:;|:\d|,\s\d+,)|"
+        rf"(?<=[,.;]\s)\(?{YEAR}|\({YEAR}[a-z]?\)",
         "Words Press (June 1999)",
         "Words Press",
     ),
