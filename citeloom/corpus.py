@@ -122,12 +122,13 @@ class Corpus:
         was read, where it is not as it was typed.
 
         query: words, a sentence, a whole paragraph, or an arXiv id, DOI, address or name of a
-        method, which gives its paper first. limit, offset: the part of the ranking. categories:
-        cs.CL, or an archive such as cs. first_month, last_month: YYYY-MM, both included. kinds: of
-        passages, such as table. severities: of the conversion, such as no_problem. worst_quality:
-        of the page, A to D. authors: by whole or family name. venue: words of the journal reference
-        or comment. first_year, last_year: both included. by, rerank: vectors and model that rank.
-        exact: compare with every passage, uncompressed. as_typed: correct no misspelt words.
+        method, which gives its paper first, or an author's name. limit, offset: the part of the
+        ranking. categories: cs.CL, or an archive such as cs. first_month, last_month: YYYY-MM, both
+        included. kinds: of passages, such as table. severities: of the conversion, such as
+        no_problem. worst_quality: of the page, A to D. authors: by name. venue: words of the
+        journal reference or comment. first_year, last_year: both included. by, rerank: vectors and
+        model that rank. exact: compare with every passage, uncompressed. as_typed: correct no
+        misspelt words.
         include_unfit: also return papers that do not fit (`paper.relevance == "none"`).
 
         Raises SettingError for a wrong argument, MissingInput if nothing is indexed,

@@ -56,7 +56,7 @@ PageQualityOption = Annotated[
 ]
 AuthorOption = Annotated[
     list[str] | None,
-    typer.Option(help="Only papers of this author, by whole or family name; repeatable."),
+    typer.Option(help="Only papers of this author: D. Blei, David Blei or Blei; repeatable."),
 ]
 VenueOption = Annotated[
     str, typer.Option(help="Only papers whose journal reference or comment has these words.")
@@ -134,8 +134,9 @@ def search(
     """Find papers by meaning and by words, for a query, or like a paper or passage.
 
     Each result is a paper with its two best passages. An arXiv id, a DOI, an address or the name of
-    a method gives its paper first. Misspelt words are corrected by the words of the corpus, and a
-    note says so; where nothing fits, the nearest papers are shown as such.
+    a method gives its paper first, the name of an author that author's papers. Misspelt words are
+    corrected by the words of the corpus, and a note says so; where nothing fits, the nearest papers
+    are shown as such.
 
     Examples:
       citeloom search "reciprocal rank fusion" --limit 5

@@ -92,6 +92,21 @@ def papers_with_ids(workspace: Workspace, arxiv_ids: Iterable[str]) -> dict[str,
     return {paper.arxiv_id: paper for paper in papers}
 
 
+def authors_named(workspace: Workspace, name: str) -> list[str]:
+    """The authors whose names have all words and initials of a name, as papers print them, sorted.
+
+    D. Blei, David Blei and Blei, David are David M. Blei.
+    """
+    words = title_words(name)
+    if not words:
+        return []
+    parameters = (" AND ".join(_author_terms(words)), _MOST_PAPERS_READ)
+    with paper_index(workspace).open() as connection:
+        rows = connection.execute(_AUTHORS_BY_WORDS, parameters).fetchall()
+    authors = {author for (names,) in rows for author in json.loads(names)}
+    return sorted(author for author in authors if _has_words(author, words))
+
+
 def authors_like(workspace: Workspace, name: str) -> list[str]:
     """The authors whose names are most like a name, best first, as papers print them."""
     words = title_words(name)
@@ -139,7 +154,7 @@ def _candidates(
 ) -> Iterator[Paper]:
     """The papers of a year that have these words in their titles, and these in their authors."""
     first, last = ("0000-01", "9999-12") if year is None else (f"{year}-01", f"{year}-12")
-    terms = [f'title : "{word}"' for word in words] + [f'authors : "{name}"' for name in names]
+    terms = [f'title : "{word}"' for word in words] + _author_terms(names)
     parameters = {
         "words": " AND ".join(terms),
         "first": _first_number(first),
@@ -153,9 +168,25 @@ def _paper_of(row: tuple[Any, ...]) -> Paper:
     return Paper(arxiv_id, title, tuple(json.loads(authors)), year, tuple(json.loads(categories)))
 
 
+def _author_terms(names: Sequence[str]) -> list[str]:
+    """The terms by which the index finds these names; initials alone are no help."""
+    return [f'authors : "{name}"' for name in names if len(name) > 1] or [
+        f'authors : "{name}"' for name in names
+    ]
+
+
 def _has_author(paper: Paper, names: Sequence[str]) -> bool:
     """Whether one author has all these names; the index only knows that the authors have them."""
-    return not names or any(set(names) <= set(title_words(author)) for author in paper.authors)
+    return not names or any(_has_words(author, names) for author in paper.authors)
+
+
+def _has_words(author: str, names: Sequence[str]) -> bool:
+    """Whether an author's name has these words, or a word that begins with each initial."""
+    words = title_words(author)
+    return all(
+        name in words or (len(name) == 1 and any(word.startswith(name) for word in words))
+        for name in names
+    )
 
 
 def _replace_month(

@@ -70,8 +70,7 @@ def _require_author(workspace: Workspace, author: str) -> None:
     near = authors_like(workspace, author)
     if not any(key in author_keys(name) for name in near):
         raise SettingError(
-            f"--author: no author has the whole or the family name {author!r}"
-            f"{_suggestion(near[:_SUGGESTED])}"
+            f"--author: no author has the name {author!r}{_suggestion(near[:_SUGGESTED])}"
         )
 
 

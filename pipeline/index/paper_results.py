@@ -12,6 +12,7 @@ from pipeline.corpus.paper import PAPER_COLUMNS, Paper
 from pipeline.corpus.parse.policies import without_known_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.corpus.references.citation_index import CitingPaper, count_citing_papers
+from pipeline.index.author_queries import AuthorQuery
 from pipeline.index.excerpts import RankedPassage, rank_sentences
 from pipeline.index.output import Hit
 from pipeline.index.paper_ranking import RankedPaper, best_passages, rank_papers
@@ -154,8 +155,29 @@ def _results(
             include_unfit=include_unfit,
         )
         for reading, ranking in zip(group, rankings, strict=True):
-            pages[reading.typed] = _page(workspace, reading, ranking, options, include_unfit)
+            page = _page(workspace, reading, ranking, options, include_unfit)
+            if reading.author and (reading.author.is_sure or not page.fits):
+                page = _page_of_author(workspace, reading, reading.author, options) or page
+            pages[reading.typed] = page
     return [pages[reading.typed] for reading in readings]
+
+
+def _page_of_author(
+    workspace: Workspace, reading: QueryReading, author: AuthorQuery, options: SearchOptions
+) -> SearchResults | None:
+    """The page of an author's papers; None where the filters leave none."""
+    whole = author.options(replace(options, limit=options.limit + 1))
+    ranking = rank_papers(workspace, [reading.text], whole, [reading.text], include_unfit=True)[0]
+    if not ranking:
+        return None
+    papers = [replace(paper, relevance="strong") for paper in ranking]
+    return SearchResults(
+        query=reading.typed,
+        papers=_hits(workspace, papers[options.offset : options.end], reading.text),
+        first=options.offset + 1,
+        has_more=len(papers) > options.end,
+        note=author.note,
+    )
 
 
 def _page(

@@ -12,6 +12,7 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import lexical_query, words_of
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import PermanentFailure, SettingError
+from pipeline.index.author_queries import with_whole_names
 from pipeline.index.fusion import best_first, rank, with_payloads
 from pipeline.index.no_results import explain_nothing
 from pipeline.index.opening import live_index, missing_index
@@ -94,7 +95,7 @@ class QueryBatch:
         layout = index.layout()
         if layout is None:  # another process has dropped it
             raise missing_index(workspace)
-        self.options = options
+        self.options = options = with_whole_names(workspace, options)
         self.layout = layout
         self._workspace = workspace
         self._index = index

@@ -39,7 +39,7 @@ class SearchOptions:
     categories: the paper has one of them; cs.CL or a whole archive such as cs, in any case.
     first_month and last_month: YYYY-MM, both included. kinds: of passages, such as table.
     severities: of the conversion. worst_quality: of the page, A to D; better ones are included.
-    authors: the paper has one of them, by whole or family name. venue: words that its
+    authors: the paper has one of them, by name. venue: words that its
     journal reference or comment has, all of them. first_year and last_year: both included.
     papers: arXiv ids of the only papers; all for none. without_papers: arXiv ids of papers that are
     left out. by: vectors that rank; `fused` is dense and lexical. rerank: model that ranks the
@@ -68,7 +68,8 @@ class SearchOptions:
     as_typed: bool = False
 
     def checked(self) -> SearchOptions:
-        """The options with categories, kinds and severities as the index spells them.
+        """The options with categories, kinds and severities as the index spells them, and authors
+        as a tuple.
 
         Raises SettingError, naming the option, for an invalid value.
         """
@@ -78,6 +79,7 @@ class SearchOptions:
         _one_of("--rerank", self.rerank, RERANK)
         return replace(
             self,
+            authors=tuple(_listed(self.authors)),
             categories=tuple(map(_category, _listed(self.categories))),
             kinds=tuple(map(_kind, _listed(self.kinds))),
             severities=tuple(

@@ -15,6 +15,7 @@ from pipeline.corpus.references.citation_index import CitingPaper, read_citing_p
 from pipeline.corpus.references.lookups import metadata_titles
 from pipeline.corpus.references.title_index import TitleIndex
 from pipeline.errors import CiteloomError
+from pipeline.index.author_queries import AuthorQuery, read_author_query
 from pipeline.index.paper_names import paper_named
 from pipeline.index.papers import read_like, text_of_paper
 from pipeline.index.search_options import SearchOptions
@@ -36,8 +37,8 @@ class QueryReading:
 
     text: what to search for; empty for nothing. paper: arXiv id of the paper that comes first,
     because the query is its identifier or name; with cited_by, one that the corpus does not hold.
-    without: a paper that is left out of what the index finds, since text is its own. note: for the
-    reader, where the query is not an ordinary one.
+    without: a paper that is left out of what the index finds, since text is its own. author: whose
+    name the query is. note: for the reader, where the query is not an ordinary one.
     """
 
     typed: str
@@ -45,6 +46,7 @@ class QueryReading:
     paper: str | None = None
     cited_by: tuple[CitingPaper, ...] = ()
     without: str | None = None
+    author: AuthorQuery | None = None
     note: str = ""
 
     @property
@@ -76,7 +78,8 @@ def read_query(workspace: Workspace, query: str, options: SearchOptions) -> Quer
         paper = _paper_named(workspace, query)
         if paper is None and text != query:
             paper = _paper_named(workspace, text)
-    return QueryReading(query, text, paper)
+    author = _author_named(workspace, query, options) if paper is None else None
+    return QueryReading(query, text, paper, author=author)
 
 
 def paper_with_doi(workspace: Workspace, doi: str) -> str | None:
@@ -130,6 +133,15 @@ def _paper_named(workspace: Workspace, name: str) -> str | None:
         return paper_named(workspace, name)
     except CiteloomError as error:
         _log.warning("names of methods are not looked up: %s", error)
+        return None
+
+
+def _author_named(workspace: Workspace, query: str, options: SearchOptions) -> AuthorQuery | None:
+    """The author whom a query names; None where the authors cannot be read."""
+    try:
+        return read_author_query(workspace, query, options)
+    except CiteloomError as error:
+        _log.warning("authors are not looked up: %s", error)
         return None
 
 

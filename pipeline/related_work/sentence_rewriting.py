@@ -11,7 +11,8 @@ The subject of a sentence is named, in one of four ways:
 
 Adverbs and clauses that tie a sentence to the one before it are removed ("However,", "To address
 this problem,"). A sentence that cannot stand alone is refused: one with a "this" or "it" that
-refers to an earlier sentence, with formulas or citations, or that points to a table or a section.
+refers to an earlier sentence, with citations or formulas that need an explanation, or that points
+to a table or a section.
 """
 
 from __future__ import annotations

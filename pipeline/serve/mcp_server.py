@@ -81,7 +81,7 @@ SectionName = Annotated[
     str, Field(min_length=1, max_length=500, description="title, or path: Method > Training")
 ]
 Category = Annotated[str, Field(max_length=40, description="cs.CL or an archive such as cs")]
-Author = Annotated[str, Field(max_length=200, description="whole or family name")]
+Author = Annotated[str, Field(max_length=200, description="David Blei, D. Blei or Blei")]
 Month = Annotated[str, Field(max_length=7, description="YYYY-MM; empty for no bound.")]
 
 
@@ -244,8 +244,9 @@ class CorpusTools:
         author: Author = "",
     ) -> QuotedPapers:
         """Search for papers by meaning and by words, each with its two best passages; best first.
-        An arXiv id, a DOI, an address or the name of a method gives its paper first. Where no paper
-        fits, the nearest ones are returned, and `fits` is false.
+        An arXiv id, a DOI, an address or the name of a method gives its paper first, the name of an
+        author that author's papers. Where no paper fits, the nearest ones are returned, and `fits`
+        is false.
         """
         form = _filtered(query, category, first_month, last_month, author)
         page = run_search(self._site, form.model_copy(update={"limit": limit}), start)

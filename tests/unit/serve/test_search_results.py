@@ -105,6 +105,19 @@ def test_the_id_of_a_paper_gives_it_first_and_then_similar_papers(client: TestCl
     assert tables["papers"][0]["passages"][0]["kind"] == "table"
 
 
+@pytest.mark.parametrize(
+    "query",
+    ["Ada Lovelace", "Lovelace", "author:lovelace", "Lovelace, N.", "Lovelace et al. (2024)"],
+)
+def test_the_name_of_an_author_gives_the_papers(client: TestClient, query: str) -> None:
+    results = found(client, q=query, limit="2")
+    year = ", 2024" if "2024" in query else ""
+    assert results["note"] == f"papers of Noël Ada Lovelace{year}"
+    assert (results["fits"], results["has_more"], len(results["papers"])) == (True, True, 2)
+    assert not found(client, q="Ada", limit="2")["fits"]
+    assert len(found(client, q="recall", author="N. Lovelace", limit="2", all="1")["papers"]) == 2
+
+
 def test_a_paper_outside_the_corpus_is_named_with_the_papers_that_cite_it(
     client: TestClient,
 ) -> None:
