@@ -23,6 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.arxiv.months import describe_months
 from pipeline.engine.progress import (
     AllMonthsFinished,
     Event,
@@ -69,6 +70,19 @@ def print_json(value: Any) -> None:
     text = orjson.dumps(value, default=str, option=options).decode()
     # orjson leaves DEL, C1 and marks of direction as they are.
     sys.stdout.write(UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text))
+
+
+def print_failures(failures: Sequence[tuple[str, str, str]]) -> None:
+    """Print which stages failed in which months, if any did. failures: (stage, month, message)."""
+    months: dict[str, list[str]] = {}
+    for stage, month, _ in failures:
+        months.setdefault(plain_name(stage), []).append(month)
+    named = "; ".join(f"{stage} of {describe_months(of)}" for stage, of in months.items())
+    if failures:
+        print_error(
+            f"{len(failures)} failed (messages above): {named}; fix the cause and repeat the"
+            " command"
+        )
 
 
 def print_error(message: str) -> None:
@@ -245,6 +259,7 @@ class RunProgress:
         self._clocks: dict[tuple[str, str], StageClock] = {}
         self._run_time = RunTime()
         self._usual: dict[str, float | None] = {}
+        self._messages: set[str] = set()
 
     def __enter__(self) -> RunProgress:
         self._bar.start()
@@ -318,7 +333,9 @@ class RunProgress:
         """Print why a stage failed."""
         self._run_time.finish(stage, month, computed=False)
         self._bar.update(self._task, advance=1, left=self._time_left())
-        print_error(f"{plain_name(stage)} of {month}: {message}")
+        is_known = message in self._messages
+        self._messages.add(message)
+        print_error(f"{plain_name(stage)} of {month}: {'the same' if is_known else message}")
 
     def _time_left(self) -> str:
         seconds = self._run_time.seconds_left()

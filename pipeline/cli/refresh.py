@@ -91,7 +91,7 @@ def refresh(
 
 
 def _show(report: RefreshReport, root: DataRoot) -> None:
-    from pipeline.cli.console import out, print_error, print_note
+    from pipeline.cli.console import out, print_error, print_failures, print_note
     from pipeline.ops.refresh.summary import summary_file
 
     summary = report.summary
@@ -106,12 +106,7 @@ def _show(report: RefreshReport, root: DataRoot) -> None:
         out.print("All months are up to date.")
     for line in _lines_of_not_updated(summary):
         print_note(line)
-    if summary.failures:
-        named = ", ".join(f"{plain_name(stage)} of {month}" for stage, month, _ in summary.failures)
-        print_error(
-            f"{len(summary.failures)} failed (messages above): {named}; fix the cause and repeat"
-            " the command"
-        )
+    print_failures(summary.failures)
 
 
 def _table(summary: RefreshSummary) -> Table:

@@ -16,7 +16,6 @@ from pipeline.cli.common import (
     split_names,
 )
 from pipeline.errors import SettingError
-from pipeline.stage_names import plain_name
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Stage, Workspace
@@ -100,7 +99,7 @@ def run_and_report(
 
 def show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:
     """Print what a run did: a row a stage, its failures, and where the report lies."""
-    from pipeline.cli.console import out, print_error, print_json, run_table
+    from pipeline.cli.console import out, print_failures, print_json, run_table
 
     page = _report_page(workspace)
     failures = [
@@ -117,12 +116,7 @@ def show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:
         )
         return
     out.print(run_table(report.outcomes))
-    if failures:
-        names = ", ".join(f"{plain_name(stage)} of {month}" for stage, month, _ in report.failures)
-        print_error(
-            f"{len(failures)} failed (messages above): {names}; fix the cause and repeat the"
-            " command"
-        )
+    print_failures(report.failures)
     print_report_address(workspace)
 
 

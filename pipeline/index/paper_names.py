@@ -67,7 +67,8 @@ def paper_named(workspace: Workspace, query: str) -> str | None:
     the most cited one. None if no paper does, or too many. Raises as `MonthIndex.open` does.
     """
     with paper_names(workspace).open() as connection:
-        papers = _named(connection, query)
+        # S2-ORC and Sci Fact are S2ORC and SciFact.
+        papers = _named(connection, query) or _named(connection, "".join(title_words(query)))
     if not papers:
         return None
     citing = count_citing_papers(workspace, papers) if len(papers) > 1 else {}

@@ -170,16 +170,18 @@ class SearchOptions:
 
 
 def check_query(query: str, where: str = "the query") -> None:
-    """Raise SettingError for a query that is empty or not valid Unicode. where: its name in the
-    message.
+    """Raise SettingError for a query that has no letter or digit, or is not valid Unicode.
+
+    where: its name in the message.
     """
-    if not query.strip():
-        raise SettingError(f"{where} is empty: give some words to search for")
     # Bytes of an argument that are not UTF-8 become lone surrogates (PEP 383).
     if any("\ud800" <= character <= "\udfff" for character in query):
         raise SettingError(
             f"{where} is not valid UTF-8: type it again, or see that the terminal's locale is UTF-8"
         )
+    if not any(map(str.isalnum, query)):
+        lack = "has no word" if query.strip() else "is empty"
+        raise SettingError(f"{where} {lack}: give some words to search for")
 
 
 def check_queries(queries: Sequence[str]) -> None:

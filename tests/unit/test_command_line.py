@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from typer.testing import CliRunner
 
+from pipeline import tables
 from pipeline.cli.app import GROUPS, PANELS, app
 from pipeline.cli.console import (
     RunTime,
@@ -27,6 +28,7 @@ from pipeline.cli.console import (
     make_table,
     out,
     print_error,
+    print_failures,
     print_json,
     print_note,
     usual_seconds,
@@ -333,3 +335,15 @@ def test_a_text_of_the_small_model_has_no_tags_and_ends_with_a_sentence() -> Non
     assert whole_sentences("<related_work>It reads. It writes.</reference> And the") == (
         "It reads. It writes."
     )
+
+
+def test_failures_are_named_by_stage_with_their_months(capsys: pytest.CaptureFixture[str]) -> None:
+    months = [f"2024-{month:02}" for month in range(1, 9)]
+    failures = [(tables.PAPERS.name, month, "broken") for month in months]
+    print_failures([*failures, (tables.PASSAGES.name, "2024-01", "broken")])
+    assert (
+        "9 failed (messages above): papers of 8 months from 2024-01 to 2024-08; passages of 2024-01;"
+        in capsys.readouterr().err
+    )
+    print_failures([])
+    assert capsys.readouterr().err == ""

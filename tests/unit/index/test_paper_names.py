@@ -41,4 +41,5 @@ def test_a_name_in_a_title_comes_before_one_in_an_abstract(tmp_path: Path) -> No
     write_table(workspace.root, tables.PAPERS, "2024-03", rows)
     assert paper_named(workspace, "FERN") == "2403.00002"
     assert paper_named(workspace, "moss") == "2403.00002"
+    assert paper_named(workspace, "Fe-rn") == "2403.00002"
     assert paper_named(workspace, "lichen") is None

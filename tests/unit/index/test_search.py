@@ -188,6 +188,7 @@ def test_nothing_fits_letters_without_a_meaning(loaded: Workspace) -> None:
     [
         ("x", {"first_year": 2025, "last_year": 2024}, "--year: the years run backwards"),
         ("  ", {}, "the query is empty"),
+        ("?!", {}, "the query has no word"),
         ("caf\udce9", {}, "not valid UTF-8"),
         ("x", {"limit": 0}, "--limit 0"),
         ("x", {"limit": 1001}, "--limit 1001"),
