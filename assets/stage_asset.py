@@ -29,7 +29,6 @@ from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.settings import Settings
 from pipeline.stages import STAGES
-from pipeline.storage.provenance import read_provenance
 from pipeline.tables import TABLES, Table
 
 # A minute between tries: a server that restarts or a rate limit is over after a few of them.
@@ -173,7 +172,7 @@ def materialization(
 
 def _data_version(table: str, workspace: Workspace, month: str) -> dg.DataVersion | None:
     """The digest of a month's rows, so that Dagster's staleness agrees with the engine's."""
-    provenance = read_provenance(workspace.root.file(TABLES[table], month))
+    provenance = workspace.root.provenance(TABLES[table], month)
     return dg.DataVersion(provenance.rows_sha256) if provenance and provenance.rows_sha256 else None
 
 

@@ -15,7 +15,6 @@ from pipeline.arxiv.snapshot import Snapshot
 from pipeline.engine.progress import StageAdvanced, publish
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
-from pipeline.storage.provenance import read_provenance
 from pipeline.storage.read_cache import remember
 from pipeline.storage.writing import Row
 
@@ -154,7 +153,7 @@ def _digests(workspace: Workspace, month: str) -> Mapping[str, str]:
         }
         return json.dumps({name: digest for name, digest in digests.items() if digest})
 
-    pages = read_provenance(workspace.root.file(tables.DUMP_MEMBERS, month))
+    pages = workspace.root.provenance(tables.DUMP_MEMBERS, month)
     versions = [
         pages.rows_sha256 if pages else "",
         snapshot.version if snapshot else "",

@@ -14,7 +14,7 @@ from pipeline.corpus.dump.member import place_of
 from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError
-from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS as MEMBERS_TABLE
 from pipeline.tables import METADATA as METADATA_TABLE
@@ -223,7 +223,7 @@ def _require_the_listed_dump(job: Job) -> None:
     date.
     """
     unread = [row["subject"] for row in job.ledger if row["reason"] in _READ_FAILURES]
-    listed = read_provenance(job.workspace.root.file(MEMBERS_TABLE, job.month)) if unread else None
+    listed = job.workspace.root.provenance(MEMBERS_TABLE, job.month) if unread else None
     if listed and listed.inputs != DUMP_MEMBERS.inputs(job.workspace, job.month):
         raise MissingInput(
             f"the dump has changed since {job.month} was listed, and {len(unread):,} of its pages"
@@ -258,12 +258,12 @@ def _every_member_is_accounted_for(workspace: Workspace, month: str) -> CheckRes
 
 
 def _rows_and_left_out(workspace: Workspace, table: Table, month: str) -> tuple[int, int]:
-    written = read_provenance(workspace.root.file(table, month))
+    written = workspace.root.provenance(table, month)
     return (written.rows, sum(written.left_out.values())) if written else (0, 0)
 
 
 def _most_pages_are_read_whole(workspace: Workspace, month: str) -> CheckResult:
-    written = read_provenance(workspace.root.file(PAPERS_TABLE, month))
+    written = workspace.root.provenance(PAPERS_TABLE, month)
     if written is None or not written.rows:
         return CheckResult(True, {})
     lost = sum(count for reason, count in written.left_out.items() if reason not in _UNWANTED)

@@ -17,7 +17,6 @@ from pipeline.embedding.reuse import KnownVectors, Shards, groups_of_month
 from pipeline.engine import shutdown
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
 from pipeline.settings import Settings
-from pipeline.storage.provenance import read_provenance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -157,7 +156,7 @@ class _Account:
         self._job, self._embedder = job, embedder
         self._began = time.monotonic()
         self._rows = self._truncated = self._off_norm = self._fresh = self._tokens = 0
-        passages = read_provenance(job.workspace.root.file(tables.PASSAGES, job.month))
+        passages = job.workspace.root.provenance(tables.PASSAGES, job.month)
         if passages is not None:
             job.expect(passages.rows)
 
@@ -221,7 +220,7 @@ def _every_passage_is_embedded(workspace: Workspace, month: str) -> CheckResult:
     columns = ["passage_id", "text_sha256"]
     passages = workspace.root.read(tables.PASSAGES, month, columns)
     embeddings = workspace.root.read(tables.EMBEDDINGS, month, columns)
-    provenance = read_provenance(workspace.root.file(tables.EMBEDDINGS, month))
+    provenance = workspace.root.provenance(tables.EMBEDDINGS, month)
     # Vectors whose length is not 1 ± 0.01: no text changes that, only a faulty model or GPU.
     off_norm = provenance.notes.get("off_norm", 0) if provenance else 0
     missing = foreign = 0

@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import Job, MonthPart, Workspace
 from pipeline.errors import MissingInput
-from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import read_table
 from pipeline.storage.writing import Row
 
@@ -33,7 +32,7 @@ def fingerprint_of(part: MonthPart, workspace: Workspace, month: str) -> str:
     """
     digests = {}
     for table, name in part.reads:
-        provenance = read_provenance(workspace.root.file(table, month))
+        provenance = workspace.root.provenance(table, month)
         if provenance is None:
             raise MissingInput(
                 f"{table.name} of {month} is not in {workspace.root.path}: "
@@ -55,7 +54,7 @@ def fingerprints(parts: Iterable[MonthPart], workspace: Workspace, month: str) -
 
 def _earlier(job: Job) -> Mapping[str, Mapping[str, Any]]:
     stage = job.stage
-    provenance = read_provenance(job.workspace.root.file(stage.table, job.month))
+    provenance = job.workspace.root.provenance(stage.table, job.month)
     if provenance is None or (provenance.schema_version, provenance.stage_version) != (
         stage.table.version,
         stage.version,

@@ -33,7 +33,7 @@ from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, exit_code_of
 from pipeline.stage_names import plain_name
-from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.provenance import Provenance
 from pipeline.storage.read_cache import once
 from pipeline.storage.store import file_stat
 from pipeline.storage.writing import MonthWriter, Row
@@ -86,7 +86,7 @@ def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
 def _upstream_digests(stage: Stage, workspace: Workspace, month: str) -> dict[str, str]:
     digests = {}
     for table in stage.upstream:
-        provenance = read_provenance(workspace.root.file(table, month))
+        provenance = workspace.root.provenance(table, month)
         if provenance is None:
             name = plain_name(stage.name)
             raise MissingInput(
@@ -112,7 +112,7 @@ def state(stage: Stage, workspace: Workspace, month: str) -> State:
     wrong.
     """
     try:
-        written = read_provenance(workspace.root.file(stage.table, month))
+        written = workspace.root.provenance(stage.table, month)
         if written is None:
             return State.MISSING
         holds = (
@@ -137,7 +137,7 @@ def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = F
         job = Job(workspace, month, stage, force)
         existing = None
         if not force and state(stage, workspace, month) is State.DONE:
-            existing = read_provenance(workspace.root.file(stage.table, month))
+            existing = workspace.root.provenance(stage.table, month)
         provenance = existing or _compute(job)
         forget_failure(workspace, stage.name, month)
         seconds = time.perf_counter() - started

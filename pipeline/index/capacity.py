@@ -8,7 +8,6 @@ from pipeline import tables
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
-from pipeline.storage.provenance import read_provenance
 
 # Passages up to which Qdrant Edge was measured (docs/experiments/scale.md): searches, openings and
 # memory grow with them, and one process at a time searches or loads.
@@ -24,7 +23,7 @@ def expected_passages(workspace: Workspace) -> int:
     packed = root.months(tables.PASSAGES)
     passages = 0
     for month in packed:
-        provenance = read_provenance(root.file(tables.PASSAGES, month))
+        provenance = root.provenance(tables.PASSAGES, month)
         if provenance is not None:
             passages += provenance.rows
     try:

@@ -14,7 +14,7 @@ from pipeline.index.load import KINDS, MonthAudit, audit_month, digest_of, load_
 from pipeline.index.opening import collection_of, index_for, open_collections
 from pipeline.index.passage_index import Layout, PassageIndex
 from pipeline.index.points import digests_of, points_of
-from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.provenance import Provenance
 from pipeline.storage.read_cache import is_active, once, remember
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
     Both come from the file's metadata, since a month may have no row. Raises MissingInput without
     the file, and PermanentFailure if its metadata lacks the layout.
     """
-    provenance = read_provenance(workspace.root.file(tables.EMBEDDINGS, month))
+    provenance = workspace.root.provenance(tables.EMBEDDINGS, month)
     if provenance is None:
         raise MissingInput(
             f"there are no embeddings of {month}: run citeloom run --months {month} --until index"

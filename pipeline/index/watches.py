@@ -29,7 +29,6 @@ from pipeline.index.search_options import SearchOptions
 from pipeline.settings import Settings
 from pipeline.settings.models_file import read_toml
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 from pipeline.text import number_of, one_line
@@ -163,7 +162,7 @@ def _update_month(
     Without an index, the list stays as it is.
     """
     root = workspace.root
-    receipt = read_provenance(root.file(tables.INDEX_RECEIPTS, month))
+    receipt = root.provenance(tables.INDEX_RECEIPTS, month)
     basis = [[watch.model_dump() for watch in watches], receipt.rows_sha256 if receipt else ""]
     made_from = hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
     before = _read_month(root, month)

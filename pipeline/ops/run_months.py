@@ -35,7 +35,6 @@ from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code_of
 from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import read_provenance
 from pipeline.tables import DUMP_MEMBERS
 
 
@@ -185,7 +184,7 @@ def _report_skipped(workspace: Workspace, stages: Sequence[Stage], month: str) -
     """Report stages that are up to date, and forget their failures."""
     with workspace.read_cache():
         for stage in stages:
-            provenance = read_provenance(workspace.root.file(stage.table, month))
+            provenance = workspace.root.provenance(stage.table, month)
             if provenance is not None:
                 forget_failure(workspace, stage.name, month)
                 publish(StageFinished(outcome_of(workspace, provenance, skipped=True)))

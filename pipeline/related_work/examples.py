@@ -20,7 +20,6 @@ from pipeline import tables
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Workspace
 from pipeline.related_work.summary import cited_numbers
-from pipeline.storage.provenance import read_provenance
 
 _FOLDER = Path(__file__).parent / "examples"
 # Months looked through: a section's style does not grow with how many there are to choose from.
@@ -57,7 +56,7 @@ def example_months(workspace: Workspace, before: str | None) -> list[str]:
     ]
     with_tasks: list[str] = []
     for month in months:
-        provenance = read_provenance(workspace.root.file(tables.RELATED_WORK_TASKS, month))
+        provenance = workspace.root.provenance(tables.RELATED_WORK_TASKS, month)
         if provenance and provenance.rows:
             with_tasks.append(month)
         if len(with_tasks) == _MONTHS:
@@ -100,7 +99,7 @@ def cited_papers(workspace: Workspace, month: str) -> Mapping[str, frozenset[str
     """Paper of a month → the papers of arXiv that it cites, as far as references are resolved;
     empty without them.
     """
-    if read_provenance(workspace.root.file(tables.REFERENCES, month)) is None:
+    if workspace.root.provenance(tables.REFERENCES, month) is None:
         return {}
     cites: dict[str, set[str]] = defaultdict(set)
     for row in workspace.root.iterate(tables.REFERENCES, month, ["arxiv_id", "cited_arxiv_id"]):

@@ -34,7 +34,6 @@ from pipeline.related_work.task_reader import MonthTasks, read_elements
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.csv_texts import TextKind, read_texts
-from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import Writer, writer_of
 
@@ -323,7 +322,7 @@ def _every_reference_is_cited_or_counted(workspace: Workspace, month: str) -> Ch
     for row in root.iterate(tables.SUMMARIES, month, ["task_id", "system", "model", "sentences"]):
         cited = {number for sentence in row["sentences"] for number in sentence["references"]}
         uncited[writer_of(row).name] += len(numbers.get(row["task_id"], set()) - cited)
-    written = read_provenance(root.file(tables.SUMMARIES, month))
+    written = root.provenance(tables.SUMMARIES, month)
     parts = written.notes["parts"] if written else {}
     counted = {
         name: part["notes"]["citations"].get("uncited", 0)

@@ -32,7 +32,6 @@ from pipeline.report.summary import (
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import read_provenance
 from pipeline.system_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
 from pipeline.tables import Table
 from pipeline.tables.writers import parse_writer, short_names
@@ -518,7 +517,7 @@ def rows_by(
     key: the column with the id. Raises as `DataRoot.read` does.
     """
     rows: dict[str, list[Row]] = defaultdict(list)
-    if read_provenance(root.file(table, month)) is not None:
+    if root.provenance(table, month) is not None:
         for row in root.rows_with(table, month, key, ids, columns or table.schema.names):
             rows[row[key]].append(row)
     return rows

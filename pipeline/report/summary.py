@@ -219,7 +219,7 @@ def _summarize(root: DataRoot, month: str) -> MonthSummary:
     people = read_month_grades(root, month, grades)
     return MonthSummary(
         month=month,
-        finished=read_provenance(root.file(tables.SCORES, month)) is not None,
+        finished=root.provenance(tables.SCORES, month) is not None,
         sample=_is_sample(root, month),
         rows={table.name: rows_out(root, month, table) for table, *_ in FUNNEL},
         passage_lengths=length_histogram(
@@ -352,7 +352,7 @@ def read_or_empty(
     root: DataRoot, table: Table, month: str, columns: list[str] | None = None
 ) -> pa.Table:
     """A month of a table; no rows where it is missing."""
-    if read_provenance(root.file(table, month)) is None:
+    if root.provenance(table, month) is None:
         return table.schema.empty_table().select(columns or table.schema.names)
     return root.read(table, month, columns)
 
@@ -361,14 +361,14 @@ def iterate(
     root: DataRoot, table: Table, month: str, columns: list[str] | None = None
 ) -> Iterable[Row]:
     """The rows of a month of a table; none where it is missing."""
-    if read_provenance(root.file(table, month)) is None:
+    if root.provenance(table, month) is None:
         return ()
     return root.iterate(table, month, columns)
 
 
 def rows_out(root: DataRoot, month: str, table: Table) -> int:
     """Rows of a month; for the index the points found there; 0 where the month is missing."""
-    provenance = read_provenance(root.file(table, month))
+    provenance = root.provenance(table, month)
     if provenance is None:
         return 0
     if table is tables.INDEX_RECEIPTS:
@@ -396,7 +396,7 @@ def read_ledger_table(root: DataRoot, month: str, stage: str, columns: list[str]
 
 def notes_of(root: DataRoot, table: Table, month: str) -> Mapping[str, Any]:
     """The notes in the file of a month, such as why something was not measured."""
-    provenance = read_provenance(root.file(table, month))
+    provenance = root.provenance(table, month)
     return provenance.notes if provenance else {}
 
 
@@ -407,7 +407,7 @@ def _disabled_stages(root: DataRoot, month: str) -> dict[str, str]:
 
 def _is_sample(root: DataRoot, month: str) -> bool:
     """Whether a month is one of the sample corpus, which has ten papers a month at most."""
-    papers = read_provenance(root.file(tables.PAPERS, month))
+    papers = root.provenance(tables.PAPERS, month)
     if papers is None or papers.rows > _MOST_SAMPLE_PAPERS:
         return False
     return any(
@@ -416,7 +416,7 @@ def _is_sample(root: DataRoot, month: str) -> bool:
 
 
 def _why_no_question(root: DataRoot, month: str) -> str:
-    provenance = read_provenance(root.file(tables.QUESTIONS, month))
+    provenance = root.provenance(tables.QUESTIONS, month)
     if provenance is None:
         return "the month has no table of questions"
     if provenance.notes.get("off"):

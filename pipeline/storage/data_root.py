@@ -19,7 +19,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.storage.provenance import foreign_file, provenance_in
+from pipeline.storage.provenance import (
+    Provenance,
+    foreign_file,
+    provenance_in,
+    read_provenance,
+)
 from pipeline.storage.read_cache import once, remember
 from pipeline.storage.reading import open_parquet
 from pipeline.storage.row_groups import RowGroups
@@ -63,6 +68,10 @@ class DataRoot:
             return bool(file.read_end(1))
         except FileNotFoundError:
             return False
+
+    def provenance(self, table: Table, month: str) -> Provenance | None:
+        """What made a month; None where it does not exist. Raises as `read_provenance` does."""
+        return read_provenance(self.file(table, month))
 
     def read(self, table: Table, month: str, columns: list[str] | None = None) -> pa.Table:
         """A month of a table, or some columns of it.

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.storage.provenance import read_provenance
 from pipeline.tables import TABLES
 from tests.assets.conftest import Finished, Place
 from tests.object_store import BUCKET, ObjectStore
@@ -62,7 +61,7 @@ def test_the_tables_are_those_of_a_run_on_a_disk(there: Place, finished: Finishe
 
 
 def _rows_sha256(place: Place, table: str, month: str) -> str:
-    written = read_provenance(place.workspace().root.file(TABLES[table], month))
+    written = place.workspace().root.provenance(TABLES[table], month)
     assert written is not None
     return written.rows_sha256
 

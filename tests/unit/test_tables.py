@@ -46,7 +46,7 @@ def test_what_is_written_is_read(tmp_path: Path, count: int) -> None:
     ]
     assert root.rows(LEDGER, "2024-03") == [entry(number) for number in range(count)]
     assert written.rows == count
-    assert read_provenance(root.file(LEDGER, "2024-03")) == written
+    assert root.provenance(LEDGER, "2024-03") == written
 
 
 PART = pa.struct([("name", pa.string()), ("number", pa.int32()), ("all", pa.list_(pa.int64()))])

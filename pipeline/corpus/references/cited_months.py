@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 
 from pipeline.arxiv.identifiers import months_of
 from pipeline.engine.stage import Job, Workspace
-from pipeline.storage.provenance import read_provenance
 from pipeline.tables import REFERENCES, Table
 
 _NOTE = "cited_months"
@@ -29,7 +28,7 @@ def cited_months(
     read_papers: reads the cited papers from the rows; called for files of earlier versions, which
     lack the note. Raises what it raises.
     """
-    provenance = read_provenance(workspace.root.file(table, month))
+    provenance = workspace.root.provenance(table, month)
     noted = provenance.notes.get(_NOTE) if provenance else None
     return months_of(read_papers()) if noted is None else list(noted)
 

@@ -39,7 +39,7 @@ from pipeline.corpus.references.title_index import (
 from pipeline.engine.digests import digest_before
 from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.engine.stage import Job, Workspace
-from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.provenance import Provenance
 from pipeline.storage.sqlite import transaction
 from pipeline.storage.writing import write_cache_file
 
@@ -206,7 +206,7 @@ def _keys_file(workspace: Workspace, month: str, papers: str) -> Path:
 
 
 def _papers_digest(workspace: Workspace, month: str) -> str:
-    provenance = read_provenance(workspace.root.file(tables.PAPERS, month))
+    provenance = workspace.root.provenance(tables.PAPERS, month)
     return provenance.rows_sha256 if provenance else ""
 
 

@@ -19,7 +19,6 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.index.fusion import KIND_WEIGHTS
 from pipeline.index.papers import rows_of_papers, tables_of_papers
-from pipeline.storage.provenance import read_provenance
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
@@ -229,6 +228,6 @@ def earlier_digests(
     earlier = [
         other
         for other in cited
-        if other < month and read_provenance(root.file(tables.PASSAGES, other)) is not None
+        if other < month and root.provenance(tables.PASSAGES, other) is not None
     ]
     return {f"{table.name} before": digest_of(workspace, table, earlier) for table in read}

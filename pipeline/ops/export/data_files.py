@@ -229,7 +229,7 @@ def find_mismatches(root: DataRoot, months: Sequence[DataFile]) -> list[str]:
     messages = []
     for month in months:
         for table in upstream.get(month.table.name, ()):
-            now = read_provenance(root.file(table, month.month))
+            now = root.provenance(table, month.month)
             digest = month.provenances[0].inputs.get(table.name)
             if now is not None and digest is not None and now.rows_sha256 != digest:
                 messages.append(
@@ -245,7 +245,7 @@ def count_left_out(root: DataRoot, months: Sequence[str]) -> dict[tuple[str, str
     counts: Counter[tuple[str, str]] = Counter()
     for month in months:
         for stage, table in TABLES.items():
-            provenance = None if table == LEDGER else read_provenance(root.file(table, month))
+            provenance = None if table == LEDGER else root.provenance(table, month)
             if provenance is not None:
                 counts.update(
                     {(stage, reason): count for reason, count in provenance.left_out.items()}

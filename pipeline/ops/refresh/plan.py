@@ -18,7 +18,6 @@ from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, SettingError
 from pipeline.settings import Settings
 from pipeline.stages import CORPUS_STAGES, LLM_STAGES, STAGES, choose_stages
-from pipeline.storage.provenance import read_provenance
 
 if TYPE_CHECKING:
     from pipeline.arxiv.harvest import HarvestReport
@@ -156,7 +155,7 @@ def token_limit(settings: Settings) -> int:
 def _rows(workspace: Workspace, stage: Stage, month: str) -> int:
     """The number of a month's rows; 0 where its file cannot be read."""
     try:
-        provenance = read_provenance(workspace.root.file(stage.table, month))
+        provenance = workspace.root.provenance(stage.table, month)
     except CiteloomError:
         return 0
     return provenance.rows if provenance else 0

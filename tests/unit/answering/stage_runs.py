@@ -17,7 +17,6 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index.opening import close_indexes
-from pipeline.storage.provenance import read_provenance
 from pipeline.tables.writers import parse_writer
 from tests.folders import copy_folder
 from tests.scripted_llm import Asked, ScriptedLlm
@@ -129,7 +128,7 @@ def stale(place: Workspace, month: str = MARCH) -> set[str]:
 
 def changed_parts(place: Workspace, month: str = MARCH) -> set[str]:
     """The parts of `answers` that a run would build, or leave out."""
-    written = read_provenance(place.root.file(ANSWERS.table, month))
+    written = place.root.provenance(ANSWERS.table, month)
     before = {
         name: part["fingerprint"]
         for name, part in (written.notes.get("parts", {}) if written else {}).items()

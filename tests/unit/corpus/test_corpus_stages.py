@@ -23,7 +23,6 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import load_settings
-from pipeline.storage.provenance import read_provenance
 from tests.unit.corpus import harmful_parser
 from tests.unit.corpus.building import (
     MONTH,
@@ -214,7 +213,7 @@ def test_authors_of_the_page_stay_where_metadata_names_others_and_the_difference
     row = one_paper(workspace, content, authors=["Ann Lee", "Bob Roe"])
     assert [author["name"] for author in row["authors"]] == ["Ann B. Lee", "Cid Moe"]
     assert (row["authors_source"], row["authors_differ"]) == ("page", 2)
-    provenance = read_provenance(workspace.root.file(tables.PAPERS, MONTH))
+    provenance = workspace.root.provenance(tables.PAPERS, MONTH)
     assert provenance is not None
     assert provenance.notes["papers_with_other_authors"] == 1
     assert provenance.notes["low_grades"] == (row["grade"] in ("C", "D"))

@@ -25,7 +25,6 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Build, Job, Stage, Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.settings import Settings, load_settings
-from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS, REPORT, Table
 
@@ -151,9 +150,9 @@ def test_a_stage_may_yield_rows_and_batches(workspace: Workspace) -> None:
         yield pa.RecordBatch.from_pylist([member("2"), member("3")], schema=DUMP_MEMBERS.schema)
 
     by_rows = run_stage(make(building(*[member(str(n)) for n in (1, 2, 3)])), workspace, MONTH)
-    provenance = read_provenance(workspace.root.file(DUMP_MEMBERS, MONTH))
+    provenance = workspace.root.provenance(DUMP_MEMBERS, MONTH)
     mixed = run_stage(make(build, version=2), workspace, MONTH)
-    again = read_provenance(workspace.root.file(DUMP_MEMBERS, MONTH))
+    again = workspace.root.provenance(DUMP_MEMBERS, MONTH)
     assert by_rows.rows == mixed.rows == 3
     assert provenance is not None
     assert again is not None

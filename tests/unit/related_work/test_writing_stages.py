@@ -20,7 +20,6 @@ from pipeline.related_work.key_elements import ELEMENT_NAMES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.systems import SYSTEMS
 from pipeline.settings import load_settings
-from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import read_table
 from tests.planned_calls import beam_calls
 from tests.scripted_llm import Asked, ScriptedLlm
@@ -50,7 +49,7 @@ def parts_of(outcome: Any) -> dict[str, Any]:
 
 def changed_parts(place: Workspace) -> list[str]:
     """The writers that a run would compute now."""
-    written = read_provenance(place.root.file(tables.SUMMARIES, MONTH))
+    written = place.root.provenance(tables.SUMMARIES, MONTH)
     assert written is not None
     now = fingerprints(SUMMARIES.parts(place, MONTH), place, MONTH)  # type: ignore[misc]
     return [

@@ -87,7 +87,7 @@ def test_a_month_on_a_store_is_the_one_that_a_disk_would_have(
 
 
 def test_what_is_not_there_is_absent_and_no_error_of_the_store(root: DataRoot) -> None:
-    assert read_provenance(root.file(LEDGER, MONTH)) is None
+    assert root.provenance(LEDGER, MONTH) is None
     assert root.months(LEDGER) == []
     with pytest.raises(
         MissingInput,
@@ -116,9 +116,9 @@ def test_a_damaged_object_is_named_and_said_to_be_damaged(root: DataRoot) -> Non
 def test_a_footer_longer_than_the_end_that_is_fetched_is_read_whole(root: DataRoot) -> None:
     notes = {"words": random.Random(1).randbytes(100_000).hex()}
     long = Provenance("ledger", MONTH, LEDGER.version, 1, "0", "f", {}, {}, notes=notes)
-    assert read_provenance(root.file(LEDGER, MONTH)) is None
+    assert root.provenance(LEDGER, MONTH) is None
     write(root, 3, long)
-    written = read_provenance(root.file(LEDGER, MONTH))
+    written = root.provenance(LEDGER, MONTH)
     assert written is not None
     assert written.notes == notes
     assert len(root.rows(LEDGER, MONTH)) == 3
@@ -151,7 +151,7 @@ def test_small_things_are_one_request_each(root: DataRoot, store: ObjectStore) -
     assert store.counted() == {"GET": 1}
     write(root, 10)
     assert store.counted() == {"PUT": 1}
-    assert read_provenance(root.file(LEDGER, MONTH)) is not None
+    assert root.provenance(LEDGER, MONTH) is not None
     assert store.counted() == {"GET": 1}
     file.unlink(missing_ok=True)
     assert store.counted() == {"DELETE": 1}
@@ -166,7 +166,7 @@ def test_looking_once_lists_a_folder_once_and_asks_for_nothing_that_is_not_there
     store.counted()
     for seen in (0, 12):  # the second time, footers of the same marks are known
         with read_cache():
-            found = [read_provenance(root.file(LEDGER, month)) is not None for month in months]
+            found = [root.provenance(LEDGER, month) is not None for month in months]
             assert root.months(LEDGER) == months[::2]
             assert not root.file(LEDGER, "2025-01").exists()
         assert found == [month in months[::2] for month in months]
@@ -174,7 +174,7 @@ def test_looking_once_lists_a_folder_once_and_asks_for_nothing_that_is_not_there
     with read_cache():
         assert not root.file(LEDGER, months[1]).exists()
         write(root, 2, month=months[1])
-        written = read_provenance(root.file(LEDGER, months[1]))
+        written = root.provenance(LEDGER, months[1])
         assert written is not None  # what it writes itself, it sees
         assert written.rows == 2
 

@@ -13,7 +13,6 @@ from pipeline.corpus.references.stages import REFERENCES
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
-from pipeline.storage.provenance import read_provenance
 from tests.month_tables import write_table
 from tests.unit.corpus.building import ledger
 
@@ -78,7 +77,7 @@ def test_a_second_run_computes_nothing_and_a_month_records_none_of_the_others(
     workspace: Workspace,
 ) -> None:
     assert run_all(workspace) == []
-    sizes = [len(read_provenance(workspace.root.file(tables.REFERENCES, m)).inputs) for m in MONTHS]  # type: ignore[union-attr]
+    sizes = [len(workspace.root.provenance(tables.REFERENCES, m).inputs) for m in MONTHS]  # type: ignore[union-attr]
     assert sizes == [4] * 4
 
 
