@@ -64,7 +64,7 @@ def find_citations(latex: Latex) -> Iterator[Citation]:
         if _NO_CITATIONS.fullmatch(name):
             continue
         groups, end = _arguments(latex, name, match.end())
-        texts = [_NOTES.sub("", latex.text[slice(*group)]) for group in groups]
+        texts = [_NOTES.sub("", latex.within(group)) for group in groups]
         if any("\\" in text for text in texts):
             continue  # citations within it are read by themselves
         keys = tuple(dict.fromkeys(key for text in texts for key in _split(text)))

@@ -67,7 +67,7 @@ def read_latex(file: Path) -> Draft:
         draft.add_problem("a list of amsrefs, which is not read", *place)
     title = _TITLE.search(text)
     named = latex.argument(title.end()) if title else None
-    draft.title = plain_field(text[slice(*named)]) if named else None
+    draft.title = plain_field(latex.within(named)) if named else None
     _read_body(draft, project, text, citations, lists)
     return draft
 
@@ -166,9 +166,9 @@ def _find_bibliography(
     for match in pattern.finditer(latex.text):
         span = latex.argument(match.end(), "[") if match[1] == "putbib" else None
         span = span or latex.argument(latex.skip_options(match.end()))
-        if span is None or "#" in latex.text[slice(*span)]:
+        if span is None or "#" in latex.within(span):
             continue
-        names = split_keys(latex.text[slice(*span)])
+        names = split_keys(latex.within(span))
         if match[1] == "nocite":
             draft.listed |= set(names)
             continue

@@ -64,12 +64,12 @@ def read_definition(latex: Latex, command: str, start: int) -> tuple[str, Macro,
         default = latex.argument(position, "[") if number else None
         arguments = ("m",) * number
         if default is not None:
-            arguments = (text[slice(*default)], *arguments[1:])
+            arguments = (latex.within(default), *arguments[1:])
             position = default[1] + 1
     body = latex.argument(position)
     if body is None:
         return None
-    return named[1], Macro(arguments, text[slice(*body)]), body[1] + 1
+    return named[1], Macro(arguments, latex.within(body)), body[1] + 1
 
 
 def read_alias(text: str, start: int) -> tuple[str, str, int] | None:
@@ -99,7 +99,7 @@ def expand(macro: Macro, latex: Latex, start: int) -> tuple[str, int] | None:
         elif span is None:
             values.append(kind)
         else:
-            values.append(text[slice(*span)])
+            values.append(latex.within(span))
             position = span[1] + 1
 
     def value(match: re.Match[str]) -> str:

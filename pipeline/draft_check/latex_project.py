@@ -339,7 +339,7 @@ class _Scan:
         if name in _REMOVING or name == "replaced":
             return self.removed_text(name, start, end)
         if name == "excludecomment" and (span := self.latex.argument(end)):
-            self.reader.excluded_environments.add(self.latex.text[slice(*span)].strip())
+            self.reader.excluded_environments.add(self.latex.within(span).strip())
             return None
         if name == "begin":
             return self.excluded(start, end) or self.begin_body(start, end)
@@ -353,13 +353,13 @@ class _Scan:
             return None
         self.emit(start)
         if name == "replaced":
-            self.expansion(self.latex.text[slice(*span)], start)
+            self.expansion(self.latex.within(span), start)
         return old[1] + 1
 
     def excluded(self, start: int, end: int) -> int | None:
         """Skip an environment that `\\excludecomment` names."""
         span = self.latex.argument(end) if self.reader.excluded_environments else None
-        name = self.latex.text[slice(*span)].strip() if span else ""
+        name = self.latex.within(span).strip() if span else ""
         if name not in self.reader.excluded_environments:
             return None
         closing = f"\\end{{{name}}}"
@@ -401,7 +401,7 @@ class _Scan:
     def load(self, end: int) -> None:
         names = self.latex.argument(self.latex.skip_options(end))
         if names and self.origin is None:
-            self.reader.read_styles(self.latex.text[slice(*names)])
+            self.reader.read_styles(self.latex.within(names))
 
     def switch(self, name: str, start: int, end: int) -> int | None:
         """Read `\\drafttrue` behind `\\newif\\ifdraft`."""
@@ -417,7 +417,7 @@ class _Scan:
         if not _LOOKS_INCLUDING.match(name):
             return None
         span = self.latex.argument(end)
-        words = self.latex.text[slice(*span)] if span else ""
+        words = self.latex.within(span) if span else ""
         if name == "includeonly" and span:
             self.reader.included_only = set(split_keys(words))
             self.emit(start)
@@ -467,12 +467,12 @@ class _Scan:
             if span is None:
                 self.problem(start, f"\\{name} names no folder")
                 return None
-            folder, end = latex.text[slice(*span)].strip().rstrip("/") + "/", span[1] + 1
+            folder, end = latex.within(span).strip().rstrip("/") + "/", span[1] + 1
         end = latex.skip_options(end)
         span = latex.argument(end)
         bare = _BARE_NAME.match(latex.text, end)
         if span is not None:
-            named, after = latex.text[slice(*span)], span[1] + 1
+            named, after = latex.within(span), span[1] + 1
         elif bare is not None and name == "input":
             named, after = bare[1], bare.end()
         else:

@@ -52,6 +52,10 @@ class Latex:
                 pairs[opened.pop()] = match.start()
         return pairs
 
+    def within(self, span: tuple[int, int]) -> str:
+        """The text of a span."""
+        return self.text[span[0] : span[1]]
+
     def skip_space(self, start: int) -> int:
         """The place after blanks and at most one end of line."""
         match = _SPACE.match(self.text, start)

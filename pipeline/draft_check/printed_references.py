@@ -59,8 +59,8 @@ def read_bibitems(text: str, place: Place, draft: Draft) -> int:
             draft.add_problem(f"this {head[0]} has no key", *place(head.start()))
             continue
         item = _item(text[key[1] + 1 : limit])
-        item.key = one_line(text[slice(*key)])
-        item.label = plain_field(text[slice(*label)][:200]) if label else ""
+        item.key = one_line(latex.within(key))
+        item.label = plain_field(latex.within(label)[:200]) if label else ""
         parts.append(item)
         places.append(place(head.start()))
     draft.add_entries(read_items(parts, places))
@@ -140,7 +140,7 @@ def _printed(latex: Latex, start: int, end: int, parts: ItemParts, depth: int) -
         if argument is None or depth > 20:
             continue
         second = latex.argument(argument[1] + 1) if name in _SECOND_IS_PRINTED else None
-        first = latex.text[slice(*argument)]
+        first = latex.within(argument)
         inner = second or argument
         if name in _NOT_PRINTED:
             words = ""
@@ -185,7 +185,7 @@ def _entry_of_biblatex(head: re.Match[str], text: str, file: str, line: int) -> 
             if value and match[2] == "author":
                 authors += _names_of_biblatex(latex, *value)
         elif value:
-            fields.setdefault(match[2], plain_field(text[slice(*value)]))
+            fields.setdefault(match[2], plain_field(latex.within(value)))
     year = _YEAR.search(fields.get("year") or fields.get("date") or "")
     venue = next(filter(None, map(fields.get, ("journaltitle", "booktitle", "eventtitle"))), None)
     title = ": ".join(filter(None, (fields.get("title"), fields.get("subtitle"))))
@@ -212,7 +212,7 @@ def _names_of_biblatex(latex: Latex, start: int, end: int) -> list[str]:
         for match in _NAME_PART.finditer(latex.text, *person):
             value = latex.argument(match.end())
             if value:
-                words = _NAME_DELIMITER.sub(" ", latex.text[slice(*value)])
+                words = _NAME_DELIMITER.sub(" ", latex.within(value))
                 parts[match[1]] = plain_field(words)
         order = ("given", "prefix", "family", "suffix")
         name = " ".join(filter(None, map(parts.get, order)))

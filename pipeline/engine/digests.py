@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from typing import Any
 
 from pipeline.engine.stage import Workspace
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_rows_sha256
 from pipeline.storage.read_cache import once
 from pipeline.tables import Table
+
+
+def json_digest(value: Any) -> str:
+    """SHA-256 of a value as JSON, in hexadecimal."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def month_digests(workspace: Workspace, table: Table) -> dict[str, str]:

@@ -6,8 +6,6 @@ equals the one that its inputs, settings and code give now.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
@@ -23,6 +21,7 @@ from pydantic import SecretStr
 
 from pipeline import __version__
 from pipeline.engine import shutdown
+from pipeline.engine.digests import json_digest
 from pipeline.engine.failures import forget_failure, record_failure
 from pipeline.engine.finish import mark_unfinished
 from pipeline.engine.locks import month_lock, pool_lock
@@ -77,7 +76,7 @@ def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
         "settings": settings,
         "inputs": inputs,
     }
-    digest = hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
+    digest = json_digest(basis)
     return Provenance(
         stage.name, month, stage.table.version, stage.version, __version__, digest, settings, inputs
     )

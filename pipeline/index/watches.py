@@ -8,7 +8,6 @@ reported again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline import tables
+from pipeline.engine.digests import json_digest
 from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import Workspace
 from pipeline.engine.webhook import notify
@@ -164,7 +164,7 @@ def _update_month(
     root = workspace.root
     receipt = root.provenance(tables.INDEX_RECEIPTS, month)
     basis = [[watch.model_dump() for watch in watches], receipt.rows_sha256 if receipt else ""]
-    made_from = hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
+    made_from = json_digest(basis)
     before = _read_month(root, month)
     if before.get("made_from") == made_from:
         return

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pipeline import tables
+from pipeline.engine.digests import json_digest
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.judge_figures import figures_digest
@@ -119,7 +120,7 @@ def _overall_digest(workspace: Workspace, watched: Sequence[WatchedPaper]) -> st
         except CiteloomError:
             summaries[month] = "unreadable"
     basis = [REPORT.version, _settings_inputs(workspace), summaries, *map(asdict, watched)]
-    return hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
+    return json_digest(basis)
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:

@@ -7,7 +7,6 @@ tables where it is missing, damaged, or made from other tables.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from pipeline import tables
 from pipeline.answering.questions import read_posed_questions
 from pipeline.corpus.links import is_sample
 from pipeline.corpus.passages.lengths import length_histogram
+from pipeline.engine.digests import json_digest
 from pipeline.evaluation.answers.measures import Grade, read_grades
 from pipeline.evaluation.answers.people_measures import read_month_grades
 from pipeline.evaluation.g_score.people_measures import RATING_COLUMNS, current_ratings
@@ -162,7 +162,7 @@ def summary_key(root: DataRoot, month: str) -> str:
                 parts.append(None)
             else:
                 parts.append([provenance.rows_sha256, provenance.left_out, provenance.notes])
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        return json_digest(parts)
 
     # A stage writes its ledger before its table: where no table was rewritten, no ledger was.
     versions = [_version_of(file) for file in files]
