@@ -4,7 +4,7 @@
 
 The changes are mechanical and the same on every run: another number, another unit or counted thing,
 a negation put in or taken out, a direction or a gain reversed, the two sides of a comparison
-exchanged. A hash of the sentence puts it into the tuned
+exchanged, another name (of a data set, a system, a language). A hash of the sentence puts it into the tuned
 part, on which rules may be chosen, or the held part, which gives the figures that documents quote.
 
 Sentences come from claims that people labelled as supported (SciFact with abstracts,
@@ -45,7 +45,7 @@ from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
 from pipeline.evaluation.passages import EvidencePassage
 from pipeline.settings import load_settings
 
-Kind = Literal["untouched", "number", "unit", "negation", "direction", "gain", "arguments"]
+Kind = Literal["untouched", "number", "unit", "negation", "direction", "gain", "arguments", "name"]
 # Share of a citing sentence's words that one sentence of the cited paper must have, so that the
 # text can be said to back it.
 _BACKED = 0.5
@@ -137,6 +137,12 @@ _COMPARES = re.compile(
     r" (?:\w+ ){0,2}?than) "
     rf"(?P<right>{_SIDE}(?: {_SIDE}){{0,5}})"
 )
+# A name within a sentence, and others to put in its place.
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z][A-Za-z]+\b(?![-’'])")
+_NAMES = (
+    "ImageNet", "Wikipedia", "BERT", "German", "Japanese", "Amazon", "Reddit", "LSTM", "Kalman",
+    "Bayesian", "Twitter", "Haskell", "MIT",
+)  # fmt: skip
 _TELLING = (
     (re.compile(r"\b[Ii]n this (?:paper|work|article|study),? "), ""),
     (re.compile(r"\b[Ww]e\b"), "they"),
@@ -352,6 +358,16 @@ def change_arguments(text: str, seed: int) -> str | None:
     return f"{text[: match.start()]}{right} {match['verb']} {match['left']}{text[match.end() :]}"
 
 
+def change_name(text: str, seed: int) -> str | None:
+    """The text with one of its names changed to another; None without one."""
+    matches = list(_NAME.finditer(text))
+    if not matches:
+        return None
+    match = matches[seed % len(matches)]
+    others = [name for name in _NAMES if name not in text]
+    return text[: match.start()] + others[seed % len(others)] + text[match.end() :]
+
+
 CHANGES: Mapping[Kind, Callable[[str, int], str | None]] = {
     "number": change_number,
     "unit": change_unit,
@@ -359,6 +375,7 @@ CHANGES: Mapping[Kind, Callable[[str, int], str | None]] = {
     "direction": change_direction,
     "gain": change_gain,
     "arguments": change_arguments,
+    "name": change_name,
 }
 
 
