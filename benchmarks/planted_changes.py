@@ -2,10 +2,11 @@
 
     python -m benchmarks.planted_changes [--root FOLDER …] [--part tuned] [--every N]
 
-The changes are mechanical and the same on every run: another number, another unit or counted thing,
-a negation put in or taken out, a direction or a gain reversed, the two sides of a comparison
-exchanged, another name (of a data set, a system, a language). A hash of the sentence puts it into the tuned
-part, on which rules may be chosen, or the held part, which gives the figures that documents quote.
+The changes are mechanical and the same on every run: another number, another unit or counted
+thing, a negation put in or taken out, a direction or a gain reversed, the two sides of a comparison
+exchanged, another name (of a data set, a system, a language). A hash of the sentence puts it into
+the tuned part, on which rules may be chosen, or the held part, which gives the figures that
+documents quote.
 
 Sentences come from claims that people labelled as supported (SciFact with abstracts,
 Citation-Integrity with passages), if these texts have their numbers, and from data roots with full
@@ -428,6 +429,7 @@ def _by_passages(sentences: Sequence[CitingSentence]) -> list[CitationCheck]:
                 claim=sentence.text,
                 arxiv_id="",
                 title="",
+                authors=(),
                 passages=tuple(map(EvidencePassage, sentence.passages)),
                 abstract_only=True,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.corpus.links import abstract_url, passage_url
@@ -16,8 +17,8 @@ from pipeline.evaluation.citation_support.claim_comparison import (
     Comparison,
     Sentence,
     compare,
-    has_swapped_numbers,
     missing_numbers,
+    states,
 )
 from pipeline.evaluation.citation_support.claim_facts import (
     Facts,
@@ -31,7 +32,6 @@ from pipeline.evaluation.citation_support.overlap_judge import (
     decide,
     fitted_model,
     share_of_words,
-    stems_of,
 )
 from pipeline.evaluation.passages import EvidencePassage, among, read_passages, search
 from pipeline.llm.client import open_client
@@ -47,8 +47,6 @@ Verdict = Literal["supported", "words_found", "partly", "contradicted", "not_fou
 # Passages of a cited paper that a verdict rests on, as in the evaluation of citations.
 PASSAGES = 3
 _FEWEST_WORDS = 2
-# Least share of a claim's words for `supported`, besides all of its facts.
-_SUPPORTED_WORDS = 0.75
 # Least share by weight of a claim's words for `words_found`.
 _WORDS_FOUND = 0.5
 _BY_MODEL: Mapping[str, Verdict] = {
@@ -96,6 +94,7 @@ class CitationCase:
     claim: str
     arxiv_id: str
     title: str
+    authors: tuple[str, ...]
     passages: tuple[EvidencePassage, ...]
     abstract_only: bool
     more: tuple[EvidencePassage, ...] = ()
@@ -183,6 +182,7 @@ def _with_passages(
             claim=claim,
             arxiv_id=check.arxiv_id,
             title=check.record.title or check.arxiv_id,
+            authors=check.record.authors,
             passages=of_paper or of_abstract,
             abstract_only=not of_paper,
         )
@@ -237,30 +237,18 @@ def judge_by_words(case: CitationCase, sentences: Sequence[Sentence]) -> Citatio
     """The verdict that words, embeddings and facts give on a case; sentences: of its passages."""
     judged = decide(case.claim, sentences, case.numbers)
     verdict = _BY_WORDS[judged.label]
-    nearest = judged.sentence
-    if verdict == "words_found" and nearest:
-        quoted = [sentence for sentence in sentences if sentence.passage == nearest.passage]
-        if share_of_words(case.claim, quoted, fitted_model().words) < _WORDS_FOUND:
+    quoted = judged.sentence
+    if verdict == "words_found" and quoted:
+        of_passage = [sentence for sentence in sentences if sentence.passage == quoted.passage]
+        work = " ".join([case.title, *case.authors])
+        stating = [sentence for sentence in sentences if states(case.claim, sentence, work)]
+        if stating:
+            verdict, quoted = "supported", max(stating, key=attrgetter("cosine"))
+        elif share_of_words(case.claim, of_passage, fitted_model().words) < _WORDS_FOUND:
             verdict = "partly"
-        elif _states(case.claim, quoted):
-            verdict = "supported"
-    quote = nearest.facts.text if nearest else ""
-    place = nearest.passage if nearest else 0
+    quote = quoted.facts.text if quoted else ""
+    place = quoted.passage if quoted else 0
     return _checked(case, verdict, quote, place, judged.comparison)
-
-
-def _states(claim: str, sentences: Sequence[Sentence]) -> bool:
-    """Whether a claim has facts, and sentences have all of them, none with the words of another
-    number, and most of its words.
-    """
-    numbers = [number for sentence in sentences for number in sentence.facts.numbers]
-    stems = stems_of(claim)
-    theirs = frozenset().union(*(stems_of(sentence.facts.text) for sentence in sentences))
-    if len(stems & theirs) < _SUPPORTED_WORDS * len(stems):
-        return False
-    if has_swapped_numbers(claim, sentences):
-        return False
-    return compare(claim, sentences, numbers).all_stated
 
 
 async def _by_model(

@@ -21,6 +21,8 @@ SHARE_NUMBER = 0.5
 CLOSE_SAID, CLOSE_UNSAID, WHOLE_CLAIM = 0.45, 0.75, 0.7
 SHARE_THEIR_NEGATION = 0.75
 SHARE_DIRECTION, SHARED_NEAR = 0.55, 2
+# Least share of a claim's words in the sentence that is said to support it, besides all facts.
+STATED_WORDS = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,28 +171,63 @@ def missing_numbers(numbers: Sequence[Number], others: Sequence[Number]) -> list
     return [number for number in numbers if not any(map(number.equals, others))]
 
 
-def has_swapped_numbers(claim: str, sentences: Sequence[Sentence]) -> bool:
+def states(claim: str, sentence: Sentence, work: str) -> bool:
+    """Whether a claim has facts, and a sentence has all of them, the claim's names, and most of its
+    words. work: title and authors of the cited work, which the sentence need not repeat.
+    """
+    ours, theirs = Facts(claim), sentence.facts
+    context = theirs.all_stems | Facts(work).all_stems
+    if len(ours.all_stems & context) < STATED_WORDS * len(ours.all_stems):
+        return False
+    if not ours.names <= context or theirs.hedges - ours.hedges:
+        return False
+    if not _quantifies_alike(ours, theirs) or _has_swapped_numbers(ours, theirs):
+        return False
+    if theirs.is_cell and not any(map(theirs.is_cell_value, ours.numbers)):
+        return False
+    if not all(_denies_same(ours, negation, theirs) for negation in ours.negations):
+        return False
+    return compare(claim, [sentence], theirs.numbers).all_stated
+
+
+def _denies_same(ours: Facts, negation: Span, theirs: Facts) -> bool:
+    """Whether a sentence has a denial in a clause with what a claim denies something of: in "X,
+    unlike Y, does not …" it is not of Y.
+    """
+    subject = ours.words_before(negation)
+    return any(subject <= theirs.words_around(start) for start, _ in theirs.denials)
+
+
+def _quantifies_alike(ours: Facts, theirs: Facts) -> bool:
+    """Whether a sentence has each "all", "only" and the like of a claim, before one same word."""
+    return all(
+        any(
+            word == other and (words & their_words or not words)
+            for other, their_words in theirs.quantifiers
+        )
+        for word, words in ours.quantifiers
+    )
+
+
+def _has_swapped_numbers(ours: Facts, theirs: Facts) -> bool:
     """Whether a sentence has two numbers of a claim with each other's words: "0.64 with weights and
     0.52 with BM25" beside "0.64 with BM25 and 0.52 with weights".
 
     The clauses of both numbers are compared; where both stand in one clause, nothing is known.
     """
-    ours = Facts(claim)
-    for sentence in sentences:
-        theirs = sentence.facts
-        clauses = [
-            (ours.clause(number.span[0]), theirs.clause(other.span[0]))
-            for number in ours.numbers
-            for other in theirs.numbers
-            if number.equals(other)
-        ]
-        for (our_first, their_first), (our_second, their_second) in combinations(clauses, 2):
-            if our_first == our_second or their_first == their_second:
-                continue
-            together = len(our_first & their_first) + len(our_second & their_second)
-            crossed = len(our_first & their_second) + len(our_second & their_first)
-            if crossed and crossed >= together:
-                return True
+    clauses = [
+        (ours.clause(number.span[0]), theirs.clause(other.span[0]))
+        for number in ours.numbers
+        for other in theirs.numbers
+        if number.equals(other)
+    ]
+    for (our_first, their_first), (our_second, their_second) in combinations(clauses, 2):
+        if our_first == our_second or their_first == their_second:
+            continue
+        together = len(our_first & their_first) + len(our_second & their_second)
+        crossed = len(our_first & their_second) + len(our_second & their_first)
+        if crossed and crossed >= together:
+            return True
     return False
 
 
@@ -227,7 +264,9 @@ def _number(
 
 def _has_number(theirs: Facts, number: Number) -> bool:
     """Whether a sentence has a number, and words for what it counts."""
-    has_words = number.counts <= {word.stem for word in theirs.words}
+    words = {word.stem for word in theirs.words}
+    # A cell has few words beside those of its row and column.
+    has_words = bool(number.counts & words) if theirs.is_cell else number.counts <= words
     return has_words and any(
         number.equals(other) and _count_alike(number, other) for other in theirs.numbers
     )
@@ -249,13 +288,14 @@ def _number_in_place_of(number: Number, ours: Facts, theirs: Facts) -> Number | 
     """
     if any(map(number.equals, theirs.numbers)):
         return None
+    others = []
     for other in theirs.numbers:
         if number.same_value(other) and not number.same_unit(other):
             return other
         is_ours = any(our_number.equals(other) for our_number in ours.numbers)
         if not is_ours and number.unit == other.unit and number.counts & other.counts:
-            return other
-    return None
+            others.append(other)
+    return min(others, key=number.distance, default=None)
 
 
 def _nearest(number: Number, everywhere: Sequence[Number]) -> str:
@@ -264,7 +304,7 @@ def _nearest(number: Number, everywhere: Sequence[Number]) -> str:
     others = [other for other in of_unit if number.counts & other.counts] or of_unit
     if not others:
         return ""
-    return min(others, key=lambda other: abs(other.value - number.value)).text
+    return min(others, key=number.distance).text
 
 
 def _heads(facts: Facts, negation: Span) -> list[Word]:
@@ -300,7 +340,7 @@ def _negation(ours: Facts, negation: Span, sentences: Sequence[Sentence]) -> Cla
         if same_words:
             denies = any(theirs.is_denied(word.span[0]) for word in same_words)
         else:
-            denies = theirs.denies
+            denies = bool(theirs.denials)
         if denies or opposite:
             agreed = max(agreed, closeness)
         elif not theirs.is_purpose and (clash is None or closeness > clash.closeness):

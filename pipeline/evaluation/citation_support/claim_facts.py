@@ -50,7 +50,7 @@ def _any_of(words: Sequence[str]) -> str:
 # Not a number: digits within a name (GPT-4, recall@10, p53), an index (x_1), a version (1.2.3), a
 # fraction, a place in a formula of chemistry.
 _NUMBER = re.compile(
-    rf"(?<![\w.,@^_#/+·])(?<![^\W\d_][-–(])"
+    rf"(?<![\w.,@^_#/·])(?<![^\W\d_][-–(])(?<![^\W_]\+)"
     rf"(?P<digits>\d{{1,3}}(?:(?:[, ]|\{{,\}})\d{{3}})+(?!\d)(?:[.·]\d+)?|\d+(?:[.·]\d+)?"
     rf"|\b(?:{_any_of(list(_WORD_VALUES))})\b)"
     rf"(?P<times>(?:[\s–-]?(?:thousand|million|billion|trillion)|(?-i:[kKMB]))(?![^\W_]))?"
@@ -65,6 +65,8 @@ _LABELLED = re.compile(
     r"|layer|experiment|study|cluster|protein|receptor)\.?|\b[A-Z]\w*)\s$",
 )
 _SEPARATOR = re.compile(r"\{,\}|[, ]")
+# "23 of the 36 claims", "23 / 36 claims": both count claims.
+_OF_WHOLE = re.compile(r"\s(?:of|/|out of)(?: the| all)? \d+(?=\s[^\W\d_])")
 # Words before a number that is not meant to the digit.
 _ROUNDED = re.compile(
     r"(?:\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|over|more than|less than"
@@ -80,6 +82,7 @@ _LINKS = frozenset({
     "reaches", "reached", "reach", "achieves", "achieved", "achieve", "with", "equals",
     "approximately", "between", "and", "as", "after", "before", "for", "against", "when", "while",
     "using", "across", "into", "within", "during", "that", "which", "compared", "or", "but",
+    "have", "has", "had", "do", "does", "can",
 })  # fmt: skip
 _BREAKS = re.compile(
     r"[,;:]\s|\s[(—–-]\s?|\b(?:but|while|whereas|although|though|however|yet|which|because)\b"
@@ -89,7 +92,8 @@ _BREAKS = re.compile(
 _NEGATION = re.compile(
     r"(?<!may )(?<!might )(?<!could )\b(?:not(?! (?:only|just|merely|necessarily|well|yet|clear"
     r"|clearly|known|fully|always|understood|surprising\w*|all|every|even|been)\b)|never"
-    r"|cannot|no(?! longer than| more than| less than| doubt|\.))\b|(?<=\w)n['’]t\b",
+    r"|cannot|fail(?:s|ed|ing)? to|unable to|no(?! longer than| more than| less than| doubt|\.))\b"
+    r"|(?<=\w)n['’]t\b",
     re.IGNORECASE,
 )
 _DENIAL = re.compile(
@@ -108,6 +112,16 @@ _DENIED_WITHIN = 40
 _PURPOSE = re.compile(
     r"\b(?:whether|aim\w*|objectives?|purpose|hypothes\w+|sought|to (?:assess|evaluate|determine"
     r"|investigate|examine|test|study|estimate|compare|identify)|unclear|unknown)\b|\?$",
+    re.IGNORECASE,
+)
+# A word with a capital within a sentence, and one with a second capital or a digit anywhere.
+_NAME = re.compile(r"(?<=[^\W_][ ,-])[A-Z]\w+|\b(?:\w*[A-Z]\w*[A-Z0-9]\w*|[a-z]+\d\w*)\b")
+_QUANTIFIER = re.compile(
+    r"\b(all|every|each|any|only|entirely|completely|fully)\b((?:[ -]\w+){0,3})", re.IGNORECASE
+)
+_HEDGE = re.compile(
+    r"\b(?:may|might|could|possibly|potentially|perhaps|suggests?|seems?|appears?|likely|partly"
+    r"|partially|sometimes)\b",
     re.IGNORECASE,
 )
 # Content words behind a negation that it denies.
@@ -179,11 +193,6 @@ _DIRECTIONS = dict(_sides())
 """Word → kind of direction, and +1 or -1."""
 
 
-@lru_cache(maxsize=1 << 16)
-def _stem(word: str) -> int:
-    return term_id(word.lower())
-
-
 @dataclass(frozen=True, slots=True)
 class Number:
     """A number of a sentence. value: with its factor ("3 million").
@@ -229,6 +238,10 @@ class Number:
     def same_unit(self, other: Number) -> bool:
         """Whether the units are one, or one of the two has none."""
         return self.unit == other.unit or not (self.unit and other.unit)
+
+    def distance(self, other: Number) -> float:
+        """How far the other's value is from this one."""
+        return abs(other.value - self.value)
 
     def equals(self, other: Number) -> bool:
         """Whether the other has this value, with this unit or without one."""
@@ -277,6 +290,11 @@ class Facts:
     def numbers(self) -> list[Number]:
         return list(_numbers(self.text))
 
+    def is_cell_value(self, number: Number) -> bool:
+        """Whether a cell has a number itself, and not in the heading of its row or column."""
+        heading = self.text.rfind(": ")
+        return any(number.equals(other) for other in self.numbers if other.span[0] > heading)
+
     @cached_property
     def negations(self) -> list[Span]:
         return [match.span() for match in _NEGATION.finditer(self.text)]
@@ -293,9 +311,9 @@ class Facts:
         return _DENIAL.search(before) is not None
 
     @cached_property
-    def denies(self) -> bool:
-        """Whether it denies something, by a negation or another word of denial."""
-        return bool(self.negations) or _DENIAL.search(self.text) is not None
+    def denials(self) -> list[Span]:
+        """Negations, and other words that deny something."""
+        return [*self.negations, *(match.span() for match in _DENIAL.finditer(self.text))]
 
     @cached_property
     def is_purpose(self) -> bool:
@@ -310,6 +328,28 @@ class Facts:
     def stems(self) -> frozenset[int]:
         """Stems that say what the sentence is about, without negations and directions."""
         return frozenset(word.stem for word in self.words if word.direction is None)
+
+    @cached_property
+    def names(self) -> frozenset[int]:
+        """Stems of the words of names: proper nouns, acronyms, systems."""
+        return _all_stems(" ".join(_NAME.findall(self.text)))
+
+    @cached_property
+    def quantifiers(self) -> list[tuple[str, frozenset[int]]]:
+        """Words that say of how much it holds ("all", "only"), each with the stems behind it."""
+        return [
+            (match[1].lower(), _all_stems(match[2])) for match in _QUANTIFIER.finditer(self.text)
+        ]
+
+    @cached_property
+    def hedges(self) -> frozenset[str]:
+        """Words that take some certainty from it: "may", "suggests"."""
+        return frozenset(word.lower() for word in _HEDGE.findall(self.text))
+
+    @cached_property
+    def all_stems(self) -> frozenset[int]:
+        """Stems of all words and digits."""
+        return _all_stems(self.text)
 
     @cached_property
     def breaks(self) -> list[int]:
@@ -340,16 +380,34 @@ class Facts:
 
     def clause(self, place: int) -> frozenset[int]:
         """The stems of the clause around a place; of the sentence where the clause has few."""
+        return self._stems_within(*self._bounds_of_clause(place))
+
+    def words_around(self, place: int) -> frozenset[int]:
+        """The stems of all words and digits of the clause around a place."""
+        return _all_stems(self.text[slice(*self._bounds_of_clause(place))])
+
+    def words_before(self, negation: Span) -> frozenset[int]:
+        """The stems of the words before a negation in its clause: what it says something of."""
+        start, _ = self._bounds_of_clause(negation[0])
+        before = self.text[start : negation[0]]
+        return _all_stems(" ".join(word for word in before.split() if word not in _LINKS))
+
+    def _bounds_of_clause(self, place: int) -> Span:
         for start, end in zip(self.breaks, self.breaks[1:], strict=False):
-            if start <= place < end:
-                stems = frozenset(
-                    word.stem
-                    for word in self.words
-                    if start <= word.span[0] < end and word.direction is None
-                )
-                if len(stems) >= _FEWEST_STEMS:
-                    return stems
-        return self.stems
+            if start <= place < end and len(self._stems_within(start, end)) >= _FEWEST_STEMS:
+                return start, end
+        return 0, len(self.text)
+
+    def _stems_within(self, start: int, end: int) -> frozenset[int]:
+        return frozenset(
+            word.stem
+            for word in self.words
+            if start <= word.span[0] < end and word.direction is None
+        )
+
+
+def _all_stems(text: str) -> frozenset[int]:
+    return frozenset(map(term_id, words_of(text)))
 
 
 def _stems_of_side(text: str) -> frozenset[int]:
@@ -361,7 +419,9 @@ def _numbers(text: str) -> Iterator[Number]:
     for match in _NUMBER.finditer(text):
         digits = _SEPARATOR.sub("", match["digits"]).replace("·", ".")
         word_value = _WORD_VALUES.get(digits.lower())
-        following = [word[0] for word in _WORD.finditer(text, match.end(), match.end() + 60)]
+        whole = _OF_WHOLE.match(text, match.end())
+        noun = whole.end() if whole else match.end()
+        following = [word[0] for word in _WORD.finditer(text, noun, noun + 60)]
         if word_value is None and (_is_year(match, text, following) or _is_item(match, text)):
             continue
         decimals = len(digits.partition(".")[2])
@@ -377,12 +437,12 @@ def _numbers(text: str) -> Iterator[Number]:
         if not (unit or times or decimals):
             label = _label_before(text, match.start())
         if label:
-            counts = frozenset(_stem(word) for word in [*words_of(label), *following[:1]])
+            counts = _all_stems(" ".join([label, *following[:1]]))
         else:
-            counts = _stems_counted(text, match.start(), following, is_whole=not decimals)
+            counts = _stems_counted(text, match.start(), following, is_whole=decimals <= 0)
         is_hyphenated = text[match.end() : match.end() + 1] == "-"
         yield Number(
-            text=match[0].strip(),
+            text=match[0].strip().replace("\\", ""),
             value=value,
             decimals=decimals,
             factor=factor,
@@ -429,8 +489,7 @@ def _stems_counted(
     for word in following[:4]:
         if not word[0].isalpha() or word.lower() in STOP_WORDS or word.lower() in _LINKS:
             break
-        if len(word) > 1:
-            stems.append(_stem(word))
+        stems += map(term_id, words_of(word))
     if stems:
         return frozenset(stems[:3])
     return _stems_measured(before)
@@ -446,8 +505,8 @@ def _stems_measured(before: Sequence[str]) -> frozenset[int]:
             if stems:
                 break
             continue
-        stems.append(_stem(word))
-        if len(stems) == 2:
+        stems += map(term_id, words_of(word))
+        if len(stems) >= 2:
             break
     return frozenset(stems)
 

@@ -8,7 +8,7 @@ from pipeline.evaluation.citation_support.claim_comparison import (
     Comparison,
     Sentence,
     compare,
-    has_swapped_numbers,
+    states,
 )
 from pipeline.evaluation.citation_support.claim_facts import Facts, facts_of_passage, numbers_of
 
@@ -218,11 +218,48 @@ def test_the_numbers_of_the_rest_of_the_work_count() -> None:
     assert not compare("The set has 1,200 questions.", sentences, everywhere).missing
 
 
-def test_numbers_that_change_places_are_noticed() -> None:
-    passage = "Learned weights reach a recall of 0.64, against 0.52 for the plain ranking of BM25."
-    sentences = [Sentence(facts) for facts in facts_of_passage(passage)]
-    swapped = "The plain ranking of BM25 has a recall of 0.64, against 0.52 for learned weights."
-    reordered = "The plain ranking of BM25 has a recall of 0.52, against 0.64 for learned weights."
-    assert has_swapped_numbers(swapped, sentences)
-    assert not has_swapped_numbers(reordered, sentences)
-    assert not has_swapped_numbers(passage, sentences)
+SENTENCES = {
+    "license": "Otter 7B is released under the Apache 2.0 license.",
+    "bleu": "Otter reaches 41.8 BLEU on English-to-French news after 3.5 days.",
+    "most": "Otter surpasses Beaver on all tests, and outperforms Kite 34B on most tasks.",
+    "hedge": "Otter may reduce the error of long answers.",
+    "other": "As the corpus of Beaver is not publicly available, Otter is a good choice.",
+    "weights": "Learned weights reach a recall of 0.64, against 0.52 for the ranking of BM25.",
+    "cell": "Papers with full text, 81.1M: 8.1M",
+    "share": "We find evidence for 23 / 36 claims on long English-language papers.",
+}
+
+
+@pytest.mark.parametrize(
+    ("passage", "claim", "stated"),
+    [
+        ("license", "Otter 7B is released under the Apache license.", True),
+        ("license", "Otter 7B is released under the MIT license.", False),
+        ("bleu", "Lee et al. reach 41.8 BLEU on English-to-French news.", True),
+        ("bleu", "Otter reaches 41.8 BLEU on English-to-German news.", False),
+        ("most", "Otter surpasses Beaver on all tests.", True),
+        ("most", "Otter outperforms Kite 34B on all tasks.", False),
+        ("hedge", "Otter reduces the error of long answers.", False),
+        ("other", "The corpus of Beaver is not publicly available.", True),
+        ("other", "Otter is not publicly available.", False),
+        (
+            "weights",
+            "The ranking of BM25 has a recall of 0.52, against 0.64 for learned weights.",
+            True,
+        ),
+        (
+            "weights",
+            "The ranking of BM25 has a recall of 0.64, against 0.52 for learned weights.",
+            False,
+        ),
+        ("cell", "8.1M papers have full text.", True),
+        ("cell", "81.1M papers have full text.", False),
+        ("share", "Evidence is found for 23 of the 36 claims on long papers.", True),
+    ],
+)
+def test_a_sentence_states_a_claim_with_its_names_and_limits(
+    passage: str, claim: str, stated: bool
+) -> None:
+    (facts,) = facts_of_passage(SENTENCES[passage])
+    sentence = Sentence(Facts(facts.text, is_cell=passage == "cell"))
+    assert states(claim, sentence, "Otter for all. Ada Lee") is stated
