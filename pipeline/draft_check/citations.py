@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.draft_check.draft import Draft, DraftSentence
 from pipeline.draft_check.references import ReferenceCheck
-from pipeline.embedding.choice import make_embedder
+from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.citation_support.claim_comparison import (
     Comparison,
@@ -33,7 +33,13 @@ from pipeline.evaluation.citation_support.overlap_judge import (
     fitted_model,
     share_of_words,
 )
-from pipeline.evaluation.passages import EvidencePassage, among, read_passages, search
+from pipeline.evaluation.passages import (
+    ClaimSearch,
+    EvidencePassage,
+    among,
+    read_passages,
+    read_vectors,
+)
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import get_model, judge_models
@@ -129,9 +135,14 @@ def check_citations(
     """
     by_key = {check.key: check for check in references}
     pairs = [(key, sentence) for sentence in draft.sentences for key in sentence.keys]
-    cases, unchecked = _with_passages(workspace, pairs, by_key)
-    cases = _with_numbers(workspace, cases)
+    papers = {check.arxiv_id for check in references if check.arxiv_id}
+    passages = read_passages(workspace.root, papers) if pairs else {}
     name = judge_name(workspace.settings)
+    best = _best_passages(workspace, pairs, by_key, passages, by_vectors=name != OVERLAP_JUDGE)
+    cases, unchecked = _cases(pairs, by_key, best)
+    cases = {
+        place: _with_numbers(case, passages.get(case.arxiv_id, ())) for place, case in cases.items()
+    }
     announce(name, 0 if name == OVERLAP_JUDGE else len(cases))
     if name == OVERLAP_JUDGE:
         judged = _by_overlap(workspace.settings, list(cases.values()))
@@ -141,21 +152,41 @@ def check_citations(
     return [checks[place] for place in range(len(pairs))]
 
 
-def _with_passages(
+def _best_passages(
     workspace: Workspace,
     pairs: Sequence[tuple[str, DraftSentence]],
     checks: Mapping[str, ReferenceCheck],
-) -> tuple[dict[int, CitationCase], dict[int, CitationCheck]]:
-    """The citations that can be judged, by place, with their passages; the others with a reason."""
+    passages: Mapping[str, Sequence[EvidencePassage]],
+    *,
+    by_vectors: bool,
+) -> dict[tuple[str, str], tuple[EvidencePassage, ...]]:
+    """(arXiv id, claim) → the paper's best passages for the claim.
+
+    by_vectors: by embeddings too. For the judge by words these are worse: their quotes were more
+    often beside the point, in half the time.
+    """
     claims: dict[str, dict[str, None]] = defaultdict(dict)
     for key, sentence in pairs:
         check, claim = checks.get(key), sentence.claim(key)
-        if check is not None and check.arxiv_id and _says_something(claim):
+        if check is not None and check.arxiv_id in passages and _says_something(claim):
             claims[check.arxiv_id][claim] = None
-    claims_by_paper = {arxiv_id: list(texts) for arxiv_id, texts in claims.items()}
-    passages = {}
-    if claims:
-        passages = search(workspace, claims_by_paper, PASSAGES, make_embedder).passages
+    every_claim = sorted({claim for of_paper in claims.values() for claim in of_paper})
+    settings = workspace.settings
+    claim_search = ClaimSearch(every_claim, settings, make_embedder)
+    vectors = read_vectors(workspace.root, claims, model_name(settings)) if by_vectors else {}
+    best = {}
+    for arxiv_id, of_paper in claims.items():
+        ranked = claim_search.best(passages[arxiv_id], list(of_paper), PASSAGES, vectors)
+        best |= {(arxiv_id, claim): of_claim for claim, of_claim in ranked.items()}
+    return best
+
+
+def _cases(
+    pairs: Sequence[tuple[str, DraftSentence]],
+    checks: Mapping[str, ReferenceCheck],
+    best: Mapping[tuple[str, str], tuple[EvidencePassage, ...]],
+) -> tuple[dict[int, CitationCase], dict[int, CitationCheck]]:
+    """The citations that can be judged, by place, with their passages; the others with a reason."""
     cases, unchecked = {}, {}
     for place, (key, sentence) in enumerate(pairs):
         check = checks.get(key)
@@ -170,7 +201,7 @@ def _with_passages(
             reason = "no sentence is around it"
             unchecked[place] = CitationCheck(key, sentence, "not_checked", reason, check.arxiv_id)
             continue
-        of_paper = passages.get((check.arxiv_id, claim), ())
+        of_paper = best.get((check.arxiv_id, claim), ())
         of_abstract = among([check.record.abstract], claim, 1) if check.record.abstract else ()
         if not (of_paper or of_abstract):
             reason = "neither the paper's text nor its abstract is here"
@@ -189,36 +220,23 @@ def _with_passages(
     return cases, unchecked
 
 
-def _with_numbers(
-    workspace: Workspace, cases: Mapping[int, CitationCase]
-) -> dict[int, CitationCase]:
-    """The cases; where a paper's best passages lack a number of the claim, with the numbers of the
-    whole paper, and the passage that has most of those that are missing.
+def _with_numbers(case: CitationCase, of_paper: Sequence[EvidencePassage]) -> CitationCase:
+    """The case; where the best passages lack a number of the claim, with the numbers of the whole
+    paper, and the passage that has most of those that are missing.
     """
-    lacking = {}
-    for place, case in cases.items():
-        numbers = [number for text in case.texts for number in numbers_of(text)]
-        missing = missing_numbers(Facts(case.claim).numbers, numbers)
-        if missing and not case.abstract_only:
-            lacking[place] = missing
-    papers = {cases[place].arxiv_id for place in lacking}
-    passages = read_passages(workspace.root, papers) if papers else {}
-    numbers_by_paper = {
-        arxiv_id: [numbers_of(passage.text) for passage in of_paper]
-        for arxiv_id, of_paper in passages.items()
-    }
-    completed = dict(cases)
-    for place, missing in lacking.items():
-        case = cases[place]
-        by_passage = numbers_by_paper[case.arxiv_id]
-        counts = [len(missing) - len(missing_numbers(missing, numbers)) for numbers in by_passage]
-        best = max(range(len(counts)), key=counts.__getitem__)
-        completed[place] = replace(
-            case,
-            more=(passages[case.arxiv_id][best],) if counts[best] else (),
-            numbers=tuple(number for numbers in by_passage for number in numbers),
-        )
-    return completed
+    ours = Facts(case.claim).numbers
+    numbers = [number for text in case.texts for number in numbers_of(text)]
+    missing = missing_numbers(ours, numbers)
+    if case.abstract_only or not missing:
+        return case
+    by_passage = [numbers_of(passage.text) for passage in of_paper]
+    counts = [len(missing) - len(missing_numbers(missing, numbers)) for numbers in by_passage]
+    best = max(range(len(counts)), key=counts.__getitem__)
+    return replace(
+        case,
+        more=(of_paper[best],) if counts[best] else (),
+        numbers=tuple(number for numbers in by_passage for number in numbers),
+    )
 
 
 def _says_something(claim: str) -> bool:

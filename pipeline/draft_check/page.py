@@ -10,8 +10,6 @@ from pipeline.draft_check.check import DraftCheck, MissingPaper
 from pipeline.draft_check.citations import CitationCheck, Verdict
 from pipeline.draft_check.references import NEVER_CITED, ReferenceCheck
 from pipeline.report.grid import Cell, Grid, PageSection
-from pipeline.report.pages import Page
-from pipeline.report.rendering import render
 from pipeline.storage.writing import write_whole
 from pipeline.text import number_of
 
@@ -37,6 +35,10 @@ _STATUS_ORDER = ("retracted", "withdrawn", "suspicious", "differs", "not_found",
 
 def write_page(check: DraftCheck, folder: Path) -> Path:
     """Write `index.html` into a folder, which is made where it is missing; the page's path."""
+    # A fifth of a second of imports, which a check without a page need not take.
+    from pipeline.report.pages import Page
+    from pipeline.report.rendering import render
+
     counts = check.counts()
     verdicts = [citation.verdict for citation in check.citations]
     headline = [

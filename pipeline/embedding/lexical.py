@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -106,13 +106,19 @@ def _stemmer() -> Stemmer:
     return Stemmer("english")
 
 
-def lexical_rows(texts: Iterable[str], mean_length: int = MEAN_LENGTH) -> SparseRows:
-    """A vector per passage: BM25's saturation of a stem's count, normalised by length."""
+def lexical_rows(
+    texts: Iterable[str], mean_length: int = MEAN_LENGTH, *, only: Collection[int] | None = None
+) -> SparseRows:
+    """A vector per passage: BM25's saturation of a stem's count, normalised by length.
+
+    only: the numbers of terms, such as a query's, that the vectors are to have; None for all.
+    """
     rows = []
     for text in texts:
         counts = Counter(map(term_id, terms_of(text)))
         norm = K1 * (1 - B + B * counts.total() / mean_length)
-        rows.append({number: count / (count + norm) for number, count in counts.items()})
+        numbers = counts.keys() if only is None else counts.keys() & only
+        rows.append({number: counts[number] / (counts[number] + norm) for number in numbers})
     return SparseRows.of(rows)
 
 

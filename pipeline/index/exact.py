@@ -66,9 +66,9 @@ class SparseScores:
 
 def lexical_scores(texts: Sequence[str], queries: Sequence[str]) -> NDArray[np.float32]:
     """BM25 of each text for each query, of shape (queries, texts); the texts are the collection."""
-    return SparseScores(lexical_rows(texts), idf=True).of(
-        [lexical_query(query) for query in queries]
-    )
+    vectors = [lexical_query(query) for query in queries]
+    terms = {number for vector in vectors for number in vector.ids.tolist()}
+    return SparseScores(lexical_rows(texts, only=terms), idf=True).of(vectors)
 
 
 def fused_scores(dense: NDArray[np.float32], lexical: NDArray[np.float32]) -> NDArray[np.float32]:
