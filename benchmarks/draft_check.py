@@ -39,10 +39,10 @@ from benchmarks.harness import Claim, compile_modules, percent, report
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
 from pipeline.draft_check.bibliography import read_names
-from pipeline.draft_check.check import read_draft
 from pipeline.draft_check.citations import check_citations
 from pipeline.draft_check.draft import Draft, DraftSentence
 from pipeline.draft_check.known_papers import KnownPapers
+from pipeline.draft_check.reading import read_draft
 from pipeline.draft_check.references import ReferenceCheck, check_references
 from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace

@@ -28,8 +28,8 @@ from typing import Any
 
 from benchmarks.harness import Claim, percent, report
 from pipeline.arxiv.titles import title_words
-from pipeline.draft_check.check import read_bibliography
 from pipeline.draft_check.known_papers import KnownPapers
+from pipeline.draft_check.reading import read_bibliography
 from pipeline.draft_check.references import ReferenceCheck, check_references
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings

@@ -320,7 +320,8 @@ class Corpus:
         Raises SettingError for a file that cannot be read, MissingInput without metadata, and as
         `search` does.
         """
-        from pipeline.draft_check.check import check_draft, read_draft
+        from pipeline.draft_check.check import check_draft
+        from pipeline.draft_check.reading import read_draft
 
         loaded = read_draft(Path(draft), Path(bibliography) if bibliography else None)
         return check_draft(self._workspace, loaded, suggest=missing)

@@ -87,7 +87,7 @@ def read_feed(name: str) -> Callable[[], str]:
 
 def read_hostile_draft(name: str) -> Callable[[], str]:
     """Writes a draft; has a worker read it."""
-    from pipeline.draft_check.check import read_draft
+    from pipeline.draft_check.reading import read_draft
     from pipeline.errors import SettingError
 
     file = Path(tempfile.mkdtemp()) / "main.tex"

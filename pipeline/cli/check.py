@@ -51,8 +51,9 @@ def check(
     """
     from pipeline.cli.console import print_json, print_note, print_section, spinner
     from pipeline.draft_check.bibliography import write_bibliography
-    from pipeline.draft_check.check import check_draft, read_draft
+    from pipeline.draft_check.check import check_draft
     from pipeline.draft_check.page import sections, write_page
+    from pipeline.draft_check.reading import read_draft
     from pipeline.text import visible
 
     kinds = _kinds(fail_on)

@@ -7,16 +7,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.arxiv.dois import plain_doi
 from pipeline.corpus.latex_text import plain_field
 from pipeline.draft_check.bibtex import BibEntry, BibFile
 from pipeline.draft_check.draft import LARGEST_BIBLIOGRAPHY_BYTES, Draft, Entry, read_text
 from pipeline.draft_check.printed_references import read_bbl_text
-from pipeline.draft_check.references import ReferenceCheck
 from pipeline.storage.writing import write_whole
 from pipeline.text import SPACES, one_line
+
+if TYPE_CHECKING:
+    from pipeline.draft_check.references import ReferenceCheck
 
 # With more entries that are not cited, a file is a library: those are counted, not read.
 MOST_UNCITED = 500

@@ -5,36 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pipeline import tables
 from pipeline.corpus.citation_formats import bibtex_entry, bibtex_item, bibtex_keys
 from pipeline.corpus.paper import PAPER_COLUMNS, Paper
-from pipeline.draft_check.bibliography import merge_keys_by_case, read_bibliographies
 from pipeline.draft_check.citations import CitationCheck, check_citations, judge_name
 from pipeline.draft_check.draft import Draft, DraftSentence, describe_problems
 from pipeline.draft_check.known_papers import KnownPapers
-from pipeline.draft_check.latex import read_latex
-from pipeline.draft_check.markdown import read_markdown
+from pipeline.draft_check.reading import read_bibliography
 from pipeline.draft_check.references import ReferenceCheck, check_references, keys_by_paper
-from pipeline.engine.process_pool import LostItem, call_in_worker
 from pipeline.engine.stage import Workspace
-from pipeline.errors import SettingError
 from pipeline.evaluation.judge_figures import judge_label
 from pipeline.index.output import Hit
 from pipeline.index.papers import rows_of_papers
 from pipeline.index.search import search, search_many
 from pipeline.index.search_options import SearchOptions
 
-LATEX_SUFFIXES = (".tex", ".ltx", ".rnw")
-DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".qmd", ".rmd", ".txt")
 # A paragraph of fewer words is a heading or a caption.
 _FEWEST_WORDS = 25
 _MISSING_PAPERS = 3
-# Processor time. A book takes 5 s, 5,000 entries of BibTeX 2 s.
-READING_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,75 +104,6 @@ class DraftCheck:
             "missing": [asdict(paper) for paper in self.missing or ()],
             "problems": describe_problems(self.draft.problems),
         }
-
-
-def read_draft(
-    file: Path,
-    bibliography: Path | None = None,
-    *,
-    every_entry: bool = False,
-    seconds: float = READING_SECONDS,
-) -> Draft:
-    """The draft in a LaTeX, Markdown or text file, with its bibliography.
-
-    bibliography: a file in place of those that the draft names. every_entry: read all entries, also
-    of a file with more than a draft cites. A worker process reads it, within `seconds` of processor
-    time and its limit of memory. Raises SettingError for a file that is missing, too large, of
-    another kind, that includes itself or that the worker cannot read.
-    """
-    # A worker may have been started in another working folder.
-    path = file.absolute()
-    listed = bibliography.absolute() if bibliography else None
-    read = partial(_read_draft, path, listed, every_entry=every_entry)
-    return _read_in_worker(path, read, seconds)
-
-
-def read_bibliography(file: Path) -> Draft:
-    """A draft of nothing but a bibliography. Raises SettingError as `read_draft` does."""
-    path = file.absolute()
-    return _read_in_worker(path, partial(_read_bibliography, path), READING_SECONDS)
-
-
-def _read_in_worker(file: Path, read: Callable[[], Draft], seconds: float) -> Draft:
-    try:
-        draft = call_in_worker(read, seconds)
-    except MemoryError:
-        raise SettingError(f"{file} takes more memory to read than a draft may") from None
-    if isinstance(draft, LostItem):
-        raise SettingError(f"{file} cannot be read: {draft.describe(seconds)}")
-    return draft
-
-
-def _read_draft(file: Path, bibliography: Path | None, *, every_entry: bool) -> Draft:
-    suffix = file.suffix.lower()
-    if suffix not in DRAFT_SUFFIXES:
-        raise SettingError(f"{file}: a draft is a .tex, .Rnw, .md, .qmd, .Rmd or .txt file")
-    draft = read_latex(file) if suffix in LATEX_SUFFIXES else read_markdown(file)
-    files = [bibliography] if bibliography else list(draft.bibliography_files)
-    if bibliography is None:
-        bbl = file.with_suffix(".bbl")
-        needs_bbl = draft.missing_bibliographies or not (files or draft.embedded or draft.entries)
-        if needs_bbl and suffix in LATEX_SUFFIXES and bbl.is_file():
-            files.append(bbl)
-        else:
-            draft.problems += draft.missing_bibliographies
-    read_bibliographies(draft, files, every_entry=every_entry)
-    if draft.ignores_case:
-        merge_keys_by_case(draft)
-    draft.problems += [
-        problem
-        for keys, problem in draft.unknown_commands
-        if draft.entries and any(key not in draft.entries for key in keys)
-    ]
-    if draft.sentences and not draft.entries:
-        draft.add_problem(f"{file.name} cites, and no bibliography was found: give it with --bib")
-    return draft
-
-
-def _read_bibliography(file: Path) -> Draft:
-    draft = Draft(file)
-    read_bibliographies(draft, [file], every_entry=True)
-    return draft
 
 
 def check_draft(

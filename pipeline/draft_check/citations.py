@@ -168,13 +168,14 @@ def _best_passages(
     claims: dict[str, dict[str, None]] = defaultdict(dict)
     for key, sentence in pairs:
         check, claim = checks.get(key), sentence.claim(key)
-        if check is not None and check.arxiv_id in passages and _says_something(claim):
-            claims[check.arxiv_id][claim] = None
+        arxiv_id = (check.arxiv_id if check else None) or ""
+        if arxiv_id in passages and _says_something(claim):
+            claims[arxiv_id][claim] = None
     every_claim = sorted({claim for of_paper in claims.values() for claim in of_paper})
     settings = workspace.settings
     claim_search = ClaimSearch(every_claim, settings, make_embedder)
     vectors = read_vectors(workspace.root, claims, model_name(settings)) if by_vectors else {}
-    best = {}
+    best: dict[tuple[str, str], tuple[EvidencePassage, ...]] = {}
     for arxiv_id, of_paper in claims.items():
         ranked = claim_search.best(passages[arxiv_id], list(of_paper), PASSAGES, vectors)
         best |= {(arxiv_id, claim): of_claim for claim, of_claim in ranked.items()}

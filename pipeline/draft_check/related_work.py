@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.draft_check.check import DRAFT_SUFFIXES, LATEX_SUFFIXES, read_draft
 from pipeline.draft_check.draft import Draft
+from pipeline.draft_check.reading import DRAFT_SUFFIXES, LATEX_SUFFIXES, read_draft
 from pipeline.draft_check.references import keys_by_paper
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError

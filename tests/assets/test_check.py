@@ -13,9 +13,10 @@ import pytest
 
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.draft_check.bibliography import write_bibliography
-from pipeline.draft_check.check import DraftCheck, check_draft, papers_to_cite, read_draft
+from pipeline.draft_check.check import DraftCheck, check_draft, papers_to_cite
 from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.draft_check.page import sections, write_page
+from pipeline.draft_check.reading import read_draft
 from pipeline.draft_check.related_work import relate_draft
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError

@@ -7,8 +7,8 @@ from typing import Any
 
 from pipeline.arxiv.record import Record
 from pipeline.draft_check.bibliography import write_bibliography
-from pipeline.draft_check.check import read_draft
 from pipeline.draft_check.draft import Entry, describe_problems
+from pipeline.draft_check.reading import read_draft
 from pipeline.draft_check.references import ReferenceCheck
 from tests.cases import cases
 

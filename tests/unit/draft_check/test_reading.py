@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.draft_check.check import read_draft
 from pipeline.draft_check.draft import LARGEST_FILE_BYTES, Draft
+from pipeline.draft_check.reading import read_draft
 from pipeline.errors import SettingError
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from benchmarks import hallmark
-from pipeline.draft_check.check import read_bibliography
 from pipeline.draft_check.known_papers import KnownPapers
+from pipeline.draft_check.reading import read_bibliography
 from pipeline.draft_check.references import ReferenceCheck, check_references
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
