@@ -19,48 +19,59 @@ _WORK = (
     r"(?:paper|article|submission|manuscript|work|preprint|e-?print|note|letter|report|thesis"
     r"|draft)"
 )
+_AUXILIARY = (
+    r"(?:(?:ha[sd]|have|been|being|be|is|are|was|were|as|now|hereby|temporarily|permanently|needs?"
+    r"|must|should|will|to|considered|therefore|since|recently)\s+)*"
+)
 _VERB = re.compile(
-    r"\b(?:withdr[ae]w[ns]?|withdrawing|withdrawal\sof|retract(?:ed|ing|s)?|retraction\sof)\b",
+    r"\b(?:withdr[ae]w[ns]?|withdrawing|withdrawal|retract(?:ed|ing|s|ion)?"
+    r"|removed(?=\sby\s|\sfrom\sarxiv))\b",
     re.IGNORECASE,
 )
-# Who or what a notice speaks of, at the beginning of it or before or behind the verb: the work, or
-# its authors.
+# A notice names the work right before its verb, or nothing but the number of its pages.
 _THE_WORK_BEFORE = re.compile(
-    r"(?:^\W*(?:(?:has|been|is|was|now|temporarily|permanently)\s+)*|"
-    rf"\b{_WORK}\b(?:\W+[\w’'-]+){{0,8}}\W+|\b(?:we|i|authors?)\s(?:\w+\s){{0,3}})$",
+    rf"(?:(?:^\W*|\b(?:this|the|our|my)\s(?:\w+\s)?){_WORK}s?\W+"
+    rf"|\b(?:this|current)\sversion\s){_AUXILIARY}$",
     re.IGNORECASE,
 )
-_THE_WORK_BEHIND = re.compile(
-    rf"\s+(?:(?:by|at\s+the\s+request\s+of)\s+(?:the\s|an?\s|its\s)?(?:\w+\s)?"
-    rf"(?:authors?|submitters?|arxiv)|(?:this|our|the)\s+{_WORK})\b",
+_NOTHING_BEFORE = re.compile(rf"\W*(?:\d+\s(?:pages?|figures?|tables?)\W+)*{_AUXILIARY}", re.I)
+# "Withdrawn drugs are dangerous" is no notice.
+_NO_NOUN_BEHIND = re.compile(
+    r"\W*$|\s?[.,;:()\[\]–—-]|\s(?:by|due|because|as|since|at|until|pending|in|on|and|owing|after"
+    r"|temporarily|to|for|from|see|th(?:is|e))\b",
+    re.IGNORECASE,
+)
+_THE_WORK_BEHIND = re.compile(rf"\s(?:of\s)?(?:this|our|the|my)\s{_WORK}\b", re.IGNORECASE)
+# In a comment, more may stand between the work and the verb, or the work may have another name.
+_IN_COMMENT_BEFORE = re.compile(
+    rf"\b{_WORK}\W(?:.{{0,80}}?(?:,|\band|\bit)\s)?{_AUXILIARY}$|\b(?:we|i|authors?)\s(?:\w+\s){{0,3}}$",
+    re.IGNORECASE,
+)
+_BY_AUTHOR = re.compile(
+    r"(?!removed)\w+\s+(?:by|at\s+the\s+request\s+of)\s+(?:the\s|an?\s|its\s)?(?:\w+\s)?"
+    r"(?:authors?|submitters?|arxiv)\b",
     re.IGNORECASE,
 )
 # Talk of another version, of a part, or of another paper; of a conference; a denial.
+_PART = r"(?:claim|conjecture|theorem|lemma|corollar|result|proof|statement|section|data|code)\w*"
 _OTHER_BEFORE = re.compile(
-    r"\bv\d+\b|\bversions?\b(?!\s+of\s+record)|\b(?:draft|part|appendix|section|claim|theorem)\s+of\b|"
-    r"\b(?:supersed|replac|correct|updat|extend)\w*\b|\b(?:earlier|previous|old|former)\b|"
-    r"\bsubmission\s(?:to|at)\s(?!arxiv|the\sarxiv)|\b(?:not|never|nor)\b|n[’']t\b",
+    r"\bv\d+\b|\b(?<!this\s)(?<!current\s)versions?\b(?!\s+of\s+record)"
+    rf"|\b(?:draft|part|appendix|section|claim|theorem)\sof\b|\b{_PART}\s{_AUXILIARY}$"
+    rf"|\bwhich\s{_AUXILIARY}$|\b(?:supersed|replac|correct|updat|extend)\w*\b"
+    r"|\b(?:earlier|previous|old|former)\b"
+    r"|\bsubmission\s(?:to|at)\s(?!arxiv|the\sarxiv)|\b(?:not(?!-)|never|nor)\b|n[’']t\b",
     re.IGNORECASE,
 )
 _OTHER_BEHIND = re.compile(
-    r"\s+(?:(?:the|our|an?|its|this)\s+(?:\w+\s)?(?:claim|conjecture|theorem|lemma|corollar|result|proof"
-    r"|statement|section|data|code)"
-    rf"|{_WORK}s?\b|arXiv:|\d{{4}}\.\d|(?:\w+\s+){{0,3}}from\s+(?!arxiv|the\s+arxiv))",
+    rf"\s+(?:(?:the|our|an?|its|this)\s+(?:\w+\s)?{_PART}"
+    rf"|{_WORK}s?\b|(?:\w+\s+){{0,3}}from\s+(?!arxiv|the\s+arxiv|consideration|publication))",
     re.IGNORECASE,
 )
 # Each verb is a search of the whole clause.
 _MOST_VERBS = 20
-_CLAUSES = re.compile(r"[;!?\n]|(?<!\b[A-Za-z])\.(?=\s|$)")
-_ABSTRACT_NOTICE = re.compile(
-    r"\W*(?:(?:due\sto|because\sof|owing\sto|as|since)\s[^.]{3,160}?,\s)?"
-    rf"(?:(?:this|the|our)\s{_WORK}\s(?:(?:has|have)\sbeen|is|was)\s(?:\w+\s)?|"
-    rf"(?:the\s)?authors?\s(?:have\s|has\s)?(?=withdr\w+\sth(?:is|e)\s{_WORK})|"
-    rf"we\s(?:have\s)?(?=withdr\w+\sth(?:is|e)\s{_WORK})|{_WORK}\s)?"
-    r"(?:withdr[ae]wn?|retracted)\b"
-    # "Withdrawn drugs are dangerous" is no notice.
-    r"(?=\W*$|\s?[.,;:!)\]–—-]|\s(?:by|due|because|as|since|at|until|pending|in|on|and|owing|after|temporarily"
-    rf"|for|from\s(?:the\s)?arxiv|th(?:is|e)\s{_WORK})\b)",
-    re.IGNORECASE,
+_SENTENCE_END = re.compile(r"[;!?\n]|(?<!\b[A-Za-z])\.(?=\s|$)")
+_CLAUSES = re.compile(
+    rf"{_SENTENCE_END.pattern}|,\s(?=(?:this|the|our)\s{_WORK}\b)|\badmin\snote:\s", re.IGNORECASE
 )
 
 
@@ -120,21 +131,31 @@ def is_withdrawn(comment: str | None, abstract: str | None) -> bool:
     abstract only where a notice opens it: abstracts speak of withdrawn drugs and withdrawn bids. A
     notice of an earlier version or another paper is none, nor is one of leaving a conference.
     """
-    if abstract and _ABSTRACT_NOTICE.match(abstract):
+    if abstract and _has_notice(_SENTENCE_END.split(abstract, maxsplit=1)[0], in_comment=False):
         return True
-    # 99 of 100 comments lack the words and need not go through the patterns.
-    small = (comment or "").lower()
-    if not comment or ("withdr" not in small and "retract" not in small):
+    return _has_notice(comment or "", in_comment=True)
+
+
+def _has_notice(text: str, *, in_comment: bool) -> bool:
+    """Whether a clause of a text says that this work is withdrawn."""
+    # 99 of 100 texts lack the words and need not go through the patterns.
+    small = text.lower()
+    if not any(word in small for word in ("withdr", "retract", "removed")):
         return False
-    return any(map(_is_notice, _CLAUSES.split(comment)))
+    return any(_is_notice(clause, in_comment=in_comment) for clause in _CLAUSES.split(text))
 
 
-def _is_notice(clause: str) -> bool:
-    """Whether a clause says that this work is withdrawn."""
+def _is_notice(clause: str, *, in_comment: bool) -> bool:
     for verb in islice(_VERB.finditer(clause), _MOST_VERBS):
         before, behind = clause[: verb.start()], clause[verb.end() :]
-        is_of_work = _THE_WORK_BEFORE.search(before) or _THE_WORK_BEHIND.match(behind)
-        if is_of_work and not _OTHER_BEFORE.search(before) and not _OTHER_BEHIND.match(behind):
+        if _OTHER_BEFORE.search(before) or _OTHER_BEHIND.match(behind):
+            continue
+        if _NOTHING_BEFORE.fullmatch(before) and _NO_NOUN_BEHIND.match(behind):
+            return True
+        if _THE_WORK_BEFORE.search(before) or _THE_WORK_BEHIND.match(behind):
+            return True
+        is_by_author = _BY_AUTHOR.match(clause, verb.start())
+        if in_comment and (is_by_author or _IN_COMMENT_BEFORE.search(before)):
             return True
     return False
 
