@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pipeline.arxiv.titles import SUFFIXES, title_words
@@ -49,20 +49,21 @@ def compare_authors(
     ours, theirs = _people(names), _people(authors)
     if not ours or not theirs:
         return AuthorComparison()
-    places = [_place(person, theirs) for person in ours]
-    places_of_ours = [place for place in places if place is not None]
+    known = sum(_is_among(person, theirs) for person in ours)
     is_first = _same(ours[0], theirs[0])
-    has_unknown = len(places_of_ours) < len(ours)
+    has_unknown = known < len(ours)
     has_other = has_unknown or not is_first or _other_given_names(ours, theirs)
     missing = list[str]()
     if is_whole and not any(map(_is_collective, (*names, *authors))):
-        missing = [person.name for person in theirs if _place(person, ours) is None]
+        missing = [person.name for person in theirs if not _is_among(person, ours)]
+    following = iter(theirs)
+    is_in_order = all(_is_among(person, following) for person in ours)
     return AuthorComparison(
-        are_others=not is_first and 4 * len(places_of_ours) <= len(ours),
+        are_others=not is_first and 4 * known <= len(ours),
         has_unknown=has_unknown,
         has_other=has_other,
         missing=tuple(missing),
-        is_reordered=not has_other and places_of_ours != sorted(places_of_ours),
+        is_reordered=not has_other and not is_in_order,
     )
 
 
@@ -115,9 +116,9 @@ def _same(person: _Person, other: _Person) -> bool:
     )
 
 
-def _place(person: _Person, people: Sequence[_Person]) -> int | None:
-    """The place of the first of some people that may be this one."""
-    return next((place for place, other in enumerate(people) if _same(person, other)), None)
+def _is_among(person: _Person, people: Iterable[_Person]) -> bool:
+    """Whether one of some people may be this one; an iterator is left behind that one."""
+    return any(_same(person, other) for other in people)
 
 
 def _other_given_names(names: Sequence[_Person], authors: Sequence[_Person]) -> bool:

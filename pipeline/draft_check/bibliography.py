@@ -13,6 +13,7 @@ from pipeline.arxiv.dois import plain_doi
 from pipeline.corpus.latex_text import plain_field
 from pipeline.draft_check.bibtex import BibEntry, BibFile
 from pipeline.draft_check.draft import LARGEST_BIBLIOGRAPHY_BYTES, Draft, Entry, read_text
+from pipeline.draft_check.latex_project import split_keys
 from pipeline.draft_check.printed_references import read_bbl_text
 from pipeline.storage.writing import write_whole
 from pipeline.text import SPACES, one_line
@@ -81,6 +82,10 @@ def read_bibliographies(draft: Draft, files: Sequence[Path], *, every_entry: boo
 def _read_bibtex(
     draft: Draft, sources: Sequence[tuple[BibFile, str, int]], *, every_entry: bool
 ) -> None:
+    stand_ins = dict[str, list[str]]()
+    for source, _, _ in sources:
+        stand_ins |= source.stand_ins()
+    draft.rename_keys(stand_ins)
     cited = {key.lower() for key in (*draft.cited_keys, *draft.listed)}
     every_entry = every_entry or not cited or "*" in cited
     entries = list[tuple[BibEntry, str, int]]()
@@ -95,6 +100,11 @@ def _read_bibtex(
     for entry, _, _ in entries:
         by_key.setdefault(entry.key.lower(), entry)
     parents = _resolve_parents(by_key, [source for source, _, _ in sources])
+    for entry, name, offset in entries:
+        for parent in _parents_of(entry):
+            if parent.lower() not in by_key:
+                message = f"{parent} passes fields on by crossref or xdata, and has no entry"
+                draft.add_problem(message, name, entry.line + offset)
     for source, name, offset in sources:
         for line, message in source.problems:
             draft.add_problem(message, name, line + offset)
@@ -112,7 +122,7 @@ def _resolve_parents(by_key: dict[str, BibEntry], sources: Sequence[BibFile]) ->
     """Give entries the fields of those that `crossref` and `xdata` name; the keys of the latter."""
     parents, new = set[str](), set(by_key)
     for _ in range(_DEEPEST_PARENTS):
-        named = {name for key in new for name in _parents_of(by_key[key])}
+        named = {name.lower() for key in new for name in _parents_of(by_key[key])}
         parents |= named
         new = named - by_key.keys()
         if not new:
@@ -127,16 +137,15 @@ def _resolve_parents(by_key: dict[str, BibEntry], sources: Sequence[BibFile]) ->
 
 
 def _parents_of(entry: BibEntry) -> list[str]:
-    names = f"{entry.value('crossref')},{entry.value('xdata')}"
-    return [name.strip().lower() for name in names.split(",") if name.strip()]
+    return split_keys(f"{entry.value('crossref')},{entry.value('xdata')}")
 
 
 def _inherit(entry: BibEntry, by_key: Mapping[str, BibEntry], depth: int) -> None:
     if not depth or entry.inherited:
         return
-    crossref = entry.value("crossref").strip().lower()
+    crossref = entry.value("crossref").strip()
     for name in _parents_of(entry):
-        parent = by_key.get(name)
+        parent = by_key.get(name.lower())
         if parent is None or parent is entry:
             continue
         _inherit(parent, by_key, depth - 1)
@@ -278,7 +287,7 @@ def _entry_of_csl(item: Mapping[str, Any], file: str, line: int) -> Entry:
         key=str(item["id"]),
         kind=words.get("type", "item"),
         title=words.get("title") or None,
-        authors=tuple(filter(None, authors)),
+        authors=tuple(name for name in authors if name and name.lower() not in _OTHERS),
         year=int(year[1]) if year else None,
         venue=words.get("container-title") or words.get("publisher") or None,
         doi=plain_doi(words.get("DOI")),
@@ -293,14 +302,14 @@ def merge_keys_by_case(draft: Draft) -> None:
     """Take a key and an entry that differ in case for one, as BibTeX does, with a note."""
     by_lower = {key.lower(): key for key in reversed(draft.entries)}
     renamed = {
-        key: by_lower[key.lower()]
+        key: [by_lower[key.lower()]]
         for key in draft.cited_keys
         if key not in draft.entries and key.lower() in by_lower
     }
     if not renamed:
         return
-    draft.sentences = [sentence.with_keys(renamed) for sentence in draft.sentences]
-    for cited, key in renamed.items():
+    draft.rename_keys(renamed)
+    for cited, (key,) in renamed.items():
         entry = draft.entries[key]
         note = f"cited as {cited}: BibTeX takes keys that differ in case for one, biber does not"
         draft.entries[key] = replace(entry, notes=(*entry.notes, note))

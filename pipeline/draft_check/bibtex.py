@@ -10,8 +10,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 
 from pipeline.draft_check.draft import line_counter
+from pipeline.draft_check.latex_project import split_keys
 
 # At the beginning of a line, or behind the entry before it.
 _HEAD = re.compile(
@@ -23,6 +25,8 @@ _BETWEEN = re.compile(r"(?:\s++|%[^\n]*+)*+")
 _NAME = re.compile(r"([^\s\"#%'(),={}]++)(?:\s++|%[^\n]*+)*+=")
 _TOKEN = re.compile(r"[^\s\"#%'(),={}]++")
 _SIGN = re.compile(r"[{}\"]")
+# biblatex's other keys of an entry, and the entries of a set.
+_OTHER_KEYS = re.compile(r",\s*(ids|entryset)\s*=\s*[{\"]([^{}\"]*)", re.IGNORECASE)
 _NO_ENTRIES = frozenset(("comment", "preamble", "string"))
 # A fault in another field, such as an abbreviated month, changes nothing that is checked.
 _CHECKED = frozenset((
@@ -91,6 +95,22 @@ class BibFile:
     def keys(self) -> list[str]:
         """The keys of all entries, in order, repeated ones too."""
         return [key for _, _, key, _ in self._heads]
+
+    def stand_ins(self) -> dict[str, list[str]]:
+        """The keys that other keys stand for: `ids` of biblatex, and its `@set`."""
+        heads, own = sorted(self._heads), set(self.keys)
+        stand_ins = dict[str, list[str]]()
+        for match in _OTHER_KEYS.finditer(self.text):
+            place = bisect_right(heads, match.start(), key=itemgetter(0)) - 1
+            names = split_keys(match[2])
+            if place < 0 or not names:
+                continue
+            key = heads[place][2]
+            if match[1].lower() == "entryset":
+                stand_ins[key] = names
+            else:
+                stand_ins |= {name: [key] for name in names if name not in own}
+        return stand_ins
 
     def _read_heads(self) -> None:
         commented, macros = list[tuple[int, str, str, int]](), list[int]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -80,16 +80,16 @@ class DraftSentence:
                 claims.append(words)
         return "; ".join(claims) or _without_space(_CITATION.sub(" ", self.text))
 
-    def with_keys(self, renamed: Mapping[str, str]) -> DraftSentence:
-        """The sentence with other names of its keys."""
+    def with_keys(self, renamed: Mapping[str, Sequence[str]]) -> DraftSentence:
+        """The sentence with other keys in the place of some."""
 
         def rename(match: re.Match[str]) -> str:
             keys = [part.strip().removeprefix("@") for part in match[1].split(";")]
-            return f"[{'; '.join('@' + renamed.get(key, key) for key in keys)}]"
+            return f"[{'; '.join(f'@{key}' for key in _renamed(keys, renamed))}]"
 
         if renamed.keys().isdisjoint(self.keys):
             return self
-        keys = tuple(dict.fromkeys(renamed.get(key, key) for key in self.keys))
+        keys = tuple(dict.fromkeys(_renamed(self.keys, renamed)))
         return replace(self, text=_CITATION.sub(rename, self.text), keys=keys)
 
     @property
@@ -141,13 +141,21 @@ class Draft:
         """The keys of all citations, each once, in order."""
         return list(dict.fromkeys(key for sentence in self.sentences for key in sentence.keys))
 
+    def rename_keys(self, renamed: Mapping[str, Sequence[str]]) -> None:
+        """Cite other keys in the place of some."""
+        self.sentences = [sentence.with_keys(renamed) for sentence in self.sentences]
+        self.listed = set(_renamed(self.listed, renamed))
+        self.unknown_commands = [
+            (tuple(_renamed(keys, renamed)), problem) for keys, problem in self.unknown_commands
+        ]
+
     def add_problem(self, message: str, file: str = "", line: int | None = None) -> None:
         """Add what could not be read there."""
         self.problems.append(DraftProblem(message, file, line))
 
     def add_missing_bibliography(self, name: str, file: str, line: int | None = None) -> None:
-        """Add a bibliography that this place names and the draft's folder lacks."""
-        message = f"the bibliography {name} is not in the draft's folder: give it with --bib"
+        """Add a bibliography that this place names and `bibliography_file` does not find."""
+        message = f"the bibliography {name} is not in the draft's project: give it with --bib"
         self.missing_bibliographies.append(DraftProblem(message, file, line))
 
     def add_unclear_citation(self, citation: Citation, file: str, line: int) -> None:
@@ -211,10 +219,29 @@ def project_file(folder: Path, name: Path) -> Path | None:
         return None
 
 
+def bibliography_file(folder: Path, name: str) -> Path | None:
+    """The bibliography that a draft in this folder names, with or without `.bib`, if there is one.
+
+    It may lie in the folders above, within the repository or the working folder that the draft is
+    in: only references are read of it.
+    """
+    around = [*reversed(folder.parents), folder]
+    roots = (place for place in around if place == Path.cwd() or (place / ".git").exists())
+    root = next(roots, folder)
+    for candidate in (folder / name, folder / f"{name}.bib"):
+        if file := project_file(root, candidate):
+            return file
+    return None
+
+
 def line_counter(text: str) -> Callable[[int], int]:
     """Returns a function from the offset of a character of the text to its line, from 1."""
     ends = [match.start() for match in re.finditer("\n", text)]
     return lambda offset: bisect_left(ends, offset) + 1
+
+
+def _renamed(keys: Iterable[str], renamed: Mapping[str, Sequence[str]]) -> list[str]:
+    return [new for key in keys for new in renamed.get(key, (key,))]
 
 
 def _without_space(text: str) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 from pipeline.corpus.latex_text import LONGEST_PARAGRAPH, plain_field, plain_text
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.citation_commands import Citation, find_citations
-from pipeline.draft_check.draft import Draft, DraftSentence
-from pipeline.draft_check.latex_project import Project, find_file, read_project, split_keys
+from pipeline.draft_check.draft import Draft, DraftSentence, bibliography_file
+from pipeline.draft_check.latex_project import Project, read_project, split_keys
 from pipeline.draft_check.latex_scan import Latex, blank
 from pipeline.draft_check.printed_references import read_bibitems
 from pipeline.text import one_line
@@ -42,7 +42,7 @@ _BIBER = re.compile(r"\{biblatex\}|\\addbibresource|\\printbibliography")
 def read_latex(file: Path) -> Draft:
     """The draft whose main file this is, with the bibliography that is in it.
 
-    `bibliography_files` names the others. Files outside of the main file's folder are not read.
+    `bibliography_files` names the others. No other file is read outside of the main file's folder.
     Raises SettingError for a missing main file, and for a project that includes itself or has more
     than 200 files or 20 MB.
     """
@@ -178,7 +178,7 @@ def _find_bibliography(
             if embedded is not None:
                 draft.embedded.append(embedded)
                 continue
-            file = find_file(folder, folder / "x", name if "." in name else f"{name}.bib", ".bib")
+            file = bibliography_file(folder, name)
             if file is None:
                 draft.add_missing_bibliography(name, *project.place(match.start()))
             elif file not in draft.bibliography_files:

@@ -13,7 +13,14 @@ from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.bibliography import read_csl
 from pipeline.draft_check.citation_commands import find_citations
-from pipeline.draft_check.draft import MOST_FILES, Draft, DraftSentence, project_file, read_text
+from pipeline.draft_check.draft import (
+    MOST_FILES,
+    Draft,
+    DraftSentence,
+    bibliography_file,
+    project_file,
+    read_text,
+)
 from pipeline.draft_check.latex_scan import Latex
 from pipeline.draft_check.printed_references import read_items
 from pipeline.draft_check.typed_list import find_list, keys_of_names, mark_labels, mark_names
@@ -180,7 +187,7 @@ def _add_bibliographies(draft: Draft, value: Any, source: str, line: int | None 
         return
     folder = draft.file.resolve().parent
     for name in value if isinstance(value, list) else [value]:
-        file = project_file(folder, folder / str(name))
+        file = bibliography_file(folder, str(name))
         if file is not None:
             draft.bibliography_files.append(file)
         else:

@@ -42,6 +42,7 @@ _YEARS_AFTER, _YEARS_BEFORE = 3, 1
 _FEWEST_AGREEING = 2
 _MOST_NAMES_SHOWN = 5
 _ARXIV_REGISTRANT = "10.48550/"
+_KINDS_IN_BOOKS = frozenset(("inproceedings", "conference", "incollection", "paper-conference"))
 NEVER_CITED = "never cited"
 """Note on an entry that no sentence of the draft cites."""
 
@@ -324,7 +325,8 @@ def _possible_years(entry: Entry, record: Record, publication: Publication) -> s
         return set()
     updated = int(record.updated[:4]) if record.updated else posted
     printed = set(publication.years)
-    is_published = entry.venue is None and entry.doi and not _is_of_arxiv(entry.doi)
+    has_doi = bool(entry.doi) and not _is_of_arxiv(entry.doi or "")
+    is_published = entry.venue is None and (has_doi or entry.kind in _KINDS_IN_BOOKS)
     if is_preprint(entry.venue) and not is_published:
         return printed | set(range(posted, updated + 1))
     venues = find_venues(entry.venue) & publication.venues

@@ -19,10 +19,12 @@ def printed(entry: Entry) -> str:
 
 @cases("unit/draft_check/drafts.toml")
 def test_a_draft_is_read_whole(tmp_path: Path, case: dict[str, Any]) -> None:
+    folder = tmp_path / case.get("folder", "")
+    folder.mkdir(parents=True, exist_ok=True)
     for name, content in case.get("files", {}).items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content)
-    main = tmp_path / f"main{case.get('suffix', '.tex')}"
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    main = folder / f"main{case.get('suffix', '.tex')}"
     main.write_text(case["text"])
     draft = read_draft(main)
     assert [key for sentence in draft.sentences for key in sentence.keys] == case["keys"]

@@ -74,11 +74,12 @@ def test_an_entry_gets_its_status_and_the_reason(
     workspace: Workspace, tmp_path: Path, case: dict[str, Any]
 ) -> None:
     for entry in case["entries"]:
-        result = check(workspace, tmp_path, f"@misc{{key, {entry}}}")
+        result = check(workspace, tmp_path, f"@{case.get('kind', 'misc')}{{key, {entry}}}")
         fields = [difference.field for difference in result.differences]
         said = " | ".join([*result.rules, *fields, *result.notes])
         assert result.status == case["status"], (entry, said)
         assert case["words"] in said, (entry, said)
+        assert list(result.notes) == case.get("notes", list(result.notes))
 
 
 RETRACTIONS = """Record ID,Title,Author,RetractionDate,RetractionDOI,RetractionNature,OriginalPaperDOI
