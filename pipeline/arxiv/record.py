@@ -17,55 +17,42 @@ Status = Literal["present", "withdrawn", "absent"]
 
 _WORK = (
     r"(?:paper|article|submission|manuscript|work|preprint|e-?print|note|letter|report|thesis"
-    r"|draft)"
+    r"|draft|publication|study|(?<=this\s)version|(?<=current\s)version)"
 )
 _AUXILIARY = (
-    r"(?:(?:ha[sd]|have|been|being|be|is|are|was|were|as|now|hereby|temporarily|permanently|needs?"
-    r"|must|should|will|to|considered|therefore|since|recently)\s+)*"
+    r"(?:(?:ha[sd]|have|been|being|be|is|are|was|were|as|now|hereby|therefore"
+    r"|need|needs|must|should|will|to|considered|since|\w+ly)\s+)"
 )
 _VERB = re.compile(
     r"\b(?:withdr[ae]w[ns]?|withdrawing|withdrawal|retract(?:ed|ing|s|ion)?"
     r"|removed(?=\sby\s|\sfrom\sarxiv))\b",
     re.IGNORECASE,
 )
-# A notice names the work right before its verb, or nothing but the number of its pages.
+# A notice has the work as subject or object of the verb, or none but the number of its pages.
+# Between the two, words may be inserted: "this paper (and its appendix) has been withdrawn".
+_INSERTED = (
+    r".{0,80}?(?:(?:[,)\"”’]|\b(?:and|it))\s(?:therefore\s)?(?:ha[sd]|is|was|needs?|must|should)"
+    r"|\bit\s(?:\w+\s){1,2}and)\s"
+)
 _THE_WORK_BEFORE = re.compile(
-    rf"(?:(?:^\W*|\b(?:this|the|our|my)\s(?:\w+\s)?){_WORK}s?\W+"
-    rf"|\b(?:this|current)\sversion\s){_AUXILIARY}$",
+    rf"(?:^\W*|(?<!\bof\s)\b(?:this|the|our|my)\s(?:\w+\s)?){_WORK}s?\W"
+    rf"(?:\W*|{_INSERTED}){_AUXILIARY}*$",
     re.IGNORECASE,
 )
-_NOTHING_BEFORE = re.compile(rf"\W*(?:\d+\s(?:pages?|figures?|tables?)\W+)*{_AUXILIARY}", re.I)
+_THE_WORK_BEHIND = re.compile(
+    rf"\s(?:of\s)?(?:this|our|the|my)\s(?:\w+\s)?{_WORK}\b", re.IGNORECASE
+)
+_NOTHING_BEFORE = re.compile(rf"\W*(?:\d+\s(?:pages?|figures?|tables?)\W+)*{_AUXILIARY}*", re.I)
 # "Withdrawn drugs are dangerous" is no notice.
 _NO_NOUN_BEHIND = re.compile(
     r"\W*$|\s?[.,;:()\[\]–—-]|\s(?:by|due|because|as|since|at|until|pending|in|on|and|owing|after"
     r"|temporarily|to|for|from|see|th(?:is|e))\b",
     re.IGNORECASE,
 )
-_THE_WORK_BEHIND = re.compile(rf"\s(?:of\s)?(?:this|our|the|my)\s{_WORK}\b", re.IGNORECASE)
-# In a comment, more may stand between the work and the verb, or the work may have another name.
-_IN_COMMENT_BEFORE = re.compile(
-    rf"\b{_WORK}\W(?:.{{0,80}}?(?:,|\band|\bit)\s)?{_AUXILIARY}$|\b(?:we|i|authors?)\s(?:\w+\s){{0,3}}$",
-    re.IGNORECASE,
-)
-_BY_AUTHOR = re.compile(
-    r"(?!removed)\w+\s+(?:by|at\s+the\s+request\s+of)\s+(?:the\s|an?\s|its\s)?(?:\w+\s)?"
-    r"(?:authors?|submitters?|arxiv)\b",
-    re.IGNORECASE,
-)
-# Talk of another version, of a part, or of another paper; of a conference; a denial.
-_PART = r"(?:claim|conjecture|theorem|lemma|corollar|result|proof|statement|section|data|code)\w*"
-_OTHER_BEFORE = re.compile(
-    r"\bv\d+\b|\b(?<!this\s)(?<!current\s)versions?\b(?!\s+of\s+record)"
-    rf"|\b(?:draft|part|appendix|section|claim|theorem)\sof\b|\b{_PART}\s{_AUXILIARY}$"
-    rf"|\bwhich\s{_AUXILIARY}$|\b(?:supersed|replac|correct|updat|extend)\w*\b"
-    r"|\b(?:earlier|previous|old|former)\b"
-    r"|\bsubmission\s(?:to|at)\s(?!arxiv|the\sarxiv)|\b(?:not(?!-)|never|nor)\b|n[’']t\b",
-    re.IGNORECASE,
-)
+# Talk of another paper or version, or of a conference.
+_OTHER_BEFORE = re.compile(r"\b(?:earlier|previous|old|former|initial|original)", re.IGNORECASE)
 _OTHER_BEHIND = re.compile(
-    rf"\s+(?:(?:the|our|an?|its|this)\s+(?:\w+\s)?{_PART}"
-    rf"|{_WORK}s?\b|(?:\w+\s+){{0,3}}from\s+(?!arxiv|the\s+arxiv|consideration|publication))",
-    re.IGNORECASE,
+    r"\s(?:\w+\s){0,3}from\s(?!(?:the\s)?arxiv|consideration|publication)", re.IGNORECASE
 )
 # Each verb is a search of the whole clause.
 _MOST_VERBS = 20
@@ -128,34 +115,30 @@ def is_withdrawn(comment: str | None, abstract: str | None) -> bool:
 
     arXiv has no field for it: authors say so in the comment, or put the notice in the place of the
     abstract. So a comment counts that says in a clause that the work is withdrawn or retracted, an
-    abstract only where a notice opens it: abstracts speak of withdrawn drugs and withdrawn bids. A
+    abstract only by its first sentence: abstracts speak of withdrawn drugs and withdrawn bids. A
     notice of an earlier version or another paper is none, nor is one of leaving a conference.
     """
-    if abstract and _has_notice(_SENTENCE_END.split(abstract, maxsplit=1)[0], in_comment=False):
-        return True
-    return _has_notice(comment or "", in_comment=True)
+    opening = _SENTENCE_END.split(abstract or "", maxsplit=1)[0]
+    return _has_notice(opening) or _has_notice(comment or "")
 
 
-def _has_notice(text: str, *, in_comment: bool) -> bool:
+def _has_notice(text: str) -> bool:
     """Whether a clause of a text says that this work is withdrawn."""
     # 99 of 100 texts lack the words and need not go through the patterns.
     small = text.lower()
     if not any(word in small for word in ("withdr", "retract", "removed")):
         return False
-    return any(_is_notice(clause, in_comment=in_comment) for clause in _CLAUSES.split(text))
+    return any(map(_is_notice, _CLAUSES.split(text)))
 
 
-def _is_notice(clause: str, *, in_comment: bool) -> bool:
+def _is_notice(clause: str) -> bool:
     for verb in islice(_VERB.finditer(clause), _MOST_VERBS):
         before, behind = clause[: verb.start()], clause[verb.end() :]
         if _OTHER_BEFORE.search(before) or _OTHER_BEHIND.match(behind):
             continue
-        if _NOTHING_BEFORE.fullmatch(before) and _NO_NOUN_BEHIND.match(behind):
-            return True
         if _THE_WORK_BEFORE.search(before) or _THE_WORK_BEHIND.match(behind):
             return True
-        is_by_author = _BY_AUTHOR.match(clause, verb.start())
-        if in_comment and (is_by_author or _IN_COMMENT_BEFORE.search(before)):
+        if _NOTHING_BEFORE.fullmatch(before) and _NO_NOUN_BEHIND.match(behind):
             return True
     return False
 
