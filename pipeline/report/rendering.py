@@ -52,9 +52,13 @@ _GRADES = {
     "not_checkable": ("unjudged", "?", "could not be checked"),
     "": ("unjudged", "?", "no readable verdict"),
 }
-# As Pandoc has it: no white space inside the dollar signs, no digit after them, so that prices stay
-# text; except for a command of TeX: 256$\times$256.
-_FORMULA = re.compile(r"(\$\$?)(?:(?=\\)|(?=\S[^$\n]{0,2000}\1(?!\d)))([^$\n]{1,2000}?)(?<=\S)\1")
+# As Pandoc has it: no white space inside the dollar signs, no digit after them where one is behind
+# the first, so that prices stay text.
+_FORMULA = re.compile(
+    r"(\$\$?)(?:(?=[^\s\d$])|(?=\d[^$\n]{0,2000}\1(?!\d)))([^$\n]{1,2000}?)(?<=\S)\1"
+)
+# LaTeXML's form of a space that does not break.
+_TIE = re.compile(r"\\leavevmode\\nobreak(?:\\ )?")
 # latex2mathml is recursive, and no formula of the corpus nests this deep.
 _MOST_NESTING = 20
 _MATH_ELEMENTS = {
@@ -161,7 +165,8 @@ def _formula(tex: str, dollars: str) -> Markup:
     if tex.count("{") > _MOST_NESTING or tex.count("\\left") > _MOST_NESTING:
         return code
     try:
-        element = convert_to_element(tex, display="block" if dollars == "$$" else "inline")
+        display = "block" if dollars == "$$" else "inline"
+        element = convert_to_element(_TIE.sub("~", tex), display=display)
     except Exception:
         return code
     markup = _mathml(element)

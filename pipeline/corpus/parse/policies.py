@@ -34,6 +34,7 @@ _INDENTATION = re.compile(rf"( ?){INDENT}([ \t\xa0\n{INDENT}]*+)")
 # White space around a line break is the markup's, not the code's.
 _MARKUP_SPACE = re.compile(r"(?<![ \t])[ \t]*+\n[ \t]*+")
 _COMMENTED_BREAK = re.compile(r"%\s*\n\s*")
+_DOLLAR = re.compile(r"(?<!\\)\$")
 _STYLE = re.compile(r"\\(?:displaystyle|textstyle|scriptstyle|scriptscriptstyle)(?![A-Za-z])\s*")
 _BRACKETED = re.compile(rf"[\[(][^\[\]()]*{_KEY}[^\[\]()]*[\])]")
 _BARE = re.compile(rf"{_KEY}[^{_KEY}]*{_KEY}(?:[\s,;–—-]*{_KEY}[^{_KEY}]*{_KEY})*")
@@ -246,7 +247,8 @@ def holds_marks(text: str) -> bool:
 
 
 def tex_source(alttext: str) -> str:
-    """The TeX of a formula on one line, without the style that LaTeXML puts first.
+    """The TeX of a formula on one line, without the style that LaTeXML puts first and without
+    dollar signs within: Re=$100$, \\text{for all $i$}.
 
     LaTeXML 0.8.0-0.8.4 wraps long TeX with `%` at the line's end, which TeX reads as no break at
     all.
@@ -255,6 +257,8 @@ def tex_source(alttext: str) -> str:
         alttext = _COMMENTED_BREAK.sub("", alttext)
     if "style" in alttext:
         alttext = _STYLE.sub(" ", alttext, count=1)
+    if "$" in alttext:
+        alttext = _DOLLAR.sub("", alttext)
     return one_line(alttext)
 
 

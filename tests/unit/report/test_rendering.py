@@ -26,9 +26,18 @@ def test_a_display_formula_is_set_as_a_block() -> None:
     assert "$" not in parsed.body.text()
 
 
-def test_a_command_between_digits_is_a_formula() -> None:
-    parsed = LexborHTMLParser(str(render_formulas("16$\\times$16 patches of 4$\\times$4 pixels")))
-    assert [formula.text() for formula in parsed.css("math")] == ["×", "×"]
+@pytest.mark.parametrize(
+    ("text", "formulas"),
+    [
+        ("16$\\times$16 patches of 4$\\times$4 pixels", ["×", "×"]),
+        ("at $Re=$40 and $Re=$200, with $x$", ["Re=", "Re=", "x"]),
+        ("$a\\leavevmode\\nobreak b$", ["a b"]),
+    ],
+)
+def test_formulas_end_where_the_paper_ends_them(text: str, formulas: list[str]) -> None:
+    parsed = LexborHTMLParser(str(render_formulas(text)))
+    shown = [formula.text().replace("\xa0", " ") for formula in parsed.css("math")]
+    assert shown == formulas
 
 
 @pytest.mark.parametrize(
