@@ -1,6 +1,5 @@
 """Make a stage a Dagster asset: versions, partitions, schema, metadata, retries."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -30,6 +29,7 @@ from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.settings import Settings
 from pipeline.stages import STAGES
 from pipeline.tables import TABLES, Table
+from pipeline.text import text_digest
 
 # A minute between tries: a server that restarts or a rate limit is over after a few of them.
 SECONDS_BETWEEN_RETRIES = 60
@@ -118,7 +118,7 @@ def _code_version(stage: Stage, settings: Settings) -> str:
     # Each run names the invalid setting; the UI opens all the same.
     except CiteloomError as error:
         values = {"invalid": str(error)}
-    digest = hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
+    digest = text_digest(json.dumps(values, sort_keys=True, default=str))
     return f"{stage.table.version}.{stage.version}.{digest[:8]}"
 
 

@@ -11,7 +11,6 @@ month. Each run is a process of its own. Never the speed of a model (`benchmarks
 from __future__ import annotations
 
 import argparse
-import hashlib
 import resource
 import tempfile
 import time
@@ -35,6 +34,7 @@ from pipeline.engine.stage import Stage, Workspace
 from pipeline.settings import load_settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
+from pipeline.text import text_digest
 
 MONTH = "2024-03"
 DIMENSIONS, TERMS, WINDOW = 384, 120, 2048
@@ -106,7 +106,7 @@ def write_passages(workspace: Workspace, count: int, salt: str = "") -> None:
 
 def _passage(number: int, salt: str) -> dict[str, Any]:
     text = f"{number} {salt if number % 10 == 0 else ''} {FILLER}"
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    digest = text_digest(text)
     about = {"title": "A paper", "section_path": ["Method"], "text": text, "text_sha256": digest}
     return about | {
         "passage_id": digest[:36],

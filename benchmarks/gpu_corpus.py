@@ -18,11 +18,12 @@ from pipeline import tables
 from pipeline.corpus.parse import html
 from pipeline.corpus.parse.parsed_page import PageError
 from pipeline.corpus.passages.packing import TextBlock, pack, with_ids
-from pipeline.corpus.passages.text import embedded_text, text_digest
+from pipeline.corpus.passages.text import embedded_text
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 from pipeline.tables import Table
+from pipeline.text import text_digest
 
 MONTHS = ("2024-01", "2024-02", "2024-03", "2024-04")
 _WORDS_BETWEEN_NEW = 40

@@ -8,7 +8,6 @@ were made.
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import math
 import re
@@ -28,6 +27,7 @@ from pipeline.corpus.parse.parsed_page import BibliographyItem
 from pipeline.corpus.references.resolution import resolve_references
 from pipeline.corpus.references.title_index import SCHEMA, VERSION, TitleIndex, replace_titles
 from pipeline.engine.month_index import connect, create_tables
+from pipeline.text import text_digest
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED = PROJECT.parent / "shared" / "data"
@@ -101,7 +101,7 @@ def drawn(paper: str, keys: Iterable[str]) -> set[str]:
     name = paper.replace("/", "")
 
     def draw(key: str) -> str:
-        return hashlib.sha256(f"bibliography labels 1 {name} {key}".encode()).hexdigest()
+        return text_digest(f"bibliography labels 1 {name} {key}")
 
     return set(sorted(keys, key=draw)[:PER_PAPER])
 

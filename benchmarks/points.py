@@ -20,7 +20,6 @@ claim.
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -42,6 +41,7 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 from pipeline.tables import Table
+from pipeline.text import text_digest
 
 DIMENSIONS, TERMS, VOCABULARY = 1_024, 120, 250_002
 QUERY_TERMS = 16
@@ -225,7 +225,7 @@ def _passages(arxiv_id: str, sample: Sequence[dict[str, Any]]) -> Iterator[dict[
             "passage_id": passage_id(arxiv_id, anchor, parts[anchor]),
             "arxiv_id": arxiv_id,
             "title": f"{passage['title']}, {arxiv_id}",
-            "text_sha256": hashlib.sha256(f"{arxiv_id} {passage['ordinal']}".encode()).hexdigest(),
+            "text_sha256": text_digest(f"{arxiv_id} {passage['ordinal']}"),
         }
         parts[anchor] += 1
         yield {**passage, **about}

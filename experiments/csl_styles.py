@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import hashlib
 import json
 import re
 import subprocess
@@ -31,6 +30,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from pipeline.arxiv.person_names import PARTICLES
 from pipeline.corpus.parse import html
 from pipeline.draft_check.markdown import read_markdown
+from pipeline.text import text_digest
 from tests.conformance import truth
 from tests.conformance.report import print_mistakes, table
 from tests.conformance.scoring import PrintedItem, Score, score_item
@@ -45,7 +45,7 @@ Work = dict[str, Any]
 
 
 def hash_of(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()
+    return text_digest(name)
 
 
 def style_names(part: str) -> list[str]:

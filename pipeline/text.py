@@ -1,7 +1,10 @@
-"""Texts on one line, without accents or safe to print; counts with nouns; patterns of spaces."""
+"""Texts on one line, without accents or safe to print; digests; counts with nouns; patterns of
+spaces.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 
@@ -32,6 +35,11 @@ def without_accents(text: str) -> str:
 
 def _unless_combining(sign: re.Match[str]) -> str:
     return "" if unicodedata.combining(sign[0]) else sign[0]
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def visible(text: str) -> str:

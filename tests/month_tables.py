@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.corpus.passages.text import embedded_text, text_digest
+from pipeline.corpus.passages.text import embedded_text
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 from pipeline.tables import Table
+from pipeline.text import text_digest
 
 
 def write_table(

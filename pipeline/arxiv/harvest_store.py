@@ -20,6 +20,7 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.record import Record
 from pipeline.storage.sqlite import open_store
 from pipeline.storage.store import file_version
+from pipeline.text import text_digest
 
 # The store's folder below the data root's cache.
 STORE = "oai"
@@ -130,7 +131,7 @@ class HarvestStore:
         A record that cannot be read counts, since the ledger of its month names it.
         """
         rows = [*self._select("digest", "records", ids), *self._select("reason", "broken", ids)]
-        return hashlib.sha256(json.dumps(rows).encode()).hexdigest() if rows else None
+        return text_digest(json.dumps(rows)) if rows else None
 
     def state(self) -> dict[str, str]:
         """The progress of the harvest, as `add` and `set_state` stored it."""

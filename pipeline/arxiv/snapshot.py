@@ -32,7 +32,7 @@ from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.writing import move_into_place
-from pipeline.text import one_line
+from pipeline.text import one_line, text_digest
 
 # Raised when the columns change: files of another version are then made again.
 _VERSION = 2
@@ -77,7 +77,7 @@ class Snapshot:
 
     def __init__(self, file: Path, cache: Path) -> None:
         self._file, self._cache = file, cache
-        self._name = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:16]
+        self._name = text_digest(str(file.resolve()))[:16]
 
     @classmethod
     def of(cls, workspace: Workspace) -> Snapshot | None:

@@ -13,11 +13,12 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_rows_sha256
 from pipeline.storage.read_cache import once
 from pipeline.tables import Table
+from pipeline.text import text_digest
 
 
 def json_digest(value: Any) -> str:
     """SHA-256 of a value as JSON, in hexadecimal."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+    return text_digest(json.dumps(value, sort_keys=True))
 
 
 def month_digests(workspace: Workspace, table: Table) -> dict[str, str]:
@@ -65,7 +66,7 @@ def _digests_of_beginnings(workspace: Workspace, table: Table) -> tuple[list[str
 def digest_of(workspace: Workspace, table: Table, months: Iterable[str]) -> str:
     """One digest over the rows of some months of a table; a missing month counts as such."""
     lines = (f"{month} {_digest(workspace.root, table, month) or 'absent'}" for month in months)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return text_digest("\n".join(lines))
 
 
 def digests_by_month(workspace: Workspace, table: Table, months: Iterable[str]) -> dict[str, str]:

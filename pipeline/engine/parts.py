@@ -24,6 +24,7 @@ from pipeline.engine.stage import Job, MonthPart, Workspace
 from pipeline.errors import MissingInput
 from pipeline.storage.reading import read_table
 from pipeline.storage.writing import Row
+from pipeline.text import text_digest
 
 
 def fingerprint_of(part: MonthPart, workspace: Workspace, month: str) -> str:
@@ -44,7 +45,7 @@ def fingerprint_of(part: MonthPart, workspace: Workspace, month: str) -> str:
             digest = str(parts.get(name, {}).get("rows_sha256", "absent"))
         digests[f"{table.name} {name or ''}"] = digest
     basis = [part.name, part.version, dict(part.settings), dict(part.inputs), digests]
-    return hashlib.sha256(json.dumps(basis, sort_keys=True, default=str).encode()).hexdigest()
+    return text_digest(json.dumps(basis, sort_keys=True, default=str))
 
 
 def fingerprints(parts: Iterable[MonthPart], workspace: Workspace, month: str) -> dict[str, str]:

@@ -17,12 +17,12 @@ paper's column is beside `rougeLsum`.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from pipeline.related_work.summary import split_sentences
+from pipeline.text import text_digest
 
 FLOOR = "random_section"
 """The name in `scores` of the system for which another task's gold section stands."""
@@ -45,7 +45,7 @@ def floor_task(task_id: str, golds: Mapping[str, str]) -> str | None:
     others = [other for other, gold in golds.items() if other != task_id and gold.strip()]
     return min(
         others,
-        key=lambda other: hashlib.sha256(f"{task_id} {other}".encode()).hexdigest(),
+        key=lambda other: text_digest(f"{task_id} {other}"),
         default=None,
     )
 

@@ -7,7 +7,6 @@ a killed run resumes at the response that it was waiting for.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import socket
@@ -22,6 +21,7 @@ from typing import Any
 from pipeline.engine.locks import file_lock
 from pipeline.llm.messages import Spent
 from pipeline.storage.sqlite import LOCK_SECONDS, named_errors, transaction
+from pipeline.text import text_digest
 
 # A claim of another machine's process cannot be checked by its id; after an hour its owner counts
 # as dead.
@@ -65,7 +65,7 @@ class Kind:
 
 def call_key(request: Mapping[str, Any]) -> str:
     """SHA-256 of a request without its sample number: model, messages and parameters."""
-    return hashlib.sha256(_canonical(request).encode()).hexdigest()
+    return text_digest(_canonical(request))
 
 
 def _canonical(value: Mapping[str, Any]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
@@ -29,6 +28,7 @@ from pipeline.llm.structured import copyable, parse_answer, repair, response_for
 from pipeline.llm.transport import Transport
 from pipeline.settings import Settings
 from pipeline.storage.mounts import NETWORK, mount_of
+from pipeline.text import text_digest
 
 Form = TypeVar("Form", bound=BaseModel)
 # How much of an unreadable answer its repair shows, and the tokens that a prompt must leave free
@@ -200,7 +200,7 @@ class LlmClient:
         # A seed of the system's own, so that a server draws anew for each.
         first_seed = 0
         if self._system:
-            digest = hashlib.sha256(self._system.encode()).hexdigest()
+            digest = text_digest(self._system)
             first_seed = int(digest[:8], 16) % _SYSTEM_SEEDS
         return Call(request, call_key(basis), first_seed, most_written)
 

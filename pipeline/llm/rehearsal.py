@@ -8,7 +8,6 @@ and calls wait for one another as in a run. Nothing is sent, and nothing is stor
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from pipeline.llm.context import count_message_tokens
 from pipeline.llm.messages import Completion, Message, Spent, Usage
 from pipeline.llm.models import Model
 from pipeline.llm.transport import Dialect, EndpointReply
+from pipeline.text import text_digest
 
 # Assumed length of a list of texts in an answer, and of an answer without earlier ones of its kind,
 # as a share of the longest.
@@ -168,7 +168,7 @@ class _InventingSender:
     ) -> str:
         prompt = "\n".join(message.content for message in messages)
         # Answers differ, as in a run: otherwise two systems would seem to make the same calls.
-        unique = hashlib.sha256(f"{seed} {prompt}".encode()).hexdigest()[:12]
+        unique = text_digest(f"{seed} {prompt}")[:12]
         form = body.get("response_format")
         if form is not None:
             schema = form["json_schema"]["schema"]

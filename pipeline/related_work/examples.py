@@ -8,7 +8,6 @@ sections written for this project (`examples/`) follow.
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pipeline import tables
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Workspace
 from pipeline.related_work.summary import cited_numbers
+from pipeline.text import text_digest
 
 _FOLDER = Path(__file__).parent / "examples"
 # Months looked through: a section's style does not grow with how many there are to choose from.
@@ -44,7 +44,7 @@ def shipped() -> tuple[str, ...]:
 
 
 def shipped_digest() -> str:
-    return hashlib.sha256("\0".join(shipped()).encode()).hexdigest()
+    return text_digest("\0".join(shipped()))
 
 
 def example_months(workspace: Workspace, before: str | None) -> list[str]:

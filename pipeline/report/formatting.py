@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 
 from pipeline.arxiv.months import month_name
 from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.tables.writers import parse_writer
-from pipeline.text import number_of
+from pipeline.text import number_of, text_digest
 
 ANSWERS_PAGE, FAILURES_PAGE = "answers.html", "failed.html"
 PUBLISHED, OURS = "As published", "Ours"
@@ -140,7 +139,7 @@ def task_file(task_id: str, suffix: str = "") -> str:
     suffix: goes before `.html`, as in `-written`.
     """
     readable = re.sub(r"[^A-Za-z0-9.]+", "-", task_id).strip("-.")[:60]
-    return f"task-{readable}-{hashlib.sha256(task_id.encode()).hexdigest()[:8]}{suffix}.html"
+    return f"task-{readable}-{text_digest(task_id)[:8]}{suffix}.html"
 
 
 def question_file(question_id: str) -> str:
@@ -151,4 +150,4 @@ def question_file(question_id: str) -> str:
     if _SAFE_ID.fullmatch(question_id) and not _ENDS_LIKE_DIGEST.search(question_id):
         return f"question-{question_id}.html"
     readable = re.sub(r"[^a-z0-9.]+", "-", question_id.lower()).strip("-.")[:60]
-    return f"question-{readable}-{hashlib.sha256(question_id.encode()).hexdigest()[:8]}.html"
+    return f"question-{readable}-{text_digest(question_id)[:8]}.html"

@@ -28,7 +28,7 @@ from pipeline.corpus.links import abstract_url
 from pipeline.evaluation.page_templates import make_environment, policy_hash
 from pipeline.evaluation.prose import printable
 from pipeline.report import formatting
-from pipeline.text import number_of
+from pipeline.text import number_of, text_digest
 
 TEMPLATES = Path(__file__).parent / "templates"
 _FILTERS = (
@@ -89,7 +89,7 @@ def templates_digest() -> str:
         for file in files
         if file.is_file()
     ]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return text_digest("\n".join(parts))
 
 
 def environment_with_filters(*folders: Path) -> Environment:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +30,7 @@ from pipeline.settings.models_file import default_model_values
 from pipeline.settings.profiles import profile_values
 from pipeline.settings.validators import WITH_PASSWORD
 from pipeline.storage.store import DataPath, StorePath
+from pipeline.text import text_digest
 
 PREFIX = "CITELOOM_"
 
@@ -149,7 +149,7 @@ class Settings(
             return self._data_folder
         from platformdirs import user_state_path
 
-        name = hashlib.sha256(str(self.data).rstrip("/").encode()).hexdigest()[:16]
+        name = text_digest(str(self.data).rstrip("/"))[:16]
         return user_state_path("citeloom") / name
 
     @property

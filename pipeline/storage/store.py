@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import Any
 
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.storage.read_cache import forget, is_active, once
-from pipeline.text import one_line
+from pipeline.text import one_line, text_digest
 
 _S3 = ("s3", "s3a")
 # Stores on which an upload is visible only once it is complete. Elsewhere it gets a temporary name
@@ -252,7 +251,7 @@ class StorePath:
 
     def local_staging_file(self) -> Path:
         """Where this process writes the file before its upload; removes leftovers of others."""
-        name = f"{hashlib.sha256(str(self).encode()).hexdigest()[:16]}.{self.name}"
+        name = f"{text_digest(str(self))[:16]}.{self.name}"
         return staging_file(self.local / "staging" / name)
 
     @contextlib.contextmanager

@@ -36,7 +36,7 @@ from pipeline.settings import SUBSETS, Settings
 from pipeline.storage.read_cache import once
 from pipeline.storage.writing import write_whole
 from pipeline.tables import DUMP_MEMBERS
-from pipeline.text import number_of
+from pipeline.text import number_of, text_digest
 
 Stray = tuple[str, str, str]
 """A name in the dump that is not a readable page: its place, and the ledger's reason and detail."""
@@ -286,7 +286,7 @@ class LooseFolder:
         Raises OSError where the folder cannot be listed.
         """
         address = f"{folder.address}/{self.path}"
-        cache_file = cache / f"{hashlib.sha256(address.encode()).hexdigest()[:32]}.json"
+        cache_file = cache / f"{text_digest(address)[:32]}.json"
         cached = _read_facts(cache_file)
         facts: dict[str, tuple[int, str, int]] = {}
         faults: dict[int, Fault] = {}

@@ -24,6 +24,7 @@ from pipeline.corpus.dump.folder import FileState
 from pipeline.corpus.dump.member import subset_of
 from pipeline.errors import MissingInput
 from pipeline.storage.writing import write_cache_file
+from pipeline.text import text_digest
 
 NUMBERS = {
     "offset": pa.int64(),
@@ -181,8 +182,8 @@ def cached_listing(
 
     Its rows stay in memory where the file cannot be written, as below a read-only data root.
     """
-    zip_digest = hashlib.sha256(address.encode()).hexdigest()[:32]
-    state_digest = hashlib.sha256(repr((_FORMAT, state)).encode()).hexdigest()[:32]
+    zip_digest = text_digest(address)[:32]
+    state_digest = text_digest(repr((_FORMAT, state)))[:32]
     file = folder / f"{zip_digest}-{state_digest}.parquet"
     try:
         metadata = pq.read_metadata(file)

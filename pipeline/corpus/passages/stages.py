@@ -16,7 +16,7 @@ from pipeline.corpus.passages.packing import (
     pack,
     with_ids,
 )
-from pipeline.corpus.passages.text import Form, embedded_text, text_digest
+from pipeline.corpus.passages.text import Form, embedded_text
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.storage.data_root import DataRoot
@@ -24,6 +24,7 @@ from pipeline.storage.reading import read_table
 from pipeline.storage.writing import Row
 from pipeline.tables import PAPERS
 from pipeline.tables import PASSAGES as PASSAGES_TABLE
+from pipeline.text import text_digest
 
 if TYPE_CHECKING:
     from pipeline.corpus.pages import LeftOut

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from typing import Literal
@@ -43,11 +42,6 @@ def embedded_text(
         return without_markers(text)
     headings = (title, *section_path) if form == "sections" else (title,)
     return f"{' > '.join(filter(None, headings))}\n{without_markers(text)}"
-
-
-def text_digest(text: str) -> str:
-    """SHA-256 of a text, in hexadecimal."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def count_words(text: str) -> int:

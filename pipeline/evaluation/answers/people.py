@@ -17,7 +17,6 @@ from typing import Literal
 from pipeline import tables
 from pipeline.arxiv.months import select_months
 from pipeline.corpus.links import abstract_url
-from pipeline.corpus.passages.text import text_digest
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.export import Export, Item
 from pipeline.evaluation.annotation.study import (
@@ -34,7 +33,7 @@ from pipeline.index.papers import rows_of_papers
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import writer_name
-from pipeline.text import one_line
+from pipeline.text import one_line, text_digest
 
 Part = Literal["claim", "gold"]
 VERDICTS: Mapping[Part, tuple[str, ...]] = {"claim": CLAIM_VERDICTS, "gold": GOLD_VERDICTS}

@@ -16,7 +16,6 @@ from pipeline import tables
 from pipeline.answering.answer import Answer
 from pipeline.answering.model_calls import NOTHING
 from pipeline.answering.questions import PosedQuestion, Question, paper_months, read_posed_questions
-from pipeline.corpus.passages.text import text_digest
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.digests import digest_of
 from pipeline.engine.stage import Job, Workspace
@@ -53,6 +52,7 @@ from pipeline.llm.models import Model, judge_models, judges_fingerprint
 from pipeline.llm.stage_loop import job_client
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import parse_writer, writer_name
+from pipeline.text import text_digest
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder

@@ -13,7 +13,6 @@ from itertools import accumulate
 
 from pipeline import tables
 from pipeline.arxiv.months import select_months
-from pipeline.corpus.passages.text import text_digest
 from pipeline.errors import MissingInput
 from pipeline.evaluation.annotation.export import Export, Item
 from pipeline.evaluation.annotation.study import (
@@ -28,6 +27,7 @@ from pipeline.related_work.task_reader import section_rows
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import writer_name
+from pipeline.text import text_digest
 
 # About 500 words: title, abstract and how the introduction begins. A rater of ten tasks reads no
 # ten papers.

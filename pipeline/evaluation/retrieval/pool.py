@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
-from pipeline.corpus.passages.text import embedded_text, text_digest
+from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.columns import SCHEMA, sparse_rows
 from pipeline.embedding.embedder import SparseRows
 from pipeline.engine.digests import digest_of
@@ -20,6 +20,7 @@ from pipeline.errors import PermanentFailure
 from pipeline.index.fusion import KIND_WEIGHTS
 from pipeline.index.papers import rows_of_papers, tables_of_papers
 from pipeline.tables import Table
+from pipeline.text import text_digest
 
 if TYPE_CHECKING:
     import numpy as np

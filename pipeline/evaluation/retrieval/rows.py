@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
-from pipeline.corpus.passages.text import text_digest
 from pipeline.corpus.references.cited_months import cited_months
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import K1, B
@@ -19,6 +18,7 @@ from pipeline.evaluation.statistics import mean_ends
 from pipeline.index.rerank import Reranker, make_reranker
 from pipeline.settings import Settings
 from pipeline.storage.writing import Row
+from pipeline.text import text_digest
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,13 +12,13 @@ from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.corpus.passages.text import count_words, text_digest
+from pipeline.corpus.passages.text import count_words
 from pipeline.corpus.references.cited_months import months_cited_by_references, note_cited_months
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.retrieval.pool import earlier_digests
 from pipeline.index.papers import count_passages
 from pipeline.storage.writing import Row
-from pipeline.text import one_line
+from pipeline.text import one_line, text_digest
 
 # Running text alone: the rows of a table and the lines of an algorithm are no sentences, and front
 # matter cites nobody.

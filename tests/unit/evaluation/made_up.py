@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -11,7 +10,6 @@ from string import ascii_uppercase
 from typing import Any
 
 from pipeline import tables
-from pipeline.corpus.passages.text import text_digest
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.g_score.candidates import candidate_sets
 from pipeline.evaluation.g_score.measures import metrics
@@ -25,6 +23,7 @@ from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
 from pipeline.tables import CRITERIA, Table
 from pipeline.tables.writers import Writer, parse_writer
+from pipeline.text import text_digest
 from tests.month_tables import write_table
 
 Text = Callable[[str], str]
@@ -408,7 +407,7 @@ def judgements(
 
 
 def _marks(*names: object) -> dict[str, int]:
-    seed = int(hashlib.sha256(repr(names).encode()).hexdigest(), 16)
+    seed = int(text_digest(repr(names)), 16)
     return {name: 1 + (seed >> 3 * place) % 5 for place, name in enumerate(CRITERIA)}
 
 
@@ -489,7 +488,7 @@ def rated(row: Row, systems: Sequence[str], raters: int) -> Iterable[dict[str, A
 def scores(row: Row, writer: Writer, judgements: Iterable[Row], repeats: int) -> Iterable[Row]:
     """As the stage makes them: ROUGE, citations, and the judgements in long form."""
     base = {"task_id": row["task_id"], **writer.columns, "repeat": 0}
-    seed = int(hashlib.sha256(f"{row['task_id']}{writer.system}".encode()).hexdigest(), 16)
+    seed = int(text_digest(f"{row['task_id']}{writer.system}"), 16)
     plain = {
         "rouge1": 25.5 + seed % 4,
         "rouge2": 6.25,

@@ -6,7 +6,6 @@ Imported by name (`tests.unit.index.building`), also from tests/server.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import subprocess
 import sys
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline import tables
-from pipeline.corpus.passages.text import embedded_text, text_digest
+from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.embedder import SparseRows
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
@@ -39,6 +38,7 @@ from pipeline.index.passage_index import (
 from pipeline.index.search_options import SearchOptions
 from pipeline.settings import load_settings
 from pipeline.storage.writing import Row
+from pipeline.text import text_digest
 from tests.month_tables import write_table
 
 MODEL = "a model"
@@ -123,7 +123,7 @@ def _payload_of(number: int, month: str, content: str) -> dict[str, Any]:
         "grade": "AB"[number % 2],
         "authors": ["ann lee", "lee"] if number % 3 else ["bob roe", "roe"],
         "venue": ["2024", "acl"] if number % 2 else [],
-        "digest": hashlib.sha256(f"{number} {content}".encode()).hexdigest(),
+        "digest": text_digest(f"{number} {content}"),
     }
 
 

@@ -19,9 +19,10 @@ from pipeline.corpus.passages.packing import (
     with_ids,
 )
 from pipeline.corpus.passages.stages import PAPER_COLUMNS, pack_batch
-from pipeline.corpus.passages.text import count_words, embedded_text, text_digest
+from pipeline.corpus.passages.text import count_words, embedded_text
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.tables import PAPERS, PASSAGES
+from pipeline.text import text_digest
 from tests.unit.corpus.building import pages_of
 
 COLUMNS = pa.schema([PAPERS.schema.field(name) for name in PAPER_COLUMNS])

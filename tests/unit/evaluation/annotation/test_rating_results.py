@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from pipeline.corpus.passages.text import text_digest
 from pipeline.evaluation.g_score.people_measures import (
     MEAN,
     RatingResults,
@@ -21,6 +20,7 @@ from pipeline.evaluation.g_score.people_measures import (
 from pipeline.report.judgements import rating_results_section
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, SUMMARIES
+from pipeline.text import text_digest
 from tests.month_tables import write_table
 from tests.unit.evaluation.annotation.studied import MONTH
 from tests.unit.evaluation.made_up import Row, judgement, workspace

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline import tables
-from pipeline.corpus.passages.text import Form, embedded_text, text_digest
+from pipeline.corpus.passages.text import Form, embedded_text
 from pipeline.embedding.columns import vector_columns
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
 from pipeline.engine.stage import Workspace
+from pipeline.text import text_digest
 from tests.month_tables import write_table
 
 MARCH, APRIL, MAY = "2024-03", "2024-04", "2024-05"
