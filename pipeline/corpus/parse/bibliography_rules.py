@@ -42,9 +42,11 @@ NO_DATE = (
     r" review"
 )
 DATE = rf"(?:{YEAR}[a-z]?|{NO_DATE})"
+# "Margins 2018" and "Decision 2018" are no dates.
 MONTH = (
-    r"(?:[Jj]an|[Ff]eb|[Mm]ar|[Aa]pr|[Mm]ay|[Jj]un|[Jj]ul|[Aa]ug|[Ss]ep|[Oo]ct|[Nn]ov"
-    r"|[Dd]ec)[a-z]*\.?"
+    r"(?:[Jj]an(?:[uv][a-z]+)?|[Ff]eb[a-z]*|[Mm]ar(?:ch|s|zo?|ço)?|[Aa]pr(?:il[a-z]*)?|[Mm]ayo?"
+    r"|[Jj]u[nl][a-z]?|[Aa]ug[a-z]*|[Ss]ept?(?:[ei]*m[a-z]+)?|[Oo]ct(?:ob[a-z]+)?"
+    r"|[Nn]ov(?:em[a-z]+)?|[Dd]ec(?:em[a-z]+)?)\b\.?"
 )
 # Before an address or the date on which it was read.
 ACCESS = r"(?:[Aa]vailable|[Aa]ccessed|[Rr]etrieved|Disponi|Disponí|[Cc]onsult[éa]|[Aa]bgerufen)"
@@ -294,12 +296,6 @@ BEFORE_VENUE: Rules = (
         "Foundations of Words",
     ),
     StyleRule(
-        "editors",
-        rf"[^\n]{{3,300}}?(?:\({EDITORS}\)[.,:]?|, ?{EDITORS}[,.]|[Ee]ds\.[,:])\s(?=\S)(?![A-Z]\.)",
-        "Able, A. and Baker, B. (eds.), Findings of Words",
-        "Findings of Words",
-    ),
-    StyleRule(
         "thesis",
         rf"\(?{THESIS}\)?[.,:;]?\s(?:at (?:the )?)?\(?",
         "PhD thesis, University of Words",
@@ -322,6 +318,12 @@ BEFORE_VENUE: Rules = (
         rf"\(?{ORDINAL}(?: [Ee]d(?:\.|n\.?|ition)\)?[.,]*\s|[.,;]+\s)",
         "2nd ed., Words Press",
         "Words Press",
+    ),
+    StyleRule(
+        "editors",
+        rf"[^\n]{{3,300}}?(?:\({EDITORS}\)[.,:]?|[, ] ?{EDITORS}[,.]|[Ee]ds\.[,:])\s(?=\S)(?![A-Z]\.)",
+        "Able, A. and Baker, B. (eds.), Findings of Words",
+        "Findings of Words",
     ),
     StyleRule(
         "kind",
@@ -358,7 +360,7 @@ AFTER_VENUE: Rules = (
     ),
     StyleRule(
         "number",
-        rf"(?<=,\s)#?[A-Z]?\d|(?!{YEAR})[A-Z]?\d++(?:[-–]\d++)?\s*+[(:,;]",
+        rf"(?<=,\s)#?[A-Z]?\d|(?!{YEAR})[A-Z]?\d++(?:[-–]\d++)?(?:\s*+[(:,;]|(?<=[-–]\d\d)|(?<=[-–]\d{{3}}))",
         "J. Words 12(3), 1–9",
         "J. Words",
     ),
@@ -380,7 +382,7 @@ AFTER_VENUE: Rules = (
     StyleRule(
         "editors",
         rf"(?<=,\s){_INITIALS_AND_NAME}(?:,? (?:and )?{_INITIALS_AND_NAME}){{0,9}}, [Ee]ds?\.|"
-        r"(?<=[,.]\s)[Ee]d(?:s|ited)?\b|\([Ee]ds?\.",
+        r"(?<=[,.]\s)[Ee]d(?:s|ited)?\b|\([Ee]d(?:s?\.| by)",
         "Text and Machine, H. Dahl, ed., X",
         "Text and Machine",
     ),
@@ -389,6 +391,12 @@ AFTER_VENUE: Rules = (
         r"\([A-Z][a-z]+(?:, [^()]+)?\)(?=[,.\n]|$)",
         "Proceedings of Words (Bergen, Norway), X",
         "Proceedings of Words",
+    ),
+    StyleRule(
+        "publisher",
+        rf"(?<=[,.:]\s)(?:IEEE|ACM)(?=[,.]|$)|(?<=\.\s)[A-Z][\w& ]{{0,30}}{PUBLISHER}",
+        "Words at Large. IEEE, Bergen",
+        "Words at Large",
     ),
     StyleRule(
         "place",
