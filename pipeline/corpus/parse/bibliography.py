@@ -400,10 +400,13 @@ def _authors(names: str) -> tuple[str, ...]:
     if bare.endswith(".") and bare[-3:-1].isalpha():
         bare = bare[:-1]
     authors = tuple(name for name in split_names(bare) if len(name) > 2 or name[:1].isalpha())
-    initials_last = [match for match in map(_INITIALS_LAST.fullmatch, authors) if match]
-    if len(initials_last) == len(authors):
-        return tuple(map(_given_first, initials_last))
-    return authors
+    initials_last = list[re.Match[str]]()
+    for name in authors:
+        match = _INITIALS_LAST.fullmatch(name)
+        if match is None:
+            return authors
+        initials_last.append(match)
+    return tuple(map(_given_first, initials_last))
 
 
 _GROUP = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")

@@ -76,12 +76,6 @@ _INITIALS_AND_NAME = r"(?:[^\W\d_]\. ?-?)+[^\n,]{2,40}"
 NAMES_MARK = r"[\s(\[:]"
 AFTER_NAMES: Rules = (
     StyleRule(
-        "block",
-        r"(?<=\n)",
-        "Ann Lee and Bob Roe.|On words.|J. Words, 1999.",
-        "Ann Lee and Bob Roe.",
-    ),
-    StyleRule(
         "quote",
         r"(?<!The.)(?<!\b[AO]n.)(?<!\bA.)(?<!\bof.)(?=[“‘\"«]|``)",
         "A. Lee and B. Roe, “On words,” J. Words",
@@ -198,12 +192,6 @@ AFTER_TITLE_IN_A_RUN: Rules = (
         r"[Tt]o appear|[Tt]o be published|[Ss]ubmitted|[Mm]anuscript|[Ii]n press|[Ii]n preparation|"
         r"[Aa]ccepted|[Pp]ersonal comm|[Pp]rivate comm|[Ff]orthcoming|[Uu]npublished|[Pp]reprint",
         "On words, submitted to X",
-        "On words",
-    ),
-    StyleRule(
-        "journal_by_date",
-        rf"[A-Z][^;:?!()\n\d]{{1,90}}?{YEAR}(?: {MONTH}(?: \d{{1,2}})?)?;\s?\d",
-        "On words. J Words. 1999;12(3):1–9",
         "On words",
     ),
     StyleRule(
