@@ -29,6 +29,7 @@ from pipeline.corpus.parse.bibliography_rules import (
     QUOTED_TITLE,
     QUOTES,
     SENTENCE_END,
+    SHORT_SENTENCE_END,
     THESIS,
     YEAR,
     Italics,
@@ -241,9 +242,10 @@ _FULL_NAMES = re.compile(
 )
 
 # Lists of family names first: "Lee, Ann; Roe, Bob. On words".
+_GIVEN = r"[^;,:.\d\n]{1,40}+"
 _SEMICOLON_NAMES = re.compile(
-    r"(?>[^;:\d\n]{3,60};\s)+[^;,:.\d\n]{2,40},\s"
-    rf"(?:[^;,:.\d\n]{{1,30}}(?:\.\s?(?={_NO_JOURNAL}[A-Z]\.))?)+(?=\.\s(?!{_NO_JOURNAL}[A-Z]\.))"
+    rf"(?>[^;:\d\n]{{3,60}};\s)+[^;,:.\d\n]{{2,40}}+,\s{_GIVEN}"
+    rf"(?>\.\s?(?={_NO_JOURNAL}[A-Z]\.){_GIVEN})*+(?=\.\s(?!{_NO_JOURNAL}[A-Z]\.))"
 )
 
 # A question, a number or the end of a sentence is in no list of names.
@@ -432,15 +434,18 @@ def _given_first(name: re.Match[str]) -> str:
 _AFTER_TITLE = alternation(rules.AFTER_TITLE)
 _AFTER_TITLE_IN_A_RUN = alternation((*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN))
 _TITLE_TAIL = alternation(rules.TITLE_TAIL, rules.TAIL_MARK)
-# The last are kinds behind a title: "On words[J]. ", "On words[C]//", "On words [Internet]. ".
+# Where a title may end: behind a comma or a stop, before an address, a date or a report's number in
+# brackets, and at a kind in brackets: "On words[J]. ", "On words[C]//", "On words [Internet]. ".
 _STOP = re.compile(
-    r"[.?!,;]['”’)]?\s++(?!Part\b)|(?<!\s)\s++(?=\((?:19|20|No\.|[^()]{0,12}(?:[Tt]hesis|[Rr]ep))|<?https?:)|\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?|"
-    r"\[[^\W\d][^\d\[\]]{3,30}\](?:[.;,]?\s)|:\s(?=[^:?!\n]{3,80}, v\. ?\d)"
+    r"(?=[.?!,;:\s\[])(?:[.?!,;]['”’)]?\s++(?!Part\b)|"
+    r"(?<!\s)\s++(?=<?https?:|\((?:19|20|No\.|[^()]{0,12}(?:[Tt]hesis|[Rr]ep)))|"
+    r"\[[A-Z](?:/[A-Z]{2})?\](?://|\.\s)?|\[[^\W\d][^\d\[\]]{3,30}\][.;,]?\s|"
+    r":\s(?=[^:?!\n]{3,80}, v\. ?\d))"  # geology: "On words: J. Words, v. 2, p. 3"
 )
 _WITHIN = re.compile(r"[Ii]n\s?:\s|[Ii]n (?=[A-Z\d“‘'])")
 _FIRST_STOP = re.compile(r"[.?!]\s+(?=[^\W\d_a-z])(?!Part\b|Vol)")
 _SENTENCE_STOP = re.compile(
-    rf"{SENTENCE_END.replace('5', '4', 1)}(?!Part\b)|(?<=[a-z]{{2}})\. (?=[A-Z][a-z]+ [a-z]{{4}})"
+    rf"{SHORT_SENTENCE_END}(?!Part\b)|(?<=[a-z]{{2}})\. (?=[A-Z][a-z]+ [a-z]{{4}})"
 )
 _FIRST_COMMA = re.compile(r",\s+(?=[A-Z“])")
 _NO_TITLE = re.compile(

@@ -58,9 +58,9 @@ _ABBREVIATIONS = (
     "ommun omput ntell chnol strum ecogn atist stron ctron ophys ychol ochem obiol ernat ombin"
     " lgebr lectr nform ntern ybern eoret rosci ysiol nduct ochim"
 )
-SENTENCE_END = (
-    "(?<=[a-z]{5})" + "".join(f"(?<!{letters})" for letters in _ABBREVIATIONS.split()) + r"\. "
-)
+_NO_ABBREVIATION = "".join(f"(?<!{letters})" for letters in _ABBREVIATIONS.split())
+SENTENCE_END = rf"(?<=[a-z]{{5}}){_NO_ABBREVIATION}\. "
+SHORT_SENTENCE_END = rf"(?<=[a-z]{{4}}){_NO_ABBREVIATION}\. "
 # The name of a journal in abbreviations or capitals, up to its volume.
 JOURNAL = (
     rf"[^\W\d_](?:(?! [a-z]{{4}}|{SENTENCE_END}|\. In[: ])[^,;?!()\n\d]){{1,70}}?,?\s"
@@ -309,7 +309,8 @@ BEFORE_VENUE: Rules = (
     ),
     StyleRule(
         "editors",
-        rf"[^\n]{{3,300}}?(?:\({EDITORS}\)[.,:]?|[, ] ?{EDITORS}[,.]|[Ee]ds\.[,:])\s(?=\S)(?![A-Z]\.)",
+        rf"[^\n]{{3,300}}?(?:\({EDITORS}\)[.,:]?|, ?{EDITORS}[,.]|[Ee]ds?\.[,:])"
+        r"\s(?=\S)(?![A-Z]\.)",
         "Able, A. and Baker, B. (eds.), Findings of Words",
         "Findings of Words",
     ),

@@ -66,6 +66,8 @@ def test_fields_that_latexml_named_win() -> None:
         "A. J. Phys. ",
         "2016 ",
         "https://aA",
+        "Roe, Bob; ",
+        "Roe, B b B. ",
     ],
 )
 def test_an_item_of_a_hundred_thousand_letters_is_read(stretch: str) -> None:
