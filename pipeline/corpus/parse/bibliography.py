@@ -576,13 +576,19 @@ def _reads_as_venue(text: str, italics: Italics) -> bool:
     return bool(words) and _NUMBER_AFTER.match(text, len(words)) is not None
 
 
+_MOST_TAILS = 5
+
+
 def _tidy_title(text: str) -> str | None:
     """The title without quotation marks around it and without what styles hang on to it."""
     title = text.strip(EDGES)
     quoted = QUOTED_TITLE.match(title) if title[:1] in OPENING else None
     if quoted and quoted.end() == len(title):
         title = _without_quotes(title)
-    while tail := _TITLE_TAIL.search(title):
+    for _ in range(_MOST_TAILS):
+        tail = _TITLE_TAIL.search(title)
+        if tail is None:
+            break
         title = title[: tail.start()].rstrip(EDGES)
     half = len(title) // 2
     if half > 8 and title[:half].strip(EDGES).lower() == title[half:].strip(EDGES).lower():

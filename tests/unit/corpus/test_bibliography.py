@@ -67,6 +67,7 @@ def test_fields_that_latexml_named_win() -> None:
         "2016 ",
         "https://aA",
         "Roe, Bob; ",
+        "[abc] ",
         "Roe, B b B. ",
     ],
 )
