@@ -12,7 +12,7 @@ _NUMBER = r"(?:(\d{4}\s?\.\s?\d{4,5})|([a-z-]{2,8})(?:\.[a-z]{2})?/(\d{7}))(?:v\
 # What surrounds an identifier in citations and on arXiv's own stamp: arXiv preprint arXiv:…,
 # arXiv:1706.03762v7 [cs.CL] 2 Aug 2023.
 _AROUND = (
-    r"(?:arxiv(?:\.org)?|e-?prints?|pre-?prints?|corr|abs|pdf|html|identifier|id|paper|number|no"
+    r"(?:(?:oai:)?arxiv(?:\.org)?|e-?prints?|pre-?prints?|corr|abs|pdf|html|identifier|id|paper|number|no"
     r"|version|v\d+|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*+"
     r"|\[(?:[a-z-]++(?!\.?[a-z]*/)(?:\.[a-z-]{2,9})?+\]?+)?+|(?:19|20)\d\d(?![.\d])|\d{1,2}(?!\d)"
     r"|[\s.:/,;()\]#_-])*?"

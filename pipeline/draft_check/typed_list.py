@@ -32,6 +32,11 @@ _NUMBERS = re.compile(r"\[(\d{1,4}(?:\s*[,;–—-]\s*\d{1,4})*+)\](?![(:])")
 _RANGE_OF_GROUPS = re.compile(r"\[(\d{1,4})\]\s?[–—-]\s?\[(\d{1,4})\]")
 _ROUND = re.compile(r"\((\d{1,3}(?:\s*[,;–—-]\s*\d{1,3})*+)\)")
 _RAISED = re.compile(r"\^(\d{1,3}(?:\s*[,;–—-]\s*\d{1,3})*+)\^")
+# Small digits behind a word or a stop; those of a unit or a variable are its exponent.
+_SMALL_DIGITS = re.compile(
+    r"(?:(?<=[.,;:!?)\]\"”’])|(?<=[a-z]{3}))([⁰¹²³⁴-⁹]+(?:\s?[,–-]\s?[⁰¹²³⁴-⁹]+)*+)"
+)
+_PLAIN_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _NAMED = re.compile(r"\[([A-Za-z][^\[\]@]{0,120})\]")
 _YEAR = re.compile(r"(?<![\w-])((?:19|20)\d\d)([a-z]?)(?![\w-])")
 _UNKNOWN = re.compile(
@@ -160,6 +165,7 @@ def mark_labels(text: str, form: str, keys: frozenset[str]) -> str:
     marked = _NUMBERS.sub(lambda match: _numbered(match, keys), text)
     if form == "round":
         marked = _ROUND.sub(lambda match: _numbered(match, keys), marked)
+    marked = _SMALL_DIGITS.sub(lambda match: _numbered(match, keys), marked)
     return _RAISED.sub(lambda match: _numbered(match, keys), marked)
 
 
@@ -169,7 +175,7 @@ def _named(match: re.Match[str], keys: frozenset[str]) -> str:
 
 
 def _numbered(match: re.Match[str], keys: frozenset[str]) -> str:
-    numbers = list(cited_names(match[1]))
+    numbers = list(cited_names(match[1].translate(_PLAIN_DIGITS)))
     # Without one of them it is an interval, or a year.
     return match[0] if keys.isdisjoint(numbers) else _group(numbers)
 

@@ -87,6 +87,8 @@ _WITHOUT_SCRIPTS = str.maketrans(dict.fromkeys((RAISED, LOWERED, SCRIPT_END)))
 # What needs a sign to stay apart from the word that it hangs on: a word, or a number with its sign.
 _NEEDS_SIGN = re.compile(r"[-+−–]?[.,]?\w")
 _CITES = re.compile(r"[\[(]?\[[@?]")
+# The exponents in 2^(n+1) and 7^(1/2).
+_IS_SUM = re.compile(r"[-+−]?[\w^]{1,8}(?:[+−/]\w{1,8})+|\w?[^\W\d]-\d")
 _ORDINAL = re.compile(r"st|nd|rd|th|er|re|ère|e?me|ème|[ºª]", re.IGNORECASE)
 # The isotope in ^14C: one symbol of an element.
 _ELEMENT = re.compile(r"[A-Z][a-z]?(?![a-z])")
@@ -173,6 +175,8 @@ def _sign_of_script(match: re.Match[str]) -> str:
     if mark == RAISED:
         if _ORDINAL.fullmatch(text) and (before.isalnum() or before == "$"):
             return text + space
+        if _IS_SUM.fullmatch(text):
+            return f"^({text}){space}"
         is_isotope = not before.isalnum() and text.isdigit() and _ELEMENT.match(whole, end)
         return f"^{text}" if is_isotope else f"^{text}{space}"
     word = whole[max(0, start - _LONGEST_FORMULA) : start].translate(_WITHOUT_SCRIPTS)

@@ -24,6 +24,7 @@ from tests.unit.index.building import make_workspace
         "arXiv：1706. 03762",
         "doi:10.48550/arxiv.1706.03762",
         "https://doi.org/10.48550/arXiv.1706.03762",
+        "oai:arXiv.org:1706.03762",
         "arxiv.org/pdf/1706.03762v1.pdf#page=3",
         "https://www.alphaxiv.org/abs/1706.03762?context=cs",
         "https://ar5iv.labs.arxiv.org/html/1706.03762",
