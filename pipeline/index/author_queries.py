@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MOST_WORDS = 4
 _NAMES_PRINTED = 3
 # author:Blei, papers by David Blei
-_BEFORE = re.compile(r"(?:authors?\s?:|(?:papers?\s)?by\s)\s?", re.IGNORECASE)
+_BEFORE = re.compile(r"\A(?:authors?\s?:|(?:papers?\s)?by\s)\s?", re.IGNORECASE)
 # Blei et al. (2017)
 _AFTER = re.compile(
     r"(?:[\s,]{1,3}et\sal\b\.?)?(?:[\s,]{1,3}\(?((?:19|20)\d\d)[a-z]?\)?)?\.?\Z", re.IGNORECASE
@@ -29,27 +29,13 @@ _AFTER = re.compile(
 class AuthorQuery:
     """A query that is the name of authors of the corpus.
 
-    names: as papers print them. year: in which one of them has a paper. is_sure: whether the
-    query can hardly mean anything else; a family name alone may be a word.
+    options: those of the search, restricted to their papers. is_sure: whether the query can hardly
+    mean anything else; a family name alone may be a word. note: for the reader.
     """
 
-    names: tuple[str, ...]
-    year: int | None
+    options: SearchOptions
     is_sure: bool
-
-    def options(self, options: SearchOptions) -> SearchOptions:
-        """The options that leave the papers of these authors alone."""
-        if self.year is None:
-            return replace(options, authors=self.names)
-        return replace(options, authors=self.names, first_year=self.year, last_year=self.year)
-
-    @property
-    def note(self) -> str:
-        """The note for the reader."""
-        names = ", ".join(self.names[:_NAMES_PRINTED])
-        more = len(self.names) - _NAMES_PRINTED
-        others = f" and {more} more" if more > 0 else ""
-        return f"papers of {names}{others}{f', {self.year}' if self.year else ''}"
+    note: str
 
 
 def read_author_query(
@@ -61,27 +47,20 @@ def read_author_query(
     if options.authors or options.first_year or options.last_year:
         return None
     written = one_line(query)
-    before = _BEFORE.match(written)
-    written = written[before.end() :] if before else written
-    after = _AFTER.search(written)
-    name = written[: after.start()] if after else written
+    name = _AFTER.sub("", _BEFORE.sub("", written))
     words = title_words(name)
-    if len(words) > _MOST_WORDS:
+    authors = authors_named(workspace, name) if len(words) <= _MOST_WORDS else []
+    families = [title_words(author_keys(author)[1]) for author in authors]
+    if not any(set(family) <= set(words) for family in families):
         return None
-    authors = [
-        author
-        for author in authors_named(workspace, name)
-        if set(title_words(author_keys(author)[1])) <= set(words)
-    ]
-    if not authors:
-        return None
-    year = int(after[1]) if after and after[1] else None
-    if year and not any(find_papers(workspace, "", author, year, 1) for author in authors):
-        year = None
+    restricted = replace(options, authors=(name,))
+    note = f"papers of {', '.join(authors) if len(authors) <= _NAMES_PRINTED else name}"
+    year = _AFTER.search(written)
+    if year and year[1] and find_papers(workspace, "", name, int(year[1]), 1):
+        restricted = replace(restricted, first_year=int(year[1]), last_year=int(year[1]))
+        note = f"{note}, {year[1]}"
     whole_words = [word for word in words if len(word) > 1]
-    is_cited = after is not None and after[0].strip(" .") != ""
-    is_sure = before is not None or is_cited or len(whole_words) > 1
-    return AuthorQuery(tuple(authors), year, is_sure)
+    return AuthorQuery(restricted, name != written or len(whole_words) > 1, note)
 
 
 def with_whole_names(workspace: Workspace, options: SearchOptions) -> SearchOptions:

@@ -166,7 +166,7 @@ def _page_of_author(
     workspace: Workspace, reading: QueryReading, author: AuthorQuery, options: SearchOptions
 ) -> SearchResults | None:
     """The page of an author's papers; None where the filters leave none."""
-    whole = author.options(replace(options, limit=options.limit + 1))
+    whole = replace(author.options, limit=options.limit + 1)
     ranking = rank_papers(workspace, [reading.text], whole, [reading.text], include_unfit=True)[0]
     if not ranking:
         return None

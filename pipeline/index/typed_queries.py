@@ -5,8 +5,9 @@ corrected.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.arxiv.query_identifiers import arxiv_id_of, arxiv_ids_among_words, doi_of
 from pipeline.arxiv.titles import doi_key, title_words
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
 
 _log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 _CITING_NAMED = 5
 _WORDS_OF_NAME = 4
@@ -78,7 +81,11 @@ def read_query(workspace: Workspace, query: str, options: SearchOptions) -> Quer
         paper = _paper_named(workspace, query)
         if paper is None and text != query:
             paper = _paper_named(workspace, text)
-    author = _author_named(workspace, query, options) if paper is None else None
+    author = None
+    if paper is None:
+        author = _looked_up(
+            lambda: read_author_query(workspace, query, options), "authors are not looked up"
+        )
     return QueryReading(query, text, paper, author=author)
 
 
@@ -113,11 +120,17 @@ def spelling_note(reading: QueryReading) -> str:
 
 def well_spelt(workspace: Workspace, query: str) -> str:
     """The query with its misspelt words corrected; as it is where the vocabulary cannot be read."""
+    better = _looked_up(lambda: corrected(workspace, query), "misspelt words are not corrected")
+    return better or query
+
+
+def _looked_up(lookup: Callable[[], Result | None], if_not: str) -> Result | None:
+    """The result of a lookup; None, and a warning, where its index cannot be read."""
     try:
-        return corrected(workspace, query) or query
+        return lookup()
     except CiteloomError as error:
-        _log.warning("misspelt words are not corrected: %s", error)
-        return query
+        _log.warning("%s: %s", if_not, error)
+        return None
 
 
 def _paper_among_words(workspace: Workspace, query: str) -> str | None:
@@ -128,21 +141,7 @@ def _paper_among_words(workspace: Workspace, query: str) -> str | None:
 
 
 def _paper_named(workspace: Workspace, name: str) -> str | None:
-    """The paper that introduces a name; None where the names cannot be read."""
-    try:
-        return paper_named(workspace, name)
-    except CiteloomError as error:
-        _log.warning("names of methods are not looked up: %s", error)
-        return None
-
-
-def _author_named(workspace: Workspace, query: str, options: SearchOptions) -> AuthorQuery | None:
-    """The author whom a query names; None where the authors cannot be read."""
-    try:
-        return read_author_query(workspace, query, options)
-    except CiteloomError as error:
-        _log.warning("authors are not looked up: %s", error)
-        return None
+    return _looked_up(lambda: paper_named(workspace, name), "names of methods are not looked up")
 
 
 def _absent_paper(workspace: Workspace, query: str, arxiv_id: str) -> QueryReading:

@@ -26,7 +26,7 @@ from pipeline import __version__
 from pipeline.answering.prompt_injection import looks_like_prompt_injection
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.links import abstract_url
-from pipeline.corpus.paper import FullPaper
+from pipeline.corpus.paper import FullPaper, Paper
 from pipeline.corpus.paper_index import papers_with_ids
 from pipeline.corpus.parse.policies import without_known_markers
 from pipeline.corpus.passage import Passage
@@ -413,20 +413,19 @@ class CorpusTools:
         ids = [paper.arxiv_id for paper in page]
         papers = papers_with_ids(self._site.workspace, ids)
         passages = count_passages(self._site.root, ids)
-        entries = []
-        for paper in page:
-            indexed = papers.get(paper.arxiv_id)
-            entries.append(
-                PaperEntry(
-                    arxiv_id=paper.arxiv_id,
-                    title=_line(paper.title),
-                    authors=_names(indexed.authors) if indexed else "",
-                    year=indexed.year if indexed else None,
-                    url=abstract_url(paper.arxiv_id),
-                    passages=passages[paper.arxiv_id],
-                    citing_passages=len(paper.passage_ids),
-                )
+        unknown = Paper("", "", (), None, ())
+        entries = [
+            PaperEntry(
+                arxiv_id=paper.arxiv_id,
+                title=_line(paper.title),
+                authors=_names(papers.get(paper.arxiv_id, unknown).authors),
+                year=papers.get(paper.arxiv_id, unknown).year,
+                url=abstract_url(paper.arxiv_id),
+                passages=passages[paper.arxiv_id],
+                citing_passages=len(paper.passage_ids),
             )
+            for paper in page
+        ]
         return PaperResults(
             papers=entries, total=len(citing), next_start=_next(start, limit, len(citing))
         )
