@@ -256,14 +256,13 @@ def test_months_are_finished_by_one_run_once_no_more_are_computed(empty: Place) 
 
 
 def test_a_fault_in_the_file_of_watches_is_reported_and_the_overall_page_is_made(
-    own: Place, tmp_path: Path
+    empty: Place, tmp_path: Path
 ) -> None:
     file = tmp_path / "watches.toml"
     file.write_text("[[watch]]\nname = 'a'\n")
-    here, page = own.with_settings(watches=file), own.root / "reports" / "index.html"
+    here, page = empty.with_settings(watches=file), empty.root / "reports" / "index.html"
     stages = choose_stages(select=["index", "report"])
     message = f"CITELOOM_WATCHES: {file}, line 1: query: Field required"
-    page.unlink(missing_ok=True)
     report = here.run_months(stages, [])
     assert (report.failures, report.exit_code) == ([("index_receipts", ALL_MONTHS, message)], 2)
     assert page.exists()
