@@ -51,8 +51,8 @@ from tests.month_tables import passage_row, write_table
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled" / "deepscholar"
 SEED = 22
-# Passages of a paper: real ones have 64 on average. Their texts repeat, so that few are embedded.
-PASSAGES, DISTINCT_PARAGRAPHS = 64, 150
+# Of a paper: real ones have 64 on average.
+PASSAGES = 64
 EXPECTED = {
     "none": ("verified",),
     "wrong year": ("differs",),
@@ -273,19 +273,18 @@ def _verdicts(
 
 
 def write_full_texts(workspace: Workspace, works: Sequence[Mapping[str, Any]]) -> None:
-    """A full text of each work: its abstract, then paragraphs that are abstracts of others, with
-    their vectors. It is as long as a real paper, which has 64 passages.
+    """A full text of each work, as long as a real paper's: its abstract, then paragraphs that are
+    abstracts of these works, with their vectors.
     """
     chance = random.Random(SEED)
-    drawn = chance.sample(list(works), DISTINCT_PARAGRAPHS)
-    texts = [work["abstract"] for work in drawn]
+    texts = [work["abstract"] for work in works]
     embedder = make_embedder(workspace.settings)
     encoded = list(zip(texts, embedder.encode(texts), strict=True))
     passages, embeddings = defaultdict(list), defaultdict(list)
     for work in works:
         paper = arxiv_id(work)
         month = str(month_of(paper))
-        paragraphs = chance.sample(encoded, PASSAGES - 1)
+        paragraphs = chance.choices(encoded, k=PASSAGES - 1)
         row = passage_row(paper, 0, work["title"], [], work["abstract"], kind="abstract")
         passages[month].append(row)
         for place, (text, vectors) in enumerate(paragraphs, 1):
@@ -380,7 +379,9 @@ def main() -> None:
         compile_modules()
         draft = write_draft(works, folder)
         on_abstracts = seconds_of_check(workspace, draft)
-        write_full_texts(workspace, works)
+        bibliography = draft.with_suffix(".bib").read_text(encoding="utf-8")
+        cited = [work for work in works if f"title = {{{work['title']}}}" in bibliography]
+        write_full_texts(workspace, cited)
         on_full_texts = seconds_of_check(workspace, draft)
     figures = {
         "works on arXiv": len(works),

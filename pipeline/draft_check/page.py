@@ -24,10 +24,9 @@ _VERDICTS: dict[Verdict, str] = {
 }
 _WORST_FIRST = list(_VERDICTS)
 CHANGES_FOUND = (
-    "In sentences that no rule was chosen on, it finds 90 % of altered numbers and 98 % of added or"
-    " removed negations where it has the full text (68 % and 40 % in abstracts and excerpts), and"
-    " calls 0.4 % of the unaltered ones wrong (2.1 %). A sentence that claims more than the paper"
-    " says it does not notice: read the quotes."
+    "On sentences that no rule was chosen on, it finds 90 % of altered numbers and 98 % of added or"
+    " removed negations in full texts (67 % and 40 % in abstracts), and calls 0.4 % (2.1 %) of the"
+    " true ones wrong. What claims more than the paper says it misses: read the quotes."
 )
 """Held part of `python -m benchmarks.planted_changes`; docs/methods/judges.md has the table."""
 _STATUS_ORDER = ("retracted", "withdrawn", "suspicious", "differs", "not_found", "verified")
@@ -66,10 +65,9 @@ def sections(check: DraftCheck, *, good: bool = True) -> list[PageSection]:
     note are left out.
     """
     judge = (
-        "Each citation beside the passage of the cited paper that fits it best, worst first. The"
-        f" judge is {check.judge}. “Supported” needs every number, negation and direction of the"
-        " sentence in the quoted passage; “words found” says that the words are there, no more."
-        f" {CHANGES_FOUND}"
+        "Worst first, with the sentence of the cited paper that fits best. “Supported”: it has all"
+        " names, numbers, negations and directions of yours; “words found”: most words, no more."
+        f" {CHANGES_FOUND} Judge: {check.judge}."
     )
     about = (
         "Each entry of the bibliography beside arXiv's metadata. An entry that is not found there"
