@@ -22,30 +22,32 @@ import numpy as np
 
 from benchmarks.real_papers import DATA, Row, all_labels, holds_answer, make_corpus
 from pipeline.answering.extractive import (
-    cosines_of,
     distinct_quotes,
     passages_to_read,
     search_query,
+    similarities_of,
     subject_of,
 )
 from pipeline.answering.facts import facets_of
 from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.model_calls import StepLog, Tools
-from pipeline.answering.quotation_score import WEIGHTS, Cosines, FloatArray, quotation_features
+from pipeline.answering.quotation_score import (
+    WEIGHTS,
+    FloatArray,
+    Similarities,
+    quotation_features,
+)
 from pipeline.answering.quotations import Quotation
 from pipeline.answering.retriever import PassageSearch, index_search
 from pipeline.answering.user_question import UserQuestion
-from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace
 from pipeline.llm.loop import run
 
 FITTED_PARTS = ("tuned", "fresh", "tuned2", "held")
-FOLDS, RIDGE, STEPS = 10, 1.0, 30
-MOST_FITTED = 100
-"""Quotations of a question that the score is fitted on."""
+FOLDS, RIDGE, STEPS = 10, 10.0, 30
 # Wrong quotations of a question weigh so many times as much as the right ones.
 WEIGHT_OF_WRONG = 3.0
-LEAST_SCORES = (-9.0, -1.0, -0.75, -0.5, -0.25, 0.0)
+LEAST_SCORES = (-9.0, -1.0, -0.8, -0.6, -0.4, -0.2, 0.0)
 
 
 @dataclass(frozen=True)
@@ -58,15 +60,15 @@ class Labelled:
     shares: FloatArray
 
 
-async def label(row: Row, tools: Tools, cosines: Cosines) -> Labelled | None:
+async def label(row: Row, tools: Tools, similarities: Similarities) -> Labelled | None:
     """The quotations of a question; None if it is answered from tables."""
     question = UserQuestion(row["question"])
     subject = await subject_of(question, tools)
     if facets_of(question.question):
         return None
     query = search_query(question, subject)
-    passages = await passages_to_read(query, subject, tools, StepLog())
-    quotes, features = quotation_features(query, passages, cosines, MOST_FITTED)
+    passages, _ = await passages_to_read(query, subject, tools, StepLog())
+    quotes, features = quotation_features(query, passages, similarities)
     shares = []
     for quote in quotes:
         text = quote.display_text()
@@ -132,7 +134,7 @@ def outcome(question: Labelled, scores: FloatArray, least: float) -> str:
 
 def label_all(workspace: Workspace) -> list[Labelled]:
     """The fitted questions that are answered by quotations."""
-    cosines = cosines_of(make_embedder(workspace.settings))
+    similarities = similarities_of(workspace.settings)
     tools = Tools(
         None,
         PassageSearch(index_search(workspace)),
@@ -142,7 +144,7 @@ def label_all(workspace: Workspace) -> list[Labelled]:
     labelled = []
     for row in all_labels("questions"):
         if row["part"] in FITTED_PARTS:
-            question = run(label(row, tools, cosines))
+            question = run(label(row, tools, similarities))
             if question is not None:
                 labelled.append(question)
     return labelled

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,12 @@ from pipeline.answering.facts import (
 )
 from pipeline.answering.model_calls import StepLog, Tools, passage_trace
 from pipeline.answering.question_words import is_question, names_in
-from pipeline.answering.quotation_score import LEAST_SCORE, Cosines, score_quotations
+from pipeline.answering.quotation_score import (
+    LEAST_SCORE,
+    Similarities,
+    score_quotations,
+    token_similarities,
+)
 from pipeline.answering.quotations import Quotation
 from pipeline.answering.ranking import search
 from pipeline.answering.retriever import distinct_passages, searchable
@@ -43,7 +49,7 @@ from pipeline.embedding.choice import make_embedder
 from pipeline.llm.messages import Spent
 
 if TYPE_CHECKING:
-    from pipeline.embedding.embedder import Embedder
+    from pipeline.settings import Settings
 
 
 MOST_QUOTES = 3
@@ -71,23 +77,19 @@ class Subject:
     names: tuple[str, ...]
 
 
-def cosines_of(embedder: Embedder) -> Cosines:
-    """Cosines by an embedding model. It reads texts as queries, so that torch is not imported."""
-
-    def cosines(question: str, texts: Sequence[str]) -> list[float]:
-        of_question, *of_texts = embedder.encode_queries([question, *texts])
-        return [float(of_question.dense @ of_text.dense) for of_text in of_texts]
-
-    return cosines
+def similarities_of(settings: Settings) -> Similarities:
+    """Similarities by MiniLM, on which the score was fitted, whatever model embeds the passages."""
+    return partial(
+        token_similarities, make_embedder(settings.model_copy(update={"embedder": "minilm"}))
+    )
 
 
 async def extractive(
-    question: UserQuestion, tools: Tools, cosines: Cosines | None = None
+    question: UserQuestion, tools: Tools, similarities: Similarities | None = None
 ) -> Answer:
     """The answer to a question in at most MOST_QUOTES quotations; it calls no model.
 
-    cosines: by default those of the embedding model of the settings. Raises as the retriever and
-    the tables do.
+    similarities: by default those of MiniLM. Raises as the retriever and the tables do.
     """
     steps = StepLog(tools.on_step)
     subject = await subject_of(question, tools)
@@ -99,10 +101,11 @@ async def extractive(
         if facets_of(question.question):
             return await _answer_by_facts(question, subject, tools, steps)
     query = search_query(question, subject)
-    passages = await passages_to_read(query, subject, tools, steps)
-    quotes = choose_quotes(
-        query, passages, cosines or cosines_of(make_embedder(tools.settings)), subject.names
-    )
+    passages, may_fit = await passages_to_read(query, subject, tools, steps)
+    quotes: list[Quotation] = []
+    if may_fit:
+        similarities = similarities or similarities_of(tools.settings)
+        quotes = choose_quotes(query, passages, similarities, subject.names)
     sentences = [quote.display_text() for quote in quotes]
     steps.add(
         "quote",
@@ -146,8 +149,9 @@ async def _answer_by_facts(
     if not papers:
         query = searchable(subject_words(query))
         candidates = await search(tools, steps, query)
-        passages = [candidate.item for candidate in candidates if candidate.fits]
-        papers = papers_by_title_or_rank(question.question, passages)
+        passages = [candidate.item for candidate in candidates]
+        fitting = [candidate.item for candidate in candidates if candidate.fits]
+        papers = papers_by_title_or_rank(question.question, fitting)
     claims = await fact_claims(tools.facts, question.question, papers, MOST_CLAIMS)
     texts = [claim.text for claim in claims]
     steps.add("facts", Spent(), hop=1, claims=texts)
@@ -186,19 +190,23 @@ def search_query(question: UserQuestion, subject: Subject) -> str:
 
 async def passages_to_read(
     query: str, subject: Subject, tools: Tools, steps: StepLog
-) -> list[Passage]:
-    """The passages from which quotations are chosen, best first: those of the papers that the
-    question names, else of the paper that half of the first passages are of, else of all papers.
+) -> tuple[list[Passage], bool]:
+    """The passages from which quotations are chosen, best first, and whether one may fit.
+
+    They are those of the papers that the question names, else of the paper that half of the first
+    passages are of, else of all papers.
     """
     papers: Sequence[str] = subject.papers
+    may_fit = True
     if not papers:
         candidates = await search(tools, steps, query)
-        relevant = [candidate.item for candidate in candidates if candidate.fits]
-        papers = _prevalent_paper(relevant[:_TOP])
+        passages = [candidate.item for candidate in candidates]
+        may_fit = any(candidate.fits for candidate in candidates)
+        papers = _prevalent_paper(passages[:_TOP])
         if not papers:
-            return relevant
+            return passages, may_fit
     candidates = await search(tools, steps, query, papers=papers, most=_MOST_OF_PAPER * len(papers))
-    return [candidate.item for candidate in candidates]
+    return [candidate.item for candidate in candidates], may_fit
 
 
 def _prevalent_paper(passages: Sequence[Passage]) -> list[str]:
@@ -219,7 +227,10 @@ def _hold_all_names(passages: Sequence[Passage], names: Sequence[str]) -> bool:
 
 
 def choose_quotes(
-    question: str, passages: Sequence[Passage], cosines: Cosines, names: Sequence[str] = ()
+    question: str,
+    passages: Sequence[Passage],
+    similarities: Similarities,
+    names: Sequence[str] = (),
 ) -> list[Quotation]:
     """The sentences and table cells of these passages that may answer a question, best first.
 
@@ -229,7 +240,7 @@ def choose_quotes(
     asks = is_question(question)
     if asks and not _hold_all_names(passages, names):
         return []
-    scored = score_quotations(question, passages, cosines)
+    scored = score_quotations(question, passages, similarities)
     if not scored:
         return []
     best_score = scored[0][1]

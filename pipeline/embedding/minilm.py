@@ -117,7 +117,7 @@ class QueryModel:
     A search from the shell has one text of some twenty tokens: numpy encodes it in less time than
     torch needs to be imported. The same computation as `Encoder` with `MeanHead`, in float32; a
     test holds both together. Several texts are encoded together, so that the weights are read once
-    for all of them.
+    for all of them. Its ColBERT vectors are the last hidden states of all tokens but the first.
 
     file: safetensors with the names of a BERT in transformers. Raises KeyError where a weight is
     absent.
@@ -155,7 +155,9 @@ class QueryModel:
             hidden = self._encode(pack)
         mean = np.add.reduceat(hidden, starts, axis=0) / lengths[:, None].astype(np.float32)
         dense = mean / np.linalg.norm(mean, axis=1, keepdims=True)
-        return lambda: HostVectors(dense, None, None)
+        tokens = np.delete(hidden, starts, axis=0)
+        tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
+        return lambda: HostVectors(dense, None, tokens)
 
     def release(self) -> None:
         """Hold no memory for later."""

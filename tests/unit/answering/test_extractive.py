@@ -61,13 +61,11 @@ def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it() -> None:
     assert quote.text == "The new hull saves half of the fuel. This holds on rivers and on the sea."
 
 
-def test_nothing_is_answered_from_passages_that_do_not_fit_and_those_whose_fit_nobody_knows_are_read() -> (
-    None
-):
-    answered = answer(FakeRetriever(passage(1, HULL), passage(2), relevance="none"))
+def test_without_a_passage_that_fits_the_nearest_passages_are_named_and_none_is_quoted() -> None:
+    answered = answer(FakeRetriever(passage(1, HULL), relevance="none"))
     assert (answered.text, answered.abstained, answered.claims) == (ABSTAINED, True, ())
+    assert list(answered.passages) == ["p1"]
     assert answer(FakeRetriever(passage(1, HULL, kind="table"))).abstained
-    assert not answer(FakeRetriever(passage(1, HULL))).abstained
 
 
 def test_questions_for_facts_are_answered_from_tables() -> None:
