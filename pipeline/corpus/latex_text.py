@@ -14,6 +14,7 @@ LONGEST_PARAGRAPH = 20_000
 recursive.
 """
 _MOST_BRACES = 60
+_LONGEST_NAME = 60
 # What the simple reading removes where the parser of LaTeX fails.
 _COMMAND = re.compile(r"\\[A-Za-z]+\*?(?:\[[^\[\]]*\])?|\\.|[{}~]")
 
@@ -35,6 +36,15 @@ def plain_text(latex: str) -> str:
 _RAISED = ("textsuperscript", "up", "tnote", "tablenotemark")
 _LOWERED = ("textsubscript", "textinferior")
 _FRACTIONS = ("nicefrac", "sfrac", "unitfrac", "textfrac")
+# Quantities and ranges of siunitx, as arguments and form.
+_QUANTITIES = {
+    "SI": ("[{[{", "%(2)s %(4)s"),
+    "qty": ("[{{", "%(2)s %(3)s"),
+    "numrange": ("[{{", "%(2)s–%(3)s"),
+    **dict.fromkeys(("SIrange", "qtyrange"), ("[{{{", "%(2)s–%(3)s %(4)s")),
+}
+# Commands that print the second of their two arguments.
+_SECOND = ("href", "hyperlink", "hypertarget", "foreignlanguage")
 # Macros whose words pylatexenc 2.10 leaves out, and names that it does not know.
 _PRINTED = ("texttt", "textsf", "textmd", "textup", "mbox")
 _LOGOS = ("TeX", "LaTeX", "BibTeX")
@@ -44,9 +54,30 @@ _SILENT = {
     "noopsort": "{",
     **dict.fromkeys(("pagestyle", "thispagestyle", "phantom", "hphantom", "vphantom"), "{"),
     "printbibliography": "[",
-    "fontsize": "{{",
+    **dict.fromkeys(("fontsize", "markboth", "sbox", "addtocounter", "addtolength"), "{{"),
+    **dict.fromkeys(("markright", "geometry"), "{"),
+    "captionsetup": "[{",
+    "pdfbookmark": "[{{",
+    "savebox": "{[[{",
     "addcontentsline": "{{{",
+    "today": "",
 }
+# How a command that is not known sets its text: a value without braces, or an overlay, options and
+# lengths; and numbers, positions, columns or an address if more arguments follow.
+_UNIT = "(?:true)?(?:pt|mm|cm|in|ex|em|bp|pc|dd|sp|mu|fil+)"
+_LENGTH = rf"[-+]?[\d.,]+\s*(?:{_UNIT}|\\[A-Za-z]+)"
+_LAYOUT = re.compile(
+    rf"""(?:=\s*[-+]?[\d.]+(?:\s*{_UNIT})?|{_LENGTH}|(?<=[A-Za-z])\d+)
+    (?:\s*(?:plus|minus)\s*{_LENGTH})*
+    |\*?(?:<[-+\d.,|]+>)?
+    (?:\[(?:[^\[\]{{}}]|\{{[^{{}}]*\}})*+\]
+    |\{{\s*(?:{_LENGTH}|\\[a-z]*(?:width|height|size|skip))\s*\}}
+    |\{{(?:[-+]?[\d.]+|[*!]|[tbchlrpm|]{{1,9}}|[a-z]+://[^{{}}]*)\}}(?=[\[{{](?![-\d.]+\}}))
+    )*+""",
+    re.VERBOSE,
+)
+_NAME = re.compile(r"\\([A-Za-z@]+)\s*$")
+_TAKES_VALUE = ("hskip", "vskip", "kern")
 
 
 @cache
@@ -63,7 +94,9 @@ def _converter() -> Any:
         **dict.fromkeys(_FRACTIONS, f"{script('%(2)s', RAISED)}/{script('%(3)s', LOWERED)}"),
         **{name: name for name in _LOGOS},
         "LaTeXe": "LaTeX 2e",
+        **dict.fromkeys(_SECOND, "%(2)s"),
     }
+    forms |= {name: form for name, (_, form) in _QUANTITIES.items()}
     context = get_default_latex_context_db()
     macros = [MacroTextSpec(name, form, discard=False) for name, form in forms.items()]
     macros += [MacroTextSpec(name, discard=False) for name in _PRINTED]
@@ -76,17 +109,39 @@ def _converter() -> Any:
 def _arguments() -> Any:
     """The arguments of each macro, for the parser of LaTeX."""
     from pylatexenc.latexwalker import get_default_latex_context_db
-    from pylatexenc.macrospec import std_macro
+    from pylatexenc.macrospec import (
+        MacroSpec,
+        MacroStandardArgsParser,
+        ParsedMacroArgs,
+        std_macro,
+    )
+
+    known = _converter().latex_context
+
+    class Layout(MacroStandardArgsParser):  # type: ignore[misc]
+        """Takes the arguments of an unknown command that are no text."""
+
+        def parse_args(self, w: Any, pos: int, parsing_state: Any = None) -> tuple[Any, int, int]:
+            name = _NAME.search(w.s, max(0, pos - _LONGEST_NAME), pos)
+            length = 0
+            if name is not None and known.get_macro_spec(name[1]) is None:
+                is_apart = w.s[pos - 1].isspace() and not w.s.startswith("=", pos)
+                if not is_apart or name[1].endswith(_TAKES_VALUE):
+                    length = _LAYOUT.match(w.s, pos).end() - pos
+            return ParsedMacroArgs(), pos, length
 
     context = get_default_latex_context_db()
     arguments = {
         **dict.fromkeys((*_RAISED, *_LOWERED), "{"),
         **dict.fromkeys(_FRACTIONS, "[{{"),
+        **dict.fromkeys(_SECOND, "{{"),
+        **{name: form for name, (form, _) in _QUANTITIES.items()},
         **_SILENT,
     }
     context.add_context_category(
         "own", macros=[std_macro(*macro) for macro in arguments.items()], prepend=True
     )
+    context.set_unknown_macro_spec(MacroSpec("", args_parser=Layout()))
     return context
 
 

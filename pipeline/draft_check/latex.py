@@ -29,10 +29,14 @@ _BEGIN = re.compile(r"\\begin\s*\{([a-z]+\*?)\}")
 _BREAK = re.compile(
     r"\n[ \t]*\n|\\\\"
     r"|(?P<heading>\\(?:part|chapter|section|subsection|subsubsection|paragraph|subparagraph|caption"
-    r"|captionof|title)(?![A-Za-z@])\*?)"
-    r"|(?P<begin>\\(?:begin|end)\s*\{[^{}]{0,100}\}|\\item(?![A-Za-z@]))"
-    r"|\\par(?![A-Za-z@])"
+    r"|captionof|title|subtitle|author|date|address|affiliation|affil|institute|email|footnotetext)"
+    r"(?![A-Za-z@])\*?)"
+    r"|(?P<option>(?P<begin>\\begin\s*\{[^{}]{0,100}\})|\\end\s*\{[^{}]{0,100}\}"
+    r"|\\item(?![A-Za-z@]))"
+    r"|\\(?:par|maketitle)(?![A-Za-z@])"
 )
+# A group that begins an environment's text, as in {\em …}, and is no argument.
+_GROUP = re.compile(r"\{\s*\\[A-Za-z]+\s")
 _MARK = re.compile("⟦(\\d+)⟧")
 # Signs of the form [@key1; @key2], which a key must not have there.
 _IN_MARKERS = re.compile(r"[\[\]@;]")
@@ -135,15 +139,21 @@ def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _pieces(latex: Latex, start: int) -> Iterator[tuple[int, int, bool]]:
-    """(begin, end, whether it is prose) of each paragraph, heading, caption and option."""
+    """(begin, end, whether it is prose) of each paragraph, heading, caption and argument."""
     text, position = latex.text, start
     while match := _BREAK.search(text, position):
         if text[start : match.start()].strip():
             yield start, match.start(), True
         start = position = match.end()
-        while option := latex.argument(start, "[") if match["heading"] or match["begin"] else None:
+        while option := latex.argument(start, "[") if match["heading"] or match["option"] else None:
             yield *option, False
             start = position = option[1] + 1
+        while match["begin"] and text.startswith("{", start) and not _GROUP.match(text, start):
+            group = latex.argument(start)
+            if group is None:
+                break
+            yield *group, False
+            start = position = group[1] + 1
         argument = latex.argument(start) if match["heading"] else None
         if argument is not None:
             yield *argument, match["heading"].startswith("\\caption")
