@@ -36,13 +36,6 @@ def plain_text(latex: str) -> str:
 _RAISED = ("textsuperscript", "up", "tnote", "tablenotemark")
 _LOWERED = ("textsubscript", "textinferior")
 _FRACTIONS = ("nicefrac", "sfrac", "unitfrac", "textfrac")
-# Quantities and ranges of siunitx, as arguments and form.
-_QUANTITIES = {
-    "SI": ("[{[{", "%(2)s %(4)s"),
-    "qty": ("[{{", "%(2)s %(3)s"),
-    "numrange": ("[{{", "%(2)s–%(3)s"),
-    **dict.fromkeys(("SIrange", "qtyrange"), ("[{{{", "%(2)s–%(3)s %(4)s")),
-}
 # Commands that print the second of their two arguments.
 _SECOND = ("href", "hyperlink", "hypertarget", "foreignlanguage")
 # Macros whose words pylatexenc 2.10 leaves out, and names that it does not know.
@@ -50,13 +43,11 @@ _PRINTED = ("texttt", "textsf", "textmd", "textup", "mbox")
 _LOGOS = ("TeX", "LaTeX", "BibTeX")
 # Commands whose arguments are not printed where they stand, and that the parser would print.
 _SILENT = {
-    **dict.fromkeys(("bibliographystyle", "nobibliography", "nocite", "citestyle", "index"), "{"),
+    **dict.fromkeys(("bibliographystyle", "citestyle", "index"), "{"),
     "noopsort": "{",
     **dict.fromkeys(("pagestyle", "thispagestyle", "phantom", "hphantom", "vphantom"), "{"),
-    "printbibliography": "[",
-    **dict.fromkeys(("fontsize", "markboth", "sbox", "addtocounter", "addtolength"), "{{"),
-    **dict.fromkeys(("markright", "geometry"), "{"),
-    "captionsetup": "[{",
+    **dict.fromkeys(("fontsize", "markboth", "addtocounter"), "{{"),
+    "geometry": "{",
     "pdfbookmark": "[{{",
     "savebox": "{[[{",
     "addcontentsline": "{{{",
@@ -95,8 +86,8 @@ def _converter() -> Any:
         **{name: name for name in _LOGOS},
         "LaTeXe": "LaTeX 2e",
         **dict.fromkeys(_SECOND, "%(2)s"),
+        **dict.fromkeys(("SI", "qty"), "%(2)s %(3)s"),
     }
-    forms |= {name: form for name, (_, form) in _QUANTITIES.items()}
     context = get_default_latex_context_db()
     macros = [MacroTextSpec(name, form, discard=False) for name, form in forms.items()]
     macros += [MacroTextSpec(name, discard=False) for name in _PRINTED]
@@ -127,7 +118,8 @@ def _arguments() -> Any:
             if name is not None and known.get_macro_spec(name[1]) is None:
                 is_apart = w.s[pos - 1].isspace() and not w.s.startswith("=", pos)
                 if not is_apart or name[1].endswith(_TAKES_VALUE):
-                    length = _LAYOUT.match(w.s, pos).end() - pos
+                    layout = _LAYOUT.match(w.s, pos)
+                    length = layout.end() - pos if layout else 0
             return ParsedMacroArgs(), pos, length
 
     context = get_default_latex_context_db()
@@ -135,7 +127,8 @@ def _arguments() -> Any:
         **dict.fromkeys((*_RAISED, *_LOWERED), "{"),
         **dict.fromkeys(_FRACTIONS, "[{{"),
         **dict.fromkeys(_SECOND, "{{"),
-        **{name: form for name, (form, _) in _QUANTITIES.items()},
+        "SI": "[{{",
+        "qty": "[{{",
         **_SILENT,
     }
     context.add_context_category(

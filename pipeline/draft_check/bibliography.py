@@ -300,7 +300,15 @@ def _entry_of_csl(item: Mapping[str, Any], file: str, line: int) -> Entry:
 
 def merge_keys_by_case(draft: Draft) -> None:
     """Take a key and an entry that differ in case for one, as BibTeX does, with a note."""
-    by_lower = {key.lower(): key for key in reversed(draft.entries)}
+    by_lower = dict[str, str]()
+    lowered = {key.lower() for key in draft.cited_keys}
+    for key, entry in draft.entries.items():
+        if entry.kind == "item":
+            continue  # LaTeX itself reads these, and its keys differ
+        first = by_lower.setdefault(key.lower(), key)
+        if first != key and key.lower() in lowered:
+            message = f"{key} is {first} for BibTeX: the first entry counts"
+            draft.add_problem(message, entry.file, entry.line)
     renamed = {
         key: [by_lower[key.lower()]]
         for key in draft.cited_keys

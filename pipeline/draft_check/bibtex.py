@@ -19,6 +19,7 @@ from pipeline.draft_check.latex_project import split_keys
 _HEAD = re.compile(
     r"(?:^|(?<=[})]))[ \t]*+(%*+)[ \t]*+@[ \t]*+([A-Za-z]++)\s*+([{(])", re.MULTILINE
 )
+_FIELD = re.compile(r"[A-Za-z-]+=")
 _KEY = re.compile(r"\s*([^\s,{}]*)\s*(,?)")
 # Comments between fields are biber's; BibTeX itself has none there.
 _BETWEEN = re.compile(r"(?:\s++|%[^\n]*+)*+")
@@ -124,7 +125,7 @@ class BibFile:
                 continue
             key = _KEY.match(self.text, match.end())
             name = key[1] if key else ""
-            if not name or "=" in name:
+            if not name or _FIELD.match(name):
                 self.problems.append((self.line(start), f"this @{match[2]} has no key"))
                 continue
             if key and not key[2] and not self.text.startswith(("}", ")"), key.end()):

@@ -73,7 +73,6 @@ class DraftCheck:
         """Other problems of the draft, a sentence each."""
         return [
             *describe_problems(self.draft.problems),
-            *(f"two entries have the key {key}" for key in self.draft.duplicate_keys),
             *(
                 f"{sentence.file}, line {sentence.line}: {key} is cited and has no entry"
                 for key, sentence in self.without_entry

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from pipeline.draft_check.latex_scan import Latex
 
@@ -54,7 +54,8 @@ class Citation:
 
 
 def find_citations(latex: Latex) -> Iterator[Citation]:
-    """The citations of a text in order; those that are not understood have no keys.
+    """The citations of a text in order; those that are not understood have no keys. One within the
+    options of another stands behind it.
 
     An unknown command is a citation too if its name holds "cite" and it has keys.
     """
@@ -80,6 +81,14 @@ def find_citations(latex: Latex) -> Iterator[Citation]:
             yield Citation(keys, match.start(), end, problem)
         if keys:
             position = end
+            yield from _in_options(latex.text[match.end() : end], keys, end)
+
+
+def _in_options(text: str, keys: Sequence[str], place: int) -> Iterator[Citation]:
+    """The citations within the arguments of another of these keys, which ends at the place."""
+    for nested in find_citations(Latex(text)) if "\\" in text else ():
+        if nested.problem or not set(nested.keys) <= set(keys):
+            yield replace(nested, start=place, end=place)
 
 
 def _arguments(latex: Latex, name: str, start: int) -> tuple[list[tuple[int, int]], int]:

@@ -171,6 +171,8 @@ class Draft:
         for entry in entries:
             if entry.key in self.entries:
                 self.duplicate_keys.append(entry.key)
+                message = f"a second entry has the key {entry.key}: the first counts"
+                self.add_problem(message, entry.file, entry.line)
             else:
                 self.entries[entry.key] = entry
 

@@ -32,15 +32,16 @@ _BREAK = re.compile(
     r"|captionof|title|subtitle|author|date|address|affiliation|affil|institute|email|footnotetext)"
     r"(?![A-Za-z@])\*?)"
     r"|(?P<option>(?P<begin>\\begin\s*\{[^{}]{0,100}\})|\\end\s*\{[^{}]{0,100}\}"
-    r"|\\item(?![A-Za-z@]))"
+    r"|\\item(?![A-Za-z@]))(?:<[-+\d.,|]+>)?"
     r"|\\(?:par|maketitle)(?![A-Za-z@])"
 )
 # A group that begins an environment's text, as in {\em …}, and is no argument.
-_GROUP = re.compile(r"\{\s*\\[A-Za-z]+\s")
+_GROUP = re.compile(r"\s*\{\s*\\[A-Za-z]+\s")
 _MARK = re.compile("⟦(\\d+)⟧")
 # Signs of the form [@key1; @key2], which a key must not have there.
 _IN_MARKERS = re.compile(r"[\[\]@;]")
 _BIBER = re.compile(r"\{biblatex\}|\\addbibresource|\\printbibliography")
+_BACKEND = re.compile(r"\bbackend\s*=\s*bibtex")
 
 
 def read_latex(file: Path) -> Draft:
@@ -63,7 +64,7 @@ def read_latex(file: Path) -> Draft:
         draft.add_unclear_citation(citation, *project.place(citation.start))
         if citation.keys:
             citations.append(citation)
-    _find_bibliography(latex, project, endings, draft)
+    unprinted = _find_bibliography(latex, project, endings, draft)
     for start, end in lists or ([(0, len(text))] if "\\bibitem" in text else []):
         read_bibitems(text[start:end], partial(_place_from, project, start), draft)
     for match in _AMSREFS.finditer(text):
@@ -72,6 +73,7 @@ def read_latex(file: Path) -> Draft:
     title = _TITLE.search(text)
     named = latex.argument(title.end()) if title else None
     draft.title = plain_field(latex.within(named)) if named else None
+    text = _without(text, unprinted, "")
     _read_body(draft, project, text, citations, lists)
     return draft
 
@@ -88,7 +90,7 @@ def _read_body(
     lists: Sequence[tuple[int, int]],
 ) -> None:
     """Add the paragraphs and the sentences that cite, in order."""
-    prose = _without(text, [*lists, *_environments(text, _NO_PROSE)])
+    prose = _without(text, [*lists, *_environments(text, _NO_PROSE)], "\n\n")
     body = Latex(prose)
     following = 0
 
@@ -128,12 +130,12 @@ def _environments(text: str, names: frozenset[str]) -> list[tuple[int, int]]:
     return spans
 
 
-def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The text at the same length with a break of paragraphs in place of each span."""
+def _without(text: str, spans: Sequence[tuple[int, int]], mark: str) -> str:
+    """The text at the same length with a mark and blanks in place of each span."""
     parts, last = list[str](), 0
     for start, end in sorted(spans):
         if start >= last:
-            parts += [text[last:start], "\n\n", blank(text[start + 2 : end])]
+            parts += [text[last:start], mark, blank(text[start + len(mark) : end])]
             last = end
     return "".join([*parts, text[last:]])
 
@@ -145,15 +147,15 @@ def _pieces(latex: Latex, start: int) -> Iterator[tuple[int, int, bool]]:
         if text[start : match.start()].strip():
             yield start, match.start(), True
         start = position = match.end()
-        while option := latex.argument(start, "[") if match["heading"] or match["option"] else None:
+        takes_options = match["heading"] or match["option"]
+        while takes_options:
+            option = latex.argument(start, "[")
+            if option is None and match["begin"] and not _GROUP.match(text, start):
+                option = latex.argument(start)
+            if option is None:
+                break
             yield *option, False
             start = position = option[1] + 1
-        while match["begin"] and text.startswith("{", start) and not _GROUP.match(text, start):
-            group = latex.argument(start)
-            if group is None:
-                break
-            yield *group, False
-            start = position = group[1] + 1
         argument = latex.argument(start) if match["heading"] else None
         if argument is not None:
             yield *argument, match["heading"].startswith("\\caption")
@@ -164,20 +166,22 @@ def _pieces(latex: Latex, start: int) -> Iterator[tuple[int, int, bool]]:
 
 def _find_bibliography(
     latex: Latex, project: Project, endings: Sequence[str], draft: Draft
-) -> None:
-    """Fill in the bibliography's files and the keys of `\\nocite`."""
+) -> list[tuple[int, int]]:
+    """Fill in the bibliography's files and the keys of `\\nocite`. The spans of these commands."""
     folder = draft.file.resolve().parent
     ends = "|".join(map(re.escape, sorted(endings, key=len, reverse=True)))
     pattern = re.compile(
         rf"\\(nocite|bibliography|nobibliography|addbibresource|addglobalbib|addsectionbib"
         rf"|defaultbibliography|putbib)(?:{ends})?(?![A-Za-z@])\*?"
     )
-    draft.ignores_case = _BIBER.search(latex.text) is None
+    draft.ignores_case = not _BIBER.search(latex.text) or bool(_BACKEND.search(latex.text))
+    spans = list[tuple[int, int]]()
     for match in pattern.finditer(latex.text):
         span = latex.argument(match.end(), "[") if match[1] == "putbib" else None
         span = span or latex.argument(latex.skip_options(match.end()))
         if span is None or "#" in latex.within(span):
             continue
+        spans.append((match.start(), span[1] + 1))
         names = split_keys(latex.within(span))
         if match[1] == "nocite":
             draft.listed |= set(names)
@@ -193,6 +197,7 @@ def _find_bibliography(
                 draft.add_missing_bibliography(name, *project.place(match.start()))
             elif file not in draft.bibliography_files:
                 draft.bibliography_files.append(file)
+    return spans
 
 
 def _read_paragraph(

@@ -21,7 +21,7 @@ DEFINING = frozenset((
     "NewDocumentCommand", "RenewDocumentCommand", "ProvideDocumentCommand",
     "DeclareDocumentCommand", "newrobustcmd", "renewrobustcmd", "providerobustcmd",
 ))  # fmt: skip
-_NO_VALUE = "-NoValue-"
+NO_VALUE = "-NoValue-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def read_definition(latex: Latex, command: str, start: int) -> tuple[str, Macro,
         kinds = []
         for match in _SPECIFICATION.finditer(text, *span):
             is_star = match[1] == "s"
-            kinds.append("*" if is_star else match[1] or match[2] or _NO_VALUE)
+            kinds.append("*" if is_star else match[1] or match[2] or NO_VALUE)
         arguments = tuple(kinds)
         position = span[1] + 1
     else:
@@ -85,7 +85,7 @@ def expand(macro: Macro, latex: Latex, start: int) -> tuple[str, int] | None:
         place = latex.skip_space(position)
         if kind == "*":
             has_star = text.startswith("*", place)
-            values.append("true" if has_star else _NO_VALUE)
+            values.append("{true}" if has_star else f"{{{NO_VALUE}}}")
             position = place + 1 if has_star else position
             continue
         span = latex.argument(place, "{" if kind == "m" else "[")

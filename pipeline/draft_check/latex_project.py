@@ -12,6 +12,7 @@ from pipeline.draft_check.citation_commands import KNOWN_CITATIONS
 from pipeline.draft_check.draft import MOST_FILES, Draft, line_counter, project_file, read_text
 from pipeline.draft_check.latex_macros import (
     DEFINING,
+    NO_VALUE,
     Macro,
     expand,
     read_alias,
@@ -28,6 +29,7 @@ _LONGEST_NAME = 1_000
 _DEEPEST_EXPANSION = 8
 
 _COMMAND = re.compile(r"\\([A-Za-z@]+)")
+_CALL = re.compile(r"\\([A-Za-z@]+)\s*")
 _BARE_NAME = re.compile(r"[ \t]*+(?:=[ \t]*+)?\"?([^\s{}\\\"]+)\"?")
 _DOCUMENT = re.compile(r"\\(begin|end)\s*\{document\}")
 _OPENING = re.compile(r"\s*\{document\}")
@@ -53,20 +55,30 @@ _INCLUDING = frozenset((
 _FROM_FOLDER = frozenset((
     "import", "subimport", "includefrom", "subincludefrom", "inputfrom", "subinputfrom",
 ))  # fmt: skip
-# Text that packages for changes, as changes and latexdiff, print as removed.
-_REMOVING = frozenset(("deleted", "DIFdel"))
+# Text that is printed as removed by changes and latexdiff, or not printed at all.
+_REMOVING = frozenset((
+    "deleted", "DIFdel", "typeout", "message", "errmessage", "wlog", "shortcites",
+))  # fmt: skip
 _LOADING = frozenset(("usepackage", "RequirePackage", "documentclass", "LoadClass"))
 # Commands of other names may include a file of the draft, unless they print it as code or picture.
 _LOOKS_INCLUDING = re.compile(
     r"(?!.*(?:erbatim|isting|minted|graphics|pdf|svg|path|importan)).*(?:input|include|import|subfile|Input)"
 )
 _FILE_OF_TEXT = re.compile(r"[^\s{}]+\.(?:tex|md)|[\w.-]+(?:/[\w.-]+)+")
-# Commands that begin with "if" and have no \fi. Those whose first argument is in braces need no
-# name here.
-_NO_CONDITIONALS = frozenset((
-    "iff", "ifdef", "ifundef", "ifdefmacro", "ifdefempty", "ifdefvoid", "ifdefequal",
-    "ifdefstring",
-))  # fmt: skip
+# Tests without \fi: the number of their arguments before what they print if true, and if false.
+_TESTS = {
+    "ifSubfilesClassLoaded": 0,
+    **dict.fromkeys((
+        "iftoggle", "ifbool", "nottoggle", "notbool", "ifthenelse", "IfFileExists", "ifdef",
+        "ifundef", "ifdefmacro", "ifdefempty", "ifdefvoid", "ifblank", "ifstrempty",
+        "IfBooleanTF", "IfNoValueTF", "IfValueTF",
+    ), 1),
+    **dict.fromkeys(("ifdefequal", "ifdefstring", "ifstrequal"), 2),
+}  # fmt: skip
+_BOOLEAN = re.compile(r"(?:\\(not)\s*)?\\boolean\s*\{([^{}]+)\}", re.IGNORECASE)
+_SETS_SWITCH = re.compile(
+    r"(?:new|provide|set)(?:toggle|bool(?:ean)?)|(?:toggle|bool)(?:true|false)"
+)
 
 
 @dataclass(slots=True)
@@ -198,7 +210,7 @@ class _Reader:
             return macro.body.strip() if macro and not macro.arguments else match[0]
 
         for _ in range(_DEEPEST_EXPANSION):
-            expanded = _COMMAND.sub(value, name)
+            expanded = _CALL.sub(value, name)
             if expanded == name or len(expanded) > _LONGEST_NAME:
                 break
             name = expanded.replace("{}", "")
@@ -223,7 +235,8 @@ class _Reader:
         """Take a definition, but not one of LaTeX's own commands by another form of itself."""
         is_own = name in self.macros or not command.lower().startswith(("renew", "declarerobust"))
         cites = _CITES.search(macro.body) is not None
-        if name in KNOWN_CITATIONS or name in _KEPT or not (is_own or cites):
+        hides = bool(macro.arguments) and not macro.body
+        if name in KNOWN_CITATIONS or name in _KEPT or not (is_own or cites or hides):
             return
         self.macros[name] = macro
 
@@ -308,7 +321,9 @@ class _Scan:
             elif self.branches and self.branches[-1].printed is not None:
                 self.branches[-1].printed = not self.branches[-1].printed
             return end
-        if not name.startswith("if") or name in _NO_CONDITIONALS or name in self.reader.macros:
+        if not name.startswith("if") or name in self.reader.macros:
+            return None
+        if name == "iff" or (name in _TESTS and name[2:] not in self.reader.switches):
             return None
         printed = {"iftrue": True, "iffalse": False}.get(name, self.reader.switches.get(name[2:]))
         if printed is None and self.latex.argument(end):
@@ -320,6 +335,8 @@ class _Scan:
             left, right = int(numbers[1][:9]), int(numbers[3][:9])
             printed = {"<": left < right, "=": left == right, ">": left > right}[numbers[2]]
             end = numbers.end()
+        if printed is not None and text.startswith("\\unless", start - len("\\unless")):
+            printed = not printed
         self.branches.append(_Branch(printed, start, self.is_dead))
         return end
 
@@ -334,6 +351,8 @@ class _Scan:
             return None
         if name in _INCLUDING or name in _FROM_FOLDER:
             return self.inclusion(name, start, end)
+        if name in _TESTS:
+            return self.test(name, start, end)
         if name in self.reader.macros:
             return self.macro(name, start, end)
         if name in _REMOVING or name == "replaced":
@@ -346,7 +365,7 @@ class _Scan:
         return self.switch(name, start, end) or self.other(name, start, end)
 
     def removed_text(self, name: str, start: int, end: int) -> int | None:
-        """Skip what a command for changes prints as removed; of `\\replaced` the second text."""
+        """Skip what a command does not print as text; of `\\replaced` the second argument."""
         span = self.latex.argument(self.latex.skip_options(end))
         old = self.latex.argument(span[1] + 1) if span and name == "replaced" else span
         if span is None or old is None:
@@ -404,13 +423,58 @@ class _Scan:
             self.reader.read_styles(self.latex.within(names))
 
     def switch(self, name: str, start: int, end: int) -> int | None:
-        """Read `\\drafttrue` behind `\\newif\\ifdraft`."""
+        """Read `\\drafttrue` behind `\\newif\\ifdraft`, `\\newtoggle{draft}` and its like."""
+        text, switches = self.latex.text, self.reader.switches
         switch = _SWITCH.fullmatch(name)
-        if switch is None or switch[1] not in self.reader.switches:
+        if switch is not None and switch[1] in switches:
+            switches[switch[1]] = switch[2] == "true"
+            self.emit(start)
+            return end
+        named = self.latex.argument(end) if _SETS_SWITCH.fullmatch(name) else None
+        if named is None:
             return None
-        self.reader.switches[switch[1]] = switch[2] == "true"
+        value = self.latex.argument(named[1] + 1) if name.startswith("set") else None
+        words = text[slice(*value)].strip() if value else name
+        switches[_key_of_switch(name, text[slice(*named)].strip())] = words.endswith("true")
         self.emit(start)
-        return end
+        return (value or named)[1] + 1
+
+    def test(self, name: str, start: int, end: int) -> int | None:
+        """Read what a test without `\\fi` prints; both parts where its result is not known."""
+        latex, count = self.latex, _TESTS[name]
+        spans, position = list[tuple[int, int]](), end
+        while len(spans) < count + 2:
+            token = _COMMAND.match(latex.text, latex.skip_space(position))
+            span = token.span() if token else latex.argument(position)
+            if span is None or self.depth >= _DEEPEST_EXPANSION:
+                return None
+            spans.append(span)
+            position = span[1] if token else span[1] + 1
+        result = self.result(name, latex.text[slice(*spans[0])].strip() if count else "")
+        self.emit(start)
+        for outcome, span in zip((True, False), spans[count:], strict=False):
+            if result in (None, outcome):
+                depth = self.depth + 1
+                part = _Scan(self.reader, self.file, latex, self.above, self.origin, depth)
+                part.read(*span)
+        return position
+
+    def result(self, name: str, condition: str) -> bool | None:
+        """The result of a test; None where it is not known."""
+        if name == "ifSubfilesClassLoaded":
+            return len(self.above) == 1
+        if name == "IfFileExists":
+            file = self.reader.without_macros(condition)
+            return self.reader.find(self.above[-1], file) is not None
+        if name == "IfBooleanTF":
+            return "true" in condition
+        if name.startswith("If"):
+            return (NO_VALUE in condition) == name.startswith("IfNo")
+        boolean = _BOOLEAN.fullmatch(condition)
+        is_negated = bool(boolean[1]) if boolean else name.startswith("not")
+        switch = boolean[2] if boolean else _key_of_switch(name, condition)
+        value = self.reader.switches.get(switch)
+        return None if value is None else value != is_negated
 
     def other(self, name: str, start: int, end: int) -> int | None:
         """Read `\\includeonly`, and report a command that may include a file."""
@@ -493,3 +557,8 @@ class _Scan:
         elif child is not None:
             reader.read_file(child, self.above)
         return after
+
+
+def _key_of_switch(command: str, name: str) -> str:
+    """Toggles have names of their own; a boolean x is that of `\\ifx`."""
+    return f"toggle {name}" if "toggle" in command else name

@@ -20,7 +20,7 @@ _SPACE = re.compile(r"[ \t]*(?:\n[ \t]*)?")
 # Text in these environments is not LaTeX.
 VERBATIM = (
     "verbatim", "verbatim*", "Verbatim", "BVerbatim", "LVerbatim", "lstlisting", "minted",
-    "comment", "filecontents", "filecontents*", "alltt",
+    "comment", "filecontents", "filecontents*",
 )  # fmt: skip
 _LITERAL = re.compile(
     r"(?P<code>\\(?:verb|lstinline|mintinline)(?![A-Za-z@])\*?)"
@@ -31,6 +31,8 @@ _LITERAL = re.compile(
     r"|(?P<chunk>(?<=\n)<<[^\n]*>>=[^\n]*(?:\n(?!@)[^\n]*)*+(?:\n@)?)",  # code of Sweave and knitr
     re.DOTALL,
 )
+# The caption of a listing, which is LaTeX.
+_CAPTION = re.compile(r"\s*\[[^\[\]]{0,500}?\b(?:caption|title)\s*=\s*\{((?:[^{}]|\{[^{}]*\})*+)\}")
 _INLINE_CODE = re.compile(r"(?:\[[^\[\]\n]{0,200}\])?(?:\{\w+\})? ?([^A-Za-z\s*])")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 
@@ -109,6 +111,22 @@ def _end_of_code(text: str, start: int) -> int:
     return start if closing < 0 or "\n" in text[sign.end() : closing] else closing + 1
 
 
+def _end_of_environment(text: str, name: str, start: int) -> int:
+    """The place of its `\\end`, or -1; that of a comment is not one behind a percent sign."""
+    end = text.find(f"\\end{{{name}}}", start)
+    while name == "comment" and "%" in text[max(start, text.rfind("\n", start, end)) : end]:
+        end = text.find(f"\\end{{{name}}}", end + 1)
+    return end
+
+
+def _without_code(text: str, start: int, begun: int, end: int) -> str:
+    """An environment of code as blanks, but for its caption. begun: where its options may begin."""
+    caption = _CAPTION.match(text, begun, end)
+    first, last = caption.span(1) if caption else (end - 2, end - 2)
+    before, after = blank(text[start + 2 : first]), blank(text[last : end - 2])
+    return f"\n\n{before}{text[first:last]}{after}\n\n"
+
+
 def without_literals(text: str) -> tuple[str, list[tuple[int, int, str]]]:
     """The text, at the same length, without comments and code; and its environments.
 
@@ -130,13 +148,13 @@ def without_literals(text: str) -> tuple[str, list[tuple[int, int, str]]]:
         elif match["chunk"]:
             replacement = blank(match[0])
         elif name and name not in never_closed:
-            closing = text.find(f"\\end{{{name}}}", end)
+            closing = _end_of_environment(text, name, end)
             if closing < 0:
                 never_closed.add(name)  # not sought again: a file may open it a million times
                 continue
             environments.append((start, closing, name))
             end = closing + len(name) + len("\\end{}")
-            replacement = "\n\n" + blank(text[start + 2 : end])
+            replacement = _without_code(text, start, match.end(), end)
         elif match["address"]:
             closing = text.find("}", end, end + _LONGEST_CODE)
             start, end = end, max(closing, end)

@@ -32,12 +32,15 @@ if TYPE_CHECKING:
 
 _LONGEST_PARAGRAPH = 20_000
 _DEEPEST = 10
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_METADATA = re.compile(
+    r"(?:\A|(?<=\n\n))---[ \t]*\n((?:#.*\n)*\w[\w-]*:[ \n](?s:.*?)\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)"
+)
 _TAG = re.compile(r"<[^<>]*>")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+|(?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]+")
 _GROUP = re.compile(r"\[([^\[\]@]*+@[^\[\]]*+)\]")
 _KEY = re.compile(
     r"(?<![\w@/.])-?@(?:\{([^{}\s]{1,200})\}|([A-Za-z0-9_](?:[\w:.#$%&+?<>~/-]{0,200}\w)?))"
+    r"(?: \[[^\[\]@]*\])?"  # @key [p. 3]
 )
 # Quarto's and pandoc-crossref's names of figures, tables, equations, sections and so on.
 _REFERENCE = re.compile(
@@ -45,7 +48,18 @@ _REFERENCE = re.compile(
     r"|vid|prf|app|apx|chap|ch|supp\w{0,8}|figure|table|section|equation|theorem|lemma|ref)[-:]",
     re.IGNORECASE,
 )
-_NOTE_MARK = re.compile(r"\[\^[^\[\]\s]{1,100}\]")
+_NOTE_MARK = re.compile(r"^\[\^[^\[\]\s]{1,100}\]:|\[\^[^\[\]\s]{1,100}\]", re.MULTILINE)
+_NOTE = re.compile(r"\^\[((?:[^\[\]]|\[[^\[\]]*\])*+)\]")
+_ATTRIBUTES = r"\{(?:[#.][\w-][^{}\n]*|[\w-]+=[^{}\n]*|[-=]\w*)\}"
+_SPAN = re.compile(rf"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*+)\]{_ATTRIBUTES}")
+# Fences of divs, shortcodes and attributes, of pandoc and Quarto; LaTeX's spaces and breaks.
+_LAYOUT = re.compile(
+    rf"^[ \t>]*:{{3,}}.*$|\{{\{{<(?!\s*include\b)[^<>]*>\}}\}}|(?<=[\])`\s]){_ATTRIBUTES}"
+    r"|\\[a-z]*(?:space|skip|page|break)(?![A-Za-z])\*?(?:\{[^{}]*\})?",
+    re.MULTILINE,
+)
+# A citation of MyST, with the keys in code.
+_ROLE = re.compile(r"\{cite(?::\w+)?\}`([^`]+)`")
 _INCLUDE = re.compile(r"\s*\{\{<\s*include\s+(\S+)\s*>\}\}\s*$")
 _CHILD = re.compile(r"\s*+(?:```|~~~)++\s*+\{(?>[^{}]*\bchild\s*+=)\s*+(c\([^()]*+\)|[^,{}]*+)")
 _QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
@@ -64,10 +78,10 @@ def read_markdown(file: Path) -> Draft:
     """
     draft = Draft(file)
     text = read_text(file)
-    front = _FRONT_MATTER.match(text)
-    if front:
-        _read_front_matter(draft, front[1])
-        text = "\n" * front[0].count("\n") + text[front.end() :]
+    for metadata in _METADATA.finditer(text):
+        line = text.count("\n", 0, metadata.start()) + 1
+        _read_metadata(draft, metadata[1], line)
+    text = _without_metadata(text)
     project = file.parent / "_quarto.yml"
     if not draft.bibliography_files and project.is_file():
         settings = _load_yaml(draft, read_text(project), project.name)
@@ -146,24 +160,30 @@ def _item_of_markdown(label: str, text: str) -> ItemParts:
     return parts
 
 
-def _read_front_matter(draft: Draft, text: str) -> None:
+def _without_metadata(text: str) -> str:
+    return _METADATA.sub(lambda match: "\n" * match[0].count("\n"), text)
+
+
+def _read_metadata(draft: Draft, text: str, first: int) -> None:
     settings = _load_yaml(draft, text, draft.file.name)
     title = settings.get("title")
-    draft.title = one_line(title) if isinstance(title, str) else None
-    line = _line_of_setting(text, "bibliography")
+    if isinstance(title, str):
+        draft.title = draft.title or one_line(title)
+    line = _line_of_setting(text, "bibliography", first)
     _add_bibliographies(draft, settings.get("bibliography"), draft.file.name, line)
     if settings.get("references") is not None:
-        line = _line_of_setting(text, "references")
+        line = _line_of_setting(text, "references", first)
         read_csl(settings["references"], draft.file.name, line, draft)
-    draft.listed |= set(_keys(str(settings.get("nocite") or "")))
-    if "@*" in str(settings.get("nocite") or ""):
+    nocite = str(settings.get("nocite") or "")
+    draft.listed |= set(_keys(nocite))
+    if "@*" in nocite:
         draft.listed.add("*")
 
 
-def _line_of_setting(text: str, name: str) -> int:
-    """The line of the draft on which its front matter has a setting; 1 where it is not seen."""
-    lines = enumerate(text.split("\n"), 2)
-    return next((number for number, line in lines if line.startswith(f"{name}:")), 1)
+def _line_of_setting(text: str, name: str, first: int) -> int:
+    """The line of the draft on which metadata have a setting; their first where it is not seen."""
+    lines = enumerate(text.split("\n"), first + 1)
+    return next((number for number, line in lines if line.startswith(f"{name}:")), first)
 
 
 def _load_yaml(draft: Draft, text: str, name: str) -> Mapping[str, Any]:
@@ -206,7 +226,7 @@ class _Reader:
         if self.is_plain:
             yield from _plain_paragraphs(file.name, text)
             return
-        text = _without_comments(text)
+        text = _LAYOUT.sub("", _SPAN.sub(r"\1", _without_comments(text)))
         lines = text.split("\n")
         begun = 0
         for number, line in enumerate(lines):
@@ -238,11 +258,7 @@ class _Reader:
         elif depth >= _DEEPEST or self.files > MOST_FILES:
             self.problem(file, number, f"{name} is nested too deep, or one file too many")
         elif path.suffix.lower() in (".md", ".qmd", ".rmd", ".markdown"):
-            text = read_text(path)
-            front = _FRONT_MATTER.match(text)
-            if front:
-                text = "\n" * front[0].count("\n") + text[front.end() :]
-            yield from self.paragraphs(path, text, depth + 1)
+            yield from self.paragraphs(path, _without_metadata(read_text(path)), depth + 1)
         else:
             self.problem(file, number, f"{name} is no Markdown, and is not read")
 
@@ -290,15 +306,25 @@ def _markdown_paragraphs(
         elif token.type == "html_block":
             yield name, line, _without_addresses(_TAG.sub(" ", token.content))
         elif token.type == "inline" and token.content.strip():
-            words = token.content
+            words = _ROLE.sub(_as_pandoc, token.content)
             if len(words) <= _LONGEST_PARAGRAPH:
                 children: list[Token] = []
                 parser.inline.parse(words, parser, {}, children)
                 words = "".join(_words(children))
             words = _with_pandoc_citations(words, name, line, draft)
-            if not is_heading or _keys(words):
-                yield name, line, words
+            notes = [
+                (line + words.count("\n", 0, note.start()), note[1])
+                for note in _NOTE.finditer(words)
+            ]
+            words = _NOTE.sub(lambda note: "\n" * note[0].count("\n"), words)
+            for part_line, part in ((line, words), *notes):
+                if not is_heading or _keys(part):
+                    yield name, part_line, part
             is_heading = False
+
+
+def _as_pandoc(role: re.Match[str]) -> str:
+    return f"[{'; '.join(f'@{key.strip()}' for key in role[1].split(','))}]"
 
 
 def _words(tokens: list[Token]) -> Iterator[str]:
