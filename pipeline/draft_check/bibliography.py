@@ -303,9 +303,8 @@ def merge_keys_by_case(draft: Draft) -> None:
     by_lower = dict[str, str]()
     lowered = {key.lower() for key in draft.cited_keys}
     for key, entry in draft.entries.items():
-        if entry.kind == "item":
-            continue  # LaTeX itself reads these, and its keys differ
-        first = by_lower.setdefault(key.lower(), key)
+        # An item is read by LaTeX itself, whose keys differ.
+        first = key if entry.kind == "item" else by_lower.setdefault(key.lower(), key)
         if first != key and key.lower() in lowered:
             message = f"{key} is {first} for BibTeX: the first entry counts"
             draft.add_problem(message, entry.file, entry.line)

@@ -19,13 +19,9 @@ from pipeline.text import one_line
 _NEW_CITES = re.compile(r"\\newcites\s*\{([^{}]*)\}")
 _TITLE = re.compile(r"\\title(?![A-Za-z@])\s*(?:\[[^\[\]]{0,500}\])?")
 # Environments without prose. What they cite is read all the same.
-_NO_PROSE = frozenset((
-    "tikzpicture", "equation", "equation*", "align", "align*", "gather", "gather*", "multline",
-    "multline*", "eqnarray", "eqnarray*", "displaymath", "math",
-))  # fmt: skip
+_NO_PROSE = r"tikzpicture|(?:equation|align|gather|multline|eqnarray)\*?|(?:display)?math"
 _AMSREFS = re.compile(r"\\begin\s*\{biblist\*?\}")
 _LIST = "thebibliography"
-_BEGIN = re.compile(r"\\begin\s*\{([a-z]+\*?)\}")
 _BREAK = re.compile(
     r"\n[ \t]*\n|\\\\"
     r"|(?P<heading>\\(?:part|chapter|section|subsection|subsubsection|paragraph|subparagraph|caption"
@@ -56,7 +52,7 @@ def read_latex(file: Path) -> Draft:
     text = project.text.replace("⟦", " ").replace("⟧", " ")
     latex = Latex(text)
     endings = [name for match in _NEW_CITES.finditer(text) for name in split_keys(match[1])]
-    lists = _environments(text, frozenset((_LIST,)))
+    lists = _environments(text, _LIST)
     citations = []
     for citation in find_citations(latex):
         if any(start <= citation.start < end for start, end in lists):
@@ -113,13 +109,13 @@ def _read_body(
         _read_paragraph(draft, project, citation.start, "", [citation])
 
 
-def _environments(text: str, names: frozenset[str]) -> list[tuple[int, int]]:
-    """The spans of environments of these names, the outer ones alone."""
+def _environments(text: str, names: str) -> list[tuple[int, int]]:
+    """The spans of environments whose names fit a pattern, the outer ones alone."""
     spans, start = list[tuple[int, int]](), 0
     never_closed = set[str]()
-    for match in _BEGIN.finditer(text):
+    for match in re.finditer(rf"\\begin\s*\{{({names})\}}", text):
         name = match[1]
-        if match.start() < start or name not in names or name in never_closed:
+        if match.start() < start or name in never_closed:
             continue
         end = text.find(f"\\end{{{name}}}", match.end())
         if end < 0 and name != _LIST:

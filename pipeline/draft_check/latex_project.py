@@ -52,9 +52,7 @@ _INCLUDING = frozenset((
     "input", "include", "subfile", "subfileinclude", "@input", "InputIfFileExists",
     "includestandalone",
 ))  # fmt: skip
-_FROM_FOLDER = frozenset((
-    "import", "subimport", "includefrom", "subincludefrom", "inputfrom", "subinputfrom",
-))  # fmt: skip
+_FROM_FOLDER = re.compile(r"(?:sub)?(?:import|(?:include|input)from)")
 # Text that is printed as removed by changes and latexdiff, or not printed at all.
 _REMOVING = frozenset((
     "deleted", "DIFdel", "typeout", "message", "errmessage", "wlog", "shortcites",
@@ -65,16 +63,14 @@ _LOOKS_INCLUDING = re.compile(
     r"(?!.*(?:erbatim|isting|minted|graphics|pdf|svg|path|importan)).*(?:input|include|import|subfile|Input)"
 )
 _FILE_OF_TEXT = re.compile(r"[^\s{}]+\.(?:tex|md)|[\w.-]+(?:/[\w.-]+)+")
-# Tests without \fi: the number of their arguments before what they print if true, and if false.
-_TESTS = {
-    "ifSubfilesClassLoaded": 0,
-    **dict.fromkeys((
-        "iftoggle", "ifbool", "nottoggle", "notbool", "ifthenelse", "IfFileExists", "ifdef",
-        "ifundef", "ifdefmacro", "ifdefempty", "ifdefvoid", "ifblank", "ifstrempty",
-        "IfBooleanTF", "IfNoValueTF", "IfValueTF",
-    ), 1),
-    **dict.fromkeys(("ifdefequal", "ifdefstring", "ifstrequal"), 2),
-}  # fmt: skip
+# Commands that begin with "if" and have no \fi. Those whose first argument is in braces need no
+# name here.
+_NO_CONDITIONALS = re.compile(r"iff|if(?:un)?def|ifdef(?:macro|empty|void|equal|string)")
+# Tests of packages, with what they print if true and if false as arguments.
+_TEST = re.compile(
+    r"(?:if|not)(?:toggle|bool)|ifthenelse|ifSubfilesClassLoaded"
+    r"|If(?:FileExists|(?:Boolean|NoValue|Value)TF)"
+)
 _BOOLEAN = re.compile(r"(?:\\(not)\s*)?\\boolean\s*\{([^{}]+)\}", re.IGNORECASE)
 _SETS_SWITCH = re.compile(
     r"(?:new|provide|set)(?:toggle|bool(?:ean)?)|(?:toggle|bool)(?:true|false)"
@@ -323,7 +319,7 @@ class _Scan:
             return end
         if not name.startswith("if") or name in self.reader.macros:
             return None
-        if name == "iff" or (name in _TESTS and name[2:] not in self.reader.switches):
+        if _NO_CONDITIONALS.fullmatch(name):
             return None
         printed = {"iftrue": True, "iffalse": False}.get(name, self.reader.switches.get(name[2:]))
         if printed is None and self.latex.argument(end):
@@ -349,9 +345,9 @@ class _Scan:
         if name in _LOADING:
             self.load(end)
             return None
-        if name in _INCLUDING or name in _FROM_FOLDER:
+        if name in _INCLUDING or _FROM_FOLDER.fullmatch(name):
             return self.inclusion(name, start, end)
-        if name in _TESTS:
+        if _TEST.fullmatch(name):
             return self.test(name, start, end)
         if name in self.reader.macros:
             return self.macro(name, start, end)
@@ -366,14 +362,14 @@ class _Scan:
 
     def removed_text(self, name: str, start: int, end: int) -> int | None:
         """Skip what a command does not print as text; of `\\replaced` the second argument."""
-        span = self.latex.argument(self.latex.skip_options(end))
-        old = self.latex.argument(span[1] + 1) if span and name == "replaced" else span
-        if span is None or old is None:
+        is_replaced = name == "replaced"
+        spans = self.latex.arguments(self.latex.skip_options(end), 2 if is_replaced else 1)
+        if len(spans) <= is_replaced:
             return None
         self.emit(start)
-        if name == "replaced":
-            self.expansion(self.latex.within(span), start)
-        return old[1] + 1
+        if is_replaced:
+            self.expansion(self.latex.within(spans[0]), start)
+        return spans[-1][1] + 1
 
     def excluded(self, start: int, end: int) -> int | None:
         """Skip an environment that `\\excludecomment` names."""
@@ -430,34 +426,30 @@ class _Scan:
             switches[switch[1]] = switch[2] == "true"
             self.emit(start)
             return end
-        named = self.latex.argument(end) if _SETS_SWITCH.fullmatch(name) else None
-        if named is None:
+        spans = self.latex.arguments(end, 2 if name.startswith("set") else 1)
+        if not spans or not _SETS_SWITCH.fullmatch(name):
             return None
-        value = self.latex.argument(named[1] + 1) if name.startswith("set") else None
-        words = text[slice(*value)].strip() if value else name
-        switches[_key_of_switch(name, text[slice(*named)].strip())] = words.endswith("true")
+        words = [text[slice(*span)].strip() for span in spans]
+        value = words[1] if len(words) > 1 else name
+        switches[_key_of_switch(name, words[0])] = value.endswith("true")
         self.emit(start)
-        return (value or named)[1] + 1
+        return spans[-1][1] + 1
 
     def test(self, name: str, start: int, end: int) -> int | None:
-        """Read what a test without `\\fi` prints; both parts where its result is not known."""
-        latex, count = self.latex, _TESTS[name]
-        spans, position = list[tuple[int, int]](), end
-        while len(spans) < count + 2:
-            token = _COMMAND.match(latex.text, latex.skip_space(position))
-            span = token.span() if token else latex.argument(position)
-            if span is None or self.depth >= _DEEPEST_EXPANSION:
-                return None
-            spans.append(span)
-            position = span[1] if token else span[1] + 1
-        result = self.result(name, latex.text[slice(*spans[0])].strip() if count else "")
+        """Read what a test of a package prints; both parts where its result is not known."""
+        latex = self.latex
+        count = 2 if name == "ifSubfilesClassLoaded" else 3
+        spans = latex.arguments(end, count)
+        if len(spans) < count or self.depth >= _DEEPEST_EXPANSION:
+            return None
+        result = self.result(name, latex.within(spans[0]).strip())
         self.emit(start)
-        for outcome, span in zip((True, False), spans[count:], strict=False):
-            if result in (None, outcome):
-                depth = self.depth + 1
-                part = _Scan(self.reader, self.file, latex, self.above, self.origin, depth)
-                part.read(*span)
-        return position
+        if result is None:
+            return spans[0][1] + 1
+        printed = spans[-2] if result else spans[-1]
+        depth = self.depth + 1
+        _Scan(self.reader, self.file, latex, self.above, self.origin, depth).read(*printed)
+        return spans[-1][1] + 1
 
     def result(self, name: str, condition: str) -> bool | None:
         """The result of a test; None where it is not known."""
@@ -466,8 +458,6 @@ class _Scan:
         if name == "IfFileExists":
             file = self.reader.without_macros(condition)
             return self.reader.find(self.above[-1], file) is not None
-        if name == "IfBooleanTF":
-            return "true" in condition
         if name.startswith("If"):
             return (NO_VALUE in condition) == name.startswith("IfNo")
         boolean = _BOOLEAN.fullmatch(condition)
@@ -526,7 +516,7 @@ class _Scan:
         folder = ""
         if latex.text.startswith("*", end):
             end += 1
-        if name in _FROM_FOLDER:
+        if _FROM_FOLDER.fullmatch(name):
             span = latex.argument(end)
             if span is None:
                 self.problem(start, f"\\{name} names no folder")

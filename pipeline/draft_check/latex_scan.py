@@ -18,14 +18,11 @@ _CLOSING = {"[": "]", "(": ")", "<": ">"}
 _SPACE = re.compile(r"[ \t]*(?:\n[ \t]*)?")
 
 # Text in these environments is not LaTeX.
-VERBATIM = (
-    "verbatim", "verbatim*", "Verbatim", "BVerbatim", "LVerbatim", "lstlisting", "minted",
-    "comment", "filecontents", "filecontents*",
-)  # fmt: skip
+_VERBATIM = r"[BL]?[Vv]erbatim\*?|lstlisting|minted|comment|filecontents\*?"
 _LITERAL = re.compile(
     r"(?P<code>\\(?:verb|lstinline|mintinline)(?![A-Za-z@])\*?)"
     r"|(?P<address>\\(?:url|path|nolinkurl|href)\s*\{)"
-    rf"|\\begin\s*\{{(?P<environment>{'|'.join(map(re.escape, VERBATIM))})\}}"
+    rf"|\\begin\s*\{{(?P<environment>{_VERBATIM})\}}"
     r"|\\."
     r"|(?P<comment>%[^\n]*)"
     r"|(?P<chunk>(?<=\n)<<[^\n]*>>=[^\n]*(?:\n(?!@)[^\n]*)*+(?:\n@)?)",  # code of Sweave and knitr
@@ -87,6 +84,14 @@ class Latex:
                 return None
         return None if depth else (start + 1, position - 1)
 
+    def arguments(self, start: int, count: int) -> list[tuple[int, int]]:
+        """The spans within as many arguments in braces, if there are so many, from here on."""
+        spans = list[tuple[int, int]]()
+        while len(spans) < count and (span := self.argument(start)):
+            spans.append(span)
+            start = span[1] + 1
+        return spans
+
     def skip_options(self, start: int, opening: str = "[", most: int = 1) -> int:
         """The place after the options that begin here."""
         for _ in range(most):
@@ -114,7 +119,7 @@ def _end_of_code(text: str, start: int) -> int:
 def _end_of_environment(text: str, name: str, start: int) -> int:
     """The place of its `\\end`, or -1; that of a comment is not one behind a percent sign."""
     end = text.find(f"\\end{{{name}}}", start)
-    while name == "comment" and "%" in text[max(start, text.rfind("\n", start, end)) : end]:
+    while name == "comment" and "%" in text[max(start, end - 200) : end].rpartition("\n")[2]:
         end = text.find(f"\\end{{{name}}}", end + 1)
     return end
 
@@ -130,7 +135,7 @@ def _without_code(text: str, start: int, begun: int, end: int) -> str:
 def without_literals(text: str) -> tuple[str, list[tuple[int, int, str]]]:
     """The text, at the same length, without comments and code; and its environments.
 
-    The environments of `VERBATIM` as (start, end, name). A line that is nothing but a comment ends
+    The environments of code as (start, end, name). A line that is nothing but a comment ends
     no paragraph.
     """
     parts, last, environments = list[str](), 0, list[tuple[int, int, str]]()
