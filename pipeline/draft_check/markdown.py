@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
 _LONGEST_PARAGRAPH = 20_000
 _DEEPEST = 10
+# At the beginning, or behind an empty line where a setting follows.
 _METADATA = re.compile(
-    r"(?:\A|(?<=\n\n))---[ \t]*\n((?:#.*\n)*\w[\w-]*:[ \n](?s:.*?)\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)"
+    r"(?:\A|(?<=\n\n)(?=---[ \t]*\n\w[\w-]*:\s))---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
+    re.DOTALL,
 )
 _TAG = re.compile(r"<[^<>]*>")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+|(?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]+")

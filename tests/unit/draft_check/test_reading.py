@@ -127,16 +127,42 @@ def test_markdown_with_citations_of_pandoc(tmp_path: Path) -> None:
     assert set(draft.entries) == {"lee2020", "roe2021"}
 
 
-def test_arguments_that_latex_does_not_print_are_no_part_of_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "draft.tex").write_text(
-        "\\begin{document}\\pagestyle{plain}\\nocite{*}\n"
-        "Keys\\index{key} open\\phantom{x} \\cite{lee2020}.\n\\fontsize{9}{10}\\selectfont\n"
-        "\\addcontentsline{toc}{section}{References}\n\\bibliographystyle{plainnat}\n"
-        "\\printbibliography[title=Works]\n\\end{document}"
-    )
-    draft = read_draft(tmp_path / "draft.tex")
-    assert draft.paragraphs == ["Keys open ."]
-    assert [sentence.readable for sentence in draft.sentences] == ["Keys open [lee2020]."]
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\maketitle {S}",
+        r"\title{On 4}\author{Ann Doe\\ 12 Main Street}\date{\today}\maketitle {S}",
+        r"\fontsize{9}{10}\selectfont\index{key}\phantom{x}\pagestyle{plain}\nocite{*} {S}",
+        r"\addcontentsline{toc}{section}{References}\bibliographystyle{plainnat} {S}",
+        r"\printbibliography[title=Works]\rule{3cm}{2pt}\hskip 3pt plus 1fil {S}",
+        r"\vskip-5pt\hangindent=3cm\penalty100 {S}",
+        r"\resizebox{3cm}{!}{\parbox[t]{0.5\linewidth}{\only<2->{\hyperref[sec:2]{{S}}}}}",
+        r"\href{https://x.org/2019}{\multirow{2}{*}{{S}}}",
+        r"\begin{minipage}[t]{0.48\linewidth}{S}",
+        r"\begin{longtable}{|p{2cm}|l|}{S}",
+    ],
+)
+def test_arguments_of_layout_are_no_part_of_a_sentence(tmp_path: Path, text: str) -> None:
+    sentence = "Keys open 9 of \\num{10} locks \\cite{lee2020}."
+    assert [each[0] for each in sentences(latex(tmp_path, text.replace("{S}", sentence)))] == [
+        "Keys open 9 of 10 locks [lee2020]."
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '::: {.column width="40%"}\n{S}\n:::',
+        "{{< pagebreak 12 >}} \\vspace{5mm} {S}",
+        "![{S}](fig3.png){width=50%}",
+        '[Keys open all]{style="12pt"} locks @lee2020 [p. 3].',
+        "[^1]: {S}",
+    ],
+)
+def test_attributes_of_markdown_are_no_part_of_a_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "draft.qmd").write_text(text.replace("{S}", "Keys open all locks [@lee2020]."))
+    draft = read_draft(tmp_path / "draft.qmd")
+    assert [each[0] for each in sentences(draft)] == ["Keys open all locks [lee2020]."]
 
 
 def test_plain_text_with_a_numbered_list(tmp_path: Path) -> None:
