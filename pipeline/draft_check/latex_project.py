@@ -420,7 +420,7 @@ class _Scan:
 
     def switch(self, name: str, start: int, end: int) -> int | None:
         """Read `\\drafttrue` behind `\\newif\\ifdraft`, `\\newtoggle{draft}` and its like."""
-        text, switches = self.latex.text, self.reader.switches
+        switches = self.reader.switches
         switch = _SWITCH.fullmatch(name)
         if switch is not None and switch[1] in switches:
             switches[switch[1]] = switch[2] == "true"
@@ -429,7 +429,7 @@ class _Scan:
         spans = self.latex.arguments(end, 2 if name.startswith("set") else 1)
         if not spans or not _SETS_SWITCH.fullmatch(name):
             return None
-        words = [text[slice(*span)].strip() for span in spans]
+        words = [self.latex.within(span).strip() for span in spans]
         value = words[1] if len(words) > 1 else name
         switches[_key_of_switch(name, words[0])] = value.endswith("true")
         self.emit(start)
