@@ -259,7 +259,7 @@ class RunProgress:
         self._clocks: dict[tuple[str, str], StageClock] = {}
         self._run_time = RunTime()
         self._usual: dict[str, float | None] = {}
-        self._messages: set[str] = set()
+        self._failures: dict[str, str] = {}
 
     def __enter__(self) -> RunProgress:
         self._bar.start()
@@ -333,9 +333,9 @@ class RunProgress:
         """Print why a stage failed."""
         self._run_time.finish(stage, month, computed=False)
         self._bar.update(self._task, advance=1, left=self._time_left())
-        is_known = message in self._messages
-        self._messages.add(message)
-        print_error(f"{plain_name(stage)} of {month}: {'the same' if is_known else message}")
+        failed = f"{plain_name(stage)} of {month}"
+        first = self._failures.setdefault(message, failed)
+        print_error(f"{failed}: {message if first == failed else f'as {first}'}")
 
     def _time_left(self) -> str:
         seconds = self._run_time.seconds_left()

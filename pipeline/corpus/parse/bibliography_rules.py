@@ -44,9 +44,9 @@ NO_DATE = (
 DATE = rf"(?:{YEAR}[a-z]?|{NO_DATE})"
 # "Margins 2018" and "Decision 2018" are no dates.
 MONTH = (
-    r"(?:[Jj]an(?:[uv][a-z]+)?|[Ff]eb[a-z]*|[Mm]ar(?:ch|s|zo?|ço)?|[Aa]pr(?:il[a-z]*)?|[Mm]ayo?"
-    r"|[Jj]u[nl][a-z]?|[Aa]ug[a-z]*|[Ss]ept?(?:[ei]*m[a-z]+)?|[Oo]ct(?:ob[a-z]+)?"
-    r"|[Nn]ov(?:em[a-z]+)?|[Dd]ec(?:em[a-z]+)?)\b\.?"
+    r"(?:[Jj]an(?:[uv][a-z]{1,8})?|[Ff]eb[a-z]{0,8}|[Mm]ar(?:ch|s|zo?|ço)?|[Aa]pr(?:il[a-z]{0,8})?"
+    r"|[Mm]ayo?|[Jj]u[nl][a-z]?|[Aa]ug[a-z]{0,8}|[Ss]ept?(?:[ei]{0,2}m[a-z]{1,8})?"
+    r"|[Oo]ct(?:ob[a-z]{1,8})?|[Nn]ov(?:em[a-z]{1,8})?|[Dd]ec(?:em[a-z]{1,8})?)\b\.?"
 )
 # Before an address or the date on which it was read.
 ACCESS = r"(?:[Aa]vailable|[Aa]ccessed|[Rr]etrieved|Disponi|Disponí|[Cc]onsult[éa]|[Aa]bgerufen)"
