@@ -66,7 +66,7 @@ def search_passages(
             results[query] = _similar_to_paper(workspace, reading, options)
         elif not reading.text:
             results[query] = _results(reading)
-        elif may_be_name(query, options) and options.end < MOST:
+        elif (reading.paper or may_be_name(query, options)) and options.end < MOST:
             names.append(reading)
         else:
             plain.append(reading)

@@ -5,8 +5,9 @@ corrected.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.arxiv.query_identifiers import arxiv_id_of, arxiv_ids_among_words, doi_of
@@ -32,6 +33,12 @@ Result = TypeVar("Result")
 
 _CITING_NAMED = 5
 _WORDS_OF_NAME = 4
+# What people type around a name: "what is X", "the X paper", "X github".
+_AROUND_NAME = re.compile(
+    r"^(?:what(?:'s|’s| is| are)|the|paper (?:on|about))\s|"
+    r"\s(?:paper|article|arxiv|pdf|github|code|repo|repository|method|model|algorithm)$|\?$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +82,14 @@ def read_query(workspace: Workspace, query: str, options: SearchOptions) -> Quer
         if text is None:
             return _absent_paper(workspace, query, arxiv_id)
         return QueryReading(query, text, arxiv_id, without=arxiv_id)
+    bare = _without_words_around(query)
+    if bare not in (query, query.lower()) and " " not in bare:
+        return replace(read_query(workspace, bare, options), typed=query)
     text = query if options.as_typed else well_spelt(workspace, query)
     paper = _paper_among_words(workspace, query)
-    if paper is None and may_be_name(query, options):
-        paper = _paper_named(workspace, query)
-        if paper is None and text != query:
-            paper = _paper_named(workspace, text)
+    if may_be_name(bare, options):
+        for name in dict.fromkeys([query, text, bare]):
+            paper = paper or _paper_named(workspace, name)
     author = None
     if paper is None:
         author = _looked_up(
@@ -111,6 +120,12 @@ def may_be_name(query: str, options: SearchOptions) -> bool:
     """Whether a query is as short as a name, and the search is for any passage."""
     is_plain = options.by == "fused" and options.rerank == "none" and not options.kinds
     return is_plain and len(title_words(query)) <= _WORDS_OF_NAME
+
+
+def _without_words_around(name: str) -> str:
+    """A name without what people type around it."""
+    bare = _AROUND_NAME.sub("", name.strip()).strip()
+    return bare if bare == name else _without_words_around(bare)
 
 
 def spelling_note(reading: QueryReading) -> str:
