@@ -35,6 +35,7 @@ from pipeline.answering.model_calls import StepLog, Tools, passage_trace
 from pipeline.answering.question_words import is_question, names_in
 from pipeline.answering.quotation_score import (
     LEAST_SCORE,
+    LEAST_SCORE_OF_OTHERS,
     Similarities,
     score_quotations,
     token_similarities,
@@ -235,7 +236,8 @@ def choose_quotes(
     """The sentences and table cells of these passages that may answer a question, best first.
 
     names: proper names in the question. A question gets no quotation if one of the names is in no
-    passage, or if the best score is below LEAST_SCORE; a statement always gets some.
+    passage, or if the best score is below LEAST_SCORE, and the others only down to
+    LEAST_SCORE_OF_OTHERS; a statement always gets some.
     """
     asks = is_question(question)
     if asks and not _hold_all_names(passages, names):
@@ -244,8 +246,10 @@ def choose_quotes(
     if not scored:
         return []
     best_score = scored[0][1]
-    if asks and best_score < LEAST_SCORE:
-        return []
+    if asks:
+        if best_score < LEAST_SCORE:
+            return []
+        scored = [(quote, score) for quote, score in scored if score >= LEAST_SCORE_OF_OTHERS]
     return distinct_quotes(quote for quote, _ in scored)
 
 
