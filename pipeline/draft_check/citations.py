@@ -162,8 +162,8 @@ def _best_passages(
 ) -> dict[tuple[str, str], tuple[EvidencePassage, ...]]:
     """(arXiv id, claim) → the paper's best passages for the claim.
 
-    by_vectors: by embeddings too. For the judge by words these are worse: their quotes were more
-    often beside the point, in half the time.
+    by_vectors: by embeddings too. The judge without a model needs none here: it compares the
+    sentences of these passages by embeddings.
     """
     claims: dict[str, dict[str, None]] = defaultdict(dict)
     for key, sentence in pairs:
