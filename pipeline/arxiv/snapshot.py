@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, cast
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from xxhash import xxh3_128_digest
 
@@ -31,6 +32,7 @@ from pipeline.engine.locks import file_lock
 from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
+from pipeline.storage.reading import open_parquet, read_table, row_groups_with, text_array
 from pipeline.storage.writing import move_into_place
 from pipeline.text import one_line, text_digest
 
@@ -116,7 +118,7 @@ class Snapshot:
 
     def months(self) -> list[str]:
         """The months that it has papers of, oldest first."""
-        months = pq.read_table(self._converted(), columns=["month"])["month"].unique().to_pylist()
+        months = read_table(self._converted(), ["month"])["month"].unique().to_pylist()
         return sorted(month for month in months if month)
 
     def identifiers(self, month: str) -> list[str]:
@@ -142,8 +144,7 @@ class Snapshot:
         Invalid and future days do not count: one wrong line of millions would make the harvest
         begin too late.
         """
-        column = pq.read_table(self._converted(), columns=["updated"])["updated"]
-        days = column.unique().to_pylist()
+        days = read_table(self._converted(), ["updated"])["updated"].unique().to_pylist()
         today = datetime.now(UTC).date().isoformat()
         return max((day for day in days if is_day(day) and day <= today), default=None)
 
@@ -168,14 +169,26 @@ class Snapshot:
 
         A damaged conversion is made again, once.
         """
-        filters: list[tuple[str, str, Any]] = [("month", "==", month)]
-        if ids is not None and len(ids) <= _FEW_PAPERS:
-            filters.append(("arxiv_id", "in", sorted(ids)))
         try:
-            return pq.read_table(self._converted(), columns=columns, filters=filters)
+            return self._read_month(month, columns, ids)
         except (OSError, pa.ArrowInvalid):
             self._converted().unlink(missing_ok=True)
-        return pq.read_table(self._converted(), columns=columns, filters=filters)
+        return self._read_month(month, columns, ids)
+
+    def _read_month(self, month: str, columns: list[str], ids: Collection[str] | None) -> pa.Table:
+        with open_parquet(self._converted()) as parquet:
+            numbers = set(row_groups_with(parquet, "month", [month]))
+            key, values = "month", text_array([month])
+            if ids is not None and len(ids) <= _FEW_PAPERS:
+                numbers &= set(row_groups_with(parquet, "arxiv_id", ids))
+                key, values = "arxiv_id", text_array(ids)
+            rows = []
+            for number in sorted(numbers):
+                group = parquet.read_row_group(number, columns=list({*columns, key}))
+                rows.append(group.filter(pc.is_in(group[key], values)).select(columns))
+            if not rows:
+                return parquet.schema_arrow.empty_table().select(columns)
+        return pa.concat_tables(rows)
 
     def _target(self) -> Path:
         """The conversion's file; its name has the snapshot's size and time."""

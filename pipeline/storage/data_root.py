@@ -26,7 +26,7 @@ from pipeline.storage.provenance import (
     read_provenance,
 )
 from pipeline.storage.read_cache import once, remember
-from pipeline.storage.reading import open_parquet
+from pipeline.storage.reading import open_parquet, read_columns, row_groups_with, text_array
 from pipeline.storage.row_groups import RowGroups
 from pipeline.storage.store import DataPath, StorePath
 from pipeline.tables import EMBEDDINGS, HUMAN_GRADES, HUMAN_RATINGS, LEDGER, Table
@@ -79,11 +79,8 @@ class DataRoot:
         Raises MissingInput where the month does not exist, PermanentFailure where the file has
         another schema version or cannot be read.
         """
-        # pq.read_table would import pandas, a quarter of a second of each command that reads a
-        # table.
         with self._open(table, month) as parquet:
-            rows = parquet.read(columns=columns)
-        return rows if columns is None else rows.select(columns)
+            return read_columns(parquet, columns)
 
     @contextlib.contextmanager
     def _open(
@@ -165,16 +162,10 @@ class DataRoot:
         returned. Ids are in no order, so that they alone would exclude no row group.
         """
         key, keys = (column, values) if passages is None else ("passage_id", passages)
-        key_values = pa.array(sorted(keys), pa.string())
+        key_values = text_array(keys)
         columns_read = list(dict.fromkeys([key, *columns]))
         with self._open(table, month) as parquet:
-            place = parquet.metadata.schema.names.index(column)
-            for number in range(parquet.num_row_groups):
-                bounds = parquet.metadata.row_group(number).column(place).statistics
-                if bounds is not None and bounds.has_min_max:
-                    low, high = bounds.min, bounds.max
-                    if not any(low <= value <= high for value in values):
-                        continue
+            for number in row_groups_with(parquet, column, values):
                 # A few columns of one row group: threads took longer to start than to read.
                 group = parquet.read_row_group(number, columns=columns_read, use_threads=False)
                 yield group.filter(pc.is_in(group[key], key_values)).select(columns)

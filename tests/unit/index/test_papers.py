@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +155,16 @@ def test_a_paper_has_its_passages_and_references_in_order(workspace: Workspace) 
     ]
     with pytest.raises(MissingInput, match=r"2403\.00009"):
         read_paper(workspace.root, "2403.00009")
+
+
+def test_a_paper_is_read_without_pandas(workspace: Workspace) -> None:
+    code = (
+        "import sys; from pathlib import Path; from pipeline.index.papers import read_paper;"
+        " from pipeline.storage.data_root import DataRoot;"
+        f" paper = read_paper(DataRoot(Path({str(workspace.root.path)!r})), '2403.00001');"
+        " print(len(paper.passages), 'pandas' in sys.modules)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "3 False\n"
 
 
 def test_rows_of_other_values_are_not_read(workspace: Workspace) -> None:
