@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -72,12 +72,14 @@ def terms_of(text: str) -> list[str]:
     without spaces.
     """
     terms = words_of(text)
-    terms += (match[0].lower() for match in _SIGNED_LETTER.finditer(text))
+    # Few texts have such a sign, and few words a hyphen: with these tests, terms take 0.7 of the
+    # time.
+    if "+" in text or "#" in text:
+        terms += (match[0].lower() for match in _SIGNED_LETTER.finditer(text))
     terms += (match[0].lower() for match in _CAPITAL.finditer(text))
-    for match in _COMPOUND.finditer(text):
-        parts = _HYPHENS.split(match[0].lower())
-        if min(map(len, parts)) <= _SHORT_PART:
-            terms.append("".join(parts))
+    for word in text.split():
+        if "-" in word or "\u2010" in word or "\u2011" in word:
+            terms += _compounds(word)
     for match in _VERSIONED.finditer(text):
         name = match[1].lower()
         if name not in _NUMBERED and name not in STOP_WORDS:
@@ -86,6 +88,14 @@ def terms_of(text: str) -> list[str]:
         for match in _UNSPACED_RUN.finditer(text):
             terms += (match[0][place : place + 2] for place in range(max(len(match[0]) - 1, 1)))
     return terms
+
+
+def _compounds(text: str) -> Iterator[str]:
+    """The compounds with a short part, without hyphens."""
+    for match in _COMPOUND.finditer(text):
+        parts = _HYPHENS.split(match[0].lower())
+        if min(map(len, parts)) <= _SHORT_PART:
+            yield "".join(parts)
 
 
 @lru_cache(maxsize=_MOST_WORDS)

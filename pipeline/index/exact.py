@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.embedding.lexical import lexical_query, lexical_rows
+from pipeline.embedding.packing import offsets_of, spans
 from pipeline.index.fusion import DENSE_WEIGHT
 
 if TYPE_CHECKING:
@@ -27,18 +28,18 @@ class SparseScores:
 
     def __init__(self, passages: SparseRows, *, idf: bool) -> None:
         import numpy as np
-        from scipy.sparse import csr_matrix
 
         self._count = len(passages)
-        # Ids are 32-bit numbers: columns are the ids that there are.
-        self._ids, columns = np.unique(passages.ids, return_inverse=True)
-        shape = (self._count, len(self._ids))
-        self._by_term = csr_matrix(
-            (passages.weights, columns, passages.offsets), shape=shape
-        ).T.tocsr()
-        having = np.diff(self._by_term.indptr)
+        # Ids are 32-bit numbers; those of one term lie together, as in an inverted index.
+        self._ids, terms, self._having = np.unique(
+            passages.ids, return_inverse=True, return_counts=True
+        )
+        order = np.argsort(terms, kind="stable")
+        self._starts = offsets_of(self._having)[:-1]
+        self._passages = np.repeat(np.arange(self._count), passages.lengths)[order]
+        self._weights = passages.weights[order]
         self._idf = (
-            np.log((self._count - having + 0.5) / (having + 0.5) + 1)
+            np.log((self._count - self._having + 0.5) / (self._having + 0.5) + 1)
             if idf
             else np.ones(len(self._ids))
         )
@@ -46,21 +47,17 @@ class SparseScores:
     def of(self, queries: Sequence[SparseVector]) -> NDArray[np.float32]:
         """The scores, of shape (queries, passages); 0 where no term is shared."""
         import numpy as np
-        from scipy.sparse import csr_matrix
 
-        rows, columns, weights = [], [], []
+        scores = np.zeros((len(queries), self._count), np.float32)
         for number, query in enumerate(queries):
-            places = np.searchsorted(self._ids, query.ids)
-            is_indexed = places < len(self._ids)
-            is_indexed[is_indexed] = self._ids[places[is_indexed]] == query.ids[is_indexed]
-            columns.append(places[is_indexed])
-            weights.append(query.weights[is_indexed] * self._idf[places[is_indexed]])
-            rows.append(np.full(int(is_indexed.sum()), number))
-        if not rows:
-            return np.zeros((0, self._count), np.float32)
-        cells = (np.concatenate(weights), (np.concatenate(rows), np.concatenate(columns)))
-        matrix = csr_matrix(cells, shape=(len(queries), len(self._ids)))
-        scores: NDArray[np.float32] = (matrix @ self._by_term).toarray().astype(np.float32)
+            _, of_query, terms = np.intersect1d(
+                query.ids, self._ids, assume_unique=True, return_indices=True
+            )
+            entries = spans(self._starts[terms], self._having[terms])
+            weights = np.repeat(query.weights[of_query] * self._idf[terms], self._having[terms])
+            scores[number] = np.bincount(
+                self._passages[entries], weights * self._weights[entries], self._count
+            )
         return scores
 
 
