@@ -177,7 +177,9 @@ def states(claim: str, sentence: Sentence, work: str) -> bool:
     """
     ours, theirs = Facts(claim), sentence.facts
     context = theirs.all_stems | Facts(work).all_stems
-    if len(ours.all_stems & context) < STATED_WORDS * len(ours.all_stems):
+    words, numbers = ours.stems_beside_numbers, len(ours.numbers)
+    # Numbers count as shared words: that all are stated is asked below.
+    if len(words & context) + numbers < STATED_WORDS * (len(words) + numbers):
         return False
     if not ours.names <= context or theirs.hedges - ours.hedges:
         return False

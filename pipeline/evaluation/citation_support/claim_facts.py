@@ -36,10 +36,11 @@ _MULTIPLIERS = {
     "M": 1e6, "B": 1e9,
 }  # fmt: skip
 _WORD_VALUES = {
-    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
-    "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15,
-    "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30,
-    "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+    "quarter": 0.25, "half": 0.5, "twice": 2, "two": 2, "three": 3, "four": 4, "five": 5,
+    "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
+    "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17,
+    "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
+    "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
 }  # fmt: skip
 
 
@@ -53,8 +54,10 @@ _NUMBER = re.compile(
     rf"(?<![\w.,@^_#/·])(?<![^\W\d_][-–(])(?<![^\W_]\+)"
     rf"(?P<digits>\d{{1,3}}(?:(?:[, ]|\{{,\}})\d{{3}})+(?!\d)(?:[.·]\d+)?|\d+(?:[.·]\d+)?"
     rf"|\b(?:{_any_of(list(_WORD_VALUES))})\b)"
+    rf"(?P<power>(?:\s?(?:\\times|\\cdot|[×·])\s?10|(?<=\b10))\^\{{?(?P<exponent>[-−]?\d{{1,2}})\}}?"
+    rf"|e(?P<e>[-−]?\d{{1,2}}))?"
     rf"(?P<times>(?:[\s–-]?(?:thousand|million|billion|trillion)|(?-i:[kKMB]))(?![^\W_]))?"
-    rf"(?P<unit>[\s~\\-]{{0,2}}(?:{_any_of(list(_UNITS))})(?!\w))?"
+    rf"(?P<unit>(?:[\s~$-]|\\,?){{0,3}}(?:{_any_of(list(_UNITS))})(?!\w))?"
     rf"(?![^\W_]|\.\d|[@/]|,\d)",
     re.IGNORECASE,
 )
@@ -64,6 +67,8 @@ _LABELLED = re.compile(
     r"|factor|chromosome|day|version|question|equation|algorithm|theorem|lemma|appendix|case|part"
     r"|layer|experiment|study|cluster|protein|receptor)\.?|\b[A-Z]\w*)\s$",
 )
+# Of LaTeX: of 3.5\,$ms, 2\times 10^{-4}.
+_MARKUP = re.compile(r"\\,?|[${}]")
 _SEPARATOR = re.compile(r"\{,\}|[, ]")
 # "23 of the 36 claims", "23 / 36 claims": both count claims.
 _OF_WHOLE = re.compile(r"\s(?:of|/|out of)(?: the| all)? \d+(?=\s[^\W\d_])")
@@ -114,8 +119,12 @@ _PURPOSE = re.compile(
     r"|investigate|examine|test|study|estimate|compare|identify)|unclear|unknown)\b|\?$",
     re.IGNORECASE,
 )
-# A word with a capital within a sentence, and one with a second capital or a digit anywhere.
-_NAME = re.compile(r"(?<=[^\W_][ ,-])[A-Z]\w+|\b(?:\w*[A-Z]\w*[A-Z0-9]\w*|[a-z]+\d\w*)\b")
+# A word with a capital within a sentence, and one with a second capital or a digit anywhere; with
+# its year: WMT 2014.
+_NAME = re.compile(
+    r"(?:(?<=[^\W_][ ,-])[A-Z]\w+|\b(?:\w*[A-Z]\w*[A-Z0-9]\w*|[a-z]+\d\w*)\b)"
+    r"(?:[ -](?:19|20)\d\d\b)?"
+)
 _QUANTIFIER = re.compile(
     r"\b(all|every|each|any|only|entirely|completely|fully)\b((?:[ -]\w+){0,3})", re.IGNORECASE
 )
@@ -352,6 +361,15 @@ class Facts:
         return _all_stems(self.text)
 
     @cached_property
+    def stems_beside_numbers(self) -> frozenset[int]:
+        """Stems of all words and digits but those of its numbers."""
+        text = self.text
+        for number in reversed(self.numbers):
+            start, end = number.span
+            text = f"{text[:start]} {text[end:]}"
+        return _all_stems(text)
+
+    @cached_property
     def breaks(self) -> list[int]:
         return [0, *(match.start() for match in _BREAKS.finditer(self.text)), len(self.text)]
 
@@ -426,8 +444,13 @@ def _numbers(text: str) -> Iterator[Number]:
             continue
         decimals = len(digits.partition(".")[2])
         value = float(digits) if word_value is None else float(word_value)
-        unit = (match["unit"] or "").strip(" ~\\-")
+        unit = (match["unit"] or "").strip(" ~$\\,-")
         times = (match["times"] or "").strip(" –-")
+        exponent = int((match["exponent"] or match["e"] or "0").replace("−", "-"))
+        if exponent:
+            # 10^5, 2\times 10^5 and 2e5
+            value = (1.0 if match["power"].startswith("^") else value) * 10.0**exponent
+            decimals -= exponent
         factor = 1.0
         if times:
             factor = _MULTIPLIERS.get(times) or _MULTIPLIERS[times.lower()]
@@ -442,7 +465,7 @@ def _numbers(text: str) -> Iterator[Number]:
             counts = _stems_counted(text, match.start(), following, is_whole=decimals <= 0)
         is_hyphenated = text[match.end() : match.end() + 1] == "-"
         yield Number(
-            text=match[0].strip().replace("\\", ""),
+            text=_MARKUP.sub("", match[0].replace("\\times", "×").replace("\\cdot", "·")).strip(),
             value=value,
             decimals=decimals,
             factor=factor,
@@ -501,7 +524,7 @@ def _stems_measured(before: Sequence[str]) -> frozenset[int]:
     for word in reversed(before):
         if not word[0].isalpha():
             break
-        if word.lower() in _LINKS:
+        if word.lower() in _LINKS or word in _UNITS:
             if stems:
                 break
             continue

@@ -52,6 +52,24 @@ def compared(claim: str, passage: str) -> Comparison:
             "500,000",
         ),
         (
+            "It shortens a sequence to a quarter of HTML on average.",
+            "It shortens a sequence to half of HTML on average.",
+            "quarter",
+            "half",
+        ),
+        (
+            "A step takes 3.5 ms of the whole second.",
+            r"A step takes $4.5$\,ms of the whole second.",
+            "3.5 ms",
+            "4.5ms",
+        ),
+        (
+            "We train on 2e6 pages of old novels.",
+            r"We train on $2 \times 10^{5}$ pages of old novels.",
+            "2e6",
+            "2 × 10^5",
+        ),
+        (
             "The first summary wins 9 percent more often than chance.",
             "The first summary wins 9 points more often than chance.",
             "9 percent",
@@ -162,6 +180,9 @@ def test_a_fact_that_a_close_sentence_states_otherwise_is_a_clash(
             "Lanternfish is faster than BM25 on short questions.",
             "BM25 is slower than Lanternfish on short questions.",
         ),
+        (r"It has $2 \times 10^{6}$ pages of novels.", "It has 2 million pages of novels."),
+        ("A step costs 1e-3 seconds of a day.", r"A step costs $10^{-3}$ seconds of a day."),
+        ("It halves the cost to half of HTML.", "It cuts the cost to 50% of HTML."),
         ("Ferries carry 12 seeds to islands, on 12 days.", "The ferries of 12 islands rest."),
     ],
 )
@@ -226,6 +247,8 @@ SENTENCES = {
     "other": "As the corpus of Beaver is not publicly available, Otter is a good choice.",
     "weights": "Learned weights reach a recall of 0.64, against 0.52 for the ranking of BM25.",
     "cell": "Papers with full text, 81.1M: 8.1M",
+    "ranges": r"Speed-ups were between $1.5\times$ and $2.3\,\times$ for heat, $10^{5}$ cells at most.",
+    "year": "Otter reaches 28.4 BLEU on WMT 2014 news.",
     "share": "We find evidence for 23 / 36 claims on long English-language papers.",
 }
 
@@ -254,6 +277,10 @@ SENTENCES = {
         ),
         ("cell", "8.1M papers have full text.", True),
         ("cell", "81.1M papers have full text.", False),
+        ("ranges", "For heat, speed-ups were between 1.5x and 2.3x.", True),
+        ("ranges", "For heat, speed-ups were between 1.5x and 3.3x.", False),
+        ("year", "Otter reaches 28.4 BLEU on WMT 2014 news.", True),
+        ("year", "Otter reaches 28.4 BLEU on WMT 2016 news.", False),
         ("share", "Evidence is found for 23 of the 36 claims on long papers.", True),
     ],
 )
