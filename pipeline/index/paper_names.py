@@ -13,7 +13,7 @@ from pipeline.corpus.references.citation_index import count_citing_papers
 from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.engine.stage import Workspace
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
 create table names (
     name text, paper text, strength integer, month text, primary key (name, paper)
@@ -67,8 +67,7 @@ def paper_named(workspace: Workspace, query: str) -> str | None:
     the most cited one. None if no paper does, or too many. Raises as `MonthIndex.open` does.
     """
     with paper_names(workspace).open() as connection:
-        # S2-ORC and Sci Fact are S2ORC and SciFact.
-        papers = _named(connection, query) or _named(connection, "".join(title_words(query)))
+        papers = _named(connection, query)
     if not papers:
         return None
     citing = count_citing_papers(workspace, papers) if len(papers) > 1 else {}
@@ -165,9 +164,11 @@ def _long_form(short: str, before: str) -> str | None:
 
 
 def _key(name: str) -> str:
-    """The folded words of a name; empty for one that is too long, or too short to be a name."""
+    """The folded words of a name, joined: S2-ORC is S2ORC, and Mistral7B is Mistral 7B. Empty for one
+    that is too long, or too short to be a name.
+    """
     words = title_words(name)
-    key = " ".join(words)
+    key = "".join(words)
     return key if len(words) <= _MOST_WORDS and len(key) >= 2 else ""
 
 

@@ -20,8 +20,8 @@ from tests.unit.index.building import make_workspace
         ("We introduce Fern, a corpus.", {"fern"}),
         ("We propose a simple new network, the Transformer, based on attention.", {"transformer"}),
         ("Here, we develop social Fern factorization (SFF), a model.", {"sff"}),
-        ("We describe deep Fern families (DFFs).", {"deep fern families", "dffs"}),
-        ("Our method (Fern Normalization) is fast.", {"fern normalization"}),
+        ("We describe deep Fern families (DFFs).", {"deepfernfamilies", "dffs"}),
+        ("Our method (Fern Normalization) is fast.", {"fernnormalization"}),
         ("We present a dataset called FernBank.", {"fernbank"}),
         ("We propose a method for large language models (LLMs).", set()),
         ("Our model uses grouped fern attention (GFA).", set()),
@@ -31,7 +31,7 @@ from tests.unit.index.building import make_workspace
 def test_an_abstract_introduces_names(abstract: str, names: set[str]) -> None:
     introduced = introduced_names("A title", abstract)
     assert names <= introduced.keys()
-    assert bool(names) == bool(introduced.keys() - {"a title"})
+    assert bool(names) == bool(introduced.keys() - {"atitle"})
 
 
 def test_a_name_in_a_title_comes_before_one_in_an_abstract(tmp_path: Path) -> None:
