@@ -32,7 +32,7 @@ from pipeline.answering.facts import (
     subject_words,
 )
 from pipeline.answering.model_calls import StepLog, Tools, passage_trace
-from pipeline.answering.question_words import is_question, names_in
+from pipeline.answering.question_words import content_words, is_question, names_in
 from pipeline.answering.quotation_score import (
     LEAST_SCORE,
     LEAST_SCORE_OF_OTHERS,
@@ -40,13 +40,14 @@ from pipeline.answering.quotation_score import (
     score_quotations,
     token_similarities,
 )
-from pipeline.answering.quotations import Quotation
+from pipeline.answering.quotations import Quotation, quotations_of
 from pipeline.answering.ranking import search
 from pipeline.answering.retriever import distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.passage import Passage
 from pipeline.embedding.choice import make_embedder
+from pipeline.index.paper_names import INTRODUCES
 from pipeline.llm.messages import Spent
 
 if TYPE_CHECKING:
@@ -63,6 +64,13 @@ _POINTS_BACK = re.compile(
     r"\b(?:it|its|they|them|their|this|that|these|those|he|she|his|her|the (?:paper|authors?))\b",
     re.IGNORECASE,
 )
+# Words of a question that its paper's abstract answers.
+_OF_WHOLE_PAPER = frozenset({
+    "abstract", "arxiv", "contribute", "contributes", "contribution", "contributions", "define",
+    "definition", "describe", "describes", "explain", "goal", "idea", "introduce", "introduces",
+    "key", "main", "mean", "means", "meaning", "overview", "propose", "proposes", "purpose",
+    "summarize", "summary", "tell",
+})  # fmt: skip
 _OTHERS = re.compile(r"\b(?:other|another|else|different)\b", re.IGNORECASE)
 
 
@@ -71,11 +79,13 @@ class Subject:
     """The subject of a question.
 
     papers: arXiv ids of the papers that it names, else of the last answer's paper; none for all
-    papers. names: its other proper names.
+    papers. names: its other proper names. is_whole_paper: whether it asks what these papers are
+    about, and nothing else: "What is S2ORC?"
     """
 
     papers: tuple[str, ...]
     names: tuple[str, ...]
+    is_whole_paper: bool = False
 
 
 def similarities_of(settings: Settings) -> Similarities:
@@ -104,7 +114,11 @@ async def extractive(
     query = search_query(question, subject)
     passages, may_fit = await passages_to_read(query, subject, tools, steps)
     quotes: list[Quotation] = []
-    if may_fit:
+    abstracts = [passage for passage in passages if passage.kind == "abstract"]
+    if subject.is_whole_paper and abstracts:
+        names = words_beside_ids(question.question) - _OF_WHOLE_PAPER
+        quotes = distinct_quotes(introductions(abstracts, names))
+    elif may_fit:
         similarities = similarities or similarities_of(tools.settings)
         quotes = choose_quotes(query, passages, similarities, subject.names)
     sentences = [quote.display_text() for quote in quotes]
@@ -137,7 +151,8 @@ async def subject_of(question: UserQuestion, tools: Tools) -> Subject:
         for turn in question.history:  # the last one with papers counts
             if turn.papers:
                 papers = [turn.papers[0]]
-    return Subject(tuple(dict.fromkeys(papers)), tuple(other_names))
+    is_whole_paper = bool(papers) and words_beside_ids(text) <= words_of_papers | _OF_WHOLE_PAPER
+    return Subject(tuple(dict.fromkeys(papers)), tuple(other_names), is_whole_paper)
 
 
 async def _answer_by_facts(
@@ -251,6 +266,27 @@ def choose_quotes(
             return []
         scored = [(quote, score) for quote, score in scored if score >= LEAST_SCORE_OF_OTHERS]
     return distinct_quotes(quote for quote, _ in scored)
+
+
+def words_beside_ids(question: str) -> set[str]:
+    """The words of a question on its subject, without numbers, of which arXiv ids are made."""
+    return {word for word in content_words(question) if not word.isdecimal()}
+
+
+def introductions(abstracts: Sequence[Passage], names: set[str]) -> list[Quotation]:
+    """The sentences of each abstract from the one on that introduces the paper: the first that says
+    "we propose" and has all words of the names, or else one of the two.
+    """
+    introductions: list[Quotation] = []
+    for abstract in abstracts:
+        quotes = [quote for quote in quotations_of(abstract) if len(quote.sentences) == 1]
+        ranks = [
+            names.issubset(title_words(quote.text)) + bool(INTRODUCES.search(quote.text))
+            for quote in quotes
+        ]
+        start = ranks.index(max(ranks)) if ranks else 0
+        introductions += quotes[start:]
+    return introductions
 
 
 def distinct_quotes(ranked: Iterable[Quotation]) -> list[Quotation]:

@@ -27,11 +27,12 @@ _MOST_WORDS = 6
 _MOST_ABSTRACTS = 5
 _TITLE_END = re.compile(r":\s|\s[-–—]+\s")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
-_INTRODUCES = re.compile(
-    r"\b(?:we|paper|work|article)(?:\s+\w+){0,2}?\s+(?:introduc|propos|present|develop|describ"
+INTRODUCES = re.compile(
+    r"\b(?:we|paper|work|article)(?:\s+\w+){0,4}?\s+(?:introduc|propos|present|develop|describ"
     r"|releas|creat|design|construct|build|built)\w*",
     re.IGNORECASE,
 )
+"""The words by which an abstract introduces what the paper is about: "we propose"."""
 _NAME = r"((?:[A-Z][\w+.-]*\w|[A-Z])(?:\s+(?:[A-Z][\w+.-]*\w|\d+\w?)){0,4})"
 # We propose a method for large language models (LLMs) does not introduce these.
 _OTHER_OBJECT = re.compile(
@@ -131,7 +132,7 @@ def _names_of_sentence(sentence: str) -> Iterator[tuple[str, int]]:
     ours = _OURS.search(sentence)
     if ours is not None:
         yield ours[1], _INTRODUCED
-    verb = _INTRODUCES.search(sentence)
+    verb = INTRODUCES.search(sentence)
     if verb is not None:
         match = _AFTER_VERB.match(sentence[verb.end() :])
         if match is not None:
@@ -164,8 +165,8 @@ def _long_form(short: str, before: str) -> str | None:
 
 
 def _key(name: str) -> str:
-    """The folded words of a name, joined: S2-ORC is S2ORC, and Mistral7B is Mistral 7B. Empty for one
-    that is too long, or too short to be a name.
+    """The folded words of a name, joined: S2-ORC is S2ORC, and Mistral7B is Mistral 7B. Empty for
+    one that is too long, or too short to be a name.
     """
     words = title_words(name)
     key = "".join(words)

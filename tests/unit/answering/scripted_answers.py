@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,14 +61,15 @@ class FakeRetriever:
 
 
 class FakeTables:
-    """Front matter of papers, by their ids."""
+    """Front matter of papers, by their ids. names: the papers that names in questions stand for."""
 
-    def __init__(self, *papers: FrontMatter) -> None:
+    def __init__(self, *papers: FrontMatter, names: Mapping[str, list[str]] | None = None) -> None:
+        self.names = names or {}
         self.papers = {front.passage.arxiv_id: front for front in papers}
         self.lookups: list[tuple[str, ...]] = []
 
     async def papers_named_in(self, question: str) -> dict[str, list[str]]:
-        return {}
+        return {name: papers for name, papers in self.names.items() if name in question}
 
     async def count_papers(self, question: str, papers: Sequence[str]) -> str | None:
         return None

@@ -114,6 +114,27 @@ def test_a_follow_up_is_about_the_paper_of_the_last_answer() -> None:
     assert answered.text == '"Title 9" (arXiv:2403.00009) was written by Ada Quill.'
 
 
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What is HullNet?", "“We build HullNet, a set of boats.”"),
+        ("What is the main idea of arXiv:2403.00001?", "“We propose to measure fuel.”"),
+        ("How old is HullNet?", ABSTAINED),
+    ],
+)
+def test_what_a_paper_is_about_is_quoted_from_where_its_abstract_introduces_it(
+    question: str, first: str
+) -> None:
+    text = (
+        "Boats are very old things. We propose to measure fuel. We build HullNet, a set of boats."
+    )
+    tables = FakeTables(names={"HullNet": ["2403.00001"]})
+    retriever = FakeRetriever(
+        passage(2, "HullNet has hulls of all kinds."), passage(1, text, kind="abstract")
+    )
+    assert answer(retriever, UserQuestion(question), tables).text.startswith(first)
+
+
 TABLE = """Table 3: Fuel of the boats.
 
 | Boat | # of nets | fuel (l) |
