@@ -48,6 +48,12 @@ class Reply:
     usage: Usage
     seconds: float
 
+    def __str__(self) -> str:
+        """The answer and its sources, as `citeloom ask` prints them."""
+        from pipeline.answering.rendering import answer_lines
+
+        return "\n".join(answer_lines(self))
+
 
 class Conversation:
     """Questions to one system, each with the turns before it; a failed question leaves no turn."""

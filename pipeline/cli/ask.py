@@ -202,12 +202,11 @@ def _step_printer(show_step: Callable[[str], None], *, show_work: bool) -> StepO
 
 def _print_reply(reply: Reply) -> None:
     """Print the answer and its sources on standard output, notes and costs on standard error."""
-    from pipeline.answering.rendering import answer_lines, answer_notes, cost_line
+    from pipeline.answering.rendering import answer_notes, cost_line
     from pipeline.cli.console import print_note
     from pipeline.llm.models import small_model_note
 
-    for line in answer_lines(reply):
-        typer.echo(line)
+    typer.echo(str(reply))
     sys.stdout.flush()
     notes = list(answer_notes(reply))
     if reply.system.retrieves and reply.answer.abstained:
