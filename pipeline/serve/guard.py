@@ -14,6 +14,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
+from typing import Literal
 
 import orjson
 from starlette.datastructures import Headers, MutableHeaders
@@ -50,6 +51,13 @@ _WRONG_TOKEN_SECONDS = 0.5
 _OPTION = re.compile(r"(?<!\w)--(?=[a-z])")
 
 _log = logging.getLogger(__name__)
+
+
+ProblemKind = Literal[
+    "wrong-parameter", "token", "cross-site", "not-found", "method", "host", "request",
+    "index-in-use", "temporary", "cannot-answer", "internal",
+]  # fmt: skip
+"""The end of a problem's type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +97,7 @@ def problem_of(error: Exception, workspace: Workspace) -> Problem:
     return _problem("internal", HTTPStatus.INTERNAL_SERVER_ERROR, "the server's log has the reason")
 
 
-def _problem(kind: str, status: HTTPStatus, detail: str) -> Problem:
+def _problem(kind: ProblemKind, status: HTTPStatus, detail: str) -> Problem:
     return Problem(f"urn:citeloom:{kind}", status.phrase, int(status), detail)
 
 
@@ -151,36 +159,32 @@ class Guard:
         headers = Headers(scope=scope)
         if self._token is not None:
             if not secrets.compare_digest(_token_of(headers).encode(), self._token.encode()):
-                return Problem(
-                    "urn:citeloom:token",
-                    "Unauthorized",
-                    401,
+                return _problem(
+                    "token",
+                    HTTPStatus.UNAUTHORIZED,
                     "give the token of this server: as Authorization: Bearer TOKEN, or as the"
                     " password in a browser",
                 )
         elif not names_loopback(headers):
-            return Problem(
-                "urn:citeloom:host",
-                "Misdirected Request",
-                421,
+            return _problem(
+                "host",
+                HTTPStatus.MISDIRECTED_REQUEST,
                 "this server answers to localhost and 127.0.0.1 only",
             )
         follows_link = opens_page(scope["method"], headers) and not scope["path"].startswith(
             "/api/"
         )
         if is_cross_site(headers) and not follows_link:
-            return Problem(
-                "urn:citeloom:cross-site",
-                "Forbidden",
-                403,
+            return _problem(
+                "cross-site",
+                HTTPStatus.FORBIDDEN,
                 "other sites may link to pages of this server, and nothing else",
             )
         is_post = scope["method"] == "POST" and scope["path"] in FORMS
         if scope["method"] not in _METHODS and scope["path"] != "/mcp" and not is_post:
-            return Problem(
-                "urn:citeloom:method",
-                "Method Not Allowed",
-                405,
+            return _problem(
+                "method",
+                HTTPStatus.METHOD_NOT_ALLOWED,
                 "this server only answers GET requests, and questions by POST",
             )
         return None

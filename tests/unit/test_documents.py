@@ -9,11 +9,12 @@ import re
 import shlex
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer
 
+from pipeline.serve.guard import ProblemKind
 from pipeline.settings import Settings
 from pipeline.stages import STAGES
 from tests.documents import DOCS, PAGES, PROJECT, README, fenced, inline
@@ -170,6 +171,13 @@ def test_a_figure_of_the_readme_is_that_of_the_committed_result(
     result = json.loads((PROJECT / "benchmarks" / "results" / f"{benchmark}.json").read_text())
     values = {item["claim"]: item["value"] for item in result["claims"]}
     assert words.format(values[claim]) in README.read_text()
+
+
+def test_the_page_of_the_server_has_every_type_of_problem() -> None:
+    page = (DOCS / "how-to" / "serve.md").read_text()
+    assert re.findall(r"^\| `urn:citeloom:([\w-]+)` ", page, re.MULTILINE) == [
+        *get_args(ProblemKind)
+    ]
 
 
 def test_the_readme_has_900_words_at_most() -> None:
