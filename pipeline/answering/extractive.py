@@ -196,12 +196,15 @@ def _answer_of(
 
 
 def search_query(question: UserQuestion, subject: Subject) -> str:
-    """The question as a query; after it the previous question, if it refers back to that and has
-    no paper as its subject.
+    """The question as a query. If it refers back, the previous question stands after it; only its
+    names, if the paper of the last answer is the subject.
     """
-    if question.history and not subject.papers and _POINTS_BACK.search(question.question):
-        return searchable(f"{question.question} {question.history[-1].question}")
-    return searchable(question.question)
+    text = question.question
+    if question.history and _POINTS_BACK.search(text):
+        previous = question.history[-1].question
+        more = names_in(previous) if subject.papers else [previous]
+        text = " ".join([text, *more])
+    return searchable(text)
 
 
 async def passages_to_read(

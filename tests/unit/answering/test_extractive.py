@@ -97,7 +97,7 @@ def test_a_follow_up_is_searched_for_with_the_question_before_it() -> None:
     nothing, known = Subject((), ()), Subject(("2403.00001",), ())
     large = UserQuestion("How large is it?", history)
     assert search_query(large, nothing) == "How large is it? What is QuillNet?"
-    assert search_query(large, known) == "How large is it?"
+    assert search_query(large, known) == "How large is it? QuillNet"
     other = UserQuestion("How large is GloVe?", history)
     assert search_query(other, nothing) == "How large is GloVe?"
     assert search_query(UserQuestion("How large is it?"), nothing) == "How large is it?"
