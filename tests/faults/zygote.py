@@ -252,7 +252,9 @@ def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any
     with listening(report.record), open_instance(dagster_home(workspace)) as instance:
         for run in dead_runs(instance):
             instance.report_run_failed(run)
-            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+        # As Dagster's daemon does: a run whose writing failed may have ended without freeing them.
+        for run_id in instance.event_log_storage.get_concurrency_run_ids():
+            instance.event_log_storage.free_concurrency_slots_for_run(run_id)
         offer_months(instance, months)
         for month in months:
             result = job.execute_in_process(
