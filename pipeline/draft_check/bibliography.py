@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.arxiv.dois import plain_doi
 from pipeline.corpus.latex_text import plain_field
 from pipeline.draft_check.bibtex import BibEntry, BibFile
 from pipeline.draft_check.draft import LARGEST_BIBLIOGRAPHY_BYTES, Draft, Entry, read_text
@@ -24,12 +23,16 @@ if TYPE_CHECKING:
 # With more entries that are not cited, a file is a library: those are counted, not read.
 MOST_UNCITED = 500
 _DEEPEST_PARENTS = 5
-_YEAR = re.compile(r"\b(1[89]\d\d|20\d\d)[a-z]?\b")
+_YEAR = re.compile(r"\b(1[5-9]\d\d|20\d\d)[a-z]?\b")
 # In its field an id stands alone; in running text it needs its name before it.
 _ID = r"(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d+)?)"
 _BARE_ID = re.compile(rf"\s*+(?:arxiv:\s*+)?{_ID}\b", re.IGNORECASE)
 _NAMED_ID = re.compile(rf"arxiv(?:\.org/(?:abs|pdf)/\s*+|[:\s]++|\.\s*+){_ID}", re.IGNORECASE)
 _ADDRESS = re.compile(r"<?(?:https?://|www\.)\S+")
+_DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/\S+")
+_DOI_MARKUP = re.compile(r"\\url\b|\\(?=[_%#&])|[{}$]")
+# NASA's ADS names journals by macros of AASTeX: `{\prl}`.
+_MACRO = re.compile(r"\{?\\([A-Za-z]+)\}?")
 _TAG = re.compile(r"</?(?:i|b|em|strong|sub|sup|span)\b[^<>]*>", re.IGNORECASE)
 _VENUE_FIELDS = (
     "booktitle",
@@ -153,7 +156,7 @@ def _inherit(entry: BibEntry, by_key: Mapping[str, BibEntry], depth: int) -> Non
         if name == crossref:
             # The title of proceedings is the book's title of a paper in them.
             values.setdefault("booktitle", values.get("title", ""))
-            for own in ("title", "subtitle", "titleaddon", "crossref", "xdata", "author"):
+            for own in ("title", "subtitle", "titleaddon", "crossref", "xdata"):
                 values.pop(own, None)
         entry.inherited = values | entry.inherited
 
@@ -162,7 +165,7 @@ def _entry_of_bibtex(entry: BibEntry, file: str, offset: int) -> Entry:
     fields = entry.values()
     years = (_YEAR.search(_plain(fields.get(name, ""))) for name in ("year", "date"))
     year = next(filter(None, years), None)
-    venues = (_plain(fields.get(name, "")) for name in _VENUE_FIELDS)
+    venues = (_venue(fields.get(name, "")) for name in _VENUE_FIELDS)
     venue = next((name for name in venues if name and not _ADDRESS.fullmatch(name)), None)
     titles = (_plain(fields.get(name, "")) for name in ("title", "subtitle"))
     title = ": ".join(filter(None, titles)) or None
@@ -173,12 +176,24 @@ def _entry_of_bibtex(entry: BibEntry, file: str, offset: int) -> Entry:
         authors=read_names(fields.get("author", "")),
         year=int(year[1]) if year else None,
         venue=venue,
-        doi=plain_doi(fields.get("doi")),
+        doi=_doi(fields.get("doi", "")),
         arxiv_id=_arxiv_id(fields),
         file=file,
         line=entry.line + offset,
         names_all_authors=_ENDS_IN_OTHERS.search(fields.get("author", "")) is None,
     )
+
+
+def _venue(value: str) -> str:
+    macro = _MACRO.fullmatch(value.strip())
+    return macro[1] if macro else _plain(value)
+
+
+def _doi(value: str) -> str | None:
+    """A DOI without TeX's signs, and without the address or `doi:` before it."""
+    bare = _DOI_MARKUP.sub("", value).strip()
+    doi = _DOI.search(bare)
+    return doi[0].rstrip(".,;") if doi else bare or None
 
 
 def _plain(value: str) -> str:
@@ -274,7 +289,7 @@ def _entry_of_csl(item: Mapping[str, Any], file: str, line: int) -> Entry:
     }
     people = item.get("author")
     authors = []
-    for person in people if isinstance(people, list) else ():
+    for person in people if isinstance(people, list) else filter(None, [people]):
         if isinstance(person, dict):
             order = ("given", "non-dropping-particle", "family", "suffix")
             parts = [str(person.get(name) or "").strip() for name in order]
@@ -290,7 +305,7 @@ def _entry_of_csl(item: Mapping[str, Any], file: str, line: int) -> Entry:
         authors=tuple(name for name in authors if name and name.lower() not in _OTHERS),
         year=int(year[1]) if year else None,
         venue=words.get("container-title") or words.get("publisher") or None,
-        doi=plain_doi(words.get("DOI")),
+        doi=_doi(words.get("DOI", "")),
         arxiv_id=named[1] if named else None,
         file=file,
         line=line,

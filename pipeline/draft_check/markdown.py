@@ -21,6 +21,7 @@ from pipeline.draft_check.draft import (
     project_file,
     read_text,
 )
+from pipeline.draft_check.latex_project import split_keys
 from pipeline.draft_check.latex_scan import Latex
 from pipeline.draft_check.printed_references import read_items
 from pipeline.draft_check.typed_list import find_list, keys_of_names, mark_labels, mark_names
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _LONGEST_PARAGRAPH = 20_000
+_PROJECTS = ("_quarto.yml", "_config.yml", "_bookdown.yml")
 _DEEPEST = 10
 # At the beginning, or behind an empty line where a setting follows.
 _METADATA = re.compile(
@@ -41,7 +43,7 @@ _TAG = re.compile(r"<[^<>]*>")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+|(?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]+")
 _GROUP = re.compile(r"\[([^\[\]@]*+@[^\[\]]*+)\]")
 _KEY = re.compile(
-    r"(?<![\w@/.])-?@(?:\{([^{}\s]{1,200})\}|([A-Za-z0-9_](?:[\w:.#$%&+?<>~/-]{0,200}\w)?))"
+    r"(?<![\w@/.])-?@(?:\{([^{}\s]{1,200})\}|(\w(?:[\w:.#$%&+?<>~/-]{0,200}\w)?))"
     r"(?: \[[^\[\]@]*\])?"  # @key [p. 3]
 )
 # Quarto's and pandoc-crossref's names of figures, tables, equations, sections and so on.
@@ -51,17 +53,29 @@ _REFERENCE = re.compile(
     re.IGNORECASE,
 )
 _NOTE_MARK = re.compile(r"^\[\^[^\[\]\s]{1,100}\]:|\[\^[^\[\]\s]{1,100}\]", re.MULTILINE)
+# A footnote of several paragraphs, whose indentation is that of code.
+_LONG_NOTE = re.compile(
+    r"^\[\^[^\[\]\s]{1,100}\]:.*+(?:\n(?:[ \t]*+\n)*+(?: {4}|\t).*+)++", re.MULTILINE
+)
+_INDENT = re.compile(r"^(?: {4}|\t)", re.MULTILINE)
 _NOTE = re.compile(r"\^\[((?:[^\[\]]|\[[^\[\]]*\])*+)\]")
 _ATTRIBUTES = r"\{(?:[#.][\w-][^{}\n]*|[\w-]+=[^{}\n]*|[-=]\w*)\}"
 _SPAN = re.compile(rf"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*+)\]{_ATTRIBUTES}")
-# Fences of divs, shortcodes and attributes, of pandoc and Quarto; LaTeX's spaces and breaks.
+# Fences of divs, shortcodes and attributes, of pandoc and Quarto; LaTeX's spaces and breaks; a
+# comment of MyST that cites.
 _LAYOUT = re.compile(
     rf"^[ \t>]*:{{3,}}.*$|\{{\{{<(?!\s*include\b)[^<>]*>\}}\}}|(?<=[\])`\s]){_ATTRIBUTES}"
-    r"|\\[a-z]*(?:space|skip|page|break)(?![A-Za-z])\*?(?:\{[^{}]*\})?",
+    r"|\\[a-z]*(?:space|skip|page|break)(?![A-Za-z])\*?(?:\{[^{}]*\})?"
+    r"|^%.*\{(?:foot)?cite.*$",
     re.MULTILINE,
 )
-# A citation of MyST, with the keys in code.
-_ROLE = re.compile(r"\{cite(?::\w+)?\}`([^`]+)`")
+# A citation of MyST, with the keys in code: {cite:p}`{see}key{p. 3}`.
+_ROLE = re.compile(r"\{(?:foot)?cite(?::\w+)?\}`([^`]+)`")
+_ROLE_NOTE = re.compile(r"\{[^{}]*\}")
+_MYST_OPTION = re.compile(r"^:[\w-]+:.*$", re.MULTILINE)
+# An example of pandoc: its label is no key.
+_EXAMPLE = re.compile(r"^[ \t]*\(@([\w-]{1,100})\)[ \t]", re.MULTILINE)
+_FORMULA = re.compile(r"\$\$[^$]+\$\$|(?<![\\$])\$(?![\s$])[^$\n]++(?<![\s\\])\$(?!\d)")
 _INCLUDE = re.compile(r"\s*\{\{<\s*include\s+(\S+)\s*>\}\}\s*$")
 _CHILD = re.compile(r"\s*+(?:```|~~~)++\s*+\{(?>[^{}]*\bchild\s*+=)\s*+(c\([^()]*+\)|[^,{}]*+)")
 _QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
@@ -69,7 +83,10 @@ _QUOTED = re.compile(r"[\"']([^\"']+)[\"']")
 _AT = "\ue000"
 # Stands for a backslash of code.
 _BACKSLASH = "\ue001"
-_STAND_INS = str.maketrans({_AT: "@", _BACKSLASH: "\\"})
+# Stands for an opening bracket of code: "[1]" there is no citation.
+_BRACKET = "\ue002"
+_STAND_INS = str.maketrans({_AT: "@", _BACKSLASH: "\\", _BRACKET: "["})
+_OF_CODE = {ord(sign): stand_in for stand_in, sign in _STAND_INS.items()}
 
 
 def read_markdown(file: Path) -> Draft:
@@ -84,10 +101,8 @@ def read_markdown(file: Path) -> Draft:
         line = text.count("\n", 0, metadata.start()) + 1
         _read_metadata(draft, metadata[1], line)
     text = _without_metadata(text)
-    project = file.parent / "_quarto.yml"
-    if not draft.bibliography_files and project.is_file():
-        settings = _load_yaml(draft, read_text(project), project.name)
-        _add_bibliographies(draft, settings.get("bibliography"), project.name)
+    if not draft.bibliography_files:
+        _read_project(draft)
     is_plain = file.suffix.lower() == ".txt"
     reader = _Reader(draft, is_plain=is_plain)
     paragraphs = list(reader.paragraphs(file, text, 0))
@@ -182,6 +197,20 @@ def _read_metadata(draft: Draft, text: str, first: int) -> None:
         draft.listed.add("*")
 
 
+def _read_project(draft: Draft) -> None:
+    """Add the bibliographies of the Quarto project, Jupyter Book or MyST site of the draft."""
+    folder = draft.file.resolve().parent
+    for place in (folder, *folder.parents)[:_DEEPEST]:
+        for name in _PROJECTS:
+            if (place / name).is_file():
+                settings = _load_yaml(draft, read_text(place / name), name)
+                for setting in ("bibliography", "bibtex_bibfiles"):
+                    _add_bibliographies(draft, settings.get(setting), name, folder=place)
+                return
+        if (place / ".git").exists():
+            return
+
+
 def _line_of_setting(text: str, name: str, first: int) -> int:
     """The line of the draft on which metadata have a setting; their first where it is not seen."""
     lines = enumerate(text.split("\n"), first + 1)
@@ -203,13 +232,18 @@ def _load_yaml(draft: Draft, text: str, name: str) -> Mapping[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def _add_bibliographies(draft: Draft, value: Any, source: str, line: int | None = None) -> None:
-    """Add the files that `bibliography` names. value: a name, a list of names, or nothing."""
-    if not value:
-        return
-    folder = draft.file.resolve().parent
-    for name in value if isinstance(value, list) else [value]:
-        file = bibliography_file(folder, str(name))
+def _add_bibliographies(
+    draft: Draft, value: Any, source: str, line: int | None = None, *, folder: Path | None = None
+) -> None:
+    """Add the files that `bibliography` names. value: a name, names (by topic), or nothing.
+
+    folder: in place of the draft's.
+    """
+    if isinstance(value, dict):
+        value = list(value.values())
+    names = value if isinstance(value, list) else [value]
+    for name in filter(None, names):
+        file = bibliography_file(folder or draft.file.resolve().parent, str(name))
         if file is not None:
             draft.bibliography_files.append(file)
         else:
@@ -229,6 +263,9 @@ class _Reader:
             yield from _plain_paragraphs(file.name, text)
             return
         text = _LAYOUT.sub("", _SPAN.sub(r"\1", _without_comments(text)))
+        text = _LONG_NOTE.sub(lambda note: _INDENT.sub("", note[0]), text)
+        for label in set(_EXAMPLE.findall(text)):
+            text = re.sub(rf"@{label}\b", f"{_AT}{label}", text)
         lines = text.split("\n")
         begun = 0
         for number, line in enumerate(lines):
@@ -259,7 +296,7 @@ class _Reader:
             self.problem(file, number, f"{name} is not in the draft's folder")
         elif depth >= _DEEPEST or self.files > MOST_FILES:
             self.problem(file, number, f"{name} is nested too deep, or one file too many")
-        elif path.suffix.lower() in (".md", ".qmd", ".rmd", ".markdown"):
+        elif path.suffix.lower() in (".md", ".qmd", ".rmd", ".markdown", ".txt"):
             yield from self.paragraphs(path, _without_metadata(read_text(path)), depth + 1)
         else:
             self.problem(file, number, f"{name} is no Markdown, and is not read")
@@ -307,6 +344,9 @@ def _markdown_paragraphs(
             is_heading = True
         elif token.type == "html_block":
             yield name, line, _without_addresses(_TAG.sub(" ", token.content))
+        elif token.type == "fence" and _is_directive(token):
+            content = _MYST_OPTION.sub("", f"{token.info.partition('}')[2]}\n{token.content}")
+            yield from _markdown_paragraphs(name, content, line, draft)
         elif token.type == "inline" and token.content.strip():
             words = _ROLE.sub(_as_pandoc, token.content)
             if len(words) <= _LONGEST_PARAGRAPH:
@@ -325,8 +365,15 @@ def _markdown_paragraphs(
             is_heading = False
 
 
+def _is_directive(fence: Token) -> bool:
+    """Whether a fence is a note, figure or other text of MyST that cites, and no code."""
+    is_code = not fence.info.startswith("{") or fence.info.startswith("{code")
+    return not is_code and _ROLE.search(f"{fence.info} {fence.content}") is not None
+
+
 def _as_pandoc(role: re.Match[str]) -> str:
-    return f"[{'; '.join(f'@{key.strip()}' for key in role[1].split(','))}]"
+    keys = split_keys(_ROLE_NOTE.sub("", role[1]))
+    return f"[{'; '.join(f'@{key}' for key in keys)}]"
 
 
 def _words(tokens: list[Token]) -> Iterator[str]:
@@ -340,8 +387,10 @@ def _words(tokens: list[Token]) -> Iterator[str]:
             yield token.content
         elif token.type == "text_special" and token.content != "\\":
             yield token.content.replace("@", _AT)
-        elif token.type in ("text_special", "code_inline"):
-            yield token.content.replace("@", _AT).replace("\\", _BACKSLASH)
+        elif token.type == "text_special":
+            yield _BACKSLASH
+        elif token.type == "code_inline":
+            yield token.content.translate(_OF_CODE)
         elif token.type in ("softbreak", "hardbreak"):
             yield "\n"
         elif token.type == "image":
@@ -357,7 +406,13 @@ def _with_pandoc_citations(text: str, name: str, line: int, draft: Draft) -> str
             group = "; ".join(f"@{key}" for key in citation.keys)
             parts += [text[last : citation.start], f"[{group}]"]
             last = citation.end
-    return _without_addresses(_NOTE_MARK.sub("", "".join([*parts, text[last:]])))
+    words = _FORMULA.sub(_without_keys, "".join([*parts, text[last:]]))
+    return _without_addresses(_NOTE_MARK.sub("", words))
+
+
+def _without_keys(formula: re.Match[str]) -> str:
+    """A formula, or an amount of money before a citation."""
+    return formula[0] if "[@" in formula[0] else formula[0].replace("@", _AT)
 
 
 def _without_addresses(text: str) -> str:
