@@ -63,12 +63,15 @@ def read_latex(file: Path) -> Draft:
     unprinted = _find_bibliography(latex, project, endings, draft)
     for start, end in lists or ([(0, len(text))] if "\\bibitem" in text else []):
         read_bibitems(text[start:end], partial(_place_from, project, start), draft)
+    named = draft.bibliography_files or draft.missing_bibliographies or draft.embedded
+    if not (named or draft.entries):
+        draft.bibliography_files += _bibliographies_of_class(text, file.resolve().parent)
     for match in _AMSREFS.finditer(text):
         place = project.place(match.start())
         draft.add_problem("a list of amsrefs, which is not read", *place)
     title = _TITLE.search(text)
-    named = latex.argument(title.end()) if title else None
-    draft.title = plain_field(latex.within(named)) if named else None
+    span = latex.argument(title.end()) if title else None
+    draft.title = plain_field(latex.within(span)) if span else None
     text = _without(text, unprinted, "")
     _read_body(draft, project, text, citations, lists)
     return draft
@@ -194,6 +197,17 @@ def _find_bibliography(
             elif file not in draft.bibliography_files:
                 draft.bibliography_files.append(file)
     return spans
+
+
+def _bibliographies_of_class(text: str, folder: Path) -> list[Path]:
+    """The `.bib` files of the folder that commands or options of the draft's class name."""
+    files = sorted((*folder.glob("*.bib"), *folder.glob("*/*.bib")))
+    names = [re.escape(file.relative_to(folder).with_suffix("").as_posix()) for file in files]
+    return [
+        file
+        for file, name in zip(files, names, strict=True)
+        if re.search(rf"[{{=,]\s*+{name}(?:\.bib)?\s*+[,}}\]]", text)
+    ]
 
 
 def _read_paragraph(

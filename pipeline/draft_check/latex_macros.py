@@ -9,7 +9,7 @@ from pipeline.draft_check.latex_scan import Latex
 
 _NAME = re.compile(r"\s*+(?:\{\s*+)?\\([A-Za-z@]++)\s*+\}?")
 _COUNT = re.compile(r"\s*\[\s*(\d)\s*\]")
-_PARAMETERS = re.compile(r"((?:#\d)*)\s*(?=\{)")
+_PARAMETERS = re.compile(r"((?:#+\d)*)\s*(?=\{)")
 _PARAMETER = re.compile(r"#(\d)")
 _COMMAND = re.compile(r"\\(?:[A-Za-z@]+|.)", re.DOTALL)
 _ALIAS = re.compile(r"\s*+\\([A-Za-z@]++)\s*+(?:=\s*+)?\\([A-Za-z@]++)")
@@ -45,7 +45,7 @@ def read_definition(latex: Latex, command: str, start: int) -> tuple[str, Macro,
         parameters = _PARAMETERS.match(text, position)
         if parameters is None:
             return None
-        arguments = ("m",) * (len(parameters[1]) // 2)
+        arguments = ("m",) * len(re.findall(r"\d", parameters[1]))
         position = parameters.end()
     elif command.endswith("DocumentCommand"):
         span = latex.argument(position)

@@ -18,7 +18,7 @@ from pipeline.draft_check.latex_macros import (
     read_alias,
     read_definition,
 )
-from pipeline.draft_check.latex_scan import Latex, without_literals
+from pipeline.draft_check.latex_scan import Latex, defined_code, without_literals
 from pipeline.errors import SettingError
 
 _MOST_DEPTH = 20
@@ -120,6 +120,23 @@ def read_project(main: Path, draft: Draft) -> Project:
     return reader.project
 
 
+def _document(text: str, *, is_included: bool) -> tuple[int, int]:
+    """The part of a file that TeX reads: up to its `\\end{document}`, and of an included document
+    its body. Documents within it are examples of code.
+    """
+    head = text.find("\\documentclass")
+    is_document = head >= 0 and "\\begin" not in text[:head]
+    start, depth = 0, 0
+    for match in _DOCUMENT.finditer(text):
+        depth += 1 if match[1] == "begin" else -1
+        if depth < (is_document or not is_included):
+            if match[1] == "end":
+                return start, match.start()
+        elif depth == 1 and is_included and is_document:
+            start = match.end()
+    return start, len(text)
+
+
 def find_file(folder: Path, current: Path, name: str, suffix: str = ".tex") -> Path | None:
     """The file that a command names, inside of the project's folder; None if there is none."""
     for base in (folder, current.parent):
@@ -146,6 +163,7 @@ class _Reader:
         self.switches: dict[str, bool] = {}
         self.included_only: set[str] | None = None
         self.excluded_environments: set[str] = set()
+        self.code_environments: set[str] = set()
 
     def read_file(self, current: Path, above: tuple[Path, ...]) -> None:
         self.files += 1
@@ -157,17 +175,12 @@ class _Reader:
                 f"{self.main}: it includes more than {MOST_FILES} files, or files nested too deep"
             )
         original = read_text(current)
-        text, environments = without_literals(original)
+        self.code_environments |= defined_code(original)
+        text, environments = without_literals(original, self.code_environments)
         name = str(current.relative_to(self.folder))
         file = _File(name, line_counter(original))
         self.keep_embedded(original, environments, file)
-        start, end = 0, len(text)
-        for match in _DOCUMENT.finditer(text):
-            if match[1] == "end":
-                end = match.start()
-                break
-            if above:
-                start = match.end()
+        start, end = _document(text, is_included=bool(above))
         _Scan(self, file, Latex(text), (*above, current)).read(start, end)
 
     def keep_embedded(
@@ -221,6 +234,7 @@ class _Reader:
                 continue
             self.files += 1
             latex = Latex(without_literals(read_text(path))[0])
+            self.code_environments |= defined_code(latex.text)
             for command in _COMMAND.finditer(latex.text):
                 if command[1] in DEFINING:
                     definition = read_definition(latex, command[1], command.end())
@@ -386,7 +400,8 @@ class _Scan:
 
     def begin_body(self, start: int, end: int) -> int | None:
         opening = _OPENING.match(self.latex.text, end)
-        if opening is None or self.origin is not None or len(self.above) > 1:
+        is_main = self.origin is None and len(self.above) == 1
+        if opening is None or not is_main or self.reader.project.body:
             return None
         self.emit(start)
         self.reader.project.body = self.reader.size

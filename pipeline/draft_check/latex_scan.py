@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from collections.abc import Set
+from functools import cache, cached_property
 
 # An option that is not closed within so many characters, or nests deeper, is none.
 _LONGEST_OPTION = 2_000
@@ -18,15 +19,15 @@ _CLOSING = {"[": "]", "(": ")", "<": ">"}
 _SPACE = re.compile(r"[ \t]*(?:\n[ \t]*)?")
 
 # Text in these environments is not LaTeX.
-_VERBATIM = r"[BL]?[Vv]erbatim\*?|lstlisting|minted|comment|filecontents\*?"
-_LITERAL = re.compile(
-    r"(?P<code>\\(?:verb|lstinline|mintinline)(?![A-Za-z@])\*?)"
-    r"|(?P<address>\\(?:url|path|nolinkurl|href)\s*\{)"
-    rf"|\\begin\s*\{{(?P<environment>{_VERBATIM})\}}"
-    r"|\\."
-    r"|(?P<comment>%[^\n]*)"
-    r"|(?P<chunk>(?<=\n)<<[^\n]*>>=[^\n]*(?:\n(?!@)[^\n]*)*+(?:\n@)?)",  # code of Sweave and knitr
-    re.DOTALL,
+_VERBATIM = (
+    r"(?:[BLS]|sp|Save)?[Vv]erbatim(?:Out|tab|write)?\*?|lstlisting\*?|minted\*?|luacode\*?"
+    r"|comment|filecontents\*?"
+)
+# Definitions of such environments.
+_DEFINED_CODE = re.compile(
+    r"\\(?:lstnewenvironment|(?:Define|Recustom)VerbatimEnvironment|newverbatim"
+    r"|newminted\s*+\[([^\[\]{}]{1,100})\]|newminted)\s*+(?:\[[^\[\]]{0,200}\]\s*+)?"
+    r"\{([^{}]{1,100})\}"
 )
 # The caption of a listing, which is LaTeX.
 _CAPTION = re.compile(r"\s*\[[^\[\]]{0,500}?\b(?:caption|title)\s*=\s*\{((?:[^{}]|\{[^{}]*\})*+)\}")
@@ -102,6 +103,29 @@ class Latex:
         return start
 
 
+@cache
+def _literal(environments: Set[str]) -> re.Pattern[str]:
+    """Comments and code, in these environments too."""
+    names = "|".join([_VERBATIM, *map(re.escape, sorted(environments))])
+    return re.compile(
+        r"(?P<code>\\(?:verb|lstinline|mintinline)(?![A-Za-z@])\*?)"
+        r"|(?P<address>\\(?:url|path|nolinkurl|href)\s*\{)"
+        rf"|\\begin\s*\{{(?P<environment>{names})\}}"
+        r"|\\."
+        r"|(?P<comment>%[^\n]*)"
+        r"|(?P<chunk>(?<=\n)<<[^\n]*>>=[^\n]*(?:\n(?!@)[^\n]*)*+(?:\n@)?)",  # of Sweave and knitr
+        re.DOTALL,
+    )
+
+
+def defined_code(text: str) -> set[str]:
+    """The environments of code that a text defines by listings, fancyvrb, minted or newverbs."""
+    return {
+        match[1] or (f"{match[2]}code" if match[0].startswith("\\newminted") else match[2])
+        for match in _DEFINED_CODE.finditer(text)
+    }
+
+
 def blank(text: str) -> str:
     """As many blanks, with the ends of lines."""
     return _NOT_NEWLINE.sub(" ", text)
@@ -132,16 +156,18 @@ def _without_code(text: str, start: int, begun: int, end: int) -> str:
     return f"\n\n{before}{text[first:last]}{after}\n\n"
 
 
-def without_literals(text: str) -> tuple[str, list[tuple[int, int, str]]]:
+def without_literals(
+    text: str, code: Set[str] = frozenset()
+) -> tuple[str, list[tuple[int, int, str]]]:
     """The text, at the same length, without comments and code; and its environments.
 
-    The environments of code as (start, end, name). A line that is nothing but a comment ends
-    no paragraph.
+    code: environments of code that the draft defines. The environments of code as (start, end,
+    name). A line that is nothing but a comment ends no paragraph.
     """
     parts, last, environments = list[str](), 0, list[tuple[int, int, str]]()
     never_closed = set[str]()
-    position = 0
-    while match := _LITERAL.search(text, position):
+    literal, position = _literal(frozenset(code)), 0
+    while match := literal.search(text, position):
         start, end = match.span()
         position, replacement = end, ""
         name = match["environment"]

@@ -121,7 +121,8 @@ def _people(names: Sequence[str]) -> tuple[str, ...]:
 def _item(source: str) -> ItemParts:
     """The parts of an item: blocks, words in italics, addresses, and fields that a style names."""
     parts = ItemParts("")
-    source = source.replace("\\bysame", "———")
+    # IEEE's style ends a sentence with it.
+    source = source.replace("\\bysame", "———").replace("\\hskip", " \\hskip")
     latex = Latex(_SWITCHES.sub(r"\\emph{", source))
     plain = _printed(latex, 0, len(latex.text), parts, 0)
     blocks = [plain_field(block).strip() for block in _BLOCK.split(plain)]
