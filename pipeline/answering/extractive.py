@@ -44,6 +44,7 @@ from pipeline.answering.quotations import Quotation, quotations_of
 from pipeline.answering.ranking import search
 from pipeline.answering.retriever import distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion
+from pipeline.arxiv.query_identifiers import arxiv_ids_among_words
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.passage import Passage
 from pipeline.embedding.choice import make_embedder
@@ -71,7 +72,13 @@ _OF_WHOLE_PAPER = frozenset({
     "key", "main", "mean", "means", "meaning", "overview", "propose", "proposes", "purpose",
     "summarize", "summary", "tell",
 })  # fmt: skip
-_OTHERS = re.compile(r"\b(?:other|another|else|different)\b", re.IGNORECASE)
+# The paper before that of the last answer: "and the other one?"
+_OTHER_PAPER = re.compile(
+    r"\b(?:other|another|different)\s+(?:ones?|papers?|articles?|works?|stud(?:y|ies))\b",
+    re.IGNORECASE,
+)
+# HullNet is a …; boats are a …
+_DEFINES = re.compile(r"\b(?:is|are) (?:an?|the)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +154,19 @@ async def subject_of(question: UserQuestion, tools: Tools) -> Subject:
     papers = named_papers(text, ())
     if not papers:
         papers = list(chain.from_iterable(papers_by_name.values()))
-    if not papers and _POINTS_BACK.search(text) and not _OTHERS.search(text):
-        for turn in question.history:  # the last one with papers counts
-            if turn.papers:
-                papers = [turn.papers[0]]
+    if not papers:
+        papers = _papers_pointed_at(question)
     is_whole_paper = bool(papers) and words_beside_ids(text) <= words_of_papers | _OF_WHOLE_PAPER
     return Subject(tuple(dict.fromkeys(papers)), tuple(other_names), is_whole_paper)
+
+
+def _papers_pointed_at(question: UserQuestion) -> list[str]:
+    """The paper of the last answer that a follow-up refers to, or the other one before it."""
+    answered = chain.from_iterable(turn.papers for turn in reversed(question.history))
+    papers = list(dict.fromkeys(answered))
+    if _OTHER_PAPER.search(question.question):
+        return papers[1:2]
+    return papers[:1] if _POINTS_BACK.search(question.question) else []
 
 
 async def _answer_by_facts(
@@ -199,7 +213,7 @@ def search_query(question: UserQuestion, subject: Subject) -> str:
     """The question as a query. If it refers back, the previous question stands after it; only its
     names, if the paper of the last answer is the subject.
     """
-    text = question.question
+    text = _without_ids(question.question) or question.question
     if question.history and _POINTS_BACK.search(text):
         previous = question.history[-1].question
         more = names_in(previous) if subject.papers else [previous]
@@ -272,24 +286,34 @@ def choose_quotes(
 
 
 def words_beside_ids(question: str) -> set[str]:
-    """The words of a question on its subject, without numbers, of which arXiv ids are made."""
-    return {word for word in content_words(question) if not word.isdecimal()}
+    """The words of a question on its subject, without arXiv ids."""
+    return set(content_words(_without_ids(question)))
+
+
+def _without_ids(question: str) -> str:
+    """A question without arXiv ids and addresses: as words they are in no sentence."""
+    return " ".join(word for word in question.split() if not arxiv_ids_among_words(word))
 
 
 def introductions(abstracts: Sequence[Passage], names: set[str]) -> list[Quotation]:
-    """The sentences of each abstract from the one on that introduces the paper: the first that says
-    "we propose" and has all words of the names, or else one of the two.
+    """The sentences of each abstract from the one on that introduces the paper: the first that has
+    all words of the names and says "we propose" or "is a", or else one of the two.
     """
     introductions: list[Quotation] = []
     for abstract in abstracts:
         quotes = [quote for quote in quotations_of(abstract) if len(quote.sentences) == 1]
-        ranks = [
-            names.issubset(title_words(quote.text)) + bool(INTRODUCES.search(quote.text))
-            for quote in quotes
-        ]
+        ranks = [_rank_of_introduction(quote.text, names) for quote in quotes]
         start = ranks.index(max(ranks)) if ranks else 0
         introductions += quotes[start:]
     return introductions
+
+
+def _rank_of_introduction(sentence: str, names: set[str]) -> int:
+    """How many of two marks of an introduction a sentence has: the names, and a verb for them."""
+    defined = _DEFINES.search(sentence)
+    defines = defined and names and names.issubset(title_words(sentence[: defined.start()]))
+    says_so = bool(defines or INTRODUCES.search(sentence))
+    return names.issubset(title_words(sentence)) + says_so
 
 
 def distinct_quotes(ranked: Iterable[Quotation]) -> list[Quotation]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pipeline.answering.answer import UnnumberedClaim
 from pipeline.answering.front_matter import FrontMatter, FrontMatterTables
 from pipeline.answering.question_words import content_words
-from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
+from pipeline.arxiv.query_identifiers import arxiv_ids_among_words
 from pipeline.corpus.passage import Passage
 from pipeline.text import one_line
 
@@ -75,10 +75,6 @@ _AUTHORS_AS_SPEAKERS = re.compile(
     r"|\bauthors?\s+questions?\b|\bquestions?\s+(?:about|on)\s+authors?\b",
     re.IGNORECASE,
 )
-_ARXIV_ID = re.compile(
-    r"(?<![\w.])(?:arxiv:\s*)?(\d{4}\.\d{4,5}|[a-z-]{2,20}(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?(?![\w/])",
-    re.IGNORECASE,
-)
 _WORD = re.compile(r"[^\W_]+")
 # Words by which questions ask for a facet; the others say of which paper.
 _FACT_WORDS = frozenset({
@@ -133,11 +129,7 @@ def named_papers(question: str, passages: Iterable[Passage]) -> list[str]:
     A question names a title if it holds the whole title, or the part before its colon in the same
     case ("QuillNet: Reading Margins"); in another case that part may be a common word.
     """
-    ids = []
-    for text in _ARXIV_ID.findall(question):
-        paper = normalize_arxiv_id(text)
-        if paper and month_of(paper):
-            ids.append(paper)
+    ids = arxiv_ids_among_words(question)
     if ids:
         return list(dict.fromkeys(ids))
     candidates = list(passages)

@@ -38,6 +38,7 @@ _POINTS_TO_PLACE = re.compile(
 )
 # A cell that begins with a number: "12.5", "$\pm 3$", "~40 %".
 _NUMBER_CELL = re.compile(r"[\s$\\{}~≈<>+\-–−±(]*(?:\w+\{)?\d")
+_HAS_LETTER = re.compile(r"[^\W\d_]")
 # Bars within a cell are escaped.
 _BAR = re.compile(r"(?<!\\)\|")
 _LIST_MARKER = re.compile(r"^(?:[-*•–]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s+")
@@ -152,15 +153,37 @@ def _table_cells(passage: Passage) -> Iterator[Quotation]:
     """The cells of a passage's tables that hold a value, each with its row and column."""
     for title, header, rows in _tables_of(passage):
         above = ""
+        width = _label_columns(rows)
         for columns, cells in _labelled_rows(header, rows):
             # An empty label stands for the one above it.
-            above = label = cells[0] or above
-            for column, value in zip(columns[1:], cells[1:], strict=False):
+            above = cells[0] or above
+            label = ", ".join(filter(None, [above, *cells[1:width]]))
+            for column, value in zip(columns[width:], cells[width:], strict=False):
                 if not value or not label or len(value) > _MOST_VALUE_CHARS:
                     continue
                 row, name = label[:_MOST_LABEL_CHARS], column[:_MOST_LABEL_CHARS]
                 parts = [f"row “{row}”", f"column “{name}”" if name else "", title]
                 yield Quotation(value, passage, ", ".join(filter(None, parts)), (row, name))
+
+
+def _label_columns(rows: Sequence[Sequence[str]]) -> int:
+    """How many of the first columns label the rows: those of words that follow the first, if its
+    labels are not one for each row ("FinTabNet" for a row of OTSL and one of HTML).
+    """
+    labels = [row[0] for row in rows]
+    width = 1
+    if len(set(filter(None, labels))) < len(labels):
+        shortest = min(map(len, rows))
+        while width < shortest and _holds_words_alone([row[width] for row in rows]):
+            width += 1
+        # A table without numbers has its values in words.
+        if width == shortest:
+            return 1
+    return width
+
+
+def _holds_words_alone(cells: Sequence[str]) -> bool:
+    return any(map(_HAS_LETTER.search, cells)) and not any(map(_NUMBER_CELL.match, cells))
 
 
 def _labelled_rows(

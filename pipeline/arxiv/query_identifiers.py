@@ -18,7 +18,7 @@ _AROUND = (
     r"|[\s.:/,;()\]#_-])*?"
 )
 _WHOLE = re.compile(rf"{_AROUND}{_NUMBER}{_AROUND}", re.ASCII)
-_AMONG_WORDS = re.compile(rf"(?<![\w.]){_NUMBER}(?![\w-]|\.\d)", re.ASCII)
+_AMONG_WORDS = re.compile(rf"(?:(?<![\w.])|(?<=arxiv\.)){_NUMBER}(?![\w-]|\.\d)", re.ASCII)
 _SITE = r"(?:https?://)?(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?/"
 _ADDRESS = re.compile(rf"{_SITE}(\S+)")
 _IN_PATH = re.compile(rf"(?:^|[/=:]){_NUMBER}(?:\.pdf|\.html)?(?=$|[/?#&])", re.ASCII)

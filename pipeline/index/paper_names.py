@@ -13,7 +13,7 @@ from pipeline.corpus.references.citation_index import count_citing_papers
 from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.engine.stage import Workspace
 
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 create table names (
     name text, paper text, strength integer, month text, primary key (name, paper)
@@ -25,7 +25,7 @@ _TITLE, _INTRODUCED = 2, 1
 _MOST_WORDS = 6
 # What more abstracts introduce is a common word.
 _MOST_ABSTRACTS = 5
-_TITLE_END = re.compile(r":\s|\s[-–—]+\s")
+_TITLE_END = re.compile(r"[:?!]\s|\s[-–—]+\s")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 INTRODUCES = re.compile(
     r"\b(?:we|paper|work|article)(?:\s+\w+){0,4}?\s+(?:introduc|propos|present|develop|describ"
