@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -48,7 +48,7 @@ from pipeline.arxiv.query_identifiers import arxiv_ids_among_words
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.passage import Passage
 from pipeline.embedding.choice import make_embedder
-from pipeline.index.paper_names import INTRODUCES
+from pipeline.index.paper_names import IN_BRACKETS, INTRODUCES, long_form
 from pipeline.llm.messages import Spent
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ _POINTS_BACK = re.compile(
 _OF_WHOLE_PAPER = frozenset({
     "abstract", "arxiv", "contribute", "contributes", "contribution", "contributions", "define",
     "definition", "describe", "describes", "explain", "goal", "idea", "introduce", "introduces",
-    "key", "main", "mean", "means", "meaning", "overview", "propose", "proposes", "purpose",
+    "key", "main", "mean", "means", "meaning", "one", "overview", "propose", "proposes", "purpose",
     "summarize", "summary", "tell",
 })  # fmt: skip
 # The paper before that of the last answer: "and the other one?"
@@ -77,6 +77,11 @@ _OTHER_PAPER = re.compile(
     r"\b(?:other|another|different)\s+(?:ones?|papers?|articles?|works?|stud(?:y|ies))\b",
     re.IGNORECASE,
 )
+_REPEATS = re.compile(
+    r"(?:(?:and|or|but)(?: (?:what|how) about)?|(?:what|how) about)\b(?!\s+(?:what|how|who|when)\b)",
+    re.IGNORECASE,
+)
+_ASKS_FOR_LONG_FORM = re.compile(r"\b(?:stands? for|short for|abbreviat\w+)\b", re.IGNORECASE)
 # HullNet is a …; boats are a …
 _DEFINES = re.compile(r"\b(?:is|are) (?:an?|the)\b")
 
@@ -110,7 +115,7 @@ async def extractive(
     similarities: by default those of MiniLM. Raises as the retriever and the tables do.
     """
     steps = StepLog(tools.on_step)
-    subject = await subject_of(question, tools)
+    question, subject = await resolve_follow_up(question, tools)
     if tools.facts is not None:
         count = await tools.facts.count_papers(question.question, subject.papers)
         if count is not None:
@@ -125,6 +130,8 @@ async def extractive(
     if subject.is_whole_paper and abstracts:
         names = words_beside_ids(question.question) - _OF_WHOLE_PAPER
         quotes = distinct_quotes(introductions(abstracts, names))
+    elif _ASKS_FOR_LONG_FORM.search(question.question):
+        quotes = distinct_quotes(long_forms(question.question, passages))
     elif may_fit:
         similarities = similarities or similarities_of(tools.settings)
         quotes = choose_quotes(query, passages, similarities, subject.names)
@@ -160,6 +167,21 @@ async def subject_of(question: UserQuestion, tools: Tools) -> Subject:
     return Subject(tuple(dict.fromkeys(papers)), tuple(other_names), is_whole_paper)
 
 
+async def resolve_follow_up(
+    question: UserQuestion, tools: Tools
+) -> tuple[UserQuestion, Subject]:
+    """A question and its subject. "And S2ORC?" asks the question before it, of another paper.
+
+    Raises as the tables do.
+    """
+    subject = await subject_of(question, tools)
+    if not (question.history and subject.is_whole_paper and _REPEATS.match(question.question)):
+        return question, subject
+    earlier = UserQuestion(question.history[-1].question, question.history[:-1])
+    earlier, of_earlier = await resolve_follow_up(earlier, tools)
+    return earlier, replace(subject, is_whole_paper=of_earlier.is_whole_paper)
+
+
 def _papers_pointed_at(question: UserQuestion) -> list[str]:
     """The paper of the last answer that a follow-up refers to, or the other one before it."""
     answered = chain.from_iterable(turn.papers for turn in reversed(question.history))
@@ -176,6 +198,8 @@ async def _answer_by_facts(
     query = search_query(question, subject)
     papers: Sequence[str] = subject.papers
     passages: list[Passage] = []
+    if not papers and tools.facts is not None:
+        papers = await tools.facts.papers_of_author(question.question)
     if not papers:
         query = searchable(subject_words(query))
         candidates = await search(tools, steps, query)
@@ -275,6 +299,8 @@ def choose_quotes(
     if asks and not _hold_all_names(passages, names):
         return []
     scored = score_quotations(question, passages, similarities)
+    words = set(title_words(question))
+    scored = [(quote, score) for quote, score in scored if not quote.says_only(words)]
     if not scored:
         return []
     best_score = scored[0][1]
@@ -283,6 +309,18 @@ def choose_quotes(
             return []
         scored = [(quote, score) for quote, score in scored if score >= LEAST_SCORE_OF_OTHERS]
     return distinct_quotes(quote for quote, _ in scored)
+
+
+def long_forms(question: str, passages: Sequence[Passage]) -> list[Quotation]:
+    """The sentences that spell out an abbreviation of the question: "a recurrent hull (RH)"."""
+    words = set(title_words(question))
+    quotes = []
+    for quote in chain.from_iterable(map(quotations_of, passages)):
+        for bracket in IN_BRACKETS.finditer(quote.text):
+            is_asked_for = words.issuperset(title_words(bracket[1]))
+            if is_asked_for and long_form(bracket[1], quote.text[: bracket.start()]):
+                quotes.append(quote)
+    return quotes
 
 
 def words_beside_ids(question: str) -> set[str]:
@@ -318,13 +356,14 @@ def _rank_of_introduction(sentence: str, names: set[str]) -> int:
 
 def distinct_quotes(ranked: Iterable[Quotation]) -> list[Quotation]:
     """The first MOST_QUOTES quotations without repetitions, at most _PER_PASSAGE of a passage;
-    those that lack a citation come last.
+    those that lack a citation only if no other is left.
     """
+    quotes = list(ranked)
     chosen: list[Quotation] = []
-    for quote in ranked:
+    for quote in [quote for quote in quotes if not quote.has_hole()] or quotes:
         of_passage = sum(other.passage == quote.passage for other in chosen)
         if of_passage < _PER_PASSAGE and not any(map(quote.repeats, chosen)):
             chosen.append(quote)
         if len(chosen) == MOST_QUOTES:
             break
-    return sorted(chosen, key=Quotation.has_hole)
+    return chosen

@@ -13,7 +13,7 @@ from pipeline.answering.front_matter import FrontMatter, FrontMatterTables
 from pipeline.answering.question_words import content_words
 from pipeline.arxiv.query_identifiers import arxiv_ids_among_words
 from pipeline.corpus.passage import Passage
-from pipeline.text import one_line
+from pipeline.text import number_of, one_line
 
 MOST_AUTHORS = 30
 _FEWEST_TITLE_CHARS = 4
@@ -38,6 +38,8 @@ _FACET_WORDS = {
         r"|\b(?:which|what) (?:groups?|teams?|departments?|countr(?:y|ies)|cit(?:y|ies)|schools?)"
         r" (?:do|does|did|are|is)\b[^.?!]{0,30}\bauthors?\b"
     ),
+    "number of authors": r"\bhow many (?:\w+ )?authors\b",
+    "e-mail": r"\be-?mails?\b",
     "date": (
         r"\bwhen\b[^.?!]{0,80}"
         r"\b(?:publish|appear|written|submitted|released|posted|come out|put)\w*"
@@ -113,7 +115,7 @@ async def fact_claims(
 
 
 def facets_of(question: str) -> tuple[str, ...]:
-    """Which of authors, affiliations, date and categories a question asks for."""
+    """Which of `_FACET_WORDS` a question asks for."""
     without_speakers = _AUTHORS_AS_SPEAKERS.sub(" ", question)
     facets = []
     for facet, pattern in _FACETS.items():
@@ -176,6 +178,13 @@ def _holds_words(text: str, name: str) -> bool:
 def _facet_sentences(front: FrontMatter, facets: Collection[str]) -> Iterator[str]:
     """A sentence on each facet that the tables hold; authors and affiliations share one."""
     paper = f'"{one_line(front.passage.title)}" (arXiv:{front.passage.arxiv_id})'
+    if front.authors and "number of authors" in facets:
+        yield f"{paper} has {number_of(len(front.authors), 'author')}."
+    addresses = [
+        f"{author.name} ({', '.join(author.emails)})" for author in front.authors if author.emails
+    ]
+    if addresses and "e-mail" in facets:
+        yield f"{paper} gives e-mail addresses of {'; '.join(addresses[:MOST_AUTHORS])}."
     if front.authors and {"authors", "affiliations"} & set(facets):
         names = []
         for author in front.authors[:MOST_AUTHORS]:

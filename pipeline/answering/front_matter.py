@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
-from pipeline.answering.paper_counts import count_papers
+from pipeline.answering.paper_counts import count_papers, papers_of_author
 from pipeline.answering.question_words import content_words
 from pipeline.answering.retriever import ALL_MONTHS, MonthSpan
 from pipeline.arxiv.identifiers import month_of
@@ -69,6 +69,10 @@ class FrontMatterTables:
         """Run `paper_counts.count_papers` off the event loop."""
         return await asyncio.to_thread(count_papers, self._workspace, self._span, question, papers)
 
+    async def papers_of_author(self, question: str) -> list[str]:
+        """Run `paper_counts.papers_of_author` off the event loop."""
+        return await asyncio.to_thread(papers_of_author, self._workspace, self._span, question)
+
     def _read(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
         papers = []
         for paper in dict.fromkeys(arxiv_ids):
@@ -118,11 +122,16 @@ def _may_be_name(words: str) -> bool:
 
 def _authors(page: Sequence[Mapping[str, Any]], metadata: Sequence[str]) -> tuple[Author, ...]:
     """The authors of the page, with affiliations; those of metadata where the numbers differ."""
-    authors = tuple(Author(author["name"], tuple(author["affiliations"])) for author in page)
+    authors = tuple(
+        Author(author["name"], tuple(author["affiliations"]), tuple(author["emails"]))
+        for author in page
+    )
     if not metadata or len(authors) == len(metadata):
         return authors
-    affiliations = {_name_key(author.name): author.affiliations for author in authors}
-    return tuple(Author(name, affiliations.get(_name_key(name), ())) for name in metadata)
+    by_name = {_name_key(author.name): author for author in authors}
+    return tuple(
+        by_name.get(_name_key(name), Author(name))._replace(name=name) for name in metadata
+    )
 
 
 def _name_key(name: str) -> str:

@@ -15,10 +15,9 @@ from pipeline.text import number_of
 _MOST_COUNTED = 100_000
 _PAPERS = r"\bhow many (?:\w+ )?(?:papers|articles|publications|preprints)\b"
 _CITING = re.compile(rf"{_PAPERS}[^?]{{0,199}}\bcit(?:e|es|ed|ing)\b", re.IGNORECASE)
-_BY_AUTHOR = re.compile(
-    rf"(?i:{_PAPERS}[^?]{{0,199}}?\b(?:did|has|have|by|of|from))\s+"
-    r"(?P<name>(?:[A-Z][\w.'’-]*\s+){1,3}[A-Z][\w'’-]+)"
-)
+_PERSON = r"(?P<name>(?:[A-Z][\w.'’-]*\s+){1,3}[A-Z][\w'’-]+)"
+_BY_AUTHOR = re.compile(rf"(?i:{_PAPERS}[^?]{{0,199}}?\b(?:did|has|have|by|of|from))\s+{_PERSON}")
+_NAME_OF_PERSON = re.compile(rf"(?<=\s){_PERSON}")
 _IN_CORPUS = re.compile(
     rf"{_PAPERS}[^?]{{0,199}}"
     r"(?:\b(?:corpus|collection|index|data root)\b|\bare there\b|\bdo you\b)",
@@ -70,6 +69,19 @@ def count_papers(
     with paper_index(workspace).open() as connection:
         ids = [row[0] for row in connection.execute("select arxiv_id from papers")]
     return f"This corpus holds {number_of(_count_in_span(ids, span), 'paper')}."
+
+
+def papers_of_author(workspace: Workspace, span: MonthSpan, question: str) -> list[str]:
+    """The papers of the first author whom a question names in full, newest months first.
+
+    Raises as the index of papers does.
+    """
+    for match in _NAME_OF_PERSON.finditer(question):
+        papers = find_papers(workspace, author=match["name"], limit=_MOST_COUNTED)
+        if papers:
+            ids = [paper.arxiv_id for paper in papers]
+            return [arxiv_id for arxiv_id in ids if span.holds(month_of(arxiv_id) or "")]
+    return []
 
 
 def _count_in_span(arxiv_ids: Sequence[str], span: MonthSpan) -> int:

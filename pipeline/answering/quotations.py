@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from pipeline.corpus.parse.policies import CITATION_MARKER, MISSING_MARKER
+from pipeline.arxiv.titles import title_words
+from pipeline.corpus.parse.policies import CITATION_MARKER, MISSING_MARKER, without_markers
 from pipeline.corpus.passage import Passage
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.text import one_line
@@ -48,8 +50,10 @@ _CITATION = re.compile(f"{CITATION_MARKER.pattern}|{MISSING_MARKER.pattern}")
 _NEED_OBJECT = frozenset({
     "as", "by", "following", "from", "in", "like", "of", "see", "to", "with",
 })  # fmt: skip
-# So many words before a citation tell in which sentence it was.
-_WORDS_BEFORE_HOLE = 4
+# A citation that was the subject of the sentence which it begins: "… saves fuel. [@b1] argue that".
+_LOST_SUBJECT = re.compile(rf"(?<=[.!?])(?<!\bal\.)\s(?:{_CITATION.pattern})\s(?=[a-z])")
+# So many words before or behind a citation tell in which sentence it was.
+_WORDS_AT_HOLE = 4
 # Begins with a reference to the sentence before it, which is quoted with it.
 _LEANS_BACK = re.compile(
     r"(?:this(?! (?:study|paper|work|article|survey|thesis)\b)|these|those|that|such|it|its|they"
@@ -91,13 +95,23 @@ class Quotation:
             return self == other
         return self.text in other.text or other.text in self.text
 
+    def says_only(self, words: set[str]) -> bool:
+        """Whether a cell has no number and no other words than these, such as a question's."""
+        has_number = _NUMBER_CELL.match(self.text) is not None
+        return bool(self.place) and not has_number and words.issuperset(title_words(self.text))
+
     def has_hole(self) -> bool:
-        """Whether a sentence lacks a citation that was its object: "as tested in [@b1]"."""
-        *pieces, _ = _CITATION.split(self.passage.text)
-        for piece in pieces:
-            words = piece.split()[-_WORDS_BEFORE_HOLE:]
+        """Whether a sentence lacks a citation that was its object, "as tested in [@b1]", or its
+        subject, "[@b1] also prove that …".
+        """
+        for before, behind in pairwise(_CITATION.split(self.passage.text)):
+            words = before.split()[-_WORDS_AT_HOLE:]
             needs_object = len(words) > 1 and words[-1].lower().lstrip("(") in _NEED_OBJECT
             if needs_object and " ".join(words) in self.text:
+                return True
+            begins_sentence = not words or _END.search(words[-1]) and words[-1] != "al."
+            first_words = " ".join(behind.split()[:_WORDS_AT_HOLE])
+            if begins_sentence and first_words[:1].islower() and first_words in self.text:
                 return True
         return False
 
@@ -121,7 +135,9 @@ def _sentences(passage: Passage) -> Iterator[Quotation]:
     # The sentence before, with those that it refers to.
     before = ""
     numbers_before: tuple[int, ...] = ()
-    for number, sentence in enumerate(split_sentences(passage.content())):
+    # Without a subject it begins with a small letter, which splits no sentence.
+    content = without_markers(_LOST_SUBJECT.sub("\n\n", passage.text))
+    for number, sentence in enumerate(split_sentences(content)):
         text = _LIST_MARKER.sub("", one_line(sentence))
         if not _is_statement(text):
             before, numbers_before = "", ()

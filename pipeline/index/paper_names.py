@@ -48,7 +48,7 @@ _AFTER_VERB = re.compile(
 _OURS = re.compile(rf"\b[Oo]ur\s+(?:[\w-]+\s+){{1,3}}\({_NAME}\)")
 # InterPlanetary counts as two words.
 _INITIAL = re.compile(r"(?<![^\W_])[^\W\d_]|(?<=[a-z])[A-Z]")
-_IN_BRACKETS = re.compile(r"\(([A-Za-z][\w+.-]{1,14}|[A-Z][\w-]+(?:\s[A-Z][\w-]+){1,3})\)")
+IN_BRACKETS = re.compile(r"\(([A-Za-z][\w+.-]{1,14}|[A-Z][\w-]+(?:\s[A-Z][\w-]+){1,3})\)")
 
 
 def paper_names(workspace: Workspace) -> MonthIndex:
@@ -137,9 +137,9 @@ def _names_of_sentence(sentence: str) -> Iterator[tuple[str, int]]:
         match = _AFTER_VERB.match(sentence[verb.end() :])
         if match is not None:
             yield match[1], _INTRODUCED
-        for bracket in _IN_BRACKETS.finditer(sentence, verb.end()):
+        for bracket in IN_BRACKETS.finditer(sentence, verb.end()):
             before, short = sentence[verb.end() : bracket.start()], bracket[1]
-            long = _long_form(short, before)
+            long = long_form(short, before)
             described = before if long is None else before[: before.rfind(long)]
             if _OTHER_OBJECT.search(described):
                 continue
@@ -149,7 +149,7 @@ def _names_of_sentence(sentence: str) -> Iterator[tuple[str, int]]:
                 yield short, _INTRODUCED
 
 
-def _long_form(short: str, before: str) -> str | None:
+def long_form(short: str, before: str) -> str | None:
     """The end of a text whose initials are the abbreviation in the brackets after it; None if they
     are not.
     """

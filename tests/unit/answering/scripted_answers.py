@@ -74,6 +74,13 @@ class FakeTables:
     async def count_papers(self, question: str, papers: Sequence[str]) -> str | None:
         return None
 
+    async def papers_of_author(self, question: str) -> list[str]:
+        return [
+            paper
+            for paper, front in self.papers.items()
+            if any(author.name in question for author in front.authors)
+        ]
+
     async def front_matter(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
         self.lookups.append(tuple(arxiv_ids))
         return [self.papers[paper] for paper in arxiv_ids if paper in self.papers]

@@ -90,6 +90,14 @@ def test_each_claim_is_one_fact_and_rests_on_the_front_matter() -> None:
     assert {passage.passage_id for _, passage in found} == {"front1"}
 
 
+def test_authors_are_counted_and_their_addresses_named() -> None:
+    known = front(1, authors=(Author("Ada", (), ("ada@nib.org",)), Author("Ben")))
+    (counted, _), *_ = told("How many authors does QuillNet have?", known)
+    assert counted.endswith("(arXiv:2403.00001) has 2 authors.")
+    ((addresses, _),) = told("Which e-mail address is on QuillNet?", known)
+    assert addresses.endswith("gives e-mail addresses of Ada (ada@nib.org).")
+
+
 def test_there_are_no_more_claims_than_wanted_and_none_of_what_tables_do_not_hold() -> None:
     question = "Who wrote QuillNet and On Night Trains, and when were they published?"
     ada = (Author("Ada Okafor"),)
