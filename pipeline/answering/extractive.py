@@ -78,7 +78,7 @@ _OTHER_PAPER = re.compile(
     re.IGNORECASE,
 )
 _REPEATS = re.compile(
-    r"(?:(?:and|or|but)(?: (?:what|how) about)?|(?:what|how) about)\b(?!\s+(?:what|how|who|when)\b)",
+    r"(?:and |but )?(?:what|how) about\b|(?:and|but)\b(?! (?:what|how|who|when)\b)",
     re.IGNORECASE,
 )
 _ASKS_FOR_LONG_FORM = re.compile(r"\b(?:stands? for|short for|abbreviat\w+)\b", re.IGNORECASE)
@@ -167,9 +167,7 @@ async def subject_of(question: UserQuestion, tools: Tools) -> Subject:
     return Subject(tuple(dict.fromkeys(papers)), tuple(other_names), is_whole_paper)
 
 
-async def resolve_follow_up(
-    question: UserQuestion, tools: Tools
-) -> tuple[UserQuestion, Subject]:
+async def resolve_follow_up(question: UserQuestion, tools: Tools) -> tuple[UserQuestion, Subject]:
     """A question and its subject. "And S2ORC?" asks the question before it, of another paper.
 
     Raises as the tables do.

@@ -109,7 +109,7 @@ class Quotation:
             needs_object = len(words) > 1 and words[-1].lower().lstrip("(") in _NEED_OBJECT
             if needs_object and " ".join(words) in self.text:
                 return True
-            begins_sentence = not words or _END.search(words[-1]) and words[-1] != "al."
+            begins_sentence = not words or (_END.search(words[-1]) and words[-1] != "al.")
             first_words = " ".join(behind.split()[:_WORDS_AT_HOLE])
             if begins_sentence and first_words[:1].islower() and first_words in self.text:
                 return True
