@@ -27,7 +27,10 @@ _YEAR = re.compile(r"\b(1[5-9]\d\d|20\d\d)[a-z]?\b")
 # In its field an id stands alone; in running text it needs its name before it.
 _ID = r"(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d+)?)"
 _BARE_ID = re.compile(rf"\s*+(?:arxiv:\s*+)?{_ID}\b", re.IGNORECASE)
-_NAMED_ID = re.compile(rf"arxiv(?:\.org/(?:abs|pdf)/\s*+|[:\s]++|\.\s*+){_ID}", re.IGNORECASE)
+# DBLP has `volume = {abs/1706.03762}`.
+_NAMED_ID = re.compile(
+    rf"(?:arxiv(?:\.org/(?:abs|pdf)/\s*+|[:\s]++|\.\s*+)|\babs/){_ID}", re.IGNORECASE
+)
 _ADDRESS = re.compile(r"<?(?:https?://|www\.)\S+")
 _DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/\S+")
 _DOI_MARKUP = re.compile(r"\\url\b|\\(?=[_%#&])|[{}$]")
@@ -44,7 +47,7 @@ _VENUE_FIELDS = (
     "howpublished",
 )
 _FIELDS_WITH_ID = ("journal", "url", "doi", "note", "volume", "howpublished", "number")
-_AND = re.compile(rf"[{{}}]|\\.|{SPACES}and\s+", re.IGNORECASE)
+_AND = re.compile(rf"[{{}}]|\\.|{SPACES}and\s+|;\s+", re.IGNORECASE)
 _COMMA = re.compile(r"[{}]|\\.|,")
 _NAME_PART = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\"[^\"]*\"|[^,]*)")
 _OTHERS = frozenset(("others", "et al.", "et al", "al."))
@@ -198,7 +201,7 @@ def _doi(value: str) -> str | None:
 
 def _plain(value: str) -> str:
     if _SPECIAL.search(value):
-        return plain_field(value)
+        return plain_field(_UNESCAPED.sub(r"\\\1", value))  # BibTeX has no comments in values
     return one_line(value.replace("{", "").replace("}", ""))
 
 

@@ -25,6 +25,7 @@ _KEY = re.compile(r"\s*([^\s,{}]*)\s*(,?)")
 _BETWEEN = re.compile(r"(?:\s++|%[^\n]*+)*+")
 _NAME = re.compile(r"([^\s\"#%'(),={}]++)(?:\s++|%[^\n]*+)*+=")
 _TOKEN = re.compile(r"[^\s\"#%'(),={}]++")
+_FIELD_BEHIND = re.compile(r"[\s,})]*+[A-Za-z]++\s*+=\s*+[{\"]")
 _SIGN = re.compile(r"[{}\"]")
 # biblatex's other keys of an entry, and the entries of a set.
 _OTHER_KEYS = re.compile(r",\s*(ids|entryset)\s*=\s*[{\"]([^{}\"]*)", re.IGNORECASE)
@@ -189,6 +190,9 @@ class BibFile:
                 position = _BETWEEN.match(text, position + 1, limit).end()  # type: ignore[union-attr]
         if position >= limit:
             self._broken(entry, entry.start)
+        elif _FIELD_BEHIND.match(text, position + 1, limit):
+            message = f"{entry.key} ends here: the fields behind this brace are not read"
+            self.problems.append((self.line(position), message))
         return entry
 
     def _broken(self, entry: BibEntry, position: int) -> None:

@@ -39,6 +39,11 @@ _METADATA = re.compile(
     r"(?:\A|(?<=\n\n)(?=---[ \t]*\n\w[\w-]*:\s))---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
     re.DOTALL,
 )
+_CODE_OR_COMMENT = re.compile(r"`[^`\n]*+`|<!--")
+# Of a chunk of R Markdown or Quarto.
+_CAPTION = re.compile(
+    r"(?:\bcaption|\b(?:fig|tbl|lst)[.-](?:sub)?cap)\s*+[=:]\s*+(\"[^\"]*\"|'[^']*'|[^\"'\n]++)"
+)
 _TAG = re.compile(r"<[^<>]*>")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+|(?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]+")
 _GROUP = re.compile(r"\[([^\[\]@]*+@[^\[\]]*+)\]")
@@ -307,10 +312,15 @@ class _Reader:
 
 def _without_comments(text: str) -> str:
     """The text without HTML's comments, on as many lines."""
-    parts, last = list[str](), 0
-    while (start := text.find("<!--", last)) >= 0 and (end := text.find("-->", start)) >= 0:
-        parts += [text[last:start], "\n" * text.count("\n", start, end)]
-        last = end + 3
+    parts, last, position = list[str](), 0, 0
+    while mark := _CODE_OR_COMMENT.search(text, position):
+        position = mark.end()
+        if mark[0] == "<!--":
+            end = text.find("-->", mark.end())
+            if end < 0:
+                break
+            parts += [text[last : mark.start()], "\n" * text.count("\n", mark.start(), end)]
+            last = position = end + 3
     return "".join([*parts, text[last:]])
 
 
@@ -347,6 +357,11 @@ def _markdown_paragraphs(
         elif token.type == "fence" and _is_directive(token):
             content = _MYST_OPTION.sub("", f"{token.info.partition('}')[2]}\n{token.content}")
             yield from _markdown_paragraphs(name, content, line, draft)
+        elif token.type == "fence" and token.info.startswith("{"):
+            chunk = f"{token.info}\n{token.content}"
+            for caption in _CAPTION.finditer(chunk):
+                if _keys(caption[1]):
+                    yield name, line + chunk.count("\n", 0, caption.start()), caption[1]
         elif token.type == "inline" and token.content.strip():
             words = _ROLE.sub(_as_pandoc, token.content)
             if len(words) <= _LONGEST_PARAGRAPH:
