@@ -73,7 +73,9 @@ def find_citations(latex: Latex) -> Iterator[Citation]:
         problem = ""
         if keys and not is_known:
             problem = f"\\{name} is no citation command that is known: it is read as one"
-        elif is_known and not groups:
+        elif (
+            is_known and not groups and latex.text[match.start() - 1 : end + 1] != f"{{{match[0]}}}"
+        ):
             problem = f"\\{name} has no keys that can be read"
         elif groups and not is_known:
             problem = f"\\{name} cites no key"

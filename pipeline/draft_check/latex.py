@@ -206,7 +206,7 @@ def _bibliographies_of_class(text: str, folder: Path) -> list[Path]:
     return [
         file
         for file, name in zip(files, names, strict=True)
-        if re.search(rf"[{{=,]\s*+{name}(?:\.bib)?\s*+[,}}\]]", text)
+        if re.search(rf"[{{=,\[]\s*+{name}(?:\.bib)?\s*+[,}}\]]", text)
     ]
 
 

@@ -50,7 +50,7 @@ _KEPT = frozenset((
 # Commands that include one file, and those that name its folder first.
 _INCLUDING = frozenset((
     "input", "include", "subfile", "subfileinclude", "@input", "InputIfFileExists",
-    "includestandalone",
+    "includestandalone", "SweaveInput",
 ))  # fmt: skip
 _FROM_FOLDER = re.compile(r"(?:sub)?(?:import|(?:include|input)from)")
 # Text that is printed as removed by changes and latexdiff, or not printed at all.
@@ -367,7 +367,7 @@ class _Scan:
             return self.macro(name, start, end)
         if name in _REMOVING or name == "replaced":
             return self.removed_text(name, start, end)
-        if name == "excludecomment" and (span := self.latex.argument(end)):
+        if name in ("excludecomment", "excludeversion") and (span := self.latex.argument(end)):
             self.reader.excluded_environments.add(self.latex.within(span).strip())
             return None
         if name == "begin":
