@@ -44,6 +44,7 @@ _CODE_OR_COMMENT = re.compile(r"`[^`\n]*+`|<!--")
 _CAPTION = re.compile(
     r"(?:\bcaption|\b(?:fig|tbl|lst)[.-](?:sub)?cap)\s*+[=:]\s*+(\"[^\"]*\"|'[^']*'|[^\"'\n]++)"
 )
+_RAISED = re.compile(r"<sup>(\d[\d ,;–-]{0,100})</sup>")
 _TAG = re.compile(r"<[^<>]*>")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+|(?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]+")
 _GROUP = re.compile(r"\[([^\[\]@]*+@[^\[\]]*+)\]")
@@ -363,7 +364,7 @@ def _markdown_paragraphs(
                 if _keys(caption[1]):
                     yield name, line + chunk.count("\n", 0, caption.start()), caption[1]
         elif token.type == "inline" and token.content.strip():
-            words = _ROLE.sub(_as_pandoc, token.content)
+            words = _RAISED.sub(r"^\1^", _ROLE.sub(_as_pandoc, token.content))
             if len(words) <= _LONGEST_PARAGRAPH:
                 children: list[Token] = []
                 parser.inline.parse(words, parser, {}, children)
