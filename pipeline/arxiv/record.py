@@ -42,10 +42,12 @@ _THE_WORK_BEFORE = re.compile(
 _THE_WORK_BEHIND = re.compile(
     rf"\s(?:of\s)?(?:this|our|the|my)\s(?:\w+\s)?{_WORK}\b", re.IGNORECASE
 )
-_NOTHING_BEFORE = re.compile(rf"\W*(?:\d+\s(?:pages?|figures?|tables?)\W+)*{_AUXILIARY}*", re.I)
+_NOTHING_BEFORE = re.compile(
+    rf"\W*(?:\d+\s(?:pages?|figures?|tables?)\W+)*(?:it\s)?{_AUXILIARY}*", re.IGNORECASE
+)
 # "Withdrawn drugs are dangerous" is no notice.
 _NO_NOUN_BEHIND = re.compile(
-    r"\W*$|\s?[.,;:()\[\]–—-]|\s(?:by|due|because|as|since|at|until|pending|in|on|and|owing|after"
+    r"\W*$|\s?(?:[.,;:()\[\]–—]|-(?!\w))|\s(?:by|due|because|as|since|at|until|pending|in|on|and|owing|after"
     r"|temporarily|to|for|from|see|th(?:is|e))\b",
     re.IGNORECASE,
 )
@@ -54,6 +56,7 @@ _OTHER_BEFORE = re.compile(r"\b(?:earlier|previous|old|former|initial|original)"
 _OTHER_BEHIND = re.compile(
     r"\s(?:\w+\s){0,3}from\s(?!(?:the\s)?arxiv|consideration|publication)", re.IGNORECASE
 )
+_WITH_AN_OBJECT = ("withdraws", "retracts")
 # Each verb is a search of the whole clause.
 _MOST_VERBS = 20
 _SENTENCE_END = re.compile(r"[;!?\n]|(?<!\b[A-Za-z])\.(?=\s|$)")
@@ -136,7 +139,12 @@ def _is_notice(clause: str) -> bool:
         before, behind = clause[: verb.start()], clause[verb.end() :]
         if _OTHER_BEFORE.search(before) or _OTHER_BEHIND.match(behind):
             continue
-        if _THE_WORK_BEFORE.search(before) or _THE_WORK_BEHIND.match(behind):
+        if _THE_WORK_BEHIND.match(behind):
+            return True
+        # "This paper retracts a claim": its object is another.
+        if verb[0].lower() in _WITH_AN_OBJECT:
+            continue
+        if _THE_WORK_BEFORE.search(before):
             return True
         if _NOTHING_BEFORE.fullmatch(before) and _NO_NOUN_BEHIND.match(behind):
             return True

@@ -93,7 +93,9 @@ def _people(names: Sequence[str]) -> list[_Person]:
 
 
 def _surname(name: str) -> set[str]:
-    """The spellings of the last word that is no initial and no suffix; of "Smith-Jones" both."""
+    """The spellings of the last word that is no initial and no suffix; of "Smith-Jones" both,
+    and the two as one word.
+    """
     words = [
         word
         for word in _BETWEEN_WORDS.split(name)
@@ -103,7 +105,8 @@ def _surname(name: str) -> set[str]:
         return set()
     *first, last = _HYPHENS.split(words[-1])
     long_ones = [part for part in first if len(part) >= _LONG_PART]
-    spellings = set[str]().union(*map(_spellings, (last, *long_ones)))
+    joined = _HYPHENS.sub("", words[-1])
+    spellings = set[str]().union(*map(_spellings, (last, joined, *long_ones)))
     return spellings or _spellings(words[-1])
 
 

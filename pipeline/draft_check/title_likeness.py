@@ -34,14 +34,18 @@ _SPELLINGS = (
     (re.compile(r"^ell$"), "l"),
 )
 _LEFT_OUT = frozenset({"and", "varepsilon"})
+_ARTICLES = frozenset({"a", "an", "the"})
 
 
 def title_likeness(title: str, other: str) -> float:
-    """Likeness in percent of the letters; 100 where one leaves out the other's subtitle."""
+    """Likeness in percent of the letters; 100 where one leaves out the other's subtitle, or the
+    name of a system before it.
+    """
     ours, theirs = _letters(title), _letters(other)
     for whole, letters in ((other, ours), (title, theirs)):
-        main = _letters(_SUBTITLE.split(whole)[0])
-        if letters == main and len(main) > _SHORTEST_MAIN_TITLE:
+        first, *rest = _SUBTITLE.split(whole, maxsplit=1)
+        parts = [_SUBTITLE.split(first)[0], *(rest if " " not in first else ())]
+        if len(letters) > _SHORTEST_MAIN_TITLE and letters in map(_letters, parts):
             return 100.0
     return whole_likeness(title, other)
 
@@ -70,8 +74,10 @@ def lookup_titles(title: str) -> set[str]:
 
 
 def _letters(title: str) -> str:
-    """The letters of a title, as British, American and Greek spelling agree."""
+    """The letters of a title without a first article; British, American and Greek spelling agree."""
     words = title_words(_REMARK.sub("", title).translate(_GREEK))
+    if len(words) > 1 and words[0] in _ARTICLES:
+        words = words[1:]
     return "".join(_spelling(word) for word in words if word not in _LEFT_OUT)
 
 
