@@ -74,7 +74,7 @@ def lookup_titles(title: str) -> set[str]:
 
 
 def _letters(title: str) -> str:
-    """The letters of a title without a first article; British, American and Greek spelling agree."""
+    """The letters of a title without a first article, in one spelling of English and Greek."""
     words = title_words(_REMARK.sub("", title).translate(_GREEK))
     if len(words) > 1 and words[0] in _ARTICLES:
         words = words[1:]
