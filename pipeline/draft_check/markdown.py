@@ -359,26 +359,40 @@ def _markdown_paragraphs(
             content = _MYST_OPTION.sub("", f"{token.info.partition('}')[2]}\n{token.content}")
             yield from _markdown_paragraphs(name, content, line, draft)
         elif token.type == "fence" and token.info.startswith("{"):
-            chunk = f"{token.info}\n{token.content}"
-            for caption in _CAPTION.finditer(chunk):
-                if _keys(caption[1]):
-                    yield name, line + chunk.count("\n", 0, caption.start()), caption[1]
+            for caption_line, caption in _captions(token, line):
+                yield name, caption_line, caption
         elif token.type == "inline" and token.content.strip():
-            words = _RAISED.sub(r"^\1^", _ROLE.sub(_as_pandoc, token.content))
-            if len(words) <= _LONGEST_PARAGRAPH:
-                children: list[Token] = []
-                parser.inline.parse(words, parser, {}, children)
-                words = "".join(_words(children))
+            words = _without_markup(token.content, parser)
             words = _with_pandoc_citations(words, name, line, draft)
-            notes = [
-                (line + words.count("\n", 0, note.start()), note[1])
-                for note in _NOTE.finditer(words)
-            ]
-            words = _NOTE.sub(lambda note: "\n" * note[0].count("\n"), words)
-            for part_line, part in ((line, words), *notes):
+            for part_line, part in _with_notes_apart(words, line):
                 if not is_heading or _keys(part):
                     yield name, part_line, part
             is_heading = False
+
+
+def _without_markup(text: str, parser: MarkdownIt) -> str:
+    """The words of a paragraph, with citations as pandoc writes them; a very long one as it is."""
+    words = _RAISED.sub(r"^\1^", _ROLE.sub(_as_pandoc, text))
+    if len(words) > _LONGEST_PARAGRAPH:
+        return words
+    children: list[Token] = []
+    parser.inline.parse(words, parser, {}, children)
+    return "".join(_words(children))
+
+
+def _captions(chunk: Token, line: int) -> Iterator[tuple[int, str]]:
+    """The lines and captions of a chunk of code that cite."""
+    text = f"{chunk.info}\n{chunk.content}"
+    for caption in _CAPTION.finditer(text):
+        if _keys(caption[1]):
+            yield line + text.count("\n", 0, caption.start()), caption[1]
+
+
+def _with_notes_apart(text: str, line: int) -> Iterator[tuple[int, str]]:
+    """The line and text of a paragraph, and of each note `^[…]` within it."""
+    yield line, _NOTE.sub(lambda note: "\n" * note[0].count("\n"), text)
+    for note in _NOTE.finditer(text):
+        yield line + text.count("\n", 0, note.start()), note[1]
 
 
 def _is_directive(fence: Token) -> bool:

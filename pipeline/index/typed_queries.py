@@ -61,8 +61,9 @@ class QueryReading:
 
     @property
     def is_corrected(self) -> bool:
-        """Whether words are spelt otherwise than typed."""
-        return self.text not in ("", self.typed) and self.without is None
+        """Whether words are spelt otherwise than typed, and not only left out."""
+        is_changed = not set(title_words(self.text)) <= set(title_words(self.typed))
+        return is_changed and self.without is None
 
     @property
     def as_typed(self) -> str:

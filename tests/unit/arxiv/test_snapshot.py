@@ -173,7 +173,12 @@ BUILD = """
     file, cache, limit = sys.argv[1:]
     if int(limit):
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
-    with listening(lambda event: print("built", flush=True)):
+    def print_built(event):
+        # Another notice is of the wait for the other process.
+        if "broken" in str(event) or "cannot be read" in str(event):
+            print("built", flush=True)
+
+    with listening(print_built):
         print(len(Snapshot(Path(file), Path(cache)).find(["2403.00001"])))
 """
 
