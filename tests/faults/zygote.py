@@ -233,8 +233,8 @@ def _run_by_command(workspace: Any, months: list[str], stages: list[Any]) -> Any
 
 
 def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any:
-    """As Dagster does, which first ends the runs whose process is gone: by the sensor and by run
-    monitoring.
+    """As Dagster does, which first ends the runs whose process is gone, and at the end finishes the
+    stages: by sensors and run monitoring.
     """
     import dagster as dg
 
@@ -246,7 +246,8 @@ def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any
     from resources.dead_runs import dead_runs
 
     report = RunReport()
-    job = build_defs().resolve_job_def("refresh_corpus")
+    definitions = build_defs()
+    job = definitions.resolve_job_def("refresh_corpus")
     names = [stage.name for stage in stages if not stage.disabled_reason(workspace.settings)]
     config = {name: {"config": {"retries": 0}} for name in names}
     with listening(report.record), open_instance(dagster_home(workspace)) as instance:
@@ -266,6 +267,11 @@ def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any
             )
             if not result.success and not report.failures:
                 report.record(StageFailed("run", month, f"run {result.run_id} failed"))
+        # A sensor starts it once the runs of the months have ended.
+        finish = definitions.resolve_job_def("finish_months")
+        result = finish.execute_in_process(instance=instance, raise_on_error=False)
+        if not result.success:
+            report.record(StageFailed("run", "all", f"run {result.run_id} failed"))
     return report
 
 
