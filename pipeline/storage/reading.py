@@ -68,9 +68,12 @@ def row_groups_with(parquet: pq.ParquetFile, column: str, values: Collection[str
     numbers = []
     for number in range(parquet.num_row_groups):
         bounds = parquet.metadata.row_group(number).column(place).statistics
-        is_bounded = bounds is not None and bounds.has_min_max
-        if not is_bounded or any(bounds.min <= value <= bounds.max for value in values):
-            numbers.append(number)
+        if bounds is not None and bounds.has_min_max:
+            # Each access of a bound converts it.
+            low, high = bounds.min, bounds.max
+            if not any(low <= value <= high for value in values):
+                continue
+        numbers.append(number)
     return numbers
 
 

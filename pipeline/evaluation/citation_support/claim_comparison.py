@@ -178,7 +178,7 @@ def states(claim: str, sentence: Sentence, work: str) -> bool:
     ours, theirs = Facts(claim), sentence.facts
     context = theirs.all_stems | Facts(work).all_stems
     words, numbers = ours.stems_beside_numbers, len(ours.numbers)
-    # Numbers count as shared words: that all are stated is asked below.
+    # Numbers count as shared words; `compare` checks below that all of them are stated.
     if len(words & context) + numbers < STATED_WORDS * (len(words) + numbers):
         return False
     if not ours.names <= context or theirs.hedges - ours.hedges:
