@@ -119,7 +119,8 @@ class Draft:
     counts. embedded: bibliographies that the draft writes itself, as (BibTeX, file, line).
     missing_bibliographies: a problem for each file that is named and not there. ignores_case:
     whether keys that differ in case are one, as for BibTeX. unknown_commands: (keys, problem) of
-    commands that are read as citations.
+    commands that are read as citations. working_folder: where the reader works, if anywhere; a
+    bibliography may lie anywhere in it.
     """
 
     file: Path
@@ -135,6 +136,7 @@ class Draft:
     ignores_case: bool = False
     unknown_commands: list[tuple[tuple[str, ...], DraftProblem]] = field(default_factory=list)
     problems: list[DraftProblem] = field(default_factory=list)
+    working_folder: Path | None = None
 
     @property
     def cited_keys(self) -> list[str]:
@@ -221,14 +223,14 @@ def project_file(folder: Path, name: Path) -> Path | None:
         return None
 
 
-def bibliography_file(folder: Path, name: str) -> Path | None:
+def bibliography_file(folder: Path, name: str, working_folder: Path | None) -> Path | None:
     """The bibliography that a draft in this folder names, with or without `.bib`, if there is one.
 
     It may lie in the folders above, within the repository or the working folder that the draft is
     in: only references are read of it.
     """
     around = [*reversed(folder.parents), folder]
-    roots = (place for place in around if place == Path.cwd() or (place / ".git").exists())
+    roots = (place for place in around if place == working_folder or (place / ".git").exists())
     root = next(roots, folder)
     for candidate in (folder / name, folder / f"{name}.bib"):
         if file := project_file(root, candidate):

@@ -40,14 +40,14 @@ _BIBER = re.compile(r"\{biblatex\}|\\addbibresource|\\printbibliography")
 _BACKEND = re.compile(r"\bbackend\s*=\s*bibtex")
 
 
-def read_latex(file: Path) -> Draft:
+def read_latex(file: Path, working_folder: Path | None = None) -> Draft:
     """The draft whose main file this is, with the bibliography that is in it.
 
     `bibliography_files` names the others. No other file is read outside of the main file's folder.
     Raises SettingError for a missing main file, and for a project that includes itself or has more
     than 200 files or 20 MB.
     """
-    draft = Draft(file)
+    draft = Draft(file, working_folder=working_folder)
     project = read_project(file, draft)
     text = project.text.replace("⟦", " ").replace("⟧", " ")
     latex = Latex(text)
@@ -191,7 +191,7 @@ def _find_bibliography(
             if embedded is not None:
                 draft.embedded.append(embedded)
                 continue
-            file = bibliography_file(folder, name)
+            file = bibliography_file(folder, name, draft.working_folder)
             if file is None:
                 draft.add_missing_bibliography(name, *project.place(match.start()))
             elif file not in draft.bibliography_files:

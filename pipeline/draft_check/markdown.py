@@ -95,13 +95,13 @@ _STAND_INS = str.maketrans({_AT: "@", _BACKSLASH: "\\", _BRACKET: "["})
 _OF_CODE = {ord(sign): stand_in for stand_in, sign in _STAND_INS.items()}
 
 
-def read_markdown(file: Path) -> Draft:
+def read_markdown(file: Path, working_folder: Path | None = None) -> Draft:
     """The draft in a file, with the references that are in it.
 
     A plain text is one that cites by the numbers, names or labels of a list at its end. Raises
     SettingError as `read_text` does.
     """
-    draft = Draft(file)
+    draft = Draft(file, working_folder=working_folder)
     text = read_text(file)
     for metadata in _METADATA.finditer(text):
         line = text.count("\n", 0, metadata.start()) + 1
@@ -249,7 +249,8 @@ def _add_bibliographies(
         value = list(value.values())
     names = value if isinstance(value, list) else [value]
     for name in filter(None, names):
-        file = bibliography_file(folder or draft.file.resolve().parent, str(name))
+        place = folder or draft.file.resolve().parent
+        file = bibliography_file(place, str(name), draft.working_folder)
         if file is not None:
             draft.bibliography_files.append(file)
         else:

@@ -33,10 +33,10 @@ def read_draft(
     time and its limit of memory. Raises SettingError for a file that is missing, too large, of
     another kind, that includes itself or that the worker cannot read.
     """
-    # A worker may have been started in another working folder.
+    # The worker may have been started in another working folder, or in one that is gone.
     path = file.absolute()
     listed = bibliography.absolute() if bibliography else None
-    read = partial(_read_draft, path, listed, every_entry=every_entry)
+    read = partial(_read_draft, path, listed, _working_folder(), every_entry=every_entry)
     return _read_in_worker(path, read, seconds)
 
 
@@ -56,11 +56,22 @@ def _read_in_worker(file: Path, read: Callable[[], Draft], seconds: float) -> Dr
     return draft
 
 
-def _read_draft(file: Path, bibliography: Path | None, *, every_entry: bool) -> Draft:
+def _working_folder() -> Path | None:
+    """None where somebody removed it."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
+
+
+def _read_draft(
+    file: Path, bibliography: Path | None, working_folder: Path | None, *, every_entry: bool
+) -> Draft:
     suffix = file.suffix.lower()
     if suffix not in DRAFT_SUFFIXES:
         raise SettingError(f"{file}: a draft is a .tex, .Rnw, .md, .qmd, .Rmd or .txt file")
-    draft = read_latex(file) if suffix in LATEX_SUFFIXES else read_markdown(file)
+    read = read_latex if suffix in LATEX_SUFFIXES else read_markdown
+    draft = read(file, working_folder)
     files = [bibliography] if bibliography else list(draft.bibliography_files)
     if bibliography is None:
         bbl = file.with_suffix(".bbl")

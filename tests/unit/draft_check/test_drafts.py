@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pipeline.arxiv.record import Record
 from pipeline.draft_check.bibliography import write_bibliography
 from pipeline.draft_check.draft import Entry, describe_problems
 from pipeline.draft_check.reading import read_draft
 from pipeline.draft_check.references import ReferenceCheck
+from pipeline.engine.process_pool import stop_idle_workers
 from tests.cases import cases
 
 
@@ -58,3 +61,22 @@ def test_of_a_library_the_cited_entries_alone_are_read(tmp_path: Path) -> None:
     assert printed(draft.entries["k7"]) == "T |  | None | Proceedings"
     assert len(draft.entries) == 1
     assert "1,000 entries are never cited" in draft.problems[0].message
+
+
+def test_a_bibliography_is_found_in_the_working_folder_of_the_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by a worker that was started in another folder, which is gone."""
+    stop_idle_workers()
+    gone = tmp_path / "gone"
+    draft = tmp_path / "thesis/chapters/main.tex"
+    for folder in (gone, draft.parent):
+        folder.mkdir(parents=True)
+    draft.write_text("\\cite{a} \\bibliography{../refs}")
+    (tmp_path / "thesis/refs.bib").write_text("@misc{a, title={T}}")
+    monkeypatch.chdir(gone)
+    assert list(read_draft(draft).entries) == []
+    gone.rmdir()
+    assert list(read_draft(draft).entries) == []
+    monkeypatch.chdir(tmp_path / "thesis")
+    assert list(read_draft(draft).entries) == ["a"]
