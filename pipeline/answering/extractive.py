@@ -22,7 +22,6 @@ from pipeline.answering.answer import (
     UnnumberedClaim,
     grounded_answer,
     number_claims,
-    plain_answer,
 )
 from pipeline.answering.facts import (
     facets_of,
@@ -117,10 +116,10 @@ async def extractive(
     steps = StepLog(tools.on_step)
     question, subject = await resolve_follow_up(question, tools)
     if tools.facts is not None:
-        count = await tools.facts.count_papers(question.question, subject.papers)
-        if count is not None:
-            steps.add("count", Spent(), text=count)
-            return plain_answer(count, steps)
+        listed = await tools.facts.list_papers(question.question, subject.papers)
+        if listed is not None:
+            steps.add("count", Spent(), text=" ".join(listed))
+            return grounded_answer([AnswerSentence(text, ()) for text in listed], (), (), (), steps)
         if facets_of(question.question):
             return await _answer_by_facts(question, subject, tools, steps)
     query = search_query(question, subject)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
-from pipeline.answering.paper_counts import count_papers, papers_of_author
+from pipeline.answering.paper_lists import list_papers, papers_of_author
 from pipeline.answering.question_words import content_words
 from pipeline.answering.retriever import ALL_MONTHS, MonthSpan
 from pipeline.arxiv.identifiers import month_of
@@ -65,12 +65,12 @@ class FrontMatterTables:
                 papers_of_span[name] = of_span
         return papers_of_span
 
-    async def count_papers(self, question: str, papers: Sequence[str]) -> str | None:
-        """Run `paper_counts.count_papers` off the event loop."""
-        return await asyncio.to_thread(count_papers, self._workspace, self._span, question, papers)
+    async def list_papers(self, question: str, papers: Sequence[str]) -> list[str] | None:
+        """Run `paper_lists.list_papers` off the event loop."""
+        return await asyncio.to_thread(list_papers, self._workspace, self._span, question, papers)
 
     async def papers_of_author(self, question: str) -> list[str]:
-        """Run `paper_counts.papers_of_author` off the event loop."""
+        """Run `paper_lists.papers_of_author` off the event loop."""
         return await asyncio.to_thread(papers_of_author, self._workspace, self._span, question)
 
     def _read(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:

@@ -78,7 +78,7 @@ SYSTEMS = in_order(
         ),
         AnsweringSystem(
             name="extractive",
-            version=7,
+            version=8,
             settings=("answer_candidates", "answer_passages"),
             calls_model=False,
             respond=extractive,

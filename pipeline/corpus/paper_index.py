@@ -63,12 +63,13 @@ def find_papers(
     title: str = "",
     author: str = "",
     year: int | None = None,
-    limit: int = 20,
+    limit: int | None = 20,
 ) -> list[Paper]:
     """The papers whose title has these words, in any order, one of whose authors has this name, and
     of this year; all papers where none of the three is given.
 
-    Newest months first. Raises SettingError for a title or an author without a word.
+    Newest months first. limit: None for no limit. Raises SettingError for a title or an author
+    without a word.
     """
     words, names = title_words(title), title_words(author)
     if (title and not words) or (author and not names):
@@ -90,6 +91,13 @@ def papers_with_ids(workspace: Workspace, arxiv_ids: Iterable[str]) -> dict[str,
         rows = connection.execute(query, (json.dumps(list(arxiv_ids)),)).fetchall()
     papers = map(_paper_of, rows)
     return {paper.arxiv_id: paper for paper in papers}
+
+
+def ids_of_year(workspace: Workspace, year: int | None) -> list[str]:
+    """The arXiv ids of the papers of a year, or of all papers; newest months first."""
+    query = "select arxiv_id from papers where id between :first and :last order by id desc"
+    with paper_index(workspace).open() as connection:
+        return [arxiv_id for (arxiv_id,) in connection.execute(query, _numbers_of_year(year))]
 
 
 def authors_named(workspace: Workspace, name: str) -> list[str]:
@@ -153,13 +161,8 @@ def _candidates(
     connection: sqlite3.Connection, words: Sequence[str], names: Sequence[str], year: int | None
 ) -> Iterator[Paper]:
     """The papers of a year that have these words in their titles, and these in their authors."""
-    first, last = ("0000-01", "9999-12") if year is None else (f"{year}-01", f"{year}-12")
     terms = [f'title : "{word}"' for word in words] + _author_terms(names)
-    parameters = {
-        "words": " AND ".join(terms),
-        "first": _first_number(first),
-        "last": _first_number(last) + _NUMBERS_PER_MONTH - 1,
-    }
+    parameters = {"words": " AND ".join(terms)} | _numbers_of_year(year)
     yield from map(_paper_of, connection.execute(_BY_WORDS if terms else _BY_YEAR, parameters))
 
 
@@ -214,6 +217,12 @@ def _replace_month(
 
 def _words(text: str) -> str:
     return " ".join(title_words(text))
+
+
+def _numbers_of_year(year: int | None) -> dict[str, int]:
+    """The lowest and the highest number of a year's papers; of all papers without a year."""
+    first, last = ("0000-01", "9999-12") if year is None else (f"{year}-01", f"{year}-12")
+    return {"first": _first_number(first), "last": _first_number(last) + _NUMBERS_PER_MONTH - 1}
 
 
 def _first_number(month: str) -> int:

@@ -71,7 +71,7 @@ class FakeTables:
     async def papers_named_in(self, question: str) -> dict[str, list[str]]:
         return {name: papers for name, papers in self.names.items() if name in question}
 
-    async def count_papers(self, question: str, papers: Sequence[str]) -> str | None:
+    async def list_papers(self, question: str, papers: Sequence[str]) -> list[str] | None:
         return None
 
     async def papers_of_author(self, question: str) -> list[str]:
