@@ -47,7 +47,7 @@ SYSTEMS = in_order(
             respond=arxivbot.arxivbot,
             settings=(*_READING, "answer_hops"),
             prompts=("query", "rank", "claims", "reflect", "answer"),
-            version=6,
+            version=7,
             retrieves=True,
             reads_facts=True,
         ),
