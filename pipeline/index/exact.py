@@ -50,11 +50,11 @@ class SparseScores:
 
         scores = np.zeros((len(queries), self._count), np.float32)
         for number, query in enumerate(queries):
-            _, of_query, terms = np.intersect1d(
-                query.ids, self._ids, assume_unique=True, return_indices=True
-            )
+            places = np.searchsorted(self._ids, query.ids)
+            is_known = np.searchsorted(self._ids, query.ids, side="right") > places
+            terms = places[is_known]
             entries = spans(self._starts[terms], self._having[terms])
-            weights = np.repeat(query.weights[of_query] * self._idf[terms], self._having[terms])
+            weights = np.repeat(query.weights[is_known] * self._idf[terms], self._having[terms])
             scores[number] = np.bincount(
                 self._passages[entries], weights * self._weights[entries], self._count
             )
