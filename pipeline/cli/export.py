@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from pipeline.ops.export.card import Contents
 
-# The same as in `pipeline.ops.export.data_files`, which is too heavy for --help; a test holds them
-# equal.
+# Tables about papers; the others are about one's own runs. Vectors are exported only on request:
+# they are text.
 DEFAULT_TABLES = "metadata, papers, passages, references, ledger"
 
 

@@ -573,19 +573,3 @@ class ClusterSettings(BaseModel):
     embedding_gpus: float = Field(
         0.0, ge=0, description="GPUs that the step embeddings asks of a cluster's node."
     )
-
-
-GROUPS: tuple[type[BaseModel], ...] = (
-    ProfileSettings,
-    CorpusSettings,
-    ArxivSettings,
-    EmbeddingSettings,
-    IndexSettings,
-    RetrievalSettings,
-    LanguageModelSettings,
-    JudgeSettings,
-    RelatedWorkSettings,
-    AnsweringSettings,
-    OperationsSettings,
-    ClusterSettings,
-)

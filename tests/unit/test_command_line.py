@@ -34,12 +34,10 @@ from pipeline.cli.console import (
     usual_seconds,
 )
 from pipeline.cli.demo import whole_sentences
-from pipeline.cli.export import DEFAULT_TABLES
 from pipeline.cli.status import StatusRow, status_report
 from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.draft_check.references import Status
 from pipeline.engine.run_stats import StageTiming, note_timing
-from pipeline.ops.export import data_files
 from pipeline.stage_names import STAGE_NAMES, plain_name
 from pipeline.stages import STAGES
 from pipeline.storage.data_root import DataRoot
@@ -95,8 +93,7 @@ def test_help_and_wrong_arguments_import_no_heavy_package(
     assert (ended, modules & HEAVY) == (code, set())
 
 
-def test_names_known_to_the_command_line_are_those_of_the_tables() -> None:
-    assert tuple(DEFAULT_TABLES.split(", ")) == data_files.DEFAULT_TABLES
+def test_statuses_known_to_the_command_line_are_those_of_the_check() -> None:
     statuses = {*get_args(Status)} - {"verified"}
     assert {*FAILURES} == statuses | {"contradicted", "not_supported", "missing"}
 

@@ -17,18 +17,6 @@ from pipeline.related_work.summary import cited_numbers, normalize
 
 Row = Mapping[str, Any]
 
-MEASURES = (
-    "citation_precision",
-    "citation_precision_partly",
-    "citation_precision_quoted",
-    "citation_recall",
-    "reference_coverage",
-    "citation_out_of_range",
-    "citation_exact",
-    "retention",
-)
-"""The keys of `citation_measures`: shares from 0 to 1, and one count, `citation_out_of_range`."""
-
 # A quote of fewer words is in nearly any paper: "the model" is no evidence.
 FEWEST_QUOTED_WORDS = 3
 # Corrections by `chatcite_grounded` of a draft that lost a reference; the corrected draft cites all
@@ -39,7 +27,8 @@ _CORRECTED = {"repaired", "patched"}
 def citation_measures(
     task_row: Row, summary_row: Row, support_rows: Iterable[Row]
 ) -> dict[str, float]:
-    """Measure → value of one section, of those that can be computed.
+    """Measure → value of one section, of those that can be computed: shares from 0 to 1, and one
+    count, `citation_out_of_range`.
 
     task_row: of `related_work_tasks`, its `references`; summary_row: of a system's table, its
     `text`, `sentences` and `trace`; support_rows: those of `citation_support` for this task and

@@ -28,9 +28,6 @@ from pipeline.storage.store import DataPath
 from pipeline.storage.writing import move_into_place, write_whole
 from pipeline.tables import LEDGER, TABLES, Table
 
-# Tables about papers; the others are about one's own runs. Vectors are exported only on request:
-# they are text.
-DEFAULT_TABLES = ("metadata", "papers", "passages", "references", "ledger")
 MANIFEST = "citeloom-export.json"
 """Lists the data files of an export; other files in a folder are not ours to replace."""
 _LICENCE = pa.field(

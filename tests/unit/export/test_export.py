@@ -16,10 +16,10 @@ import yaml
 from typer.testing import CliRunner
 
 from pipeline import tables
+from pipeline.cli.export import DEFAULT_TABLES
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
 from pipeline.ops.export.card import Contents
-from pipeline.ops.export.data_files import DEFAULT_TABLES
 from pipeline.ops.export.export import ExportRequest, export, folder_lock
 from pipeline.ops.export.rights import Texts
 from pipeline.storage.provenance import read_provenance
@@ -45,7 +45,7 @@ def run(
     workspace: Workspace,
     to: Path | str,
     texts: Texts = Texts.NONE,
-    names: str = ",".join(DEFAULT_TABLES),
+    names: str = DEFAULT_TABLES,
     months: str = "all",
     **more: Any,
 ) -> Contents:
