@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import Paper
+from pipeline.corpus.parse.policies import citation_marker
 from pipeline.text import one_line
 
 _STOP_WORDS = frozenset(
@@ -57,7 +58,7 @@ def markdown_section(
 
     def cite(match: re.Match[str]) -> str:
         cited = _cited_keys(match[0], keys)
-        return f"[{'; '.join(f'@{key}' for key in cited)}]" if cited else match[0]
+        return citation_marker(cited) if cited else match[0]
 
     body = _CITATIONS.sub(cite, text)
     items = [

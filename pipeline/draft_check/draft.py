@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pipeline.corpus.parse.policies import CITATION_MARKER, citation_marker, cited_keys
 from pipeline.draft_check.citation_commands import Citation
 from pipeline.errors import SettingError
 from pipeline.text import one_line
@@ -17,7 +18,6 @@ LARGEST_FILE_BYTES = 10_000_000
 # The ACL Anthology has 60 MB of BibTeX.
 LARGEST_BIBLIOGRAPHY_BYTES = 200_000_000
 MOST_FILES = 200
-_CITATION = re.compile(r"\[@([^\[\]]*)\]")
 # Fewer words before a citation are no claim of their own.
 _FEWEST_WORDS = 5
 _MOST_LINES = 5
@@ -70,34 +70,34 @@ class DraftSentence:
 
         The whole sentence, without citations, where these are few, as in "[@key] show that …".
         """
-        groups = list(_CITATION.finditer(self.text))
+        groups = list(CITATION_MARKER.finditer(self.text))
         starts = [0, *(group.end() for group in groups)]
         claims = []
         for start, group in zip(starts, groups, strict=False):
-            keys = [part.strip().removeprefix("@") for part in group[1].split(";")]
             words = _without_space(self.text[start : group.start()]).strip(" ,;:")
-            if len(groups) > 1 and key in keys and len(words.split()) >= _FEWEST_WORDS:
+            if (
+                len(groups) > 1
+                and key in cited_keys(group[0])
+                and len(words.split()) >= _FEWEST_WORDS
+            ):
                 claims.append(words)
-        return "; ".join(claims) or _without_space(_CITATION.sub(" ", self.text))
+        return "; ".join(claims) or _without_space(CITATION_MARKER.sub(" ", self.text))
 
     def with_keys(self, renamed: Mapping[str, Sequence[str]]) -> DraftSentence:
         """The sentence with other keys in the place of some."""
 
         def rename(match: re.Match[str]) -> str:
-            keys = [part.strip().removeprefix("@") for part in match[1].split(";")]
-            return f"[{'; '.join(f'@{key}' for key in _renamed(keys, renamed))}]"
+            return citation_marker(_renamed(cited_keys(match[0]), renamed))
 
         if renamed.keys().isdisjoint(self.keys):
             return self
         keys = tuple(dict.fromkeys(_renamed(self.keys, renamed)))
-        return replace(self, text=_CITATION.sub(rename, self.text), keys=keys)
+        return replace(self, text=CITATION_MARKER.sub(rename, self.text), keys=keys)
 
     @property
     def readable(self) -> str:
         """The sentence with its citations as `[key1, key2]`."""
-        return _CITATION.sub(
-            lambda match: f"[{match[1].replace('@', '').replace(';', ',')}]", self.text
-        )
+        return CITATION_MARKER.sub(lambda match: f"[{', '.join(cited_keys(match[0]))}]", self.text)
 
 
 @dataclass(frozen=True, slots=True)

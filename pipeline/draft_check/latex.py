@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.corpus.latex_text import LONGEST_PARAGRAPH, plain_field, plain_text
+from pipeline.corpus.parse.policies import citation_marker
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.citation_commands import Citation, find_citations
 from pipeline.draft_check.draft import Draft, DraftSentence, bibliography_file
@@ -228,7 +229,7 @@ def _read_paragraph(
 
     def as_marker(match: re.Match[str]) -> str:
         keys = citations[int(match[1])].keys
-        return f"[{'; '.join('@' + _IN_MARKERS.sub('', key) for key in keys)}]"
+        return citation_marker(_IN_MARKERS.sub("", key) for key in keys)
 
     for sentence in split_sentences(_MARK.sub(lambda match: f"[@⟦{match[1]}⟧]", text)):
         cited = [citations[int(place)] for place in _MARK.findall(sentence)]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.corpus.parse.bibliography import ItemParts
+from pipeline.corpus.parse.policies import CITATION_MARKER, citation_marker, cited_keys
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.draft_check.bibliography import read_csl
 from pipeline.draft_check.citation_commands import find_citations
@@ -403,8 +404,7 @@ def _is_directive(fence: Token) -> bool:
 
 
 def _as_pandoc(role: re.Match[str]) -> str:
-    keys = split_keys(_ROLE_NOTE.sub("", role[1]))
-    return f"[{'; '.join(f'@{key}' for key in keys)}]"
+    return citation_marker(split_keys(_ROLE_NOTE.sub("", role[1])))
 
 
 def _words(tokens: list[Token]) -> Iterator[str]:
@@ -434,8 +434,7 @@ def _with_pandoc_citations(text: str, name: str, line: int, draft: Draft) -> str
     for citation in find_citations(Latex(text)):
         draft.add_unclear_citation(citation, name, line)
         if citation.keys:
-            group = "; ".join(f"@{key}" for key in citation.keys)
-            parts += [text[last : citation.start], f"[{group}]"]
+            parts += [text[last : citation.start], citation_marker(citation.keys)]
             last = citation.end
     words = _FORMULA.sub(_without_keys, "".join([*parts, text[last:]]))
     return _without_addresses(_NOTE_MARK.sub("", words))
@@ -464,7 +463,7 @@ def _group(match: re.Match[str]) -> str:
     keys = _keys(match[1])
     if not keys:
         return f"({match[1].replace('@', _AT)})"
-    return f"[{'; '.join(f'@{key}' for key in keys)}]"
+    return citation_marker(keys)
 
 
 def _as_group(match: re.Match[str]) -> str:
@@ -474,25 +473,19 @@ def _as_group(match: re.Match[str]) -> str:
         return match[0].replace("@", _AT)
     before = match.string[max(0, match.start() - _LONGEST_PARAGRAPH) : match.start()]
     inside = before.rfind("[") > before.rfind("]")
-    return match[0] if inside else f"[@{key}]"
+    return match[0] if inside else citation_marker([key])
 
 
 def _add_paragraph(draft: Draft, name: str, line: int, marked: str) -> None:
     number = len(draft.paragraphs)
-    draft.paragraphs.append(one_line(_GROUP.sub(" ", marked)).translate(_STAND_INS))
+    draft.paragraphs.append(one_line(CITATION_MARKER.sub(" ", marked)).translate(_STAND_INS))
     position = 0
     for sentence in split_sentences(one_line(marked)):
-        cited = [key for group in _GROUP.findall(sentence) for key in _cited(group)]
-        if not cited:
+        keys = cited_keys(sentence)
+        if not keys:
             continue
-        offset = marked.find(f"@{cited[0]}", position)
+        offset = marked.find(f"@{keys[0]}", position)
         position = offset + 1 if offset >= 0 else position
-        keys = tuple(dict.fromkeys(cited))
         cited_line = line + marked.count("\n", 0, position)
         text = sentence.translate(_STAND_INS)
         draft.sentences.append(DraftSentence(text, keys, name, cited_line, number))
-
-
-def _cited(group: str) -> list[str]:
-    """The keys of a group `@a; @b`."""
-    return [part.strip().removeprefix("@") for part in group.split(";") if "@" in part]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.arxiv.titles import surname, title_words
+from pipeline.corpus.parse.policies import citation_marker
 from pipeline.corpus.parse.typed_references import (
     are_references,
     cited_names,
@@ -171,17 +172,13 @@ def mark_labels(text: str, form: str, keys: frozenset[str]) -> str:
 
 def _named(match: re.Match[str], keys: frozenset[str]) -> str:
     names = list(cited_names(match[1]))
-    return _group(names) if keys.issuperset(names) else match[0]
+    return citation_marker(names) if keys.issuperset(names) else match[0]
 
 
 def _numbered(match: re.Match[str], keys: frozenset[str]) -> str:
     numbers = list(cited_names(match[1].translate(_PLAIN_DIGITS)))
     # Without one of them it is an interval, or a year.
-    return match[0] if keys.isdisjoint(numbers) else _group(numbers)
-
-
-def _group(names: Sequence[str]) -> str:
-    return f"[{'; '.join(f'@{name}' for name in names)}]"
+    return match[0] if keys.isdisjoint(numbers) else citation_marker(numbers)
 
 
 def mark_names(text: str, entries: Sequence[Entry], keys: Sequence[str]) -> tuple[str, list[str]]:
@@ -206,7 +203,7 @@ def mark_names(text: str, entries: Sequence[Entry], keys: Sequence[str]) -> tupl
         if fitting:
             closing = text[match.end() : match.end() + 1]
             end = match.end() + (1 if closing in (")", "]") else 0)
-            parts += [text[last:end], f" [{'; '.join(f'@{key}' for _, key in fitting[:1])}]"]
+            parts += [text[last:end], f" [@{fitting[0][1]}]"]
             last = end
     marked = "".join([*parts, text[last:]])
     return marked, list(_unknown(marked))

@@ -386,6 +386,11 @@ def cited_keys(text: str) -> tuple[str, ...]:
     )
 
 
+def citation_marker(keys: Iterable[str]) -> str:
+    """The marker `[@key1; @key2]` of a citation."""
+    return f"[{'; '.join(f'@{key}' for key in keys)}]"
+
+
 def cited_key(href: str | None) -> str | None:
     """The id that a citation links to; None where a marker `[@key]` cannot hold it."""
     key = href.rpartition("#")[2] if href and "#" in href else ""

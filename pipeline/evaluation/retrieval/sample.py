@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
-from pipeline.corpus.parse.policies import without_markers
+from pipeline.corpus.parse.policies import cited_keys, without_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.corpus.passages.text import count_words
 from pipeline.corpus.references.cited_months import months_cited_by_references, note_cited_months
@@ -37,7 +37,6 @@ def _words(text: str) -> frozenset[str]:
 
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "citeloom/retrieval_queries")
-_MARKER = re.compile(r"\[(@[^\[\]]+)\]")
 _EMPTY_BRACKETS = re.compile(
     r"(?:(?<!\s)\s++)?(?:\((?:e\.g\.|i\.e\.|see|cf\.|also|[,;\s])*+\)|\[\s*+\])"
 )
@@ -85,15 +84,6 @@ class CitingSentence:
             "text": self.text,
             "cited": sorted(self.cited),
         }
-
-
-def cited_keys(sentence: str) -> list[str]:
-    """The keys of a sentence's markers `[@key]` and `[@k1; @k2]`, in order."""
-    return [
-        key.strip().removeprefix("@")
-        for marker in _MARKER.findall(sentence)
-        for key in marker.split(";")
-    ]
 
 
 def masked(sentence: str) -> str:

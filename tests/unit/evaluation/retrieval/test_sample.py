@@ -12,7 +12,7 @@ from pipeline import tables
 from pipeline.engine.progress import Outcome
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.retrieval.sample import cited_keys, masked, why_not
+from pipeline.evaluation.retrieval.sample import masked, why_not
 from pipeline.evaluation.stages import RETRIEVAL_QUERIES
 from tests.unit.evaluation.made_up import workspace
 from tests.unit.evaluation.retrieval.corpus import (
@@ -61,14 +61,6 @@ def asked_by(tmp_path: Path, *texts: str, kind: str = "paragraph", **settings: o
 )
 def test_a_query_is_the_sentence_without_its_markers(sentence: str, text: str) -> None:
     assert masked(sentence) == text
-
-
-def test_the_keys_of_all_markers_are_read() -> None:
-    assert cited_keys("One [@bib.bib1; @bib.bib2] and two [@x] and [1].") == [
-        "bib.bib1",
-        "bib.bib2",
-        "x",
-    ]
 
 
 @pytest.mark.parametrize(
