@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pipeline.draft_check.latex_scan import Latex
+from pipeline.draft_check.latex_scan import Argument, Latex
 
 _NATBIB = (
     "cite", "citet", "citep", "citealt", "citealp", "citeauthor", "citefullauthor", "citeyear",
@@ -65,19 +65,18 @@ def find_citations(latex: Latex) -> Iterator[Citation]:
         if _NO_CITATIONS.fullmatch(name):
             continue
         groups, end = _arguments(latex, name, match.end())
-        texts = [_NOTES.sub("", latex.within(group)) for group in groups]
+        texts = [_NOTES.sub("", group.text) for group in groups]
         if any("\\" in text for text in texts):
             continue  # citations within it are read by themselves
         keys = tuple(dict.fromkeys(key for text in texts for key in _split(text)))
-        is_known = name in KNOWN_CITATIONS
+        is_argument = latex.text[match.start() - 1 : end + 1] == f"{{{match[0]}}}"
         problem = ""
-        if keys and not is_known:
+        if name in KNOWN_CITATIONS:
+            if not groups and not is_argument:
+                problem = f"\\{name} has no keys that can be read"
+        elif keys:
             problem = f"\\{name} is no citation command that is known: it is read as one"
-        elif (
-            is_known and not groups and latex.text[match.start() - 1 : end + 1] != f"{{{match[0]}}}"
-        ):
-            problem = f"\\{name} has no keys that can be read"
-        elif groups and not is_known:
+        elif groups:
             problem = f"\\{name} cites no key"
         if keys or problem:
             yield Citation(keys, match.start(), end, problem)
@@ -93,9 +92,9 @@ def _in_options(text: str, keys: Sequence[str], place: int) -> Iterator[Citation
             yield replace(nested, start=place, end=place)
 
 
-def _arguments(latex: Latex, name: str, start: int) -> tuple[list[tuple[int, int]], int]:
-    """The spans of keys behind a command's name, and where its arguments end."""
-    position, spans = start, list[tuple[int, int]]()
+def _arguments(latex: Latex, name: str, start: int) -> tuple[list[Argument], int]:
+    """The arguments with keys behind a command's name, and where they end."""
+    position, groups = start, list[Argument]()
     singular = name.lower().removesuffix("s")
     has_volume = singular in _VOLUMES
     is_multiple = name.lower().endswith("cites") or (has_volume and name.endswith("s"))
@@ -105,15 +104,15 @@ def _arguments(latex: Latex, name: str, start: int) -> tuple[list[tuple[int, int
     while True:
         before = latex.skip_options(position, "[", 2)
         before = latex.skip_options(before, "<")
-        span = latex.argument(before)
-        if span and has_volume:
-            span = latex.argument(latex.skip_options(span[1] + 1))
-        if span is None:
-            return spans, position
-        spans.append(span)
-        position = span[1] + 1
+        group = latex.argument(before)
+        if group and has_volume:
+            group = latex.argument(latex.skip_options(group.after))
+        if group is None:
+            return groups, position
+        groups.append(group)
+        position = group.after
         if not is_multiple:
-            return spans, position
+            return groups, position
 
 
 def _split(text: str) -> list[str]:

@@ -75,11 +75,8 @@ class DraftSentence:
         claims = []
         for start, group in zip(starts, groups, strict=False):
             words = _without_space(self.text[start : group.start()]).strip(" ,;:")
-            if (
-                len(groups) > 1
-                and key in cited_keys(group[0])
-                and len(words.split()) >= _FEWEST_WORDS
-            ):
+            is_own_claim = len(groups) > 1 and len(words.split()) >= _FEWEST_WORDS
+            if is_own_claim and key in cited_keys(group[0]):
                 claims.append(words)
         return "; ".join(claims) or _without_space(CITATION_MARKER.sub(" ", self.text))
 
@@ -212,6 +209,12 @@ def read_text(file: Path, most_bytes: int = LARGEST_FILE_BYTES) -> str:
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+
+
+def name_of_parts(parts: Mapping[str, str]) -> str:
+    """A name in reading order, of the parts that biblatex and CSL name."""
+    order = ("given", "prefix", "family", "suffix")
+    return " ".join(filter(None, map(parts.get, order)))
 
 
 def project_file(folder: Path, name: Path) -> Path | None:

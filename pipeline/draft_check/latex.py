@@ -70,9 +70,9 @@ def read_latex(file: Path, working_folder: Path | None = None) -> Draft:
     for match in _AMSREFS.finditer(text):
         place = project.place(match.start())
         draft.add_problem("a list of amsrefs, which is not read", *place)
-    title = _TITLE.search(text)
-    span = latex.argument(title.end()) if title else None
-    draft.title = plain_field(latex.within(span)) if span else None
+    command = _TITLE.search(text)
+    title = latex.argument(command.end()) if command else None
+    draft.title = plain_field(title.text) if title else None
     text = _without(text, unprinted, "")
     _read_body(draft, project, text, citations, lists)
     return draft
@@ -154,12 +154,12 @@ def _pieces(latex: Latex, start: int) -> Iterator[tuple[int, int, bool]]:
                 option = latex.argument(start)
             if option is None:
                 break
-            yield *option, False
-            start = position = option[1] + 1
+            yield option.start, option.end, False
+            start = position = option.after
         argument = latex.argument(start) if match["heading"] else None
         if argument is not None:
-            yield *argument, match["heading"].startswith("\\caption")
-            start = position = argument[1] + 1
+            yield argument.start, argument.end, match["heading"].startswith("\\caption")
+            start = position = argument.after
     if text[start:].strip():
         yield start, len(text), True
 
@@ -177,12 +177,12 @@ def _find_bibliography(
     draft.ignores_case = not _BIBER.search(latex.text) or bool(_BACKEND.search(latex.text))
     spans = list[tuple[int, int]]()
     for match in pattern.finditer(latex.text):
-        span = latex.argument(match.end(), "[") if match[1] == "putbib" else None
-        span = span or latex.argument(latex.skip_options(match.end()))
-        if span is None or "#" in latex.within(span):
+        argument = latex.argument(match.end(), "[") if match[1] == "putbib" else None
+        argument = argument or latex.argument(latex.skip_options(match.end()))
+        if argument is None or "#" in argument.text:
             continue
-        spans.append((match.start(), span[1] + 1))
-        names = split_keys(latex.within(span))
+        spans.append((match.start(), argument.after))
+        names = split_keys(argument.text)
         if match[1] == "nocite":
             draft.listed |= set(names)
             continue

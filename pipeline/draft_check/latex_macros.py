@@ -48,15 +48,15 @@ def read_definition(latex: Latex, command: str, start: int) -> tuple[str, Macro,
         arguments = ("m",) * len(re.findall(r"\d", parameters[1]))
         position = parameters.end()
     elif command.endswith("DocumentCommand"):
-        span = latex.argument(position)
-        if span is None:
+        specification = latex.argument(position)
+        if specification is None:
             return None
         kinds = []
-        for match in _SPECIFICATION.finditer(text, *span):
+        for match in _SPECIFICATION.finditer(specification.text):
             is_star = match[1] == "s"
             kinds.append("*" if is_star else match[1] or match[2] or NO_VALUE)
         arguments = tuple(kinds)
-        position = span[1] + 1
+        position = specification.after
     else:
         count = _COUNT.match(text, position)
         number = int(count[1]) if count else 0
@@ -64,12 +64,12 @@ def read_definition(latex: Latex, command: str, start: int) -> tuple[str, Macro,
         default = latex.argument(position, "[") if number else None
         arguments = ("m",) * number
         if default is not None:
-            arguments = (latex.within(default), *arguments[1:])
-            position = default[1] + 1
+            arguments = (default.text, *arguments[1:])
+            position = default.after
     body = latex.argument(position)
     if body is None:
         return None
-    return named[1], Macro(arguments, latex.within(body)), body[1] + 1
+    return named[1], Macro(arguments, body.text), body.after
 
 
 def read_alias(text: str, start: int) -> tuple[str, str, int] | None:
@@ -88,19 +88,19 @@ def expand(macro: Macro, latex: Latex, start: int) -> tuple[str, int] | None:
             values.append("{true}" if has_star else f"{{{NO_VALUE}}}")
             position = place + 1 if has_star else position
             continue
-        span = latex.argument(place, "{" if kind == "m" else "[")
-        if span is None and kind == "m":
+        argument = latex.argument(place, "{" if kind == "m" else "[")
+        if argument is not None:
+            values.append(argument.text)
+            position = argument.after
+        elif kind != "m":
+            values.append(kind)
+        else:
             token = _COMMAND.match(text, place)
             end = token.end() if token else place + 1
             if place >= len(text) or text[place] in "}\n":
                 return None
             values.append(text[place:end])
             position = end
-        elif span is None:
-            values.append(kind)
-        else:
-            values.append(latex.within(span))
-            position = span[1] + 1
 
     def value(match: re.Match[str]) -> str:
         number = int(match[1])

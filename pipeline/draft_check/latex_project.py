@@ -367,8 +367,8 @@ class _Scan:
             return self.macro(name, start, end)
         if name in _REMOVING or name == "replaced":
             return self.removed_text(name, start, end)
-        if name in ("excludecomment", "excludeversion") and (span := self.latex.argument(end)):
-            self.reader.excluded_environments.add(self.latex.within(span).strip())
+        if name in ("excludecomment", "excludeversion") and (excluded := self.latex.argument(end)):
+            self.reader.excluded_environments.add(excluded.text.strip())
             return None
         if name == "begin":
             return self.excluded(start, end) or self.begin_body(start, end)
@@ -377,18 +377,18 @@ class _Scan:
     def removed_text(self, name: str, start: int, end: int) -> int | None:
         """Skip what a command does not print as text; of `\\replaced` the second argument."""
         is_replaced = name == "replaced"
-        spans = self.latex.arguments(self.latex.skip_options(end), 2 if is_replaced else 1)
-        if len(spans) <= is_replaced:
+        arguments = self.latex.arguments(self.latex.skip_options(end), 2 if is_replaced else 1)
+        if len(arguments) <= is_replaced:
             return None
         self.emit(start)
         if is_replaced:
-            self.expansion(self.latex.within(spans[0]), start)
-        return spans[-1][1] + 1
+            self.expansion(arguments[0].text, start)
+        return arguments[-1].after
 
     def excluded(self, start: int, end: int) -> int | None:
         """Skip an environment that `\\excludecomment` names."""
-        span = self.latex.argument(end) if self.reader.excluded_environments else None
-        name = self.latex.within(span).strip() if span else ""
+        argument = self.latex.argument(end) if self.reader.excluded_environments else None
+        name = argument.text.strip() if argument else ""
         if name not in self.reader.excluded_environments:
             return None
         closing = f"\\end{{{name}}}"
@@ -431,7 +431,7 @@ class _Scan:
     def load(self, end: int) -> None:
         names = self.latex.argument(self.latex.skip_options(end))
         if names and self.origin is None:
-            self.reader.read_styles(self.latex.within(names))
+            self.reader.read_styles(names.text)
 
     def switch(self, name: str, start: int, end: int) -> int | None:
         """Read `\\drafttrue` behind `\\newif\\ifdraft`, `\\newtoggle{draft}` and its like."""
@@ -441,30 +441,30 @@ class _Scan:
             switches[switch[1]] = switch[2] == "true"
             self.emit(start)
             return end
-        spans = self.latex.arguments(end, 2 if name.startswith("set") else 1)
-        if not spans or not _SETS_SWITCH.fullmatch(name):
+        arguments = self.latex.arguments(end, 2 if name.startswith("set") else 1)
+        if not arguments or not _SETS_SWITCH.fullmatch(name):
             return None
-        words = [self.latex.within(span).strip() for span in spans]
+        words = [argument.text.strip() for argument in arguments]
         value = words[1] if len(words) > 1 else name
         switches[_key_of_switch(name, words[0])] = value.endswith("true")
         self.emit(start)
-        return spans[-1][1] + 1
+        return arguments[-1].after
 
     def test(self, name: str, start: int, end: int) -> int | None:
         """Read what a test of a package prints; both parts where its result is not known."""
         latex = self.latex
         count = 2 if name == "ifSubfilesClassLoaded" else 3
-        spans = latex.arguments(end, count)
-        if len(spans) < count or self.depth >= _DEEPEST_EXPANSION:
+        arguments = latex.arguments(end, count)
+        if len(arguments) < count or self.depth >= _DEEPEST_EXPANSION:
             return None
-        result = self.result(name, latex.within(spans[0]).strip())
+        result = self.result(name, arguments[0].text.strip())
         self.emit(start)
         if result is None:
-            return spans[0][1] + 1
-        printed = spans[-2] if result else spans[-1]
-        depth = self.depth + 1
-        _Scan(self.reader, self.file, latex, self.above, self.origin, depth).read(*printed)
-        return spans[-1][1] + 1
+            return arguments[0].after
+        printed = arguments[-2] if result else arguments[-1]
+        scan = _Scan(self.reader, self.file, latex, self.above, self.origin, self.depth + 1)
+        scan.read(printed.start, printed.end)
+        return arguments[-1].after
 
     def result(self, name: str, condition: str) -> bool | None:
         """The result of a test; None where it is not known."""
@@ -485,12 +485,12 @@ class _Scan:
         """Read `\\includeonly`, and report a command that may include a file."""
         if not _LOOKS_INCLUDING.match(name):
             return None
-        span = self.latex.argument(end)
-        words = self.latex.within(span) if span else ""
-        if name == "includeonly" and span:
+        argument = self.latex.argument(end)
+        words = argument.text if argument else ""
+        if name == "includeonly" and argument:
             self.reader.included_only = set(split_keys(words))
             self.emit(start)
-            return span[1] + 1
+            return argument.after
         if _FILE_OF_TEXT.fullmatch(words.strip()):
             self.problem(start, f"\\{name}{{{words[:80]}}} may include a file, and is not known")
         return None
@@ -532,16 +532,16 @@ class _Scan:
         if latex.text.startswith("*", end):
             end += 1
         if _FROM_FOLDER.fullmatch(name):
-            span = latex.argument(end)
-            if span is None:
+            argument = latex.argument(end)
+            if argument is None:
                 self.problem(start, f"\\{name} names no folder")
                 return None
-            folder, end = latex.within(span).strip().rstrip("/") + "/", span[1] + 1
+            folder, end = argument.text.strip().rstrip("/") + "/", argument.after
         end = latex.skip_options(end)
-        span = latex.argument(end)
+        argument = latex.argument(end)
         bare = _BARE_NAME.match(latex.text, end)
-        if span is not None:
-            named, after = latex.within(span), span[1] + 1
+        if argument is not None:
+            named, after = argument.text, argument.after
         elif bare is not None and name == "input":
             named, after = bare[1], bare.end()
         else:

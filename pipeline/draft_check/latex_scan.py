@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
+from dataclasses import dataclass
 from functools import cache, cached_property
 
 # An option that is not closed within so many characters, or nests deeper, is none.
@@ -37,6 +38,24 @@ _INLINE_CODE = re.compile(r"(?:\[[^\[\]\n]{0,200}\])?(?:\{\w+\})? ?([^A-Za-z\s*]
 _NOT_NEWLINE = re.compile(r"[^\n]")
 
 
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a command. start, end: its span in the source, without its two signs."""
+
+    source: str
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        return self.source[self.start : self.end]
+
+    @property
+    def after(self) -> int:
+        """The place behind its closing sign."""
+        return self.end + 1
+
+
 class Latex:
     """A text with its pairs of braces."""
 
@@ -54,23 +73,19 @@ class Latex:
                 pairs[opened.pop()] = match.start()
         return pairs
 
-    def within(self, span: tuple[int, int]) -> str:
-        """The text of a span."""
-        return self.text[span[0] : span[1]]
-
     def skip_space(self, start: int) -> int:
         """The place after blanks and at most one end of line."""
         match = _SPACE.match(self.text, start)
         return match.end() if match else start
 
-    def argument(self, start: int, opening: str = "{") -> tuple[int, int] | None:
-        """The span within an argument that begins here or after blanks, without its two signs."""
+    def argument(self, start: int, opening: str = "{") -> Argument | None:
+        """The argument that begins here or after blanks."""
         start = self.skip_space(start)
         if not self.text.startswith(opening, start):
             return None
         if opening == "{":
             end = self._pairs.get(start)
-            return (start + 1, end) if end is not None else None
+            return Argument(self.text, start + 1, end) if end is not None else None
         depth, position = 1, start + 1
         limit = min(len(self.text), start + _LONGEST_OPTION)
         while depth and (match := _SIGN.search(self.text, position, limit)):
@@ -85,15 +100,15 @@ class Latex:
                 depth -= 1
             if depth > _DEEPEST_OPTION:
                 return None
-        return None if depth else (start + 1, position - 1)
+        return None if depth else Argument(self.text, start + 1, position - 1)
 
-    def arguments(self, start: int, count: int) -> list[tuple[int, int]]:
-        """The spans within as many arguments in braces, if there are so many, from here on."""
-        spans = list[tuple[int, int]]()
-        while len(spans) < count and (span := self.argument(start)):
-            spans.append(span)
-            start = span[1] + 1
-        return spans
+    def arguments(self, start: int, count: int) -> list[Argument]:
+        """As many arguments in braces, if there are so many, from here on."""
+        arguments = list[Argument]()
+        while len(arguments) < count and (argument := self.argument(start)):
+            arguments.append(argument)
+            start = argument.after
+        return arguments
 
     def skip_options(self, start: int, opening: str = "[", most: int = 1) -> int:
         """The place after the options that begin here."""
@@ -101,7 +116,7 @@ class Latex:
             option = self.argument(start, opening)
             if option is None:
                 break
-            start = option[1] + 1
+            start = option.after
         return start
 
 

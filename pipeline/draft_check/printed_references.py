@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pipeline.arxiv.dois import plain_doi
 from pipeline.corpus.latex_text import plain_field
 from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
-from pipeline.draft_check.draft import Draft, Entry, line_counter
+from pipeline.draft_check.draft import Draft, Entry, line_counter, name_of_parts
 from pipeline.draft_check.latex_scan import Latex, without_literals
 from pipeline.text import one_line
 
@@ -54,13 +54,13 @@ def read_bibitems(text: str, place: Place, draft: Draft) -> int:
         key = latex.argument(latex.skip_options(head.end()))
         if head[0].startswith("\\harvard"):
             for _ in range(2):  # a label and a year are before the key
-                key = latex.argument(key[1] + 1) if key else None
+                key = latex.argument(key.after) if key else None
         if key is None:
             draft.add_problem(f"this {head[0]} has no key", *place(head.start()))
             continue
-        item = _item(text[key[1] + 1 : limit])
-        item.key = one_line(latex.within(key))
-        item.label = plain_field(latex.within(label)[:200]) if label else ""
+        item = _item(text[key.after : limit])
+        item.key = one_line(key.text)
+        item.label = plain_field(label.text[:200]) if label else ""
         parts.append(item)
         places.append(place(head.start()))
     draft.add_entries(read_items(parts, places))
@@ -140,27 +140,26 @@ def _printed(latex: Latex, start: int, end: int, parts: ItemParts, depth: int) -
         is_show = name.startswith("show") and name != "showURL"
         if argument is None or depth > 20:
             continue
-        second = latex.argument(argument[1] + 1) if name in _SECOND_IS_PRINTED else None
-        first = latex.within(argument)
+        second = latex.argument(argument.after) if name in _SECOND_IS_PRINTED else None
         inner = second or argument
         if name in _NOT_PRINTED:
             words = ""
         elif second or is_show or name in _EMPHASES or name in _QUOTING or name == "url":
-            words = _printed(latex, *inner, parts, depth + 1)
+            words = _printed(latex, inner.start, inner.end, parts, depth + 1)
         else:
             continue
         if name in ("href", "url", "Eprint"):
-            parts.links.append(first)
+            parts.links.append(argument.text)
         if name in _EMPHASES:
             parts.emphases.append(plain_field(words).strip(" .,"))
         if name in _QUOTING:
             words = f"“{words}”"
-        field = first.strip() if name == "bibinfo" else ""
+        field = argument.text.strip() if name == "bibinfo" else ""
         field = "title" if name == "showarticletitle" else field
         if field in ("author", "person", *_FIELDS) and words.strip():
             parts.fields.append((field, plain_field(words).strip(" .,")))
         printed += [latex.text[done : match.start()], words]
-        done = position = inner[1] + 1
+        done = position = inner.after
     return "".join([*printed, latex.text[done:end]])
 
 
@@ -182,11 +181,11 @@ def _entry_of_biblatex(head: re.Match[str], text: str, file: str, line: int) -> 
         value = latex.argument(match.end())
         if match[1] == "name":
             for _ in range(2):  # the number of names, and options
-                value = latex.argument(value[1] + 1) if value else None
+                value = latex.argument(value.after) if value else None
             if value and match[2] == "author":
-                authors += _names_of_biblatex(latex, *value)
+                authors += _names_of_biblatex(value.text)
         elif value:
-            fields.setdefault(match[2], plain_field(latex.within(value)))
+            fields.setdefault(match[2], plain_field(value.text))
     year = _YEAR.search(fields.get("year") or fields.get("date") or "")
     venue = next(filter(None, map(fields.get, ("journaltitle", "booktitle", "eventtitle"))), None)
     title = ": ".join(filter(None, (fields.get("title"), fields.get("subtitle"))))
@@ -206,21 +205,14 @@ def _entry_of_biblatex(head: re.Match[str], text: str, file: str, line: int) -> 
     )
 
 
-def _names_of_biblatex(latex: Latex, start: int, end: int) -> list[str]:
-    names, position = list[str](), start
-    while (person := latex.argument(position)) and person[0] < end:
-        position, parts = person[1] + 1, dict[str, str]()
-        for match in _NAME_PART.finditer(latex.text, *person):
+def _names_of_biblatex(text: str) -> Iterator[str]:
+    latex, position = Latex(text), text.find("{")
+    while position >= 0 and (person := latex.argument(position)):
+        parts = dict[str, str]()
+        for match in _NAME_PART.finditer(text, person.start, person.end):
             value = latex.argument(match.end())
             if value:
-                words = _NAME_DELIMITER.sub(" ", latex.within(value))
-                parts[match[1]] = plain_field(words)
-        order = ("given", "prefix", "family", "suffix")
-        name = " ".join(filter(None, map(parts.get, order)))
-        if name:
-            names.append(name)
-        following = latex.text.find("{", position, end)
-        if following < 0:
-            break
-        position = following
-    return names
+                parts[match[1]] = plain_field(_NAME_DELIMITER.sub(" ", value.text))
+        if name := name_of_parts(parts):
+            yield name
+        position = text.find("{", person.after)
