@@ -18,8 +18,8 @@ from typing import Any, Literal, get_args, get_origin
 import pyarrow as pa
 from typer.models import ArgumentInfo, OptionInfo
 
-from pipeline.settings.fields import GROUPS, PROJECT
-from pipeline.settings.settings import BUNDLED_LLM, PREFIX
+from pipeline.settings.fields import PROJECT
+from pipeline.settings.settings import BUNDLED_LLM, PREFIX, Settings
 from pipeline.stages import STAGES
 from pipeline.tables import TABLES
 from pipeline.text import one_line
@@ -223,7 +223,8 @@ def _page(parts: Iterable[str]) -> str:
 def settings_page() -> str:
     """The settings, a table for each group."""
     parts = [SETTINGS_INTRODUCTION]
-    for group in GROUPS:
+    *groups, _ = Settings.__bases__
+    for group in groups:
         rows = []
         for name, field in group.model_fields.items():
             default = _default(field.default)

@@ -18,7 +18,6 @@ from pipeline.arxiv.categories import (
 from pipeline.errors import SettingError
 from pipeline.llm.models import models_of
 from pipeline.settings import SAMPLE_DUMP, Settings, load_settings
-from pipeline.settings.fields import GROUPS
 from pipeline.settings.loading import check_names, refuse_foreign_addresses
 from pipeline.settings.profiles import profile_names, profile_values
 from pipeline.settings.settings import BUNDLED_LLM
@@ -275,11 +274,6 @@ def test_a_wrong_value_of_a_secret_is_not_shown(name: str) -> None:
     with pytest.raises(SettingError, match=f"CITELOOM_{name.upper()}: ") as caught:
         load_settings(**{name: b"\xffsesame-sentinel"})
     assert "sesame" not in str(caught.value)
-
-
-def test_every_setting_is_in_one_group() -> None:
-    names = [name for group in GROUPS for name in group.model_fields]
-    assert sorted(names) == sorted(Settings.model_fields)
 
 
 def test_loading_the_settings_loads_no_file_system_of_an_object_store() -> None:
