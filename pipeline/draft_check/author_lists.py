@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from pipeline.arxiv.titles import SUFFIXES, title_words
 
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+_UMLAUTS = str.maketrans({
+    "ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "đ": "dj", "ð": "d", "þ": "th",
+})  # fmt: skip
 _BETWEEN_WORDS = re.compile(r"[\s.]+")
 _HYPHENS = re.compile(r"[-‐–'’]")
 _COLLECTIVE = re.compile(

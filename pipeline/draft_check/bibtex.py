@@ -20,9 +20,9 @@ _HEAD = re.compile(
     r"(?:^|(?<=[})]))[ \t]*+(%*+)[ \t]*+@[ \t]*+([A-Za-z]++)\s*+([{(])", re.MULTILINE
 )
 _FIELD = re.compile(r"[A-Za-z-]+=")
-_KEY = re.compile(r"\s*([^\s,{}]*)\s*(,?)")
 # Comments between fields are biber's; BibTeX itself has none there.
 _BETWEEN = re.compile(r"(?:\s++|%[^\n]*+)*+")
+_KEY = re.compile(rf"{_BETWEEN.pattern}([^\s,{{}}]*)\s*(,?)")
 _NAME = re.compile(r"([^\s\"#%'(),={}]++)(?:\s++|%[^\n]*+)*+=")
 _TOKEN = re.compile(r"[^\s\"#%'(),={}]++")
 _FIELD_BEHIND = re.compile(r"[\s,})]*+[A-Za-z]++\s*+=\s*+[{\"]")

@@ -21,7 +21,9 @@ _NEW_CITES = re.compile(r"\\newcites\s*\{([^{}]*)\}")
 _TITLE = re.compile(r"\\title(?![A-Za-z@])\s*(?:\[[^\[\]]{0,500}\])?")
 # Environments without prose. What they cite is read all the same.
 _NO_PROSE = r"tikzpicture|(?:equation|align|gather|multline|eqnarray)\*?|(?:display)?math"
-_AMSREFS = re.compile(r"\\begin\s*\{biblist\*?\}")
+# An entry of amsrefs: a field for each author.
+_AMS_ENTRY = re.compile(r"\\bib\*?\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_AMS_AUTHOR = re.compile(r"\bauthor\s*=\s*\{((?:[^{}]++|\{[^{}]*+\})*+)\}\s*,?")
 _LIST = "thebibliography"
 _BREAK = re.compile(
     r"\n[ \t]*\n|\\\\"
@@ -64,12 +66,13 @@ def read_latex(file: Path, working_folder: Path | None = None) -> Draft:
     unprinted = _find_bibliography(latex, project, endings, draft)
     for start, end in lists or ([(0, len(text))] if "\\bibitem" in text else []):
         read_bibitems(text[start:end], partial(_place_from, project, start), draft)
+    for match in _AMS_ENTRY.finditer(text):
+        if fields := latex.argument(match.end()):
+            bibtex = _bibtex_of_amsrefs(match[1], match[2], fields.text)
+            draft.embedded.append((bibtex, *project.place(match.start())))
     named = draft.bibliography_files or draft.missing_bibliographies or draft.embedded
     if not (named or draft.entries):
         draft.bibliography_files += _bibliographies_of_class(text, file.resolve().parent)
-    for match in _AMSREFS.finditer(text):
-        place = project.place(match.start())
-        draft.add_problem("a list of amsrefs, which is not read", *place)
     command = _TITLE.search(text)
     title = latex.argument(command.end()) if command else None
     draft.title = plain_field(title.text) if title else None
@@ -192,12 +195,25 @@ def _find_bibliography(
             if embedded is not None:
                 draft.embedded.append(embedded)
                 continue
-            file = bibliography_file(folder, name, draft.working_folder)
+            place = project.place(match.start())
+            # A part of a draft names it by its own place: ../refs.
+            own_name = str(Path(place[0]).parent / name)
+            found = (
+                bibliography_file(folder, candidate, draft.working_folder)
+                for candidate in (name, own_name)
+            )
+            file = next(filter(None, found), None)
             if file is None:
-                draft.add_missing_bibliography(name, *project.place(match.start()))
+                draft.add_missing_bibliography(name, *place)
             elif file not in draft.bibliography_files:
                 draft.bibliography_files.append(file)
     return spans
+
+
+def _bibtex_of_amsrefs(key: str, kind: str, fields: str) -> str:
+    """An entry of amsrefs, `\\bib{key}{kind}{fields}`, as BibTeX."""
+    authors = " and ".join(_AMS_AUTHOR.findall(fields))
+    return f"@{kind}{{{key}, author={{{authors}}}, {_AMS_AUTHOR.sub('', fields)}}}"
 
 
 def _bibliographies_of_class(text: str, folder: Path) -> list[Path]:

@@ -159,7 +159,7 @@ class _Reader:
         self.project = Project()
         self.parts: list[str] = []
         self.size = self.files = self.expanded = 0
-        self.macros: dict[str, Macro] = {}
+        self.macros = {"@gobble": Macro(("m",), "")}
         self.switches: dict[str, bool] = {}
         self.included_only: set[str] | None = None
         self.excluded_environments: set[str] = set()
