@@ -33,7 +33,7 @@ Italics = tuple[str, ...]
 """The words of an item that are in italics."""
 
 EDGES = " \n\t,.;:"
-OPENING, QUOTES = '“‘”"`«', "“”‘’\"'`«»"
+OPENING, QUOTES = '“‘”„"`«', "“”‘’„\"'`«»"
 
 YEAR = r"(?:19|20)\d\d(?!\d)"
 NO_DATE = (
@@ -77,7 +77,7 @@ NAMES_MARK = r"[\s(\[:]"
 AFTER_NAMES: Rules = (
     StyleRule(
         "quote",
-        r"(?<!The.)(?<!\b[AO]n.)(?<!\bA.)(?<!\bof.)(?=[“‘\"«]|``)",
+        r"(?<!The.)(?<!\b[AO]n.)(?<!\bA.)(?<!\bof.)(?=[“‘„\"«]|``)",
         "A. Lee and B. Roe, “On words,” J. Words",
         "A. Lee and B. Roe,",
     ),
@@ -123,6 +123,7 @@ QUOTED: Rules = (
         "‘The reader’s words’, J. Words",
         "‘The reader’s words’",
     ),
+    StyleRule("low", r"„[^“”]{1,600}[“”]", "„Worte“, J. Words", "„Worte“"),
     StyleRule("closing", r"”[^”]{1,600}”", "”On words” J. Words", "”On words”"),
     StyleRule("straight", r'"[^"]{1,600}"', '"On words," J. Words', '"On words,"'),
     StyleRule(

@@ -35,6 +35,12 @@ _INDENTATION = re.compile(rf"( ?){INDENT}([ \t\xa0\n{INDENT}]*+)")
 _MARKUP_SPACE = re.compile(r"(?<![ \t])[ \t]*+\n[ \t]*+")
 _COMMENTED_BREAK = re.compile(r"%\s*\n\s*")
 _DOLLAR = re.compile(r"(?<!\\)\$")
+# A citation in a formula, and what is around it in one that only raises it, as Nature does.
+_CITE_IN_TEX = re.compile(r"\\cite\[[a-z]*\]\{")
+_BRACE = re.compile(r"(?<!\\)[{}]")
+_NOTHING_LEFT = re.compile(
+    r"(?:\\(?:[a-z]*box|text[a-z]*|math[a-z]*|[a-z]*size|tiny|small|rm)|[\s{}^()\[\],~])*+"
+)
 _STYLE = re.compile(r"\\(?:displaystyle|textstyle|scriptstyle|scriptscriptstyle)(?![A-Za-z])\s*")
 _BRACKETED = re.compile(rf"[\[(][^\[\]()]*{_KEY}[^\[\]()]*[\])]")
 _BARE = re.compile(rf"{_KEY}[^{_KEY}]*{_KEY}(?:[\s,;–—-]*{_KEY}[^{_KEY}]*{_KEY})*")
@@ -263,7 +269,24 @@ def tex_source(alttext: str) -> str:
         alttext = _STYLE.sub(" ", alttext, count=1)
     if "$" in alttext:
         alttext = _DOLLAR.sub("", alttext)
+    if "\\cite[" in alttext:
+        alttext = _without_citations(alttext)
     return one_line(alttext)
+
+
+def _without_citations(tex: str) -> str:
+    """The TeX of a formula without the citations in it; "" where nothing else is in it."""
+    pieces, done = list[str](), 0
+    while match := _CITE_IN_TEX.search(tex, done):
+        pieces.append(tex[done : match.start()])
+        depth, done = 1, len(tex)
+        for brace in _BRACE.finditer(tex, match.end()):
+            depth += 1 if brace[0] == "{" else -1
+            if not depth:
+                done = brace.end()
+                break
+    rest = "".join([*pieces, tex[done:]])
+    return "" if _NOTHING_LEFT.fullmatch(rest) else rest
 
 
 def inline_tex(tex: str, errors: int = 0) -> str:

@@ -198,7 +198,9 @@ class _PageReading:
             tex = policies.tex_source(str(given_tex or node.get_text()))
             self.findings.formulas += 1
             self.findings.math_without_tex += not given_tex
-            node.replace_with(policies.inline_tex(tex, len(node.find_all(class_="ltx_ERROR"))))
+            errors = len(node.find_all(class_="ltx_ERROR"))
+            cited = _citations_of(node) if "\\cite[" in str(given_tex) else ()
+            node.replace_with(policies.inline_tex(tex, errors), *cited)
         self.findings.seen = policies.visible(self.body.get_text())
 
     def take_textboxes(self) -> None:
@@ -655,6 +657,17 @@ def _plain_bare(node: Tag) -> str:
 def _annotation(node: Tag) -> str:
     annotation = node.find("annotation", attrs={"encoding": "application/x-tex"})
     return annotation.get_text() if annotation else ""
+
+
+def _citations_of(formula: Tag) -> list[Tag]:
+    """The citations that are drawn in a formula, as one superscript."""
+    from bs4 import Tag
+
+    raised = Tag(name="sup")
+    for cite in formula.find_all("cite"):
+        if cite.find_parent(["annotation", "annotation-xml"]) is None:
+            raised.append(cite.extract())
+    return [raised]
 
 
 def _breaks(node: Tag) -> str:

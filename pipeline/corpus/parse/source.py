@@ -44,6 +44,8 @@ _SITE_SIGNS = (
     b'id="watermark-tr"',
     b'class="arxiv-html-header"',
 )
+# A citation in a formula, which is drawn before its TeX.
+_CITATION = re.compile(rb"<cite\b[^<>]*>.*?</cite>", re.DOTALL)
 _ERROR_MARK = b'class="ltx_ERROR'
 _FATAL = (b"Fatal error and exited abruptly", b"may be truncated or damaged")
 
@@ -92,7 +94,7 @@ def _text(html: bytes) -> str:
 
 def _take_formulas(html: bytes, *, nested: bool) -> tuple[bytes, list[bytes]]:
     """The page with a FORMULA tag for each formula that has an alttext, and those alttexts as they
-    are.
+    are. Citations in a formula follow it, raised.
 
     The trees below `math` are 16-96 % of a page's bytes and say the same TeX again: 9 of 13 MB in
     21 real pages, cut out in 10 ms. A formula without `alttext="…"` stays as it is, and so does all
@@ -104,6 +106,9 @@ def _take_formulas(html: bytes, *, nested: bool) -> tuple[bytes, list[bytes]]:
     for start, text, close, end in _spans(html, nested=nested):
         alttexts.append(html[text:close])
         pieces += (html[done:start], _FORMULA_TAG)
+        if b"\\cite[" in alttexts[-1]:
+            drawn = html[close:end].partition(b"<annotation")[0]
+            pieces += (b"<sup>", *_CITATION.findall(drawn), b"</sup>")
         done = end
     pieces.append(html[done:])
     return b"".join(pieces), alttexts

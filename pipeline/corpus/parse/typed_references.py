@@ -54,7 +54,8 @@ _LABEL = re.compile(
 )
 _NEXT_NUMBER = re.compile(
     r"(?<=\s)\[(?P<bracketed>\d{1,3})\]\s+(?=\S)"
-    r"|(?<=[.)]\s)(?<!\b[Vv]ol\.\s)(?<!\b[Nn]o\.\s)(?P<dotted>\d{1,3})\.\s+(?=[^\W\d_])"
+    r"|(?<=[.)]\s)(?<!\b[Vv]ol\.\s)(?<!\b[Nn]o\.\s)"
+    r"(?:(?P<dotted>\d{1,3})\.|\((?P<round>\d{1,3})\))\s+(?=[^\W\d_])"
 )
 _RULE = re.compile(r"[|\s-]+")
 # What a reference has, and a sentence on references does not: a year, an address, an identifier.
@@ -178,7 +179,7 @@ def _parts(text: str) -> Iterator[str]:
         yield text
         return
     start, expected = 0, int(first.name) + 1
-    form = "bracketed" if first.label.startswith("[") else "dotted"
+    form = {"[": "bracketed", "(": "round"}.get(first.label[0], "dotted")
     for match in _NEXT_NUMBER.finditer(text):
         if match[form] == str(expected):
             yield text[start : match.start()].strip()
