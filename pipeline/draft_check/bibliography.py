@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.corpus.latex_text import plain_field
 from pipeline.draft_check.bibtex import BibEntry, BibFile
-from pipeline.draft_check.draft import LARGEST_BIBLIOGRAPHY_BYTES, Draft, Entry, read_text
+from pipeline.draft_check.draft import (
+    LARGEST_BIBLIOGRAPHY_BYTES,
+    Draft,
+    Entry,
+    find_doi,
+    name_of_parts,
+    read_text,
+)
 from pipeline.draft_check.latex_project import split_keys
 from pipeline.draft_check.printed_references import read_bbl_text
 from pipeline.storage.writing import write_whole
@@ -32,8 +39,6 @@ _NAMED_ID = re.compile(
     rf"(?:arxiv(?:\.org/(?:abs|pdf)/\s*+|[:\s]++|\.\s*+)|\babs/){_ID}", re.IGNORECASE
 )
 _ADDRESS = re.compile(r"<?(?:https?://|www\.)\S+")
-_DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/\S+")
-_DOI_MARKUP = re.compile(r"\\url\b|\\(?=[_%#&])|[{}$]")
 # NASA's ADS names journals by macros of AASTeX: `{\prl}`.
 _MACRO = re.compile(r"\{?\\([A-Za-z]+)\}?")
 _TAG = re.compile(r"</?(?:i|b|em|strong|sub|sup|span)\b[^<>]*>", re.IGNORECASE)
@@ -68,7 +73,7 @@ def read_bibliographies(draft: Draft, files: Sequence[Path], *, every_entry: boo
     sources = []
     macros = dict[str, str]()
     for text, name, line in draft.embedded:
-        sources.append((BibFile(text, macros), name, line - 1))
+        sources.append(BibFile(text, name, line, macros))
     for file in files:
         text = read_text(file, LARGEST_BIBLIOGRAPHY_BYTES)
         suffix = file.suffix.lower()
@@ -77,7 +82,7 @@ def read_bibliographies(draft: Draft, files: Sequence[Path], *, every_entry: boo
         elif suffix in _JSON_SUFFIXES:
             read_csl_text(text, file.name, draft)
         elif suffix in (".bib", ".bibtex"):
-            sources.append((BibFile(text, macros), file.name, 0))
+            sources.append(BibFile(text, file.name, macros=macros))
         else:
             draft.add_problem(
                 f"{file.name} is no bibliography that can be read: give a .bib, .bbl or CSL JSON"
@@ -85,39 +90,36 @@ def read_bibliographies(draft: Draft, files: Sequence[Path], *, every_entry: boo
     _read_bibtex(draft, sources, every_entry=every_entry)
 
 
-def _read_bibtex(
-    draft: Draft, sources: Sequence[tuple[BibFile, str, int]], *, every_entry: bool
-) -> None:
+def _read_bibtex(draft: Draft, sources: Sequence[BibFile], *, every_entry: bool) -> None:
     stand_ins = dict[str, list[str]]()
-    for source, _, _ in sources:
+    for source in sources:
         stand_ins |= source.stand_ins()
     draft.rename_keys(stand_ins)
     cited = {key.lower() for key in (*draft.cited_keys, *draft.listed)}
     every_entry = every_entry or not cited or "*" in cited
-    entries = list[tuple[BibEntry, str, int]]()
-    for source, name, offset in sources:
+    entries = list[BibEntry]()
+    for source in sources:
         uncited = sum(key.lower() not in cited for key in source.keys)
         is_library = uncited > MOST_UNCITED and not every_entry
         keys = cited if is_library else None
-        entries += [(entry, name, offset) for entry in source.entries(keys)]
+        entries += source.entries(keys)
         if is_library:
-            draft.add_problem(f"{uncited:,} entries are never cited, and are not read", name)
+            draft.add_problem(f"{uncited:,} entries are never cited, and are not read", source.name)
     by_key = dict[str, BibEntry]()
-    for entry, _, _ in entries:
+    for entry in entries:
         by_key.setdefault(entry.key.lower(), entry)
-    parents = _resolve_parents(by_key, [source for source, _, _ in sources])
-    for entry, name, offset in entries:
+    parents = _resolve_parents(by_key, sources)
+    for entry in entries:
         for parent in _parents_of(entry):
             if parent.lower() not in by_key:
                 message = f"{parent} passes fields on by crossref or xdata, and has no entry"
-                draft.add_problem(message, name, entry.line + offset)
-    for source, name, offset in sources:
-        for line, message in source.problems:
-            draft.add_problem(message, name, line + offset)
+                draft.add_problem(message, entry.file, entry.line)
+    for source in sources:
+        draft.problems += source.problems
     draft.add_entries(
         [
-            _entry_of_bibtex(entry, name, offset)
-            for entry, name, offset in entries
+            _entry_of_bibtex(entry)
+            for entry in entries
             if entry.kind not in ("xdata", "set")
             and (entry.key.lower() not in parents or entry.key.lower() in cited)
         ]
@@ -164,7 +166,7 @@ def _inherit(entry: BibEntry, by_key: Mapping[str, BibEntry], depth: int) -> Non
         entry.inherited = values | entry.inherited
 
 
-def _entry_of_bibtex(entry: BibEntry, file: str, offset: int) -> Entry:
+def _entry_of_bibtex(entry: BibEntry) -> Entry:
     fields = entry.values()
     years = (_YEAR.search(_plain(fields.get(name, ""))) for name in ("year", "date"))
     year = next(filter(None, years), None)
@@ -179,10 +181,10 @@ def _entry_of_bibtex(entry: BibEntry, file: str, offset: int) -> Entry:
         authors=read_names(fields.get("author", "")),
         year=int(year[1]) if year else None,
         venue=venue,
-        doi=_doi(fields.get("doi", "")),
+        doi=find_doi(fields.get("doi", "")),
         arxiv_id=_arxiv_id(fields),
-        file=file,
-        line=entry.line + offset,
+        file=entry.file,
+        line=entry.line,
         names_all_authors=_ENDS_IN_OTHERS.search(fields.get("author", "")) is None,
     )
 
@@ -190,13 +192,6 @@ def _entry_of_bibtex(entry: BibEntry, file: str, offset: int) -> Entry:
 def _venue(value: str) -> str:
     macro = _MACRO.fullmatch(value.strip())
     return macro[1] if macro else _plain(value)
-
-
-def _doi(value: str) -> str | None:
-    """A DOI without TeX's signs, and without the address or `doi:` before it."""
-    bare = _DOI_MARKUP.sub("", value).strip()
-    doi = _DOI.search(bare)
-    return doi[0].rstrip(".,;") if doi else bare or None
 
 
 def _plain(value: str) -> str:
@@ -247,13 +242,11 @@ def _name(text: str) -> str:
     if _WHOLE.fullmatch(text):
         return _plain(text)
     if "family=" in text.replace(" ", ""):
-        parts = {name: value.strip(' "') for name, value in _NAME_PART.findall(text)}
-        order = ("given", "prefix", "family", "suffix")
-        return " ".join(filter(None, (_plain(parts.get(name, "")) for name in order)))
+        parts = {name: _plain(value.strip(' "')) for name, value in _NAME_PART.findall(text)}
+        return name_of_parts(parts)
     pieces = [_plain(piece).strip() for piece in _split(text, _COMMA)]
-    if len(pieces) == 3:  # "Last, Jr., First"
-        return " ".join(filter(None, (pieces[2], pieces[0], pieces[1])))
-    return " ".join(filter(None, (*pieces[1:], pieces[0])))
+    suffix = pieces.pop(1) if len(pieces) == 3 else ""  # "Last, Jr., First"
+    return " ".join(filter(None, (*pieces[1:], pieces[0], suffix)))
 
 
 def read_csl_text(text: str, file: str, draft: Draft) -> None:
@@ -294,9 +287,9 @@ def _entry_of_csl(item: Mapping[str, Any], file: str, line: int) -> Entry:
     authors = []
     for person in people if isinstance(people, list) else filter(None, [people]):
         if isinstance(person, dict):
-            order = ("given", "non-dropping-particle", "family", "suffix")
-            parts = [str(person.get(name) or "").strip() for name in order]
-            authors.append(" ".join(filter(None, parts)) or str(person.get("literal") or ""))
+            parts = {name: str(value or "").strip() for name, value in person.items()}
+            parts["prefix"] = parts.get("non-dropping-particle", "")
+            authors.append(name_of_parts(parts) or parts.get("literal", ""))
         else:
             authors.append(str(person))
     year = _YEAR.search(str(item.get("issued") or item.get("year") or ""))
@@ -308,7 +301,7 @@ def _entry_of_csl(item: Mapping[str, Any], file: str, line: int) -> Entry:
         authors=tuple(name for name in authors if name and name.lower() not in _OTHERS),
         year=int(year[1]) if year else None,
         venue=words.get("container-title") or words.get("publisher") or None,
-        doi=_doi(words.get("DOI", "")),
+        doi=find_doi(words.get("DOI", "")),
         arxiv_id=named[1] if named else None,
         file=file,
         line=line,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
 
-from pipeline.draft_check.draft import line_counter
+from pipeline.draft_check.draft import DraftProblem, line_counter
 from pipeline.draft_check.latex_project import split_keys
 
 # At the beginning of a line, or behind the entry before it.
@@ -59,7 +59,7 @@ class BibEntry:
 
     kind: str
     key: str
-    start: int
+    file: str
     line: int
     fields: dict[str, BibField] = field(default_factory=dict)
     inherited: dict[str, str] = field(default_factory=dict)
@@ -77,21 +77,38 @@ class BibEntry:
 class BibFile:
     """The entries of a BibTeX file.
 
-    macros: of `@string`, shared with the files that are read later. problems: by line.
+    name, first_line: of the file that the text is of, and of its beginning there. macros: of
+    `@string`, shared with the files that are read later.
     """
 
-    def __init__(self, text: str, macros: dict[str, str] | None = None) -> None:
-        self.text = text
+    def __init__(
+        self,
+        text: str,
+        name: str = "",
+        first_line: int = 1,
+        macros: dict[str, str] | None = None,
+    ) -> None:
+        self.text, self.name, self.first_line = text, name, first_line
         self.macros = {} if macros is None else macros
-        self.problems: list[tuple[int, str]] = []
+        self.problems: list[DraftProblem] = []
         self._heads = list[tuple[int, str, str, int]]()
         self._starts = list[int]()
         self._read_heads()
 
     @cached_property
-    def line(self) -> Callable[[int], int]:
-        """From the offset of a character to its line, from 1."""
+    def _line_of(self) -> Callable[[int], int]:
         return line_counter(self.text)
+
+    def _line(self, offset: int) -> int:
+        return self._line_of(offset) + self.first_line - 1
+
+    def _add_problem(self, offset: int, message: str) -> None:
+        self.problems.append(DraftProblem(message, self.name, self._line(offset)))
+
+    def _skip_blanks(self, start: int, limit: int) -> int:
+        """The place behind blanks and comments."""
+        blanks = _BETWEEN.match(self.text, start, limit)
+        return blanks.end() if blanks else start
 
     @property
     def keys(self) -> list[str]:
@@ -127,10 +144,10 @@ class BibFile:
             key = _KEY.match(self.text, match.end())
             name = key[1] if key else ""
             if not name or _FIELD.match(name):
-                self.problems.append((self.line(start), f"this @{match[2]} has no key"))
+                self._add_problem(start, f"this @{match[2]} has no key")
                 continue
             if key and not key[2] and not self.text.startswith(("}", ")"), key.end()):
-                self.problems.append((self.line(start), f"{name} has no comma behind its key"))
+                self._add_problem(start, f"{name} has no comma behind its key")
             head = (start, kind, name, key.end() if key else match.end())
             (commented if match[1] else self._heads).append(head)
         for start in macros:
@@ -141,10 +158,10 @@ class BibFile:
                 self._heads.append(head)
 
     def _read_macro(self, start: int) -> None:
-        position = _BETWEEN.match(self.text, start).end()  # type: ignore[union-attr]
-        name = _NAME.match(self.text, position)
+        limit = self._limit(start)
+        name = _NAME.match(self.text, self._skip_blanks(start, limit))
         if name:
-            value = self._value(name.end(), self._limit(start))
+            value = self._value(name.end(), limit)
             if value:
                 self.macros.setdefault(name[1].lower(), value.value)
 
@@ -157,48 +174,37 @@ class BibFile:
         """The entries with these keys in lower case, in order; None: all of them."""
         for start, kind, key, position in self._heads:
             if keys is None or key.lower() in keys:
-                entry = BibEntry(kind, key, start, self.line(start))
-                yield self._entry(entry, position, self._limit(start))
+                entry = BibEntry(kind, key, self.name, self._line(start))
+                self._read_fields(entry, start, position)
+                yield entry
 
-    def _entry(self, entry: BibEntry, position: int, limit: int) -> BibEntry:
-        text = self.text
-        position = _BETWEEN.match(text, position, limit).end()  # type: ignore[union-attr]
+    def _read_fields(self, entry: BibEntry, start: int, position: int) -> None:
+        """Fill in the fields of an entry. start: of the entry. position: behind its key."""
+        text, limit = self.text, self._limit(start)
+        broken = f"the entry {entry.key} is not valid BibTeX from here on"
+        position = self._skip_blanks(position, limit)
         while position < limit and text[position] not in "})":
             name = _NAME.match(text, position, limit)
-            if name is None:
-                self._broken(entry, position)
-                return entry
-            is_checked = name[1].lower() in _CHECKED
-            value = self._value(name.end(), limit, is_checked=is_checked)
-            if value is None:
-                self._broken(entry, position)
-                return entry
+            is_checked = name is not None and name[1].lower() in _CHECKED
+            value = self._value(name.end(), limit, is_checked=is_checked) if name else None
+            if name is None or value is None:
+                self._add_problem(position, broken)
+                return
             own = BibField(name[1].lower(), value.value, value.start, value.end, value.literal)
             first = entry.fields.setdefault(own.name, own)
             if first is not own and is_checked:
-                line = self.line(position)
-                message = f"{entry.key} has {own.name} twice: the first counts"
-                self.problems.append((line, message))
-            position = _BETWEEN.match(text, value.end, limit).end()  # type: ignore[union-attr]
-            if text.startswith(",", position):
-                position = _BETWEEN.match(text, position + 1, limit).end()  # type: ignore[union-attr]
-            elif position < limit and text[position] not in "})":
-                line = self.line(value.end)
+                self._add_problem(position, f"{entry.key} has {own.name} twice: the first counts")
+            position = self._skip_blanks(value.end, limit)
+            if position < limit and text[position] not in ",})":
                 message = f"{entry.key} has no comma behind {own.name}: this is not valid BibTeX"
-                self.problems.append((line, message))
+                self._add_problem(value.end, message)
             while text.startswith(",", position):
-                position = _BETWEEN.match(text, position + 1, limit).end()  # type: ignore[union-attr]
+                position = self._skip_blanks(position + 1, limit)
         if position >= limit:
-            self._broken(entry, entry.start)
+            self._add_problem(start, broken)
         elif _FIELD_BEHIND.match(text, position + 1, limit):
             message = f"{entry.key} ends here: the fields behind this brace are not read"
-            self.problems.append((self.line(position), message))
-        return entry
-
-    def _broken(self, entry: BibEntry, position: int) -> None:
-        line = entry.line if position >= len(self.text) else self.line(position)
-        message = f"the entry {entry.key} is not valid BibTeX from here on"
-        self.problems.append((line, message))
+            self._add_problem(position, message)
 
     def _value(self, start: int, limit: int, *, is_checked: bool = True) -> BibField | None:
         """The value that begins here: literals, numbers and macros, joined by #.
@@ -206,7 +212,7 @@ class BibFile:
         is_checked: whether a macro that is not defined is a problem.
         """
         text, parts, literals = self.text, list[str](), list[str | None]()
-        position = first = _BETWEEN.match(text, start, limit).end()  # type: ignore[union-attr]
+        position = first = self._skip_blanks(start, limit)
         while True:
             sign = text[position : position + 1]
             if sign in ("{", '"'):
@@ -226,12 +232,12 @@ class BibFile:
                 parts.append(self.macros.get(name, token[0]))
                 if is_checked and not is_macro and name.isalpha():
                     message = f"the abbreviation {token[0]} is not defined in a .bib file"
-                    self.problems.append((self.line(position), message))
+                    self._add_problem(position, message)
                 literals.append("" if is_number else None)
-            position = _BETWEEN.match(text, end, limit).end()  # type: ignore[union-attr]
+            position = self._skip_blanks(end, limit)
             if not text.startswith("#", position):
                 break
-            position = _BETWEEN.match(text, position + 1, limit).end()  # type: ignore[union-attr]
+            position = self._skip_blanks(position + 1, limit)
         literal = literals[0] if len(literals) == 1 else None
         return BibField("", "".join(parts), first, end, literal)
 

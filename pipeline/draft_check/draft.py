@@ -18,6 +18,8 @@ LARGEST_FILE_BYTES = 10_000_000
 # The ACL Anthology has 60 MB of BibTeX.
 LARGEST_BIBLIOGRAPHY_BYTES = 200_000_000
 MOST_FILES = 200
+_DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/\S+")
+_DOI_MARKUP = re.compile(r"\\url\b|\\(?=[_%#&])|[{}$]")
 # Fewer words before a citation are no claim of their own.
 _FEWEST_WORDS = 5
 _MOST_LINES = 5
@@ -209,6 +211,15 @@ def read_text(file: Path, most_bytes: int = LARGEST_FILE_BYTES) -> str:
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+
+
+def find_doi(value: str) -> str | None:
+    """The DOI of a field, without TeX's signs and the address or `doi:` before it; any other text
+    as it is.
+    """
+    bare = _DOI_MARKUP.sub("", value).strip()
+    doi = _DOI.search(bare)
+    return doi[0].rstrip(".,;") if doi else bare or None
 
 
 def name_of_parts(parts: Mapping[str, str]) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from pipeline.arxiv.dois import plain_doi
 from pipeline.corpus.latex_text import plain_field
 from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
-from pipeline.draft_check.draft import Draft, Entry, line_counter, name_of_parts
+from pipeline.draft_check.draft import Draft, Entry, find_doi, line_counter, name_of_parts
 from pipeline.draft_check.latex_scan import Latex, without_literals
 from pipeline.text import one_line
 
@@ -197,7 +196,7 @@ def _entry_of_biblatex(head: re.Match[str], text: str, file: str, line: int) -> 
         authors=tuple(authors),
         year=int(year[0]) if year else None,
         venue=venue,
-        doi=plain_doi(fields.get("doi")),
+        doi=find_doi(fields.get("doi", "")),
         arxiv_id=fields.get("eprint") if is_arxiv else None,
         file=file,
         line=line,
