@@ -188,12 +188,19 @@ def bibtex_of(papers: Sequence[Paper]) -> str:
 
 def _tex_with_formulas(text: str) -> str:
     """Text for LaTeX. It is data: of its commands only those of `_IN_FORMULAS` reach TeX."""
+    return _escape_outside(_FORMULA, text)
+
+
+def _escape_outside(pattern: re.Pattern[str], text: str, left_alone: str = "") -> str:
+    """Text for LaTeX in which what the pattern matches stays as it is, but for formulas that may
+    do harm.
+    """
     parts, last = [], 0
-    for match in _FORMULA.finditer(text):
-        if _is_harmless(match[0]):
-            parts += [_escape(text[last : match.start()]), match[0]]
+    for match in pattern.finditer(text):
+        if not match[0].startswith("$") or _is_harmless(match[0]):
+            parts += [_escape(text[last : match.start()], left_alone), match[0]]
             last = match.end()
-    return "".join([*parts, _escape(text[last:])])
+    return "".join([*parts, _escape(text[last:], left_alone)])
 
 
 def _is_harmless(formula: str) -> bool:
@@ -222,11 +229,4 @@ def _bibtex_text(text: str) -> str:
     as do braces that match; all else is escaped.
     """
     line = one_line(text)
-    left_alone = "{}" if _braces_match(line) else ""
-    parts, last = [], 0
-    for match in _SET_BY_TEX.finditer(line):
-        if match[0].startswith("$") and not _is_harmless(match[0]):
-            continue
-        parts += [_escape(line[last : match.start()], left_alone), match[0]]
-        last = match.end()
-    return "".join([*parts, _escape(line[last:], left_alone)])
+    return _escape_outside(_SET_BY_TEX, line, "{}" if _braces_match(line) else "")

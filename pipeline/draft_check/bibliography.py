@@ -22,7 +22,7 @@ from pipeline.draft_check.draft import (
 from pipeline.draft_check.latex_project import split_keys
 from pipeline.draft_check.printed_references import read_bbl_text
 from pipeline.storage.writing import write_whole
-from pipeline.text import SPACES, one_line
+from pipeline.text import SPACES, one_line, replace_spans
 
 if TYPE_CHECKING:
     from pipeline.draft_check.references import ReferenceCheck
@@ -354,11 +354,7 @@ def write_bibliography(source: Path, references: Sequence[ReferenceCheck], targe
         of_entry = list(_edits(entry, check.corrections, encoding))
         edits += of_entry
         corrected += bool(of_entry)
-    parts, last = list[str](), 0
-    for start, end, value in sorted(edits):
-        parts += [text[last:start], value]
-        last = end
-    write_whole(target, "".join([*parts, text[last:]]).encode(encoding))
+    write_whole(target, replace_spans(text, sorted(edits)).encode(encoding))
     return corrected
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from pipeline.draft_check.draft import Draft, DraftSentence, bibliography_file
 from pipeline.draft_check.latex_project import Project, read_project, split_keys
 from pipeline.draft_check.latex_scan import Latex, blank
 from pipeline.draft_check.printed_references import read_bibitems
-from pipeline.text import one_line
+from pipeline.text import one_line, replace_spans
 
 _NEW_CITES = re.compile(r"\\newcites\s*\{([^{}]*)\}")
 _TITLE = re.compile(r"\\title(?![A-Za-z@])\s*(?:\[[^\[\]]{0,500}\])?")
@@ -95,14 +96,13 @@ def _read_body(
     """Add the paragraphs and the sentences that cite, in order."""
     prose = _without(text, [*lists, *_environments(text, _NO_PROSE)], "\n\n")
     body = Latex(prose)
-    following = 0
+    left = deque(citations)
 
     def take_until(offset: int) -> list[Citation]:
-        nonlocal following
-        first = following
-        while following < len(citations) and citations[following].start < offset:
-            following += 1
-        return list(citations[first:following])
+        taken = []
+        while left and left[0].start < offset:
+            taken.append(left.popleft())
+        return taken
 
     for begin, end, is_prose in _pieces(body, project.body):
         for citation in take_until(begin):
@@ -135,12 +135,10 @@ def _environments(text: str, names: str) -> list[tuple[int, int]]:
 
 def _without(text: str, spans: Sequence[tuple[int, int]], mark: str) -> str:
     """The text at the same length with a mark and blanks in place of each span."""
-    parts, last = list[str](), 0
-    for start, end in sorted(spans):
-        if start >= last:
-            parts += [text[last:start], mark, blank(text[start + len(mark) : end])]
-            last = end
-    return "".join([*parts, text[last:]])
+    return replace_spans(
+        text,
+        ((start, end, mark + blank(text[start + len(mark) : end])) for start, end in sorted(spans)),
+    )
 
 
 def _pieces(latex: Latex, start: int) -> Iterator[tuple[int, int, bool]]:
@@ -231,11 +229,11 @@ def _read_paragraph(
     draft: Draft, project: Project, begin: int, latex: str, citations: Sequence[Citation]
 ) -> None:
     """Add a paragraph and its citing sentences to the draft."""
-    parts, last = list[str](), 0
-    for number, citation in enumerate(citations):
-        parts += [latex[last : max(citation.start - begin, 0)], f"⟦{number}⟧"]
-        last = citation.end - begin
-    marked = "".join([*parts, latex[last:]]).replace("\\citetext", "")
+    marks = [
+        (max(citation.start - begin, 0), citation.end - begin, f"⟦{number}⟧")
+        for number, citation in enumerate(citations)
+    ]
+    marked = replace_spans(latex, marks).replace("\\citetext", "")
     text = one_line(plain_text(marked))
     for number in range(len(citations)):
         if f"⟦{number}⟧" not in text:

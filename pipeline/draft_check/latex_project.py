@@ -301,6 +301,7 @@ class _Scan:
             else:
                 resumed = self.command(name, match.start(), position)
                 if resumed is not None:
+                    self.emit(match.start())
                     self.done = position = max(resumed, position)
         for branch in self.branches if self.origin is None else ():
             if branch.printed is not None:
@@ -355,7 +356,7 @@ class _Scan:
         if name in DEFINING:
             return self.definition(name, start, end)
         if name in ("let", "newif"):
-            return self.naming(name, start, end)
+            return self.naming(name, end)
         if name in _LOADING:
             self.load(end)
             return None
@@ -371,8 +372,8 @@ class _Scan:
             self.reader.excluded_environments.add(excluded.text.strip())
             return None
         if name == "begin":
-            return self.excluded(start, end) or self.begin_body(start, end)
-        return self.switch(name, start, end) or self.other(name, start, end)
+            return self.excluded(end) or self.begin_body(start, end)
+        return self.switch(name, end) or self.other(name, start, end)
 
     def removed_text(self, name: str, start: int, end: int) -> int | None:
         """Skip what a command does not print as text; of `\\replaced` the second argument."""
@@ -385,7 +386,7 @@ class _Scan:
             self.expansion(arguments[0].text, start)
         return arguments[-1].after
 
-    def excluded(self, start: int, end: int) -> int | None:
+    def excluded(self, end: int) -> int | None:
         """Skip an environment that `\\excludecomment` names."""
         argument = self.latex.argument(end) if self.reader.excluded_environments else None
         name = argument.text.strip() if argument else ""
@@ -393,10 +394,7 @@ class _Scan:
             return None
         closing = f"\\end{{{name}}}"
         after = self.latex.text.find(closing, end)
-        if after < 0:
-            return None
-        self.emit(start)
-        return after + len(closing)
+        return after + len(closing) if after >= 0 else None
 
     def begin_body(self, start: int, end: int) -> int | None:
         opening = _OPENING.match(self.latex.text, end)
@@ -407,7 +405,7 @@ class _Scan:
         self.reader.project.body = self.reader.size
         return opening.end()
 
-    def naming(self, name: str, start: int, end: int) -> int | None:
+    def naming(self, name: str, end: int) -> int | None:
         """Read `\\let` and `\\newif`."""
         reader, text = self.reader, self.latex.text
         if name == "newif":
@@ -415,7 +413,6 @@ class _Scan:
             if switch is None:
                 return None
             reader.switches[switch[1][2:]] = False
-            self.emit(start)
             return switch.end()
         alias = read_alias(text, end)
         if alias is None:
@@ -425,7 +422,6 @@ class _Scan:
             reader.macros[new] = reader.macros[old]
         elif old in KNOWN_CITATIONS:
             reader.define(name, new, Macro((), f"\\{old}"))
-        self.emit(start)
         return after
 
     def load(self, end: int) -> None:
@@ -433,13 +429,12 @@ class _Scan:
         if names and self.origin is None:
             self.reader.read_styles(names.text)
 
-    def switch(self, name: str, start: int, end: int) -> int | None:
+    def switch(self, name: str, end: int) -> int | None:
         """Read `\\drafttrue` behind `\\newif\\ifdraft`, `\\newtoggle{draft}` and its like."""
         switches = self.reader.switches
         switch = _SWITCH.fullmatch(name)
         if switch is not None and switch[1] in switches:
             switches[switch[1]] = switch[2] == "true"
-            self.emit(start)
             return end
         arguments = self.latex.arguments(end, 2 if name.startswith("set") else 1)
         if not arguments or not _SETS_SWITCH.fullmatch(name):
@@ -447,7 +442,6 @@ class _Scan:
         words = [argument.text.strip() for argument in arguments]
         value = words[1] if len(words) > 1 else name
         switches[_key_of_switch(name, words[0])] = value.endswith("true")
-        self.emit(start)
         return arguments[-1].after
 
     def test(self, name: str, start: int, end: int) -> int | None:
@@ -489,7 +483,6 @@ class _Scan:
         words = argument.text if argument else ""
         if name == "includeonly" and argument:
             self.reader.included_only = set(split_keys(words))
-            self.emit(start)
             return argument.after
         if _FILE_OF_TEXT.fullmatch(words.strip()):
             self.problem(start, f"\\{name}{{{words[:80]}}} may include a file, and is not known")
@@ -505,7 +498,6 @@ class _Scan:
                 )
             return None
         defined, macro, after = definition
-        self.emit(start)
         self.reader.define(name, defined, macro)
         return after
 

@@ -25,8 +25,8 @@ from pipeline.draft_check.draft import (
 from pipeline.draft_check.latex_project import split_keys
 from pipeline.draft_check.latex_scan import Latex
 from pipeline.draft_check.printed_references import read_items
-from pipeline.draft_check.typed_list import find_list, keys_of_names, mark_labels, mark_names
-from pipeline.text import one_line
+from pipeline.draft_check.typed_list import TypedList, find_list, keys_of_names, mark_citations
+from pipeline.text import one_line, replace_spans
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -40,7 +40,7 @@ _METADATA = re.compile(
     r"(?:\A|(?<=\n\n)(?=---[ \t]*\n\w[\w-]*:\s))---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
     re.DOTALL,
 )
-_CODE_OR_COMMENT = re.compile(r"`[^`\n]*+`|<!--")
+_CODE_OR_COMMENT = re.compile(r"`[^`\n]*+`|<!--(?s:.*?)(?:-->|\Z)")
 # Of a chunk of R Markdown or Quarto.
 _CAPTION = re.compile(
     r"(?:\bcaption|\b(?:fig|tbl|lst)[.-](?:sub)?cap)\s*+[=:]\s*+(\"[^\"]*\"|'[^']*'|[^\"'\n]++)"
@@ -48,11 +48,12 @@ _CAPTION = re.compile(
 _RAISED = re.compile(r"<sup>(\d[\d ,;–-]{0,100})</sup>")
 _TAG = re.compile(r"<[^<>]*>")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+|(?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]+")
-_GROUP = re.compile(r"\[([^\[\]@]*+@[^\[\]]*+)\]")
 _KEY = re.compile(
     r"(?<![\w@/.])-?@(?:\{([^{}\s]{1,200})\}|(\w(?:[\w:.#$%&+?<>~/-]{0,200}\w)?))"
     r"(?: \[[^\[\]@]*\])?"  # @key [p. 3]
 )
+# [see @key1; @key2], or a key by itself.
+_CITATION = re.compile(rf"\[[^\[\]@]*+@[^\[\]]*+\]|{_KEY.pattern}")
 # Quarto's and pandoc-crossref's names of figures, tables, equations, sections and so on.
 _REFERENCE = re.compile(
     r"(?:fig|tbl|tab|sec|eq|eqn|lst|thm|lem|cor|prp|cnj|def|exm|exr|sol|rem|alg|nte|tip|wrn|imp|cau"
@@ -126,11 +127,11 @@ def read_markdown(file: Path, working_folder: Path | None = None) -> Draft:
             message = "this list of references is not understood"
             draft.add_problem(message, file.name, typed.start + 1)
     for name, line, paragraph in paragraphs:
-        _add_paragraph(draft, name, line, _KEY.sub(_as_group, _GROUP.sub(_group, paragraph)))
+        _add_paragraph(draft, name, line, _CITATION.sub(_as_marker, paragraph))
     return draft
 
 
-def _read_typed(draft: Draft, typed: Any, paragraphs: list[tuple[str, int, str]]) -> None:
+def _read_typed(draft: Draft, typed: TypedList, paragraphs: list[tuple[str, int, str]]) -> None:
     """Add the items of a list, and the sentences that cite them by label, or by name and year."""
     is_plain = draft.file.suffix.lower() == ".txt"
     parts = [
@@ -143,20 +144,12 @@ def _read_typed(draft: Draft, typed: Any, paragraphs: list[tuple[str, int, str]]
         keys = keys_of_names(entries)
     entries = [replace(entry, key=key) for entry, key in zip(entries, keys, strict=True)]
     draft.add_entries(entries)
-    labels = frozenset(keys)
-    form = typed.form
-    texts = [paragraph for _, _, paragraph in paragraphs]
-    if form == "dot" and not any(
-        mark_labels(text, form, labels) != text or mark_names(text, entries, keys)[0] != text
-        for text in texts
-    ):
-        form = "round"  # medicine's styles cite "1." as (1)
-    for name, line, paragraph in paragraphs:
-        marked, unknown = paragraph, list[str]()
-        if form != "plain":
-            marked = mark_labels(paragraph, form, labels)
-        if form == "plain" or (form == "dot" and marked == paragraph):
-            marked, unknown = mark_names(paragraph, entries, keys)
+    texts = [text for _, _, text in paragraphs]
+    marked_texts = [mark_citations(text, typed.form, entries) for text in texts]
+    if typed.form == "dot" and texts == [marked for marked, _ in marked_texts]:
+        # Medicine's styles cite "1." as (1).
+        marked_texts = [mark_citations(text, "round", entries) for text in texts]
+    for (name, line, _), (marked, unknown) in zip(paragraphs, marked_texts, strict=True):
         for words in unknown:
             draft.add_problem(f"({words}) is cited, and no reference fits", name, line)
         _add_paragraph(draft, name, line, marked)
@@ -315,16 +308,11 @@ class _Reader:
 
 def _without_comments(text: str) -> str:
     """The text without HTML's comments, on as many lines."""
-    parts, last, position = list[str](), 0, 0
-    while mark := _CODE_OR_COMMENT.search(text, position):
-        position = mark.end()
-        if mark[0] == "<!--":
-            end = text.find("-->", mark.end())
-            if end < 0:
-                break
-            parts += [text[last : mark.start()], "\n" * text.count("\n", mark.start(), end)]
-            last = position = end + 3
-    return "".join([*parts, text[last:]])
+
+    def as_lines(match: re.Match[str]) -> str:
+        return "\n" * match[0].count("\n") if match[0].endswith("-->") else match[0]
+
+    return _CODE_OR_COMMENT.sub(as_lines, text)
 
 
 def _plain_paragraphs(name: str, text: str) -> Iterator[tuple[str, int, str]]:
@@ -430,13 +418,12 @@ def _words(tokens: list[Token]) -> Iterator[str]:
 
 def _with_pandoc_citations(text: str, name: str, line: int, draft: Draft) -> str:
     """The text with LaTeX's citations as pandoc's, and addresses that look like none."""
-    parts, last = list[str](), 0
+    markers = []
     for citation in find_citations(Latex(text)):
         draft.add_unclear_citation(citation, name, line)
         if citation.keys:
-            parts += [text[last : citation.start], citation_marker(citation.keys)]
-            last = citation.end
-    words = _FORMULA.sub(_without_keys, "".join([*parts, text[last:]]))
+            markers.append((citation.start, citation.end, citation_marker(citation.keys)))
+    words = _FORMULA.sub(_without_keys, replace_spans(text, markers))
     return _without_addresses(_NOTE_MARK.sub("", words))
 
 
@@ -449,31 +436,18 @@ def _without_addresses(text: str) -> str:
     return _ADDRESS.sub(lambda match: match[0].replace("@", _AT), text)
 
 
-def _key_of(match: re.Match[str]) -> str:
-    key = match[1] or match[2]
-    return "" if _REFERENCE.match(key) else key
-
-
 def _keys(text: str) -> list[str]:
-    return [key for match in _KEY.finditer(text) if (key := _key_of(match))]
+    keys = (match[1] or match[2] for match in _KEY.finditer(text))
+    return [key for key in keys if not _REFERENCE.match(key)]
 
 
-def _group(match: re.Match[str]) -> str:
-    """`[see @a, p. 3; @b]` as `[@a; @b]`."""
-    keys = _keys(match[1])
-    if not keys:
-        return f"({match[1].replace('@', _AT)})"
-    return citation_marker(keys)
-
-
-def _as_group(match: re.Match[str]) -> str:
-    """A key in running text as a group of its own; one that is in a group already stays."""
-    key = _key_of(match)
-    if not key:
-        return match[0].replace("@", _AT)
-    before = match.string[max(0, match.start() - _LONGEST_PARAGRAPH) : match.start()]
-    inside = before.rfind("[") > before.rfind("]")
-    return match[0] if inside else citation_marker([key])
+def _as_marker(match: re.Match[str]) -> str:
+    """`[see @a, p. 3; @b]` as `[@a; @b]`; what has no key as words."""
+    keys = _keys(match[0])
+    if keys:
+        return citation_marker(keys)
+    words = match[0].replace("@", _AT)
+    return f"({words[1:-1]})" if words[0] == "[" else words
 
 
 def _add_paragraph(draft: Draft, name: str, line: int, marked: str) -> None:

@@ -56,7 +56,6 @@ def _in_comment(comment: str) -> Iterator[Publication]:
         if len(venues) != 1:
             continue
         (venue,) = venues
-        acronyms = {acronym.lower() for acronym in (venue.acronym, *venue.further_acronyms)}
-        others = [word for word in title_words(clause) if not word.isdecimal()]
-        if all(word in acronyms or word in _BESIDE_VENUE for word in others):
+        allowed = venue.acronyms | _BESIDE_VENUE
+        if all(word in allowed or word.isdecimal() for word in title_words(clause)):
             yield Publication(venues, frozenset(years_in(clause)), clause.strip())

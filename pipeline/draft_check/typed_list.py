@@ -14,6 +14,7 @@ from pipeline.corpus.parse.typed_references import (
     is_title_of_references,
 )
 from pipeline.draft_check.draft import Entry
+from pipeline.text import replace_spans
 
 _MARKUP = "#*_=: \t"
 _LABEL = re.compile(
@@ -158,7 +159,20 @@ def keys_of_names(entries: Sequence[Entry]) -> list[str]:
     return keys
 
 
-def mark_labels(text: str, form: str, keys: frozenset[str]) -> str:
+def mark_citations(text: str, form: str, entries: Sequence[Entry]) -> tuple[str, list[str]]:
+    """The text with markers for citations of the items of a list in this form; the citations by
+    name and year without an item.
+    """
+    marked = text
+    if form != "plain":
+        marked = _mark_labels(text, form, frozenset(entry.key for entry in entries))
+    if form == "plain" or (form == "dot" and marked == text):
+        marked = _mark_names(text, entries)
+        return marked, list(_unknown(marked))
+    return marked, []
+
+
+def _mark_labels(text: str, form: str, keys: frozenset[str]) -> str:
     """The text with citations by label as `[@key; @key]`."""
     if form == "name":
         return _NAMED.sub(lambda match: _named(match, keys), text)
@@ -181,32 +195,30 @@ def _numbered(match: re.Match[str], keys: frozenset[str]) -> str:
     return match[0] if keys.isdisjoint(numbers) else citation_marker(numbers)
 
 
-def mark_names(text: str, entries: Sequence[Entry], keys: Sequence[str]) -> tuple[str, list[str]]:
-    """The text with `[@key]` behind citations by name and year; the citations without an entry."""
-    by_year: dict[int, list[tuple[Entry, str]]] = {}
-    for entry, key in zip(entries, keys, strict=True):
+def _mark_names(text: str, entries: Sequence[Entry]) -> str:
+    """The text with `[@key]` behind citations by name and year."""
+    by_year: dict[int, list[Entry]] = {}
+    for entry in entries:
         if entry.year:
-            by_year.setdefault(entry.year, []).append((entry, key))
-    parts, last, before = list[str](), 0, 0
+            by_year.setdefault(entry.year, []).append(entry)
+    markers, before = list[tuple[int, int, str]](), 0
     for match in _YEAR.finditer(text):
         names = text[max(before, match.start() - _LONGEST_NAMES) : match.start()]
         words = set(title_words(names.rpartition(";")[2]))
         fitting = [
-            (entry, key)
-            for entry, key in by_year.get(int(match[1]), ())
+            entry
+            for entry in by_year.get(int(match[1]), ())
             if entry.authors and surname(entry.authors[0]) in words
         ]
         if match[2]:
-            lettered = [pair for pair in fitting if match[0] in pair[0].raw]
+            lettered = [entry for entry in fitting if match[0] in entry.raw]
             fitting = lettered or fitting
         before = match.end()
         if fitting:
             closing = text[match.end() : match.end() + 1]
             end = match.end() + (1 if closing in (")", "]") else 0)
-            parts += [text[last:end], f" [@{fitting[0][1]}]"]
-            last = end
-    marked = "".join([*parts, text[last:]])
-    return marked, list(_unknown(marked))
+            markers.append((end, end, f" [@{fitting[0].key}]"))
+    return replace_spans(text, markers)
 
 
 def _unknown(marked: str) -> Iterator[str]:

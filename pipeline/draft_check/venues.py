@@ -121,6 +121,11 @@ class Venue:
     registrants: tuple[str, ...] | None
     names: tuple[str, ...]
 
+    @property
+    def acronyms(self) -> set[str]:
+        """All acronyms, in lower case."""
+        return {acronym.lower() for acronym in (self.acronym, *self.further_acronyms)}
+
     def is_held_in(self, year: int) -> bool:
         """Whether it may have works of a year."""
         if year < self.since:
@@ -221,7 +226,7 @@ def may_be_name_of(text: str, venue: Venue) -> bool:
     words = _words(text)
     if venue.acronym.lower() in words:
         return True
-    for _, name in ((each, name) for each, name in _names() if each is venue):
+    for name in map(_words, venue.names):
         content = [word for word in name if word not in _GENERAL]
         shared = sum(any(word[:5] == other[:5] for other in words) for word in content)
         if content and 2 * shared > len(content):
@@ -241,7 +246,7 @@ def _words(text: str) -> list[str]:
 
 
 def _without_acronyms(words: Sequence[str], venue: Venue) -> list[str]:
-    acronyms = {acronym.lower() for acronym in (venue.acronym, *venue.further_acronyms)}
+    acronyms = venue.acronyms
     return [word for word in words if word not in acronyms]
 
 
@@ -286,11 +291,7 @@ def _names() -> Sequence[tuple[Venue, Sequence[str]]]:
 @cache
 def _by_key() -> dict[str, Venue]:
     """Venues by their acronyms in lower case."""
-    return {
-        acronym.lower(): venue
-        for venue in _venues()
-        for acronym in (venue.acronym, *venue.further_acronyms)
-    }
+    return {acronym: venue for venue in _venues() for acronym in venue.acronyms}
 
 
 def _by_acronym(text: str) -> Iterator[Venue]:
