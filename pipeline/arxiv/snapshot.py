@@ -34,7 +34,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.reading import open_parquet, read_table, row_groups_with, text_array
 from pipeline.storage.writing import move_into_place
-from pipeline.text import one_line, text_digest
+from pipeline.text import number_of, one_line, text_digest
 
 # Raised when the columns change: files of another version are then made again.
 _VERSION = 2
@@ -269,7 +269,7 @@ class Snapshot:
         if not is_arxivs:
             raise PermanentFailure(
                 f"the metadata snapshot {self._file} holds no line of arXiv's metadata"
-                f" ({count:,} lines{broken}): {_WAY_OUT}"
+                f" ({number_of(count, 'line')}{broken}): {_WAY_OUT}"
             )
         if unreadable:
             publish(

@@ -47,7 +47,12 @@ if TYPE_CHECKING:
 
 
 class _SafeConsole(Console):
-    """A console that replaces control characters, so that no text can steer the terminal."""
+    """A console that replaces control characters, so that no text can steer the terminal, and cuts
+    off no column of a table that is wider than the terminal.
+    """
+
+    def print(self, *objects: Any, crop: bool = False, **options: Any) -> None:
+        super().print(*objects, crop=crop, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(visible(text), **options)

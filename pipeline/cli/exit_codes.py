@@ -58,8 +58,8 @@ def run_command(function: Callable[P, int | None], *arguments: P.args, **options
         elif isinstance(redacted, OSError) and redacted.errno in _REFUSED and redacted.filename:
             message = (
                 f"{redacted.filename} cannot be used ({redacted.strerror}): let this user read and"
-                " write there, or set CITELOOM_DATA and CITELOOM_LOCAL to folders that can be"
-                " written"
+                " write there, or name another folder (CITELOOM_DATA and CITELOOM_LOCAL name those"
+                " of the corpus)"
             )
         else:
             message = _write_traceback(redacted)

@@ -197,17 +197,30 @@ def estimate(
 
 def _estimate_table(estimate: CostEstimate) -> Table:
     """The cost of each stage that calls a language model, by writer, over the months."""
+    from rich import box
+
+    from pipeline.arxiv.months import describe_months
     from pipeline.cli.console import make_table
     from pipeline.ops.estimate import sum_parts
     from pipeline.tables.writers import short_names
 
-    table = make_table(f"To pay in {', '.join(estimate.months)}", ())
+    # Without vertical lines, as eight columns with them are wider than 80.
+    table = make_table(
+        f"To pay in {describe_months(list(estimate.months))}",
+        (),
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=0,
+    )
     # At 80 columns, a long name folds: one cut short, "key_ele…", could not be passed to another
     # command.
     table.add_column("stage", overflow="fold", min_width=len("citation_support"))
     money = ("money",) if estimate.priced else ()
-    for name in ("calls", "answered", "to pay", "tokens read", "written", *money, "time"):
-        table.add_column(name, justify="right", no_wrap=True)
+    headings = ("calls", "answered", "to pay", "tokens read", "tokens written", *money, "time")
+    totals = _estimate_cells(estimate.total(), priced=estimate.priced)
+    for heading, total in zip(headings, totals, strict=True):
+        width = max(map(len, [total, *heading.split()]))
+        table.add_column(heading, justify="right", min_width=width)
     display_names = short_names(part.writer for part in estimate.parts)
     by_name: dict[str, list[StageCost]] = {}
     for part in estimate.parts:
@@ -217,7 +230,7 @@ def _estimate_table(estimate: CostEstimate) -> Table:
     for name, parts in by_name.items():
         table.add_row(name, *_estimate_cells(sum_parts(parts), priced=estimate.priced))
     table.add_section()
-    table.add_row("all", *_estimate_cells(estimate.total(), priced=estimate.priced), style="bold")
+    table.add_row("all", *totals, style="bold")
     return table
 
 

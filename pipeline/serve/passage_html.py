@@ -57,14 +57,21 @@ def render_inline(
 ) -> Markup:
     """A text without block elements. marked, numbers: as for `render_passage`."""
     parts: list[Markup] = []
-    rest = text
-    for sentence in sorted(marked, key=text.find):
-        before, match, after = rest.partition(sentence)
-        if match:
-            parts.append(_cited(before, numbers))
-            parts.append(Markup("<mark>{}</mark>").format(_cited(sentence, numbers)))
-            rest = after
-    return Markup("").join([*parts, _cited(rest, numbers)])
+    end = 0
+    for start, after in sorted(filter(None, (_find_words(text, words) for words in marked))):
+        if start >= end:
+            parts.append(_cited(text[end:start], numbers))
+            parts.append(Markup("<mark>{}</mark>").format(_cited(text[start:after], numbers)))
+            end = after
+    return Markup("").join([*parts, _cited(text[end:], numbers)])
+
+
+def _find_words(text: str, words: str) -> tuple[int, int] | None:
+    """Where the words stand in a text, with any white space between them: a quote of two sentences
+    may cross a border of paragraphs.
+    """
+    match = re.search(r"\s+".join(map(re.escape, words.split())), text)
+    return match.span() if match else None
 
 
 def _cited(text: str, numbers: Mapping[str, int] | None) -> Markup:

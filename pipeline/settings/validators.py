@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from datetime import date
 from pathlib import Path
@@ -64,8 +65,14 @@ def parse_location(value: object) -> Path | str | None:
 
 
 def check_data_root(value: Path | str | None) -> Path | str | None:
-    """Refuse an address that keeps nothing, names no folder, or chains several file systems."""
-    if value is None or isinstance(value, Path):
+    """Refuse a file, and an address that keeps nothing, names no folder, or chains several file
+    systems.
+    """
+    if value is None:
+        return None
+    if isinstance(value, Path):
+        if os.path.isfile(value):  # noqa: PTH113 - Path.is_file raises in an unreadable folder
+            raise ValueError("is a file: name a folder")
         return value
     protocol, _, path = value.partition("://")
     if protocol == "memory":

@@ -169,7 +169,9 @@ def test_papers_that_fit_a_paragraph_are_suggested(workspace: Workspace, tmp_pat
     check = check_draft(workspace, read_draft(tmp_path / "draft.txt"), suggest=True)
     assert check.missing
     assert check.missing[0].arxiv_id == "2404.90009"
-    assert "Papers that the draft does not cite" in write_page(check, tmp_path / "page").read_text()
+    page = write_page(check, tmp_path / "page").read_text()
+    assert "Papers that the draft does not cite" in page
+    assert 'data-label="title"' in page, "a narrow screen shows the row as a block"
     papers = papers_to_cite(
         workspace, "position bias of judges in graded summaries", EXAMPLE / "references.bib", 3
     )

@@ -210,6 +210,17 @@ def printed(rows: Sequence[StatusRow], width: int = 80) -> list[str]:
     return capture.get().splitlines()
 
 
+def test_no_column_of_a_table_wider_than_the_terminal_is_cut_off(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    table = make_table("t", ())
+    for heading in ("stage", "money"):
+        table.add_column(heading, min_width=out.width)
+    table.add_row("answers", "115.59")
+    out.print(table)
+    assert "115.59" in capsys.readouterr().out
+
+
 def test_no_text_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     steering = "\x1b[2J\x07\x7f\x9b31m\u202e"
     table = make_table("t", ("column",))

@@ -36,6 +36,7 @@ from pipeline.ops.doctor.findings import (
     warning,
 )
 from pipeline.settings import Settings
+from pipeline.text import number_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -129,7 +130,8 @@ def _index_size(passages: int, *, is_edge: bool) -> DoctorFinding:
     if is_edge:
         return ok(f"{message}: Qdrant Edge holds them", name="index size")
     return ok(
-        f"{message}: {shards} shards or more in a new collection (CITELOOM_QDRANT_SHARDS)",
+        f"{message}: {number_of(shards, 'shard')} or more in a new collection"
+        " (CITELOOM_QDRANT_SHARDS)",
         name="index size",
     )
 

@@ -47,9 +47,10 @@ def test_a_disk_with_hardly_any_space_is_a_problem(workspace: MakeWorkspace) -> 
 def test_a_data_root_that_cannot_be_written_is_refused(
     workspace: MakeWorkspace, tmp_path: Path
 ) -> None:
-    (tmp_path / "data").write_text("a file")
+    (tmp_path / "file").write_text("a file")
     (found,) = run_probes(
-        [Probe("data root", "Can it be written?", checks.data_root, "set another")], workspace()
+        [Probe("data root", "Can it be written?", checks.data_root, "set another")],
+        workspace(data=tmp_path / "file" / "data"),
     )
     assert (found.state, "CITELOOM_DATA" in found.seen, found.way_out) == (
         PROBLEM,

@@ -13,6 +13,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes, edge_folder
 from pipeline.index.paper_results import NOTHING_FITS
+from pipeline.serve.passage_html import render_passage
 from pipeline.serve.search_results import SearchForm
 from tests.unit.index.building import opened_by_another_process
 from tests.unit.serve.corpus import BEAM, FUSION, RETRIEVAL
@@ -172,3 +173,12 @@ def test_a_name_gives_its_paper_first_on_every_page_size(client: TestClient) -> 
     pages = [found_passages(client, **query, limit="2", page=page) for page in ("1", "2", "3")]
     assert [hit["passage_id"] for page in pages for hit in page["passages"]] == ids[:6]
     assert len(ids) == len(set(ids))
+
+
+def test_a_quote_across_a_border_of_paragraphs_is_marked() -> None:
+    html = render_passage(
+        "One. It fuses ranks.\n\nIt is old. Two.",
+        "paragraph",
+        marked=["It fuses ranks. It is old."],
+    )
+    assert "One. <mark>It fuses ranks.\n\nIt is old.</mark> Two." in html

@@ -288,6 +288,7 @@ def test_where_an_upload_can_be_seen_half_done_it_has_another_name_until_it_is_w
         ("simplecache::s3://bucket/root", "must be an address such as s3://bucket/corpus"),
         ("s3://", "must be an address such as s3://bucket/corpus"),
         ("memory://root", "is in memory"),
+        (__file__, "CITELOOM_DATA: is a file: name a folder"),
     ],
 )
 def test_an_address_that_cannot_do_is_refused_and_no_key_in_it_is_shown(
