@@ -90,6 +90,7 @@ _CARRIED = re.compile(r"[^\s\[\]();@<>\0-\x1f]+")
 _SCRIPT = re.compile(rf"([{RAISED}{LOWERED}])([^{RAISED}{LOWERED}{SCRIPT_END}]*){SCRIPT_END}")
 _FRACTION = re.compile(rf"(\d?){RAISED}(\w+){SCRIPT_END}\s*[/⁄∕]\s*{LOWERED}(\w+){SCRIPT_END}")
 _WITHOUT_SCRIPTS = str.maketrans(dict.fromkeys((RAISED, LOWERED, SCRIPT_END)))
+_SCRIPTS_AS_FORMULAS = str.maketrans({RAISED: "$^{", LOWERED: "$_{", SCRIPT_END: "}$"})
 # What needs a sign to stay apart from the word that it hangs on: a word, or a number with its sign.
 _NEEDS_SIGN = re.compile(r"[-+−–]?[.,]?\w")
 _CITES = re.compile(r"[\[(]?\[[@?]")
@@ -101,6 +102,10 @@ _ELEMENT = re.compile(r"[A-Z][a-z]?(?![a-z])")
 # CO2, H2O and CaCl2 stay as chemists write them in plain text.
 _ELEMENTS = re.compile(r"(?<![^\W_])(?:[A-Z][a-z]?\d*)+(?:\([A-Za-z\d]+\))?$", re.ASCII)
 _LONGEST_FORMULA = 40
+# The whole of a formula such as the one in CO$_2$, 10$^{6}$ or T5$_{\rm Large}$.
+_SCRIPT_FORMULA = re.compile(
+    r"\{\}([\^_])\{(?:([-+−±*\w.,]{1,20})|\\(?:text|math)?rm\{([\w.-]{1,20})\})\}"
+)
 _NUMBER_WORD = re.compile(r"^(?:appendix|chapter|part|section|annex|§)\s*", re.IGNORECASE)
 
 
@@ -199,7 +204,12 @@ def finish(raw: str) -> str:
 
 def with_dollars(raw: str) -> str:
     """A raw text with its formulas as they are written in the end, its other marks as they are."""
-    return raw.replace(TEX, "$").replace(ERRED, "").translate(_WITHOUT_SCRIPTS)
+    return as_formulas(raw).replace(ERRED, "")
+
+
+def as_formulas(raw: str) -> str:
+    """The text with its formulas in `$`, superscripts and subscripts too."""
+    return raw.replace(TEX, "$").translate(_SCRIPTS_AS_FORMULAS)
 
 
 def byline_grid(rows: Sequence[Sequence[str]]) -> str:
@@ -290,8 +300,14 @@ def _without_citations(tex: str) -> str:
 
 
 def inline_tex(tex: str, errors: int = 0) -> str:
-    """A formula between TEX marks, as in a text not folded yet; "" for an empty one."""
-    marked = f"{TEX}{tex}{TEX}" if tex else ""
+    """A formula between TEX marks, as in a text not folded yet; "" for an empty one. One that
+    raises or lowers a word or number is a superscript or subscript.
+    """
+    bare = _SCRIPT_FORMULA.fullmatch(tex) if tex.startswith("{}") else None
+    if bare:
+        marked = script(bare[2] or bare[3], RAISED if bare[1] == "^" else LOWERED)
+    else:
+        marked = f"{TEX}{tex}{TEX}" if tex else ""
     return marked + ERRED * errors if errors else marked
 
 

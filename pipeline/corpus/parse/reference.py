@@ -593,7 +593,7 @@ class _PageReading:
         for inner in [below for below in node.find_all(True) if _kind(below) == "note"]:
             if inner.find_parent(lambda above: _kind(above) == "personname"):
                 mark = self.note_marks.get(id(inner), "")
-                byline.add_note(mark, _plain_bare(inner))
+                byline.add_note(mark, policies.with_dollars(_plain_bare(inner)))
                 inner.replace_with(f"{MARK}{NOTE}{mark}{MARK}")
         names = [below for below in node.find_all(True) if _kind(below) == "personname"]
         for inner in [
@@ -612,7 +612,7 @@ class _PageReading:
             grid.replace_with(policies.byline_grid(rows))
         for inner in node.find_all(True):
             if _kind(inner) == "personname":
-                byline.names += _plain_bare(inner)
+                byline.names += policies.as_formulas(_plain_bare(inner))
             elif _kind(inner) == "author_notes":
                 byline.remarks.append(policies.finish(_plain_bare(inner)))
         return byline

@@ -6,7 +6,7 @@ from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.byline_text import Byline
 from pipeline.corpus.parse.kinds import section_rank
 from pipeline.corpus.parse.parsed_page import Block, Section
-from pipeline.corpus.parse.policies import LINE, TEX
+from pipeline.corpus.parse.policies import LINE
 from pipeline.corpus.parse.tree import Node
 from pipeline.corpus.parse.typed_references import is_title_of_references
 from pipeline.corpus.parse.walk.blocks import box, para
@@ -145,7 +145,7 @@ def personname(walk: Walk, node: Node) -> None:
     """The names of a byline, with line breaks, marks and places of errors."""
     buffer = walk.gather(node, TextBuffer(GATHER, marks=True, breaks=LINE))
     walk.put(None, buffer.after)
-    names = buffer.raw.replace(TEX, "$")
+    names = policies.as_formulas(buffer.raw)
     if walk.byline is None:
         walk.findings.bylines.append(Byline(names=names))
     else:
