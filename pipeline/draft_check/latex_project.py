@@ -160,7 +160,7 @@ class _Reader:
         self.parts: list[str] = []
         self.size = self.files = self.expanded = 0
         self.macros = {"@gobble": Macro(("m",), "")}
-        self.switches: dict[str, bool] = {}
+        self.switches = {"true": True, "false": False}
         self.included_only: set[str] | None = None
         self.excluded_environments: set[str] = set()
         self.code_environments: set[str] = set()
@@ -336,7 +336,7 @@ class _Scan:
             return None
         if _NO_CONDITIONALS.fullmatch(name):
             return None
-        printed = {"iftrue": True, "iffalse": False}.get(name, self.reader.switches.get(name[2:]))
+        printed = self.reader.switches.get(name[2:])
         if printed is None and self.latex.argument(end):
             return None
         text = self.latex.text
