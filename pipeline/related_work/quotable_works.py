@@ -34,6 +34,8 @@ _ON_AUTHORS = re.compile(
     r"|(?:work|research) (?:was )?(?:done|performed|conducted) (?:while|during|when)\b)",
     re.IGNORECASE,
 )
+# In a paragraph behind the abstract's own, the sign of an affiliation: not recall@10, [@bib.bib1].
+_EMAIL = re.compile(r"[\w}]@[A-Za-z][\w-]*+\.[A-Za-z]")
 
 CONTRIBUTION = re.compile(
     r"\b(?:we|paper|work|article|study|survey|authors)"
@@ -109,9 +111,11 @@ def _candidates(content: str, passages: Sequence[ReferencePassage]) -> Iterator[
 
 
 def _sentences(text: str) -> list[str]:
-    """The sentences of a section, each in one line, without notes on who did what."""
+    """The sentences of a section, each in one line, without notes on who did what and where."""
     sentences: list[str] = []
-    for paragraph in text.split("\n\n"):
+    for place, paragraph in enumerate(text.split("\n\n")):
+        if place and _EMAIL.search(paragraph):
+            continue
         of_paragraph = [one_line(sentence) for sentence in split_sentences(paragraph)]
         if of_paragraph and not _ON_AUTHORS.search(of_paragraph[0]):
             sentences += [sentence for sentence in of_paragraph if not _ON_AUTHORS.search(sentence)]

@@ -134,7 +134,7 @@ SYSTEMS = in_order(
         ),
         RelatedWorkSystem(
             name="extractive",
-            version=4,
+            version=5,
             settings=("embedder", "embedder_path"),
             calls_model=False,
             write_all=lambda tasks, settings: extractive(
@@ -144,14 +144,14 @@ SYSTEMS = in_order(
         ),
         RelatedWorkSystem(
             name="lead",
-            version=3,
+            version=4,
             calls_model=False,
             write_all=lambda tasks, settings: [lead(task) for task in tasks],
             reads_passages=True,
         ),
         RelatedWorkSystem(
             name="lexrank",
-            version=3,
+            version=4,
             calls_model=False,
             write_all=lambda tasks, settings: [lexrank(task) for task in tasks],
             reads_passages=True,

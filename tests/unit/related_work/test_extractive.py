@@ -176,7 +176,8 @@ def test_no_sentence_is_repeated_in_other_words() -> None:
 def test_of_a_full_text_the_abstract_and_telling_sentences_of_other_sections_are_read() -> None:
     text = (
         "# T\n\n## Abstract\n\nBoats float on the water.\n\nEqual contribution. Ada proposed"
-        " hulls.\n\n## 1 Introduction\n\nRivers are wide"
+        " hulls.\n\nHull Group, University of Rivers. E-mail: ada@rivers.example\n\nHulls have a"
+        " recall@10.\n\n## 1 Introduction\n\nRivers are wide"
         " and long.\n\nWe propose hulls that float.\n\n## 2 Method\n\nWe propose nothing"
         " here.\n\n## Conclusion\n\nWe present boats."
     )
@@ -184,6 +185,7 @@ def test_of_a_full_text_the_abstract_and_telling_sentences_of_other_sections_are
     (work,) = quotable_works(task)
     assert [candidate.text for candidate in work.candidates] == [
         "Boats float on the water.",
+        "Hulls have a recall@10.",
         "We propose hulls that float.",
         "We present boats.",
     ]
