@@ -11,6 +11,7 @@ from pipeline.arxiv.titles import title_words
 from pipeline.corpus.parse.policies import CITATION_MARKER, MISSING_MARKER, without_markers
 from pipeline.corpus.passage import Passage
 from pipeline.corpus.passages.sentences import split_sentences
+from pipeline.corpus.passages.table_cells import NUMBER_CELL, tables_in
 from pipeline.text import one_line
 
 _PROSE_KINDS = frozenset({"abstract", "paragraph", "list", "theorem"})
@@ -38,11 +39,6 @@ _POINTS_TO_PLACE = re.compile(
     r"|(?:this|the (?:next|following)) (?:sub)?(?:section|chapter|appendix)\b)",
     re.IGNORECASE,
 )
-# A cell that begins with a number: "12.5", "$\pm 3$", "~40 %".
-_NUMBER_CELL = re.compile(r"[\s$\\{}~≈<>+\-–−±(]*(?:\w+\{)?\d")
-_HAS_LETTER = re.compile(r"[^\W\d_]")
-# Bars within a cell are escaped.
-_BAR = re.compile(r"(?<!\\)\|")
 _LIST_MARKER = re.compile(r"^(?:[-*•–]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s+")
 _END = re.compile(r"[.!…。！](?:[\"”’'»)\]]*)$|\$$|\)$")
 _CITATION = re.compile(f"{CITATION_MARKER.pattern}|{MISSING_MARKER.pattern}")
@@ -97,7 +93,7 @@ class Quotation:
 
     def says_only(self, words: set[str]) -> bool:
         """Whether a cell has no number and no other words than these, such as a question's."""
-        has_number = _NUMBER_CELL.match(self.text) is not None
+        has_number = NUMBER_CELL.match(self.text) is not None
         return bool(self.place) and not has_number and words.issuperset(title_words(self.text))
 
     def has_hole(self) -> bool:
@@ -166,86 +162,17 @@ def _is_statement(text: str) -> bool:
 
 
 def _table_cells(passage: Passage) -> Iterator[Quotation]:
-    """The cells of a passage's tables that hold a value, each with its row and column."""
-    for title, header, rows in _tables_of(passage):
-        above = ""
-        width = _label_columns(rows)
-        for columns, cells in _labelled_rows(header, rows):
-            # An empty label stands for the one above it.
-            above = cells[0] or above
-            label = ", ".join(filter(None, [above, *cells[1:width]]))
-            for column, value in zip(columns[width:], cells[width:], strict=False):
-                if not value or not label or len(value) > _MOST_VALUE_CHARS:
-                    continue
-                row, name = label[:_MOST_LABEL_CHARS], column[:_MOST_LABEL_CHARS]
-                parts = [f"row “{row}”", f"column “{name}”" if name else "", title]
-                yield Quotation(value, passage, ", ".join(filter(None, parts)), (row, name))
-
-
-def _label_columns(rows: Sequence[Sequence[str]]) -> int:
-    """How many of the first columns label the rows: those of words that follow the first, if its
-    labels are not one for each row ("FinTabNet" for a row of OTSL and one of HTML).
-    """
-    labels = [row[0] for row in rows]
-    width = 1
-    if len(set(filter(None, labels))) < len(labels):
-        shortest = min(map(len, rows))
-        while width < shortest and _holds_words_alone([row[width] for row in rows]):
-            width += 1
-        # A table without numbers has its values in words.
-        if width == shortest:
-            return 1
-    return width
-
-
-def _holds_words_alone(cells: Sequence[str]) -> bool:
-    return any(map(_HAS_LETTER.search, cells)) and not any(map(_NUMBER_CELL.match, cells))
-
-
-def _labelled_rows(
-    header: Sequence[str], rows: Sequence[Sequence[str]]
-) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """The labels of the columns, and the cells, of each row.
-
-    A header whose labels span columns has a second row of labels below it, which may be repeated
-    further down.
-    """
-    columns = header
-    second: Sequence[str] = ()
-    if "" in header[1:] and rows and not any(map(_NUMBER_CELL.match, rows[0][1:])):
-        second = rows[0][1:]
-        columns = _joined_labels(header, rows[0])
-    for cells in rows:
-        if cells[1:] != second:
-            yield columns, cells
-
-
-def _joined_labels(header: Sequence[str], second: Sequence[str]) -> list[str]:
-    """Labels of both rows of a header; an empty one of the first continues the one before it."""
-    columns, spanning = [], ""
-    for first, below in zip(header, second, strict=False):
-        spanning = first or spanning
-        columns.append(f"{spanning} {below}".strip())
-    return columns
-
-
-def _tables_of(passage: Passage) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """The title, the header and the rows of each table."""
+    """The cells of a passage's tables that hold a value."""
     if passage.kind != "table":
         return
-    caption: list[str] = []
-    lines: list[list[str]] = []
-    for line in [*passage.content().splitlines(), ""]:
-        if line.startswith("|"):
-            cells = [cell.strip() for cell in _BAR.split(line.strip())[1:-1]]
-            if not all(set(cell) <= set("-: ") for cell in cells):
-                lines.append(cells)
-            continue
-        if len(lines) > 1:
-            yield _table_title(caption), lines[0], lines[1:]
-        if lines:
-            caption, lines = [], []
-        caption.append(line)
+    for table in tables_in(passage.content()):
+        title = _table_title(table.caption)
+        for cell in table.cells():
+            if not cell.row or len(cell.value) > _MOST_VALUE_CHARS:
+                continue
+            row, name = cell.row[:_MOST_LABEL_CHARS], cell.column[:_MOST_LABEL_CHARS]
+            parts = [f"row “{row}”", f"column “{name}”" if name else "", title]
+            yield Quotation(cell.value, passage, ", ".join(filter(None, parts)), (row, name))
 
 
 def _table_title(caption: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ from pipeline.evaluation.citation_support.overlap_judge import (
     fitted_model,
     share_of_words,
 )
+from pipeline.evaluation.citation_support.table_claims import clash_with_cell, stated_by_cells
 from pipeline.evaluation.passages import (
     ClaimSearch,
     EvidencePassage,
@@ -267,7 +268,20 @@ def judge_by_words(case: CitationCase, sentences: Sequence[Sentence]) -> Citatio
             verdict = "partly"
     quote = quoted.facts.text if quoted else ""
     place = quoted.passage if quoted else 0
-    return _checked(case, verdict, quote, place, judged.comparison)
+    comparison = judged.comparison
+    if verdict != "supported" and not (comparison.clash or comparison.missing):
+        for passage, text in enumerate(case.texts):
+            cells = stated_by_cells(case.claim, text, f"{case.title} {' '.join(case.authors)}")
+            if cells:
+                return _checked(case, "supported", cells, passage, comparison)
+        prose = [
+            number
+            for sentence in sentences
+            if not sentence.facts.is_cell
+            for number in sentence.facts.numbers
+        ]
+        comparison.clash = clash_with_cell(case.claim, case.texts, prose)
+    return _checked(case, verdict, quote, place, comparison)
 
 
 async def _by_model(

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from pipeline.corpus.passages.sentences import split_sentences
+from pipeline.corpus.passages.table_cells import TableCell, tables_in
 from pipeline.embedding.lexical import STOP_WORDS, term_id, words_of
 
 Span = tuple[int, int]
@@ -25,8 +26,8 @@ _UNITS = {
     "%": "%", "percent": "%", "per cent": "%", "percentage points": "points", "points": "points",
     "percentage point": "points", "point": "points", "pp": "points", "x": "times", "×": "times",
     "times": "times", "-fold": "times", "fold": "times", "ms": "ms", "milliseconds": "ms",
-    "s": "s", "seconds": "s", "second": "s", "minutes": "min", "min": "min", "hours": "h",
-    "hour": "h", "h": "h", "days": "days", "day": "days", "weeks": "weeks", "week": "weeks",
+    "s": "s", "secs": "s", "sec": "s", "seconds": "s", "second": "s", "minutes": "min",
+    "min": "min", "hours": "h", "hour": "h", "h": "h", "days": "days", "day": "days", "weeks": "weeks", "week": "weeks",
     "months": "months", "month": "months", "years": "years", "year": "years", "KB": "KB",
     "MB": "MB", "GB": "GB", "TB": "TB", "mg": "mg", "kg": "kg", "km": "km", "cm": "cm",
     "mm": "mm",
@@ -81,7 +82,7 @@ _ROUNDED = re.compile(
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*|[.,;:()|]")
 # Words between a number and the name of what it measures: "a recall of 0.52".
-_LINKS = frozenset({
+LINKS = frozenset({
     "of", "is", "are", "was", "were", "at", "to", "from", "by", "in", "about", "around", "nearly",
     "almost", "roughly", "only", "up", "over", "under", "than", "least", "most", "a", "an", "the",
     "reaches", "reached", "reach", "achieves", "achieved", "achieve", "with", "equals",
@@ -290,7 +291,7 @@ class Sides(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """A sentence with its facts. is_cell: a cell of a table, as `table_cells` words it."""
+    """A sentence with its facts. is_cell: a cell of a table, as `cell_text` words it."""
 
     text: str
     is_cell: bool = False
@@ -408,7 +409,7 @@ class Facts:
         """The stems of the words before a negation in its clause: what it says something of."""
         start, _ = self._bounds_of_clause(negation[0])
         before = self.text[start : negation[0]]
-        return _all_stems(" ".join(word for word in before.split() if word not in _LINKS))
+        return _all_stems(" ".join(word for word in before.split() if word not in LINKS))
 
     def _bounds_of_clause(self, place: int) -> Span:
         for start, end in zip(self.breaks, self.breaks[1:], strict=False):
@@ -484,7 +485,7 @@ def _label_before(text: str, start: int) -> str:
         return ""
     word = label[0].strip().lower()
     # "On 2,000 pages" begins a sentence.
-    return "" if word in _LINKS or word in STOP_WORDS else label[0]
+    return "" if word in LINKS or word in STOP_WORDS else label[0]
 
 
 def _is_year(match: re.Match[str], text: str, following: Sequence[str]) -> bool:
@@ -510,7 +511,7 @@ def _stems_counted(
         return _stems_measured(before)
     stems: list[int] = []
     for word in following[:4]:
-        if not word[0].isalpha() or word.lower() in STOP_WORDS or word.lower() in _LINKS:
+        if not word[0].isalpha() or word.lower() in STOP_WORDS or word.lower() in LINKS:
             break
         stems += map(term_id, words_of(word))
     if stems:
@@ -524,7 +525,7 @@ def _stems_measured(before: Sequence[str]) -> frozenset[int]:
     for word in reversed(before):
         if not word[0].isalpha():
             break
-        if word.lower() in _LINKS or word in _UNITS:
+        if word.lower() in LINKS or word in _UNITS:
             if stems:
                 break
             continue
@@ -554,32 +555,25 @@ def _words(text: str, negations: Sequence[Span]) -> Iterator[Word]:
 
 @lru_cache(maxsize=1 << 12)
 def facts_of_passage(text: str) -> list[Facts]:
-    """The sentences of a passage; of a table in Markdown, its cells with their headings."""
-    lines = [line for line in text.splitlines() if not line.startswith("|")]
-    cells = [Facts(cell, is_cell=True) for cell in table_cells(text)]
+    """The sentences of a passage; of a table in Markdown, its cells with their labels."""
+    cells = [Facts(cell_text(cell), is_cell=True) for cell in table_cells(text)]
     if not cells:
         return [Facts(sentence) for sentence in split_sentences(text)]
+    lines = [line for line in text.splitlines() if not line.startswith("|")]
     sentences = [sentence for line in lines for sentence in split_sentences(line)]
     return [*map(Facts, sentences), *cells]
+
+
+def table_cells(text: str) -> list[TableCell]:
+    """The cells of a passage's tables."""
+    return [cell for table in tables_in(text) for cell in table.cells()]
+
+
+def cell_text(cell: TableCell) -> str:
+    """A cell as a sentence: "row, column: value"."""
+    return f"{cell.row}, {cell.column}: {cell.value}"
 
 
 def numbers_of(text: str) -> list[Number]:
     """The numbers of a passage."""
     return [number for facts in facts_of_passage(text) for number in facts.numbers]
-
-
-def table_cells(text: str) -> Iterator[str]:
-    """Each cell of a table in Markdown, as "row, column: cell"."""
-    rows = [line for line in text.splitlines() if line.startswith("|")]
-    heads = _cells(rows[0]) if rows else []
-    for row in rows[1:]:
-        cells = _cells(row)
-        if set(row) <= set("|-: "):
-            continue
-        for head, cell in zip(heads[1:], cells[1:], strict=False):
-            if cell:
-                yield f"{cells[0]}, {head}: {cell}"
-
-
-def _cells(row: str) -> list[str]:
-    return [cell.strip() for cell in row.strip().strip("|").split("|")]
