@@ -256,24 +256,21 @@ def _by_overlap(settings: Settings, cases: Sequence[CitationCase]) -> list[Citat
 def judge_by_words(case: CitationCase, sentences: Sequence[Sentence]) -> CitationCheck:
     """The verdict that words, embeddings and facts give on a case; sentences: of its passages."""
     judged = decide(case.claim, sentences, case.numbers)
-    verdict = _BY_WORDS[judged.label]
+    verdict, comparison = _BY_WORDS[judged.label], judged.comparison
     quoted = judged.sentence
+    work = " ".join([case.title, *case.authors])
     if verdict == "words_found" and quoted:
         of_passage = [sentence for sentence in sentences if sentence.passage == quoted.passage]
-        work = " ".join([case.title, *case.authors])
-        stating = [sentence for sentence in sentences if states(case.claim, sentence, work)]
+        stating = _stating(case.claim, sentences, work)
         if stating:
             verdict, quoted = "supported", max(stating, key=attrgetter("cosine"))
         elif share_of_words(case.claim, of_passage, fitted_model().words) < _WORDS_FOUND:
             verdict = "partly"
-    quote = quoted.facts.text if quoted else ""
-    place = quoted.passage if quoted else 0
-    comparison = judged.comparison
     if verdict != "supported" and not (comparison.clash or comparison.missing):
-        for passage, text in enumerate(case.texts):
-            cells = stated_by_cells(case.claim, text, f"{case.title} {' '.join(case.authors)}")
+        for place, text in enumerate(case.texts):
+            cells = stated_by_cells(case.claim, text, work)
             if cells:
-                return _checked(case, "supported", cells, passage, comparison)
+                return _checked(case, "supported", cells, place, comparison)
         prose = [
             number
             for sentence in sentences
@@ -281,7 +278,18 @@ def judge_by_words(case: CitationCase, sentences: Sequence[Sentence]) -> Citatio
             for number in sentence.facts.numbers
         ]
         comparison.clash = clash_with_cell(case.claim, case.texts, prose)
-    return _checked(case, verdict, quote, place, comparison)
+    quote = quoted.facts.text if quoted else ""
+    return _checked(case, verdict, quote, quoted.passage if quoted else 0, comparison)
+
+
+def _stating(claim: str, sentences: Sequence[Sentence], work: str) -> list[Sentence]:
+    """The sentences that state a claim; "our model" stands for the name that the paper gives it."""
+    own = " ".join(sentence.facts.introduced_name for sentence in sentences)
+    return [
+        sentence
+        for sentence in sentences
+        if states(claim, sentence, f"{work} {own}" if sentence.facts.speaks_of_own else work)
+    ]
 
 
 async def _by_model(

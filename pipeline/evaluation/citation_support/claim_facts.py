@@ -27,8 +27,9 @@ _UNITS = {
     "percentage point": "points", "point": "points", "pp": "points", "x": "times", "×": "times",
     "times": "times", "-fold": "times", "fold": "times", "ms": "ms", "milliseconds": "ms",
     "s": "s", "secs": "s", "sec": "s", "seconds": "s", "second": "s", "minutes": "min",
-    "min": "min", "hours": "h", "hour": "h", "h": "h", "days": "days", "day": "days", "weeks": "weeks", "week": "weeks",
-    "months": "months", "month": "months", "years": "years", "year": "years", "KB": "KB",
+    "min": "min", "hours": "h", "hour": "h", "h": "h", "days": "days", "day": "days",
+    "weeks": "weeks", "week": "weeks", "months": "months", "month": "months", "years": "years",
+    "year": "years", "KB": "KB",
     "MB": "MB", "GB": "GB", "TB": "TB", "mg": "mg", "kg": "kg", "km": "km", "cm": "cm",
     "mm": "mm",
 }  # fmt: skip
@@ -80,7 +81,7 @@ _ROUNDED = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*|[.,;:()|]")
+_WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*|[.,;:()|—]")
 # Words between a number and the name of what it measures: "a recall of 0.52".
 LINKS = frozenset({
     "of", "is", "are", "was", "were", "at", "to", "from", "by", "in", "about", "around", "nearly",
@@ -132,6 +133,12 @@ _QUANTIFIER = re.compile(
 _HEDGE = re.compile(
     r"\b(?:may|might|could|possibly|potentially|perhaps|suggests?|seems?|appears?|likely|partly"
     r"|partially|sometimes)\b",
+    re.IGNORECASE,
+)
+# What a paper calls its own, and the sentence that gives it a name.
+_OWN = re.compile(r"\b(?:our|we)\b", re.IGNORECASE)
+_INTRODUCED = re.compile(
+    r"\bwe (?:propose|introduce|present|develop|construct|build|create|call)\b.{0,80}",
     re.IGNORECASE,
 )
 # Content words behind a negation that it denies.
@@ -345,6 +352,18 @@ class Facts:
         return _all_stems(" ".join(_NAME.findall(self.text)))
 
     @cached_property
+    def introduced_name(self) -> str:
+        """The first name behind "we propose", of the paper's own system; "" for none."""
+        match = _INTRODUCED.search(self.text)
+        name = _NAME.search(match[0]) if match else None
+        return name[0] if name else ""
+
+    @cached_property
+    def speaks_of_own(self) -> bool:
+        """Whether it says "our model" or the like."""
+        return _OWN.search(self.text) is not None
+
+    @cached_property
     def quantifiers(self) -> list[tuple[str, frozenset[int]]]:
         """Words that say of how much it holds ("all", "only"), each with the stems behind it."""
         return [
@@ -443,6 +462,9 @@ def _numbers(text: str) -> Iterator[Number]:
         following = [word[0] for word in _WORD.finditer(text, noun, noun + 60)]
         if word_value is None and (_is_year(match, text, following) or _is_item(match, text)):
             continue
+        if match["unit"] and following[:1] == ["of"]:
+            # "3.5 days of training"
+            following = following[1:]
         decimals = len(digits.partition(".")[2])
         value = float(digits) if word_value is None else float(word_value)
         unit = (match["unit"] or "").strip(" ~$\\,-")

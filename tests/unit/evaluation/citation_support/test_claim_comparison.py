@@ -240,6 +240,8 @@ def test_the_numbers_of_the_rest_of_the_work_count() -> None:
 
 
 SENTENCES = {
+    "dash": "On ABC and XYZ it has Sharpe ratios of at least 5.60—surpassing others by 2.07 points.",
+    "days": "It reaches a score of 41.8 after training for 3.5 days on eight GPUs.",
     "license": "Otter 7B is released under the Apache 2.0 license.",
     "bleu": "Otter reaches 41.8 BLEU on English-to-French news after 3.5 days.",
     "most": "Otter surpasses Beaver on all tests, and outperforms Kite 34B on most tasks.",
@@ -281,6 +283,10 @@ SENTENCES = {
         ("ranges", "For heat, speed-ups were between 1.5x and 3.3x.", False),
         ("year", "Otter reaches 28.4 BLEU on WMT 2014 news.", True),
         ("year", "Otter reaches 28.4 BLEU on WMT 2016 news.", False),
+        ("dash", "Otter has Sharpe ratios of at least 5.60 on ABC and XYZ.", True),
+        ("dash", "Otter has Sharpe ratios of at least 2.07 on ABC and XYZ.", False),
+        ("days", "Otter reaches a score of 41.8 after 3.5 days of training on eight GPUs.", True),
+        ("days", "Otter reaches a score of 41.8 after 3.5 hours of training on eight GPUs.", False),
         ("share", "Evidence is found for 23 of the 36 claims on long papers.", True),
     ],
 )
@@ -290,3 +296,10 @@ def test_a_sentence_states_a_claim_with_its_names_and_limits(
     (facts,) = facts_of_passage(SENTENCES[passage])
     sentence = Sentence(Facts(facts.text, is_cell=passage == "cell"))
     assert states(claim, sentence, "Otter for all. Ada Lee") is stated
+
+
+def test_the_name_that_a_paper_gives_its_own_work() -> None:
+    facts = Facts("In this paper we propose a simple network, the Otter, in place of Weasel nets.")
+    assert facts.introduced_name == "Otter"
+    assert not Facts("The Otter was proposed by Lee.").introduced_name
+    assert Facts("Our model wins.").speaks_of_own
