@@ -277,7 +277,7 @@ def judge_by_words(case: CitationCase, sentences: Sequence[Sentence]) -> Citatio
             if not sentence.facts.is_cell
             for number in sentence.facts.numbers
         ]
-        comparison.clash = clash_with_cell(case.claim, case.texts, prose)
+        comparison.clash = clash_with_cell(case.claim, case.texts, prose, work)
     quote = quoted.facts.text if quoted else ""
     return _checked(case, verdict, quote, quoted.passage if quoted else 0, comparison)
 

@@ -94,24 +94,17 @@ def stated_by_cells(claim: str, text: str, work: str) -> str:
             cells.append(cell)
         else:
             others.append(number)
-    quote = "; ".join(dict.fromkeys(cell_text(cell.cell) for cell in cells))
-    labels = " ".join(f"{cell.cell.row} {cell.cell.column}" for cell in cells)
-    captions = " ".join(line for cell in cells for line in cell.table.caption)
-    theirs = Facts(f"{labels} {captions}")
-    if not cells or not _has_all(others, theirs, labels):
+    if not cells or not _has_all(others, cells) or not _has_words(ours, cells, work):
         return ""
-    words, context = _content(ours), theirs.all_stems | Facts(work).all_stems
-    numbers = len(ours.numbers)
-    if not ours.names <= context or len(words & context) + numbers < STATED_WORDS * (
-        len(words) + numbers
-    ):
-        return ""
-    return quote
+    return "; ".join(dict.fromkeys(cell_text(cell.cell) for cell in cells))
 
 
-def clash_with_cell(claim: str, texts: Sequence[str], prose: Sequence[Number]) -> Clash | None:
+def clash_with_cell(
+    claim: str, texts: Sequence[str], prose: Sequence[Number], work: str
+) -> Clash | None:
     """A clash of a claim's number with the cell that it addresses, where the number is that of
     another row or column of the table. texts: of passages; prose: the numbers of their sentences.
+    work: title and authors of the cited work.
 
     A claim that compares, or has the cell's number too, may give the other for what it does not
     name: "raises it from 0.52 to 0.69".
@@ -136,7 +129,7 @@ def clash_with_cell(claim: str, texts: Sequence[str], prose: Sequence[Number]) -
                 break
             if any(map(cell.number.equals, ours.numbers)):
                 continue
-            if any(map(cell.is_beside, same)):
+            if any(map(cell.is_beside, same)) and _has_words(ours, [cell], work):
                 return Clash(number.text, cell.cell.value, cell_text(cell.cell), passage, 1.0)
     return None
 
@@ -151,17 +144,27 @@ def _changes_as_numbers_say(ours: Facts) -> bool:
     return directions == changes
 
 
-def _has_all(numbers: Sequence[Number], theirs: Facts, labels: str) -> bool:
-    """Whether labels and captions have numbers, which are parts of names: "Llama 2"."""
-    words = set(_label_words(labels))
+def _has_all(numbers: Sequence[Number], cells: Sequence[_Cell]) -> bool:
+    """Whether labels and captions of cells have numbers, which are parts of names: "Llama 2"."""
+    words = {word for cell in cells for word in (*cell.row, *cell.column)}
+    theirs = _labels_and_captions(cells).numbers
     return all(
-        number.text.lower() in words or any(map(number.equals, theirs.numbers))
-        for number in numbers
+        number.text.lower() in words or any(map(number.equals, theirs)) for number in numbers
     )
 
 
-def _content(ours: Facts) -> frozenset[int]:
-    return ours.stems_beside_numbers - {term_id(word) for word in LINKS}
+def _has_words(ours: Facts, cells: Sequence[_Cell], work: str) -> bool:
+    """Whether labels and captions of cells have the names of a claim and most of its words."""
+    context = _labels_and_captions(cells).all_stems | Facts(work).all_stems
+    words = ours.stems_beside_numbers - {term_id(word) for word in LINKS}
+    numbers = len(ours.numbers)
+    share = (len(words & context) + numbers) / (len(words) + numbers)
+    return ours.names <= context and share >= STATED_WORDS
+
+
+def _labels_and_captions(cells: Sequence[_Cell]) -> Facts:
+    labels = [f"{cell.cell.row} {cell.cell.column}" for cell in cells]
+    return Facts(" ".join([*labels, *(line for cell in cells for line in cell.table.caption)]))
 
 
 def _label_words(label: str) -> list[str]:

@@ -52,6 +52,7 @@ def test_a_claim_is_stated_by_the_cells_that_it_addresses(claim: str, quote: str
     [
         ("On Reef, BM25 has an accuracy of 44.2%.", "39.7"),
         ("On Reef, BM25 has an accuracy of 39.7%.", ""),
+        ("On Reef in Dutch, BM25 has an accuracy of 44.2%.", ""),
         # In no cell; of a system without a name; a difference.
         ("On Reef, BM25 has an accuracy of 45.9%.", ""),
         ("BM25 beats the 44.2% accuracy of an older system on Reef.", ""),
@@ -60,10 +61,10 @@ def test_a_claim_is_stated_by_the_cells_that_it_addresses(claim: str, quote: str
     ],
 )
 def test_the_number_of_another_row_clashes_with_the_cell(claim: str, theirs: str) -> None:
-    clash = clash_with_cell(claim, [TABLE], [])
+    clash = clash_with_cell(claim, [TABLE], [], "")
     assert (clash.theirs if clash else "") == theirs
 
 
 def test_a_number_of_a_sentence_does_not_clash_with_a_cell() -> None:
     prose = facts_of_passage("With more data, BM25 has an accuracy of 44.2% there.")[0].numbers
-    assert clash_with_cell("On Reef, BM25 has an accuracy of 44.2%.", [TABLE], prose) is None
+    assert clash_with_cell("On Reef, BM25 has an accuracy of 44.2%.", [TABLE], prose, "") is None
