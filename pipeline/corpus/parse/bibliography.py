@@ -599,4 +599,5 @@ def _tidy_title(text: str) -> str | None:
 def _without_quotes(title: str) -> str:
     """A title without the quotation marks around it; those of a word within it stay."""
     bare = title.strip(QUOTES + EDGES)
-    return f"{bare}”" if bare.count("“") > bare.count("”") else bare
+    unclosed = bare.count("“") - bare.count("”")
+    return f"{'“' * (unclosed < 0)}{bare}{'”' * (unclosed > 0)}"
