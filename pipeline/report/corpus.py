@@ -239,7 +239,7 @@ def _retrieval_paragraphs(scores: RetrievalScores) -> list[str]:
         low, high = difference["low"], difference["high"]
         ends = "" if low is None else f" ({low:+.2f} to {high:+.2f})"
         paragraphs.append(
-            "Fused search less BM25, recall@10, the same sentences:"
+            "Fused search minus BM25, recall@10, on the same sentences:"
             f" {difference['value']:+.2f}{ends}."
         )
     return paragraphs
