@@ -196,7 +196,7 @@ def search(
         print_note("--as-typed searches for the words as you typed them")
     _print_papers(answers, form, is_batch=is_batch)
     if form == "table" and answers[0].has_more and not is_batch:
-        print_note(f"more papers fit: --offset {options.end}")
+        print_note(f"more papers: --offset {options.end}")
     return 0
 
 

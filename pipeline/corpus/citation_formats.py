@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipeline.arxiv.person_names import parse_name
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import Paper
 from pipeline.corpus.parse.policies import citation_marker
@@ -136,7 +137,7 @@ def bibtex_keys(
 
 def _plain_key(paper: Mapping[str, Any]) -> str:
     authors = paper["authors"]
-    family = _letters(authors[0].split()[-1]) if authors and authors[0].split() else ""
+    family = _letters(parse_name(authors[0]).family.split(" ")[-1]) if authors else ""
     words = [_letters(word) for word in paper["title"].split()]
     word = next((word for word in words if word and word not in _STOP_WORDS), "")
     return f"{family or 'anonymous'}{paper['year'] or ''}{word}"
@@ -164,7 +165,7 @@ def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
     """
     fields = {
         "title": f"{{{_bibtex_text(paper['title'])}}}",
-        "author": " and ".join(map(_bibtex_text, paper["authors"])),
+        "author": " and ".join(map(_bibtex_name, paper["authors"])),
         "year": str(paper["year"] or ""),
     }
     if paper["arxiv_id"]:
@@ -222,6 +223,13 @@ def _escape(text: str, left_alone: str = "") -> str:
         character if character in left_alone else _TEX_SPECIAL.get(character, character)
         for character in text
     )
+
+
+def _bibtex_name(author: str) -> str:
+    """An author for BibTeX, which takes III for a family name unless it stands between commas."""
+    name = parse_name(author)
+    parts = (name.family, name.suffix, name.given)
+    return _bibtex_text(", ".join(filter(None, parts)) if name.suffix else author)
 
 
 def _bibtex_text(text: str) -> str:

@@ -118,6 +118,7 @@ def authors_named(workspace: Workspace, name: str) -> list[str]:
 def authors_like(workspace: Workspace, name: str) -> list[str]:
     """The authors whose names are most like a name, best first, as papers print them."""
     words = title_words(name)
+    words = [word for word in words if len(word) > 1] or words
     with paper_index(workspace).open() as connection:
         similar_words = _words_of_authors_like(connection, words)
         if not similar_words:
@@ -130,8 +131,10 @@ def authors_like(workspace: Workspace, name: str) -> list[str]:
     for (authors,) in rows:
         for author in json.loads(authors):
             parts = title_words(author)
-            # Each part too, since the query may be a family name alone.
-            likeness[author] = max(fuzz.ratio(query, text) for text in (" ".join(parts), *parts))
+            # Parts of as many words too, since the query may be a family name alone.
+            ends = range(len(words), len(parts) + 1)
+            texts = {" ".join(parts[end - len(words) : end]) for end in ends} | {" ".join(parts)}
+            likeness[author] = max(fuzz.ratio(query, text) for text in texts)
     ranked = sorted(likeness, key=lambda author: (-likeness[author], author))
     return [author for author in ranked if likeness[author] >= _LEAST_LIKENESS]
 

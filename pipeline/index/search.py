@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pipeline.arxiv.titles import title_words
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import lexical_query, words_of
@@ -254,8 +255,8 @@ def _embedder_of(layout: Layout, settings: Settings, options: SearchOptions) -> 
     if settings.embedder == "minilm" or model_name(settings) != layout.model:
         raise PermanentFailure(
             f"the index holds vectors of {layout.model}, and the settings name"
-            f" {model_name(settings)}: set CITELOOM_EMBEDDER and CITELOOM_EMBEDDER_PATH to"
-            f" {layout.model}, or run citeloom reindex"
+            f" {model_name(settings)}: set CITELOOM_EMBEDDER to the former (bge-m3, or its folder"
+            " or hub name), or run citeloom reindex"
         )
     return make_embedder(settings)
 
@@ -289,6 +290,7 @@ def _with_texts(
 
     readings: the different spellings of the query, of which a passage has to fit one.
     """
+    words = set(title_words(" ".join(readings)))
     passages = []
     for point in page:
         text = texts.get(point.passage_id)
@@ -296,9 +298,13 @@ def _with_texts(
             continue
         passage = IndexedPassage.from_payload(point.passage_id, point.payload, text)
         embedded = embedded_text(passage.title, passage.section_path, text, layout.form)
+        # Beside others, an author's family name is a word of the paper too: Blei topic models.
+        authors = point.payload.get("authors", ())
+        named = (name for name in authors if words > set(name.split()))
+        evidence = " ".join([embedded, *named])
         query = readings[0]
         if len(readings) > 1:
-            query = max(readings, key=lambda reading: coverage(reading, embedded))
-        relevance = relevance_of(layout.model, query, embedded, point.cosine)
+            query = max(readings, key=lambda reading: coverage(reading, evidence))
+        relevance = relevance_of(layout.model, query, evidence, point.cosine)
         passages.append(Scored(passage, point.score, relevance))
     return passages

@@ -6,14 +6,18 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.arxiv.query_identifiers import arxiv_id_of, arxiv_ids_among_words, doi_of
 from pipeline.arxiv.titles import doi_key, title_words
 from pipeline.corpus.paper_index import papers_with_ids
-from pipeline.corpus.references.citation_index import CitingPaper, read_citing_papers
+from pipeline.corpus.references.citation_index import (
+    CitingPaper,
+    read_citing_papers,
+    read_papers_citing_doi,
+)
 from pipeline.corpus.references.lookups import metadata_titles
 from pipeline.corpus.references.title_index import TitleIndex
 from pipeline.errors import CiteloomError
@@ -46,7 +50,8 @@ class QueryReading:
     """What a query means.
 
     text: what to search for; empty for nothing. paper: arXiv id of the paper that comes first,
-    because the query is its identifier or name; with cited_by, one that the corpus does not hold.
+    because the query is its identifier or name; without text, the id or DOI of one that the corpus
+    does not hold, and cited_by who cites it.
     without: a paper that is left out of what the index finds, since text is its own. author: whose
     name the query is. note: for the reader, where the query is not an ordinary one.
     """
@@ -75,13 +80,16 @@ def read_query(workspace: Workspace, query: str, options: SearchOptions) -> Quer
     """What a query means: an identifier, or words with their spelling corrected."""
     arxiv_id, doi = arxiv_id_of(query), doi_of(query)
     if arxiv_id is None and doi is not None:
+        citing: Sequence[CitingPaper] = ()
         arxiv_id = paper_with_doi(workspace, doi)
         if arxiv_id is None:
-            return QueryReading(query, "", note=f"the metadata of this corpus has no DOI {doi}")
+            arxiv_id, citing = read_papers_citing_doi(workspace, doi)
+        if arxiv_id is None:
+            return _absent_paper(query, doi, citing)
     if arxiv_id is not None:
         text = text_of_paper(workspace, arxiv_id)
         if text is None:
-            return _absent_paper(workspace, query, arxiv_id)
+            return _absent_paper(query, arxiv_id, read_citing_papers(workspace, arxiv_id))
         return QueryReading(query, text, arxiv_id, without=arxiv_id)
     bare = _without_words_around(query)
     if bare not in (query, query.lower()) and " " not in bare:
@@ -160,12 +168,11 @@ def _paper_named(workspace: Workspace, name: str) -> str | None:
     return _looked_up(lambda: paper_named(workspace, name), "names of methods are not looked up")
 
 
-def _absent_paper(workspace: Workspace, query: str, arxiv_id: str) -> QueryReading:
+def _absent_paper(query: str, identifier: str, citing: Sequence[CitingPaper]) -> QueryReading:
     """The reading of a query for a paper that the corpus does not hold, with who cites it."""
-    citing = tuple(read_citing_papers(workspace, arxiv_id))
-    note = f"{arxiv_id} is not in this corpus, and no paper of it cites {arxiv_id}"
+    note = f"{identifier} is not in this corpus, and no paper of it cites {identifier}"
     if citing:
         names = [f"{one_line(paper.title)} ({paper.arxiv_id})" for paper in citing[:_CITING_NAMED]]
         more = f", and {len(citing) - _CITING_NAMED} more" if len(citing) > _CITING_NAMED else ""
-        note = f"{arxiv_id} is not in this corpus; it is cited by {', '.join(names)}{more}"
-    return QueryReading(query, "", arxiv_id, cited_by=citing, note=note)
+        note = f"{identifier} is not in this corpus; it is cited by {', '.join(names)}{more}"
+    return QueryReading(query, "", identifier, cited_by=tuple(citing), note=note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +69,28 @@ def read_citing_papers(workspace: Workspace, identifier: str) -> list[CitingPape
     query = "select citing, month, passages from citations where cited = ? order by month, citing"
     with citation_index(workspace).open() as connection:
         rows = connection.execute(query, (arxiv_id,)).fetchall()
+    return _citing_papers(workspace, rows)
+
+
+def read_papers_citing_doi(workspace: Workspace, doi: str) -> tuple[str | None, list[CitingPaper]]:
+    """The arXiv id that bibliographies give the work of a DOI (in lower case), None if none does,
+    and the papers of the corpus that cite the DOI, without their passages.
+
+    Reads the DOIs of all references. Raises PermanentFailure if a table cannot be read.
+    """
+    root, columns = workspace.root, ["arxiv_id", "cited_arxiv_id"]
+    rows = [
+        (row["arxiv_id"], month, row["cited_arxiv_id"])
+        for month in root.months(tables.REFERENCES)
+        for row in root.rows_with(tables.REFERENCES, month, "doi", [doi], columns)
+    ]
+    ids = Counter(arxiv_id for *_, arxiv_id in rows if arxiv_id)
+    citing = dict.fromkeys((paper, month, "") for paper, month, _ in rows)
+    return max(ids, key=ids.__getitem__, default=None), _citing_papers(workspace, list(citing))
+
+
+def _citing_papers(workspace: Workspace, rows: Sequence[tuple[str, str, str]]) -> list[CitingPaper]:
+    """The papers of rows (paper, month, ids of its passages), with titles."""
     papers = papers_with_ids(workspace, (citing for citing, _, _ in rows))
     titles = {citing: paper.title for citing, paper in papers.items()}
     return [

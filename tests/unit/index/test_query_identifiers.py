@@ -8,9 +8,10 @@ import pytest
 
 from pipeline import tables
 from pipeline.arxiv.query_identifiers import arxiv_id_of, doi_of
-from pipeline.index.typed_queries import paper_with_doi
+from pipeline.index.search_options import SearchOptions
+from pipeline.index.typed_queries import paper_with_doi, read_query
 from tests.month_tables import write_table
-from tests.unit.index.building import make_workspace
+from tests.unit.index.building import make_workspace, write_month
 
 
 @pytest.mark.parametrize(
@@ -64,3 +65,24 @@ def test_a_published_doi_names_the_paper_whose_metadata_has_it(tmp_path: Path) -
     write_table(workspace.root, tables.METADATA, "2024-03", rows)
     assert paper_with_doi(workspace, "10.1145/2") == "2403.00001"
     assert paper_with_doi(workspace, "10.1145/3") is None
+
+
+def test_a_doi_that_only_bibliographies_have_leads_to_those_who_cite_it(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path)
+    cited = [("10.1145/1", None), ("10.1145/1", "1706.03762"), ("10.1145/2", None)]
+    references = [
+        {"arxiv_id": f"2403.0000{number // 2}", "doi": doi, "cited_arxiv_id": arxiv_id}
+        for number, (doi, arxiv_id) in enumerate(cited)
+    ]
+    write_month(workspace)
+    write_table(workspace.root, tables.REFERENCES, "2024-03", references)
+    assert read_query(workspace, "10.1145/1", SearchOptions()).paper == "1706.03762"
+    reading = read_query(workspace, "https://doi.org/10.1145/2", SearchOptions())
+    assert (reading.paper, reading.text) == ("10.1145/2", "")
+    assert [(paper.arxiv_id, paper.title) for paper in reading.cited_by] == [
+        ("2403.00001", "Paper 2403.00001")
+    ]
+    assert (
+        "no paper of it cites 10.1145/3"
+        in read_query(workspace, "doi:10.1145/3", SearchOptions()).note
+    )

@@ -171,6 +171,14 @@ def test_what_is_not_there_has_nothing_like_it(loaded: Workspace, identifier: st
         read_like(loaded, identifier)
 
 
+def test_the_family_name_of_an_author_counts_as_a_word_of_the_papers(loaded: Workspace) -> None:
+    def fitting(query: str) -> list[str]:
+        return [hit.item.text for hit in search(loaded, query) if hit.fits]
+
+    assert fitting("Lovelace forest ecology") == [TEXTS[5]]
+    assert fitting("Qwerty forest ecology") == []
+
+
 def test_nothing_fits_letters_without_a_meaning(loaded: Workspace) -> None:
     assert {hit.relevance for hit in search(loaded, "asdfgh qwerty")} == {"none"}
     nearest = _invoke(loaded, "asdfgh qwerty")
@@ -235,6 +243,8 @@ def test_a_wrong_argument_is_named(
             "--kind: no passage is of the kind figure; the index holds paragraph",
         ),
         ({"authors": ["Lovelase"]}, "--author: .* 'Lovelase'; near: Noël Ada Lovelace"),
+        ({"authors": ["Ado Lovelase"]}, "--author: .*; near: Noël Ada Lovelace"),
+        ({"authors": ["N. Levelase"]}, "--author: .*; near: Noël Ada Lovelace"),
         ({"venue": "nowhere"}, "--venue: .* has the word 'nowhere'"),
         ({"first_year": 2025}, "--year: .* its papers are of 2024$"),
         ({"first_month": "2025-01"}, "--from, --to: .* its months are 2024-03 to 2024-05"),

@@ -220,6 +220,20 @@ def test_bibtex_keeps_what_tex_can_set(title: str, shown: str) -> None:
     assert f"title = {{{{{shown}}}}}" in bibtex_entry("k", paper)
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Hal Daumé III", "Daumé, III, Hal"),
+        ("Ann Lee Jr.", "Lee, Jr., Ann"),
+        ("Diego de las Casas", "Diego de las Casas"),
+    ],
+)
+def test_bibtex_keeps_a_suffix_apart_from_the_family_name(name: str, shown: str) -> None:
+    paper = paper_row("2403.00001") | {"authors": [name]}
+    assert f"author = {{{shown}}}" in bibtex_entry("k", paper)
+    assert bibtex_keys([paper])[0].startswith(("daume", "lee", "casas"))
+
+
 def test_keys_are_unique_and_plain_and_avoid_those_of_the_users_own_bibliography() -> None:
     authors = {"authors": ["Ada Lövelace"]}
     first, second, third = (paper_row(f"2403.0000{number}") | authors for number in (1, 2, 3))
