@@ -48,11 +48,13 @@ def papers(
     if as_bibtex and as_json:
         raise SettingError("--bibtex and --json exclude each other: give one of them")
 
+    from pipeline import tables
     from pipeline.cli.console import out, print_json, print_note
     from pipeline.corpus.citation_formats import bibtex_of
     from pipeline.index.corpus_papers import list_papers
 
-    listing = list_papers(open_workspace(), title, author, year, limit)
+    workspace = open_workspace()
+    listing = list_papers(workspace, title, author, year, limit)
     if as_json:
         print_json([asdict(entry) for entry in listing.papers])
     elif as_bibtex:
@@ -63,6 +65,10 @@ def papers(
             print_note(f"the corpus has more: --limit {2 * limit} shows more of them")
     if not listing.papers and listing.near:
         print_note(f"near: {'; '.join(listing.near)}")
+    elif not workspace.root.months(tables.PAPERS):
+        print_note(
+            f"{workspace.root.path} holds no papers yet: citeloom run --months all reads them"
+        )
     return 0
 
 

@@ -136,6 +136,12 @@ def test_a_shell_completes_commands_stages_and_systems(typed: str, completed: li
     assert done.stdout.split() == completed
 
 
+def test_the_papers_of_an_empty_data_root_name_the_command_that_reads_them(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["papers"], env={"CITELOOM_DATA": str(tmp_path / "data")})
+    assert (done.exit_code, done.stdout) == (0, "Nothing found.\n")
+    assert "citeloom run --months all" in " ".join(done.stderr.split())
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -209,7 +209,11 @@ def _remote_folder(address: str) -> DumpFolder:
 def _listing_errors(folder: DumpFolder) -> Iterator[None]:
     try:
         yield
-    except (FileNotFoundError, NotADirectoryError) as error:
+    except NotADirectoryError as error:
+        raise SettingError(
+            f"CITELOOM_DUMP_DIR: {folder.address} is a file: set it to the folder of the ar5iv zips"
+        ) from error
+    except FileNotFoundError as error:
         raise SettingError(
             f"CITELOOM_DUMP_DIR: there is no folder {folder.address}: set it to the folder of the"
             " ar5iv zips"

@@ -110,6 +110,12 @@ def test_a_zip_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
         months_in_dump(dump_settings(tmp_path))
 
 
+def test_a_zip_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
+    file = write_zip(tmp_path / "errors.zip", GOOD)
+    with pytest.raises(SettingError, match=r"errors\.zip is a file: set it to the folder"):
+        months_in_dump(dump_settings(file))
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file and list every folder")
 def test_a_zip_or_folder_without_permission_is_named(tmp_path: Path) -> None:
     write_zip(tmp_path / "errors.zip", GOOD).chmod(0)
