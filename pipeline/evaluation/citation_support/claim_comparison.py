@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import chain, combinations
 
 from pipeline.evaluation.citation_support.claim_facts import Facts, Number, Sides, Span, Word
 
@@ -111,7 +111,7 @@ def compare(claim: str, sentences: Sequence[Sentence], everywhere: Sequence[Numb
     for negation in ours.negations:
         comparison._add(_negation(ours, negation, sentences))
     if not ours.negations:
-        for clash in _their_negations(ours, sentences):
+        for clash in chain(_their_negations(ours, sentences), _prefix_negations(ours, sentences)):
             comparison._add_clash(clash)
     for word in ours.words:
         if word.direction:
@@ -375,6 +375,29 @@ def _their_negations(ours: Facts, sentences: Sequence[Sentence]) -> Iterator[Cla
                     sentence.passage,
                     share,
                 )
+
+
+def _prefix_negations(ours: Facts, sentences: Sequence[Sentence]) -> Iterator[Clash]:
+    """Words of a claim that close sentences have with a prefix that denies them, or the reverse:
+    "unsatisfactory" for "satisfactory".
+    """
+    close = [
+        (_share(ours.stems, sentence), _lower_words(sentence.facts), sentence)
+        for sentence in sentences
+        if _share(ours.stems, sentence) >= SHARE_THEIR_NEGATION
+    ]
+    stated = frozenset().union(*(words for _, words, _ in close))
+    for share, words, sentence in close:
+        for our_word in _lower_words(ours) - stated:
+            for their_word in words:
+                short, long = sorted((our_word, their_word), key=len)
+                if long in (f"un{short}", f"non{short}", f"non-{short}", f"dis{short}"):
+                    text = sentence.facts.text
+                    yield Clash(our_word, their_word, text, sentence.passage, share)
+
+
+def _lower_words(facts: Facts) -> frozenset[str]:
+    return frozenset(_text(facts, word).lower() for word in facts.words)
 
 
 def _direction(ours: Facts, word: Word, sentences: Sequence[Sentence]) -> Clash | bool:

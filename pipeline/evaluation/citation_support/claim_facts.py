@@ -135,11 +135,14 @@ _HEDGE = re.compile(
     r"|partially|sometimes)\b",
     re.IGNORECASE,
 )
-# What a paper calls its own, and the sentence that gives it a name.
+# What a paper calls its own, and the sentence that gives it a name: "we propose a network, the
+# Otter, which"; not "we propose an analysis of Otter", "an Otter-based network".
 _OWN = re.compile(r"\b(?:our|we)\b", re.IGNORECASE)
+_PART_OF_NAME = r"(?:[A-Z]\w*|\w*\d\w*)"
 _INTRODUCED = re.compile(
-    r"\bwe (?:propose|introduce|present|develop|construct|build|create|call)\b.{0,80}",
-    re.IGNORECASE,
+    r"\b[Ww]e (?:propose|introduce|present|develop|construct|build|create|call)\s"
+    r"(?:(?!(?:of|on|for|in|with|based|over|from|to|by|using|that|as|into)\b)[a-z-]{1,30},?\s){0,7}"
+    rf"(?P<name>{_PART_OF_NAME}(?:[ -]{_PART_OF_NAME}){{0,3}})(?=[,.;:()]|\s\(|\s(?:which|that)\b)"
 )
 # Content words behind a negation that it denies.
 _SCOPE = 4
@@ -353,10 +356,9 @@ class Facts:
 
     @cached_property
     def introduced_name(self) -> str:
-        """The first name behind "we propose", of the paper's own system; "" for none."""
+        """The name behind "we propose", of the paper's own system; "" for none."""
         match = _INTRODUCED.search(self.text)
-        name = _NAME.search(match[0]) if match else None
-        return name[0] if name else ""
+        return match["name"] if match else ""
 
     @cached_property
     def speaks_of_own(self) -> bool:

@@ -76,6 +76,12 @@ def compared(claim: str, passage: str) -> Comparison:
             "9 points",
         ),
         (
+            "Randomly replaying old pages yields satisfactory scores.",
+            "Randomly replaying old pages yields unsatisfactory scores and costs time.",
+            "satisfactory",
+            "unsatisfactory",
+        ),
+        (
             "More votes improve the final score.",
             "More votes do not improve the final score.",
             "improve",
@@ -298,8 +304,15 @@ def test_a_sentence_states_a_claim_with_its_names_and_limits(
     assert states(claim, sentence, "Otter for all. Ada Lee") is stated
 
 
-def test_the_name_that_a_paper_gives_its_own_work() -> None:
-    facts = Facts("In this paper we propose a simple network, the Otter, in place of Weasel nets.")
-    assert facts.introduced_name == "Otter"
-    assert not Facts("The Otter was proposed by Lee.").introduced_name
-    assert Facts("Our model wins.").speaks_of_own
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("In this paper we propose a simple network, the Otter, in place of Weasel nets.", "Otter"),
+        ("We introduce Otter 7B, a model of 7 billion parameters.", "Otter 7B"),
+        ("We present an analysis of Weasel, which is older.", ""),
+        ("We propose a Weasel-based network, the Otter.", ""),
+        ("The Otter was proposed by Lee.", ""),
+    ],
+)
+def test_the_name_that_a_paper_gives_its_own_work(text: str, name: str) -> None:
+    assert Facts(text).introduced_name == name
