@@ -218,6 +218,7 @@ class Number:
     """A number of a sentence. value: with its factor ("3 million").
 
     unit: as `_UNITS` names it, empty for none. counts: stems of what it counts or measures.
+    phrase: of all words behind it, as far as a preposition, where it counts these.
     is_plain: in digits, and no part of a name ("type 2"). is_rounded: after "about" or the like.
     span: of the number and its unit.
     """
@@ -228,6 +229,7 @@ class Number:
     factor: float
     unit: str
     counts: frozenset[int]
+    phrase: frozenset[int]
     is_plain: bool
     is_rounded: bool
     span: Span
@@ -488,6 +490,7 @@ def _numbers(text: str) -> Iterator[Number]:
             counts = _all_stems(" ".join([label, *following[:1]]))
         else:
             counts = _stems_counted(text, match.start(), following, is_whole=decimals <= 0)
+        behind = frozenset(_stems_behind(following))
         is_hyphenated = text[match.end() : match.end() + 1] == "-"
         yield Number(
             text=_MARKUP.sub("", match[0].replace("\\times", "×").replace("\\cdot", "·")).strip(),
@@ -496,6 +499,7 @@ def _numbers(text: str) -> Iterator[Number]:
             factor=factor,
             unit=_UNITS.get(unit) or _UNITS.get(unit.lower(), ""),
             counts=counts,
+            phrase=behind if counts <= behind else frozenset(),
             is_plain=word_value is None and not label and not is_hyphenated,
             is_rounded=_ROUNDED.search(text, max(0, match.start() - 30), match.start()) is not None,
             span=match.span(),
@@ -533,14 +537,18 @@ def _stems_counted(
     before = [word[0] for word in _WORD.finditer(text, max(0, start - 60), start)]
     if before and before[-1].lower() == "of" and not is_whole:
         return _stems_measured(before)
+    stems = _stems_behind(following[:4])
+    return frozenset(stems[:3]) if stems else _stems_measured(before)
+
+
+def _stems_behind(following: Sequence[str]) -> list[int]:
+    """Stems of the words behind a number, as far as one that begins another phrase."""
     stems: list[int] = []
-    for word in following[:4]:
+    for word in following:
         if not word[0].isalpha() or word.lower() in STOP_WORDS or word.lower() in LINKS:
             break
         stems += map(term_id, words_of(word))
-    if stems:
-        return frozenset(stems[:3])
-    return _stems_measured(before)
+    return stems
 
 
 def _stems_measured(before: Sequence[str]) -> frozenset[int]:

@@ -246,6 +246,8 @@ def test_the_numbers_of_the_rest_of_the_work_count() -> None:
 
 
 SENTENCES = {
+    "returns": "Otter achieves at least a 23.21% cumulative return and 24.90% annual return on stocks.",
+    "experts": "Otter is a set of 1.4K expert-written scientific claims paired with abstracts.",
     "dash": "On ABC and XYZ it has Sharpe ratios of at least 5.60—surpassing others by 2.07 points.",
     "days": "It reaches a score of 41.8 after training for 3.5 days on eight GPUs.",
     "license": "Otter 7B is released under the Apache 2.0 license.",
@@ -291,6 +293,10 @@ SENTENCES = {
         ("year", "Otter reaches 28.4 BLEU on WMT 2016 news.", False),
         ("dash", "Otter has Sharpe ratios of at least 5.60 on ABC and XYZ.", True),
         ("dash", "Otter has Sharpe ratios of at least 2.07 on ABC and XYZ.", False),
+        ("returns", "Otter achieves at least a 24.90% annual return on the stocks.", True),
+        ("returns", "Otter achieves at least a 24.90% cumulative return on the stocks.", False),
+        ("experts", "Otter has 1.4K scientific claims written by experts.", True),
+        ("experts", "Otter has 1.4K abstracts written by experts.", False),
         ("days", "Otter reaches a score of 41.8 after 3.5 days of training on eight GPUs.", True),
         ("days", "Otter reaches a score of 41.8 after 3.5 hours of training on eight GPUs.", False),
         ("share", "Evidence is found for 23 of the 36 claims on long papers.", True),
