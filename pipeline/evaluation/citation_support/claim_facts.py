@@ -467,8 +467,8 @@ def _numbers(text: str) -> Iterator[Number]:
         if word_value is None and (_is_year(match, text, following) or _is_item(match, text)):
             continue
         if match["unit"] and following[:1] == ["of"]:
-            # "3.5 days of training"
-            following = following[1:]
+            # "3.5 days of training", "65% of the model size"
+            following = following[2 if following[1:2] == ["the"] else 1 :]
         decimals = len(digits.partition(".")[2])
         value = float(digits) if word_value is None else float(word_value)
         unit = (match["unit"] or "").strip(" ~$\\,-")

@@ -246,6 +246,7 @@ def test_the_numbers_of_the_rest_of_the_work_count() -> None:
 
 
 SENTENCES = {
+    "size": "Otter requires only about 65% of model size or training tokens to match others.",
     "returns": "Otter achieves at least a 23.21% cumulative return and 24.90% annual return on stocks.",
     "experts": "Otter is a set of 1.4K expert-written scientific claims paired with abstracts.",
     "dash": "On ABC and XYZ it has Sharpe ratios of at least 5.60—surpassing others by 2.07 points.",
@@ -297,6 +298,7 @@ SENTENCES = {
         ("returns", "Otter achieves at least a 24.90% cumulative return on the stocks.", False),
         ("experts", "Otter has 1.4K scientific claims written by experts.", True),
         ("experts", "Otter has 1.4K abstracts written by experts.", False),
+        ("size", "Otter needs only about 65% of the model size or the training tokens.", True),
         ("days", "Otter reaches a score of 41.8 after 3.5 days of training on eight GPUs.", True),
         ("days", "Otter reaches a score of 41.8 after 3.5 hours of training on eight GPUs.", False),
         ("share", "Evidence is found for 23 of the 36 claims on long papers.", True),
