@@ -138,7 +138,7 @@ _HEDGE = re.compile(
 # What a paper calls its own, and the sentence that gives it a name: "we propose a network, the
 # Otter, which"; not "we propose an analysis of Otter", "an Otter-based network".
 _OWN = re.compile(r"\b(?:our|we)\b", re.IGNORECASE)
-_PART_OF_NAME = r"(?:[A-Z]\w*|\w*\d\w*)"
+_PART_OF_NAME = r"(?:[A-Z0-9]\w{0,40})"
 _INTRODUCED = re.compile(
     r"\b[Ww]e (?:propose|introduce|present|develop|construct|build|create|call)\s"
     r"(?:(?!(?:of|on|for|in|with|based|over|from|to|by|using|that|as|into)\b)[a-z-]{1,30},?\s){0,7}"
