@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from pipeline.arxiv.identifiers import normalize_arxiv_id
 
-_NUMBER = r"(?:(\d{4}\s?\.\s?\d{4,5})|([a-z-]{2,8})(?:\.[a-z]{2})?/(\d{7}))(?:v\d+)?"
+_NUMBER = r"(?:(\d{4}\s?\.\s?\d{4,5})|([a-z-]{2,8})(?:\.[a-z]{2})?/?(\d{7}))(?:v\d+)?"
 # What surrounds an identifier in citations and on arXiv's own stamp: arXiv preprint arXiv:…,
 # arXiv:1706.03762v7 [cs.CL] 2 Aug 2023.
 _AROUND = (

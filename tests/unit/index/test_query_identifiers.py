@@ -36,7 +36,9 @@ def test_a_paper_is_named_in_any_spelling(query: str) -> None:
     assert arxiv_id_of(query) == "1706.03762"
 
 
-@pytest.mark.parametrize("query", ["cs.CL/9901001v2", "https://arxiv.org/abs/cs/9901001"])
+@pytest.mark.parametrize(
+    "query", ["cs.CL/9901001v2", "https://arxiv.org/abs/cs/9901001", "cs9901001.html"]
+)
 def test_an_id_of_the_old_scheme_has_no_subject(query: str) -> None:
     assert arxiv_id_of(query) == "cs/9901001"
 
