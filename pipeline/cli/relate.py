@@ -67,14 +67,8 @@ def relate(
         raise SettingError(
             "--task has its own target and references: leave --target, --reference and --bib out"
         )
-    has_bibliography = bib is not None or (
-        target is not None and target.suffix.lower() in (".tex", ".ltx")
-    )
-    if task is None and (target is None or not (reference or has_bibliography)):
-        raise SettingError(
-            "give --target DRAFT with --reference ID (repeatable) or --bib FILE, or give --task"
-            " FILE"
-        )
+    if task is None and target is None:
+        raise SettingError("give --target DRAFT or --task FILE")
     check_file("--target", target)
     check_file("--bib", bib)
     check_file("--task", task)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pipeline.arxiv.person_names import parse_name
@@ -50,6 +51,30 @@ _IN_FORMULAS = frozenset((
 ))  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class LatexStyle:
+    """The commands that a section in LaTeX may use."""
+
+    cite: str = "cite"
+    cite_as_subject: str = ""
+    """Of a citation that prints the authors' names before it; empty where no command does."""
+    enquotes: bool = False
+    """Whether quotations are `\\enquote{…}`, which needs csquotes."""
+
+    @classmethod
+    def of_packages(cls, packages: Collection[str]) -> LatexStyle:
+        """The style of a draft that loads these packages.
+
+        `\\cite` would print the names again: of natbib's and biblatex's styles many do.
+        """
+        enquotes = "csquotes" in packages
+        if "biblatex" in packages:
+            return cls("parencite", "textcite", enquotes)
+        if "natbib" in packages:
+            return cls("citep", "citet", enquotes)
+        return cls(enquotes=enquotes)
+
+
 def markdown_section(
     text: str, keys: Mapping[int, str], papers: Sequence[Mapping[str, Any]], note: str = ""
 ) -> str:
@@ -71,23 +96,33 @@ def markdown_section(
 
 
 def latex_section(
-    text: str, keys: Mapping[int, str], note: str = "", *, csquotes: bool = False
+    text: str,
+    keys: Mapping[int, str],
+    note: str = "",
+    style: LatexStyle = LatexStyle(),
+    names: Mapping[int, str] | None = None,
 ) -> str:
     """A section with `[Reference i]` as LaTeX; formulas with unknown commands are escaped.
 
-    note: for the reader, as a comment. csquotes: whether quotations are `\\enquote{…}`, which needs
-    that package.
+    note: for the reader, as a comment. names: number of a reference → its authors as the text names
+    them; `style.cite_as_subject` prints them in their place.
     """
     parts, last = [], 0
     for match in _CITATIONS.finditer(text):
         cited = _cited_keys(match[0], keys)
+        before, command = text[last : match.start()], style.cite
+        authors = (names or {}).get(int(re.findall(r"\d+", match[0])[0]), "")
+        if style.cite_as_subject and authors and len(cited) == 1:
+            without_names = before.removesuffix(f"{authors} ")
+            if without_names != before:
+                before, command = without_names, style.cite_as_subject
         parts += [
-            _tex_with_formulas(text[last : match.start()]),
-            f"\\cite{{{','.join(cited)}}}" if cited else match[0],
+            _tex_with_formulas(before),
+            f"\\{command}{{{','.join(cited)}}}" if cited else match[0],
         ]
         last = match.end()
     parts.append(_tex_with_formulas(text[last:]))
-    left, right = ("\\enquote{", "}") if csquotes else ("``", "''")
+    left, right = ("\\enquote{", "}") if style.enquotes else ("``", "''")
     body = "".join(parts).replace("“", left).replace("”", right)
     above = f"% {note}\n" if note else ""
     return f"\\section{{Related Work}}\n{above}\n{body}\n"
@@ -226,7 +261,11 @@ def _escape(text: str, left_alone: str = "") -> str:
 
 
 def _bibtex_name(author: str) -> str:
-    """An author for BibTeX, which takes III for a family name unless it stands between commas."""
+    """An author for BibTeX, which takes III for a family name unless it stands between commas, and
+    what follows "and" for another author unless in braces.
+    """
+    if " and " in author:
+        return f"{{{_bibtex_text(author)}}}"
     name = parse_name(author)
     parts = (name.family, name.suffix, name.given)
     return _bibtex_text(", ".join(filter(None, parts)) if name.suffix else author)

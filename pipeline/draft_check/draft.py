@@ -119,7 +119,8 @@ class Draft:
     missing_bibliographies: a problem for each file that is named and not there. ignores_case:
     whether keys that differ in case are one, as for BibTeX. unknown_commands: (keys, problem) of
     commands that are read as citations. working_folder: where the reader works, if anywhere; a
-    bibliography may lie anywhere in it.
+    bibliography may lie anywhere in it. packages: those of LaTeX that it loads, and natbib or
+    biblatex where it uses their commands, as its class may load them.
     """
 
     file: Path
@@ -136,6 +137,7 @@ class Draft:
     unknown_commands: list[tuple[tuple[str, ...], DraftProblem]] = field(default_factory=list)
     problems: list[DraftProblem] = field(default_factory=list)
     working_folder: Path | None = None
+    packages: frozenset[str] = frozenset()
 
     @property
     def cited_keys(self) -> list[str]:

@@ -43,6 +43,12 @@ _IN_MARKERS = re.compile(r"[\[\]@;]")
 _BIBER = re.compile(r"\{biblatex\}|\\addbibresource|\\printbibliography")
 _BACKEND = re.compile(r"\bbackend\s*=\s*bibtex")
 
+_PACKAGES = re.compile(r"\\(?:usepackage|RequirePackage)\s*(?:\[[^\[\]]{0,500}\]\s*)?\{([^{}]{0,500})\}")
+_COMMANDS_OF = {
+    "natbib": re.compile(r"\\[Cc]ite[tp](?![A-Za-z@])"),
+    "biblatex": re.compile(r"\\(?:[Tt]extcites?|[Pp]arencites?)(?![A-Za-z@])"),
+}
+
 
 def read_latex(file: Path, working_folder: Path | None = None) -> Draft:
     """The draft whose main file this is, with the bibliography that is in it.
@@ -77,9 +83,16 @@ def read_latex(file: Path, working_folder: Path | None = None) -> Draft:
     command = _TITLE.search(text)
     title = latex.argument(command.end()) if command else None
     draft.title = plain_field(title.text) if title else None
+    draft.packages = _packages(text)
     text = _without(text, unprinted, "")
     _read_body(draft, project, text, citations, lists)
     return draft
+
+
+def _packages(text: str) -> frozenset[str]:
+    loaded = {name for match in _PACKAGES.finditer(text) for name in split_keys(match[1])}
+    used = {name for name, command in _COMMANDS_OF.items() if command.search(text)}
+    return frozenset(loaded | used)
 
 
 def _place_from(project: Project, start: int, offset: int) -> tuple[str, int]:

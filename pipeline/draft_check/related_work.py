@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pipeline.corpus.citation_formats import LatexStyle
 from pipeline.draft_check.draft import Draft
 from pipeline.draft_check.reading import DRAFT_SUFFIXES, LATEX_SUFFIXES, read_draft
 from pipeline.draft_check.references import keys_by_paper
@@ -41,13 +42,17 @@ def relate_draft(
     elif ids:
         papers = list(ids.values())
     else:
-        raise SettingError(
-            f"{file}: none of the {len(draft.entries)} entries of its bibliography is a paper of"
-            f" the corpus at {workspace.root.path}: name papers with --reference, or a bibliography"
-            " with --bib"
+        fault = (
+            f"no entry of its bibliography (of {len(draft.entries)}) is a paper of the corpus at"
+            f" {workspace.root.path}"
+            if draft.entries
+            else "no bibliography of it was found"
         )
-    csquotes = "{csquotes}" in file.read_text(encoding="utf-8", errors="replace")
-    related = relate(workspace, _text(file, draft), papers, system, keys, csquotes=csquotes)
+        raise SettingError(
+            f"{file}: {fault}: name papers with --reference, or a bibliography with --bib"
+        )
+    style = LatexStyle.of_packages(draft.packages)
+    related = relate(workspace, _text(file, draft), papers, system, keys, style)
     if absent:
         note = (
             "not cited, since the corpus lacks them or they repeat another entry:"

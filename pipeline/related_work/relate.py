@@ -13,6 +13,7 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.months import describe_months
 from pipeline.arxiv.query_identifiers import arxiv_id_of
 from pipeline.corpus.citation_formats import (
+    LatexStyle,
     bibtex_entry,
     bibtex_keys,
     latex_section,
@@ -27,6 +28,7 @@ from pipeline.llm.models import settings_for, small_model_note
 from pipeline.related_work.examples import choose_examples, corpus_examples
 from pipeline.related_work.key_elements import Extraction, extract_known
 from pipeline.related_work.quotation_marks import NOTE, quoted_section
+from pipeline.related_work.sentence_rewriting import author_names
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.systems import RELATED_WORK_WRITERS, RelatedWorkSystem
 from pipeline.related_work.task import ReferenceSource, Task, read_task_file
@@ -52,7 +54,7 @@ class Related:
     markdown: str
     """The section under a heading, citations as Pandoc's `[@key]`, then the list of references."""
     latex: str
-    """The section under a heading, citations as `\\cite{key}`."""
+    """The section under a heading, citations by the commands of the draft's packages."""
     bibtex: str
     """One entry per reference, under the keys of the citations."""
     summary: Summary
@@ -71,15 +73,14 @@ def relate(
     reference_ids: Sequence[str],
     system: str | None = None,
     keys: Mapping[str, str] | None = None,
-    *,
-    csquotes: bool = False,
+    style: LatexStyle = LatexStyle(),
 ) -> Related:
     """A related-work section for a draft, over papers of the data root, in the order given.
 
     A reference is an arXiv id or an address of arXiv's, with a version or without. system: its
     name, or with its model as in `chatcite@gpt-4`; None for the default. keys: arXiv id → the key
     of a reference in the author's own bibliography; the others get one from author, year and title.
-    csquotes: whether the draft loads that package of LaTeX, whose command then marks quotations.
+    style: of the draft in LaTeX.
     Raises SettingError for a draft that is empty or no text, no references, ids that are malformed
     or not in the corpus, an unknown system; and what a language model's client raises.
     """
@@ -101,7 +102,7 @@ def relate(
             _reference_row(number, papers[arxiv_id]) for number, arxiv_id in enumerate(arxiv_ids, 1)
         ],
     }
-    return _related(workspace, row, papers, chosen, writer.model, keys, csquotes=csquotes)
+    return _related(workspace, row, papers, chosen, writer.model, keys, style)
 
 
 def relate_file(workspace: Workspace, file: Path, system: str | None = None) -> Related:
@@ -139,8 +140,7 @@ def _related(
     system: RelatedWorkSystem,
     model: str | None,
     keys: Mapping[str, str] | None = None,
-    *,
-    csquotes: bool = False,
+    style: LatexStyle = LatexStyle(),
 ) -> Related:
     """The section for a row of `related_work_tasks`. papers: its references in the corpus."""
     references = row["references"]
@@ -158,12 +158,13 @@ def _related(
     )
     summary, cost, notes = run(_write(workspace, task, system, model))
     numbered = dict(enumerate(bibtex_keys(references, keys or {}), 1))
+    names = {reference.number: author_names(reference.authors) for reference in task.references}
     text, note = summary.text, ""
     if not system.calls_model:
         text, note = quoted_section(summary, task), NOTE
     return Related(
         markdown=markdown_section(text, numbered, references, note),
-        latex=latex_section(text, numbered, note, csquotes=csquotes),
+        latex=latex_section(text, numbered, note, style, names),
         bibtex="\n\n".join(bibtex_entry(numbered[item["number"]], item) for item in references)
         + "\n",
         summary=summary,

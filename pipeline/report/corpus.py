@@ -131,7 +131,9 @@ def papers_section(root: DataRoot, month: str) -> PageSection:
             Cell(paper["title"], tag="page truncated" if paper["truncated"] else ""),
             Cell(paper["arxiv_id"], arxiv_id=paper["arxiv_id"]),
             paper["primary_category"],
-            *(counts[paper["arxiv_id"]] for counts in (passages, references, known)),
+            passages[paper["arxiv_id"]],
+            references[paper["arxiv_id"]] or "no bibliography",
+            known[paper["arxiv_id"]],
             share_kept(paper),
         ]
         for paper in listed

@@ -193,6 +193,7 @@ class Outline(BaseModel):
     sections: list[OutlineEntry]
     passages: int
     references: int
+    note: str | None = None
 
 
 class Formula(BaseModel):
@@ -345,6 +346,7 @@ class CorpusTools:
             ],
             passages=len(paper.passages),
             references=len(paper.references),
+            note=_note_on_references(paper),
         )
 
     def section(
@@ -401,9 +403,11 @@ class CorpusTools:
             for reference in references
         ]
         total = len(paper.references)
-        note = None if total else "this page has no bibliography"
         return PaperResults(
-            papers=entries, total=total, next_start=_next(start, limit, total), note=note
+            papers=entries,
+            total=total,
+            next_start=_next(start, limit, total),
+            note=_note_on_references(paper),
         )
 
     def cited_by(self, arxiv_id: ArxivId, start: Start = 0, limit: Limit = 50) -> PaperResults:
@@ -666,6 +670,10 @@ def _bounded(passages: Sequence[QuotedPassage], start: int) -> PassageResults:
             )
         bounded.append(passage)
     return PassageResults(passages=bounded)
+
+
+def _note_on_references(paper: FullPaper) -> str | None:
+    return None if paper.references else "this page has no bibliography"
 
 
 def _next(start: int, limit: int, total: int) -> int | None:

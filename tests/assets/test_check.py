@@ -198,7 +198,7 @@ def test_a_section_for_the_draft_cites_its_own_keys(workspace: Workspace, tmp_pa
     draft = read_draft(EXAMPLE / "draft.tex")
     assert set(related.keys.values()) <= draft.entries.keys()
     cited = {
-        key for keys in re.findall(r"\\cite\{([^}]*)\}", related.latex) for key in keys.split(",")
+        key for keys in re.findall(r"\\cite[tp]?\{([^}]*)\}", related.latex) for key in keys.split(",")
     }
     assert cited
     assert cited <= set(related.keys.values())
@@ -230,6 +230,13 @@ def test_references_by_key_in_zoteros_bibtex_and_by_id(
         "@misc{nowhere, title = {A Work That Nobody Wrote}, year = {2001}}"
     )
     with pytest.raises(
-        SettingError, match="none of the 1 entries of its bibliography is a paper of the corpus"
+        SettingError, match=r"no entry of its bibliography \(of 1\) is a paper of the corpus"
     ):
         relate_draft(workspace, tmp_path / "draft.md", tmp_path / "other.bib", system="extractive")
+    with pytest.raises(SettingError, match="no bibliography of it was found"):
+        relate_draft(workspace, tmp_path / "draft.md", system="extractive")
+    (tmp_path / "named.md").write_text(
+        "---\nbibliography: library.bib\n---\n# Passages\n\nWe search passages.\n"
+    )
+    named = relate_draft(workspace, tmp_path / "named.md", system="extractive")
+    assert named.keys[1] == "halabi_tidepool_2024"

@@ -31,6 +31,7 @@ def test_a_draft_is_read_whole(tmp_path: Path, case: dict[str, Any]) -> None:
     main.write_text(case["text"])
     draft = read_draft(main)
     assert [key for sentence in draft.sentences for key in sentence.keys] == case["keys"]
+    assert draft.packages == set(case.get("packages", draft.packages))
     expected = case.get("entries", {})
     assert {key: printed(draft.entries[key]) for key in expected} == expected
     sentences = describe_problems(draft.problems)

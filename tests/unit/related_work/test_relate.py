@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.corpus.citation_formats import bibtex_entry, bibtex_keys, latex_section
+from pipeline.corpus.citation_formats import LatexStyle, bibtex_entry, bibtex_keys, latex_section
 from pipeline.errors import SettingError
 from pipeline.related_work.relate import Related, relate, relate_file
 from pipeline.related_work.systems import SYSTEMS
@@ -197,7 +197,9 @@ def test_a_task_file_is_related_with_what_there_is_of_its_references(tmp_path: P
 
 
 def test_bibtex_escapes_what_tex_would_read() -> None:
-    entry = bibtex_entry("k", paper_row("2403.00001") | {"authors": ["Ada Lövelace"]})
+    authors = ["Ada Lövelace", "Hal Daumé III", "Ships and Boats Group"]
+    entry = bibtex_entry("k", paper_row("2403.00001") | {"authors": authors})
+    assert "{Ada Lövelace and Daumé, III, Hal and {Ships and Boats Group}}" in entry
     assert r"title = {{The {Paper} \& 2403.00001}}" in entry
     assert entry.startswith("@misc{k,\n")
     assert entry.endswith("\n}")
@@ -268,4 +270,21 @@ def test_quotations_are_marked_and_a_line_says_so(tmp_path: Path) -> None:
     assert "\n% No model wrote this section" in related.latex
     text = "“Boats float” [Reference 1]."
     assert "\n``Boats float'' \\cite{one}." in latex_section(text, {1: "one"})
-    assert "\\enquote{Boats float} \\cite{one}." in latex_section(text, {1: "one"}, csquotes=True)
+    style = LatexStyle(enquotes=True)
+    assert "\\enquote{Boats float} \\cite{one}." in latex_section(text, {1: "one"}, style=style)
+
+
+@pytest.mark.parametrize(
+    ("packages", "cited"),
+    [
+        ({"amsmath"}, "Poe and Bly \\cite{one} sail. Boats float \\cite{one}."),
+        ({"natbib"}, "\\citet{one} sail. Boats float \\citep{one}."),
+        ({"natbib", "biblatex"}, "\\textcite{one} sail. Boats float \\parencite{one}."),
+    ],
+)
+def test_names_are_printed_once_where_the_citation_prints_them(
+    packages: set[str], cited: str
+) -> None:
+    text = "Poe and Bly [Reference 1] sail. Boats float [Reference 1]."
+    style = LatexStyle.of_packages(packages)
+    assert cited in latex_section(text, {1: "one"}, style=style, names={1: "Poe and Bly"})
