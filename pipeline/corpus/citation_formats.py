@@ -75,6 +75,9 @@ class LatexStyle:
         return cls(enquotes=enquotes)
 
 
+PLAIN_STYLE = LatexStyle()
+
+
 def markdown_section(
     text: str, keys: Mapping[int, str], papers: Sequence[Mapping[str, Any]], note: str = ""
 ) -> str:
@@ -99,7 +102,7 @@ def latex_section(
     text: str,
     keys: Mapping[int, str],
     note: str = "",
-    style: LatexStyle = LatexStyle(),
+    style: LatexStyle = PLAIN_STYLE,
     names: Mapping[int, str] | None = None,
 ) -> str:
     """A section with `[Reference i]` as LaTeX; formulas with unknown commands are escaped.

@@ -43,7 +43,9 @@ _IN_MARKERS = re.compile(r"[\[\]@;]")
 _BIBER = re.compile(r"\{biblatex\}|\\addbibresource|\\printbibliography")
 _BACKEND = re.compile(r"\bbackend\s*=\s*bibtex")
 
-_PACKAGES = re.compile(r"\\(?:usepackage|RequirePackage)\s*(?:\[[^\[\]]{0,500}\]\s*)?\{([^{}]{0,500})\}")
+_PACKAGES = re.compile(
+    r"\\(?:usepackage|RequirePackage)\s*(?:\[[^\[\]]{0,500}\]\s*)?\{([^{}]{0,500})\}"
+)
 _COMMANDS_OF = {
     "natbib": re.compile(r"\\[Cc]ite[tp](?![A-Za-z@])"),
     "biblatex": re.compile(r"\\(?:[Tt]extcites?|[Pp]arencites?)(?![A-Za-z@])"),

@@ -13,6 +13,7 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.months import describe_months
 from pipeline.arxiv.query_identifiers import arxiv_id_of
 from pipeline.corpus.citation_formats import (
+    PLAIN_STYLE,
     LatexStyle,
     bibtex_entry,
     bibtex_keys,
@@ -73,7 +74,7 @@ def relate(
     reference_ids: Sequence[str],
     system: str | None = None,
     keys: Mapping[str, str] | None = None,
-    style: LatexStyle = LatexStyle(),
+    style: LatexStyle = PLAIN_STYLE,
 ) -> Related:
     """A related-work section for a draft, over papers of the data root, in the order given.
 
@@ -140,7 +141,7 @@ def _related(
     system: RelatedWorkSystem,
     model: str | None,
     keys: Mapping[str, str] | None = None,
-    style: LatexStyle = LatexStyle(),
+    style: LatexStyle = PLAIN_STYLE,
 ) -> Related:
     """The section for a row of `related_work_tasks`. papers: its references in the corpus."""
     references = row["references"]

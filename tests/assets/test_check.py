@@ -198,7 +198,9 @@ def test_a_section_for_the_draft_cites_its_own_keys(workspace: Workspace, tmp_pa
     draft = read_draft(EXAMPLE / "draft.tex")
     assert set(related.keys.values()) <= draft.entries.keys()
     cited = {
-        key for keys in re.findall(r"\\cite[tp]?\{([^}]*)\}", related.latex) for key in keys.split(",")
+        key
+        for keys in re.findall(r"\\cite[tp]?\{([^}]*)\}", related.latex)
+        for key in keys.split(",")
     }
     assert cited
     assert cited <= set(related.keys.values())
