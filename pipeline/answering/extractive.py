@@ -31,7 +31,12 @@ from pipeline.answering.facts import (
     subject_words,
 )
 from pipeline.answering.model_calls import StepLog, Tools, passage_trace
-from pipeline.answering.question_words import content_words, is_question, names_in
+from pipeline.answering.question_words import (
+    AUTHORS,
+    content_words,
+    is_question,
+    names_in,
+)
 from pipeline.answering.quotation_score import (
     LEAST_SCORE,
     LEAST_SCORE_OF_OTHERS,
@@ -83,6 +88,13 @@ _REPEATS = re.compile(
 _ASKS_FOR_LONG_FORM = re.compile(r"\b(?:stands? for|short for|abbreviat\w+)\b", re.IGNORECASE)
 # HullNet is a …; boats are a …
 _DEFINES = re.compile(r"\b(?:is|are) (?:an?|the)\b")
+# "What is a boat?", and nothing more about it
+_ASKS_FOR_DEFINITION = re.compile(
+    r"what(?: is|'s|’s| are)(?: meant by)? (?:an? |the )?([\w' ’-]{2,60})\?*"
+    r"|what does ([\w' ’-]{2,60}) mean\?*|define ([\w' ’-]{2,60})\.*",
+    re.IGNORECASE,
+)
+_MOST_DEFINITIONS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +145,9 @@ async def extractive(
         quotes = distinct_quotes(long_forms(question.question, passages))
     elif may_fit:
         similarities = similarities or similarities_of(tools.settings)
-        quotes = choose_quotes(query, passages, similarities, subject.names)
+        ranked = choose_quotes(query, passages, similarities, subject.names)
+        defining = definitions(query, passages)[:_MOST_DEFINITIONS]
+        quotes = distinct_quotes([*defining, *ranked])
     sentences = [quote.display_text() for quote in quotes]
     steps.add(
         "quote",
@@ -152,16 +166,18 @@ async def subject_of(question: UserQuestion, tools: Tools) -> Subject:
     papers_by_name: dict[str, list[str]] = {}
     if tools.facts is not None:
         papers_by_name = await tools.facts.papers_named_in(text)
-    words_of_papers = {word for name in papers_by_name for word in title_words(name)}
-    other_names = []
-    for name in names_in(text):
-        if not words_of_papers.issuperset(title_words(name)):
-            other_names.append(name)
     papers = named_papers(text, ())
     if not papers:
         papers = list(chain.from_iterable(papers_by_name.values()))
     if not papers:
         papers = _papers_pointed_at(question)
+    if not papers and tools.facts is not None and AUTHORS.search(text):
+        papers = await tools.facts.papers_of_author(text)
+    words_of_papers = {word for name in papers_by_name for word in title_words(name)}
+    other_names = []
+    for name in names_in(AUTHORS.sub("they", text) if papers else text):
+        if not words_of_papers.issuperset(title_words(name)):
+            other_names.append(name)
     is_whole_paper = bool(papers) and words_beside_ids(text) <= words_of_papers | _OF_WHOLE_PAPER
     return Subject(tuple(dict.fromkeys(papers)), tuple(other_names), is_whole_paper)
 
@@ -239,6 +255,9 @@ def search_query(question: UserQuestion, subject: Subject) -> str:
         previous = question.history[-1].question
         more = names_in(previous) if subject.papers else [previous]
         text = " ".join([text, *more])
+    if subject.papers:
+        # Their names are in few sentences of their papers.
+        text = AUTHORS.sub("they", text)
     return searchable(text)
 
 
@@ -255,8 +274,9 @@ async def passages_to_read(
     if not papers:
         candidates = await search(tools, steps, query)
         passages = [candidate.item for candidate in candidates]
+        fitting = [candidate.item for candidate in candidates[:_TOP] if candidate.fits]
         may_fit = any(candidate.fits for candidate in candidates)
-        papers = _prevalent_paper(passages[:_TOP])
+        papers = _prevalent_paper(fitting or passages[:_TOP])
         if not papers:
             return passages, may_fit
     candidates = await search(tools, steps, query, papers=papers, most=_MOST_OF_PAPER * len(papers))
@@ -318,6 +338,24 @@ def long_forms(question: str, passages: Sequence[Passage]) -> list[Quotation]:
             if is_asked_for and long_form(bracket[1], quote.text[: bracket.start()]):
                 quotes.append(quote)
     return quotes
+
+
+def definitions(question: str, passages: Sequence[Passage]) -> list[Quotation]:
+    """The sentences that spell out or define the term of a question, if it asks for nothing else:
+    "a boat is a", "we call it a boat".
+    """
+    asked = _ASKS_FOR_DEFINITION.fullmatch(question)
+    words = title_words(" ".join(filter(None, asked.groups()))) if asked else []
+    if not words or set(words) - set(content_words(" ".join(words))):
+        return []
+    term = rf"{re.escape(' '.join(words))}s?"
+    defines = re.compile(
+        rf"\b{term} (?:(?:\w+ )?(?:is|are) (?:an?|the|defined)|refers? to|denotes?|posits?)\b"
+        rf"|\b(?:define|call|term|name)(?:d|ed)?(?: it| this| these| them)?(?: an?| the)? {term}\b"
+    )
+    quotes = chain.from_iterable(map(quotations_of, passages))
+    defining = [quote for quote in quotes if defines.search(" ".join(title_words(quote.text)))]
+    return [*distinct_quotes(long_forms(question, passages)), *defining]
 
 
 def words_beside_ids(question: str) -> set[str]:

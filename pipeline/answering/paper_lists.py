@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pipeline.answering.question_words import AUTHORS
 from pipeline.answering.retriever import MonthSpan
 from pipeline.arxiv.identifiers import month_of
+from pipeline.arxiv.titles import title_words
 from pipeline.corpus.paper_index import find_papers, ids_of_year, papers_with_ids
 from pipeline.corpus.references.citation_index import read_citing_papers
 from pipeline.engine.stage import Workspace
@@ -116,12 +118,22 @@ class _FoundPapers:
 
 
 def papers_of_author(workspace: Workspace, span: MonthSpan, question: str) -> list[str]:
-    """The papers of the first author whom a question names in full, newest months first.
+    """The papers of the first author whom a question names in full, or of those whom it
+    names as "Quill et al."; newest months first.
 
     Raises as the index of papers does.
     """
     for match in _NAME_OF_PERSON.finditer(question):
         papers = find_papers(workspace, author=match["name"], limit=None)
+        if papers:
+            return _in_span([paper.arxiv_id for paper in papers], span)
+    for match in AUTHORS.finditer(question):
+        family = title_words(match[1])
+        papers = [
+            paper
+            for paper in find_papers(workspace, author=match[1], limit=None)
+            if paper.authors and title_words(paper.authors[0])[-len(family) :] == family
+        ]
         if papers:
             return _in_span([paper.arxiv_id for paper in papers], span)
     return []

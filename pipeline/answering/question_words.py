@@ -49,6 +49,8 @@ _NOT_CONTENT = frozenset({
     "uses", "using", "was", "were", "what", "when", "where", "which", "while", "who", "whom",
     "whose", "why", "will", "with", "work", "would", "you", "your",
 })  # fmt: skip
+AUTHORS = re.compile(r"(?<![\w'’-])([A-Z][\w'’-]+) et al\b\.?(?: \(?(?:19|20)\d\d[a-z]?\)?)?")
+"""Authors as citations name them: "Quill et al. (2024)"."""
 _TOKEN = re.compile(r"[^\s,;:?!()\[\]“”\"]+")
 _VERSION = re.compile(r"\d+(?:\.\d+)?")
 

@@ -58,6 +58,8 @@ _REASON = re.compile(
     r"\b(?:because|since|due to|therefore|so that|to (?:avoid|prevent|ensure))\b", re.IGNORECASE
 )
 _LIMITATIONS = re.compile(r"limit|drawback|weakness|shortcoming", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[.:]")
+_MOST_HEADING_WORDS = 6
 # A word is near a number if it is among so many words before or behind it.
 _NEAR_BEFORE, _NEAR_BEHIND = 6, 3
 
@@ -137,7 +139,7 @@ def _features_of_words(
     rows = []
     for quote, own_stems in zip(quotes, stems, strict=True):
         passage = quote.passage
-        sections = " ".join(passage.section_path)
+        headings = " ".join([*passage.section_path, _heading_in(passage.text)])
         rows.append(
             (
                 share(own_stems),
@@ -146,7 +148,7 @@ def _features_of_words(
                 place_of[passage.passage_id],
                 len(quote.sentences) > 1,
                 passage.kind == "abstract",
-                wants_limitations and _LIMITATIONS.search(sections) is not None,
+                wants_limitations and _LIMITATIONS.search(headings) is not None,
                 wants_reason and _REASON.search(quote.text) is not None,
             )
         )
@@ -171,6 +173,12 @@ def _share_of_words(
         return sum(weights[stem] for stem in stems & stems_of_text) / total
 
     return share
+
+
+def _heading_in(text: str) -> str:
+    """The heading within a paragraph, "Limitations. We only …", or empty."""
+    first_clause = _CLAUSE_END.split(text, maxsplit=1)[0]
+    return first_clause if len(first_clause.split()) <= _MOST_HEADING_WORDS else ""
 
 
 def _stems_near_numbers(quote: Quotation) -> set[int]:

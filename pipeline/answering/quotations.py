@@ -162,8 +162,8 @@ def _is_statement(text: str) -> bool:
 
 
 def _table_cells(passage: Passage) -> Iterator[Quotation]:
-    """The cells of a passage's tables that hold a value."""
-    if passage.kind != "table":
+    """The cells of a passage's tables that hold a value; captions and paragraphs hold some too."""
+    if "| --- |" not in passage.text:
         return
     for table in tables_in(passage.content()):
         title = _table_title(table.caption)

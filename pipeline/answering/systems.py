@@ -78,7 +78,7 @@ SYSTEMS = in_order(
         ),
         AnsweringSystem(
             name="extractive",
-            version=8,
+            version=9,
             settings=("answer_candidates", "answer_passages"),
             calls_model=False,
             respond=extractive,

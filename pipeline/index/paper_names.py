@@ -13,7 +13,7 @@ from pipeline.corpus.references.citation_index import count_citing_papers
 from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.engine.stage import Workspace
 
-_VERSION = 3
+_VERSION = 4
 _SCHEMA = """
 create table names (
     name text, paper text, strength integer, month text, primary key (name, paper)
@@ -147,6 +147,8 @@ def _names_of_sentence(sentence: str) -> Iterator[tuple[str, int]]:
                 yield long, _INTRODUCED
             if long is not None or any(letter.isupper() for letter in short):
                 yield short, _INTRODUCED
+                if _is_plural(short):
+                    yield short[:-1], _INTRODUCED
 
 
 def long_form(short: str, before: str) -> str | None:
@@ -154,14 +156,19 @@ def long_form(short: str, before: str) -> str | None:
     are not.
     """
     letters = short.lower()
-    if short.endswith("s") and short[:-1].isupper():
-        letters = letters[:-1]  # a plural: DEFs
+    if _is_plural(short):
+        letters = letters[:-1]
     starts = [match.start() for match in _INITIAL.finditer(before)]
     if not 2 <= len(letters) <= len(starts):
         return None
     first = starts[-len(letters)]
     initials = "".join(before[start].lower() for start in starts[-len(letters) :])
     return before[first:].strip() if initials == letters else None
+
+
+def _is_plural(short: str) -> bool:
+    """Whether an abbreviation is a plural: DEFs."""
+    return short.endswith("s") and short[:-1].isupper()
 
 
 def _key(name: str) -> str:

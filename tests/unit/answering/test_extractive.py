@@ -325,3 +325,41 @@ def test_a_sentence_with_the_number_that_is_asked_for_comes_first() -> None:
     )
     (first, *_) = quoted("How much fuel does the new hull save?", text)
     assert first.endswith("The new hull saves 20 litres of fuel.”")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "first"),
+    [
+        ("What is a new hull?", "A new hull is a hull of oak.", "A new hull is a hull of oak."),
+        ("What is the RH?", "We use a recurrent hull (RH) of oak.", "We use a recurrent hull (RH)"),
+        ("What are new hulls?", "We call these new hulls by their oak.", "We call these new hulls"),
+        ("What is the new hull of oak?", "A new hull is a hull of wood.", "The new hull, of oak,"),
+    ],
+)
+def test_the_sentence_that_defines_a_term_comes_first(question: str, text: str, first: str) -> None:
+    passages = (
+        passage(1, "The new hull, of oak, or RH, or new hulls: it is fast."),
+        passage(2, text),
+    )
+    assert answer(FakeRetriever(*passages), UserQuestion(question)).text.startswith(f"“{first}")
+
+
+def test_a_table_within_a_paragraph_or_a_caption_is_quoted_too() -> None:
+    for kind in ("paragraph", "caption"):
+        (first, *_) = quoted("How many nets has the old boat?", TABLE, kind=kind)
+        assert first.startswith("“7” (row “Old”, column “# of nets”,")
+
+
+def test_a_heading_within_a_paragraph_tells_of_limitations() -> None:
+    passages = [
+        passage(1, "The hull of boats saves fuel in some seas.", title="Boats"),
+        passage(2, "Limitations of hulls. Boats of oak sink in some seas.", title="Boats"),
+    ]
+    quotes = choose_quotes("What limitations have boats?", passages, shared_words)
+    assert quotes[0].passage == passages[1]
+
+
+def test_authors_before_et_al_are_no_words_of_the_query() -> None:
+    question = UserQuestion("Which hull do Quill et al. (2024) use?")
+    assert search_query(question, Subject(("2403.00001",), ())) == "Which hull do they use?"
+    assert search_query(question, Subject((), ())) == question.question

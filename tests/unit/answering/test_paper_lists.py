@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.answering.paper_lists import list_papers
+from pipeline.answering.paper_lists import list_papers, papers_of_author
 from pipeline.answering.retriever import ALL_MONTHS, MonthSpan
 from pipeline.arxiv.identifiers import month_of
 from pipeline.engine.stage import Workspace
@@ -96,3 +96,17 @@ def test_of_many_papers_the_newest_are_named(workspace: Workspace) -> None:
     (sentence,) = list_papers(workspace, ALL_MONTHS, "Which papers are from 2026?", []) or []
     assert sentence.count("arXiv:") == 20
     assert sentence.endswith(", and 10 others.")
+
+
+@pytest.mark.parametrize(
+    ("question", "papers"),
+    [
+        ("Where does Ada Quill work?", ["2405.00001", "2403.00001"]),
+        ("Which nets do Quill et al. (2024) use?", ["2403.00001"]),
+        ("Which nets do Vellum et al. use?", []),
+    ],
+)
+def test_papers_of_an_author_are_those_of_the_first_one_before_et_al(
+    workspace: Workspace, question: str, papers: list[str]
+) -> None:
+    assert papers_of_author(workspace, ALL_MONTHS, question) == papers

@@ -20,7 +20,7 @@ from tests.unit.index.building import make_workspace
         ("We introduce Fern, a corpus.", {"fern"}),
         ("We propose a simple new network, the Transformer, based on attention.", {"transformer"}),
         ("Here, we develop social Fern factorization (SFF), a model.", {"sff"}),
-        ("We describe deep Fern families (DFFs).", {"deepfernfamilies", "dffs"}),
+        ("We describe deep Fern families (DFFs).", {"deepfernfamilies", "dffs", "dff"}),
         ("Our method (Fern Normalization) is fast.", {"fernnormalization"}),
         ("We present a dataset called FernBank.", {"fernbank"}),
         ("We propose a method for large language models (LLMs).", set()),
