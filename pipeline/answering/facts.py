@@ -135,8 +135,7 @@ def named_papers(question: str, passages: Iterable[Passage]) -> list[str]:
     if ids:
         return list(dict.fromkeys(ids))
     candidates = list(passages)
-    titled = [passage.arxiv_id for passage in candidates if _names_title(question, passage.title)]
-    return list(dict.fromkeys(titled or [passage.arxiv_id for passage in candidates[:1]]))
+    return _papers_titled(question, candidates) or [passage.arxiv_id for passage in candidates[:1]]
 
 
 def subject_words(question: str) -> str:
@@ -152,12 +151,15 @@ def papers_by_title_or_rank(question: str, passages: Sequence[Passage]) -> list[
 
     passages: best first.
     """
-    titled = [passage.arxiv_id for passage in passages if _names_title(question, passage.title)]
-    if titled:
-        return list(dict.fromkeys(titled))
-    if not _MENTIONS_PAPER.search(question):
-        return []
+    titled = _papers_titled(question, passages)
+    if titled or not _MENTIONS_PAPER.search(question):
+        return titled
     return [passage.arxiv_id for passage in passages[:1]]
+
+
+def _papers_titled(question: str, passages: Sequence[Passage]) -> list[str]:
+    titled = [passage.arxiv_id for passage in passages if _names_title(question, passage.title)]
+    return list(dict.fromkeys(titled))
 
 
 def _names_title(question: str, title: str) -> bool:

@@ -109,6 +109,14 @@ def months_of(identifiers: Iterable[str]) -> list[str]:
     return sorted({month for month in months if month is not None})
 
 
+def group_by_month(identifiers: Iterable[str]) -> dict[str, set[str]]:
+    """Identifiers by their months; malformed ones under ""."""
+    groups: dict[str, set[str]] = {}
+    for identifier in identifiers:
+        groups.setdefault(month_of(identifier) or "", set()).add(identifier)
+    return groups
+
+
 def read_member_name(name: str) -> MemberName | NotAPage:
     """Parse the name of a dump member, such as `error/9802/quant-ph9802040.html`."""
     match = _MEMBER.fullmatch(name)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
@@ -25,7 +24,7 @@ from xxhash import xxh3_128_digest
 
 from pipeline.arxiv.author_line import split_author_line
 from pipeline.arxiv.dois import plain_doi
-from pipeline.arxiv.identifiers import month_of, strip_version
+from pipeline.arxiv.identifiers import group_by_month, month_of, strip_version
 from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_status
 from pipeline.engine import shutdown
 from pipeline.engine.locks import file_lock
@@ -150,10 +149,7 @@ class Snapshot:
 
     def _rows(self, ids: Collection[str], *columns: str) -> Iterator[dict[str, Any]]:
         """A row for each of those identifiers that has any: of its last line."""
-        ids_of_month = defaultdict(set)
-        for arxiv_id in ids:
-            ids_of_month[month_of(arxiv_id) or ""].add(arxiv_id)
-        for month, names in sorted(ids_of_month.items()):
+        for month, names in sorted(group_by_month(ids).items()):
             table = self._month(month, ["arxiv_id", "number", *columns], names)
             rows: dict[str, dict[str, Any]] = {}
             for row in table.to_pylist():

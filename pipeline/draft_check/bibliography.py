@@ -16,6 +16,7 @@ from pipeline.draft_check.draft import (
     Draft,
     Entry,
     find_doi,
+    find_year,
     name_of_parts,
     read_text,
 )
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 # With more entries that are not cited, a file is a library: those are counted, not read.
 MOST_UNCITED = 500
 _DEEPEST_PARENTS = 5
-_YEAR = re.compile(r"\b(1[5-9]\d\d|20\d\d)[a-z]?\b")
 # In its field an id stands alone; in running text it needs its name before it.
 _ID = r"(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\d{7}(?:v\d+)?)"
 _BARE_ID = re.compile(rf"\s*+(?:arxiv:\s*+)?{_ID}\b", re.IGNORECASE)
@@ -168,8 +168,6 @@ def _inherit(entry: BibEntry, by_key: Mapping[str, BibEntry], depth: int) -> Non
 
 def _entry_of_bibtex(entry: BibEntry) -> Entry:
     fields = entry.values()
-    years = (_YEAR.search(_plain(fields.get(name, ""))) for name in ("year", "date"))
-    year = next(filter(None, years), None)
     venues = (_venue(fields.get(name, "")) for name in _VENUE_FIELDS)
     venue = next((name for name in venues if name and not _ADDRESS.fullmatch(name)), None)
     titles = (_plain(fields.get(name, "")) for name in ("title", "subtitle"))
@@ -179,7 +177,7 @@ def _entry_of_bibtex(entry: BibEntry) -> Entry:
         kind=entry.kind,
         title=title,
         authors=read_names(fields.get("author", "")),
-        year=int(year[1]) if year else None,
+        year=find_year(*(_plain(fields.get(name, "")) for name in ("year", "date"))),
         venue=venue,
         doi=find_doi(fields.get("doi", "")),
         arxiv_id=_arxiv_id(fields),
@@ -292,14 +290,13 @@ def _entry_of_csl(item: Mapping[str, Any], file: str, line: int) -> Entry:
             authors.append(name_of_parts(parts) or parts.get("literal", ""))
         else:
             authors.append(str(person))
-    year = _YEAR.search(str(item.get("issued") or item.get("year") or ""))
     named = _NAMED_ID.search(" ".join(words.values()))
     return Entry(
         key=str(item["id"]),
         kind=words.get("type", "item"),
         title=words.get("title") or None,
         authors=tuple(name for name in authors if name and name.lower() not in _OTHERS),
-        year=int(year[1]) if year else None,
+        year=find_year(str(item.get("issued") or item.get("year") or "")),
         venue=words.get("container-title") or words.get("publisher") or None,
         doi=find_doi(words.get("DOI", "")),
         arxiv_id=named[1] if named else None,

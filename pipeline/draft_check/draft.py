@@ -18,6 +18,7 @@ LARGEST_FILE_BYTES = 10_000_000
 # The ACL Anthology has 60 MB of BibTeX.
 LARGEST_BIBLIOGRAPHY_BYTES = 200_000_000
 MOST_FILES = 200
+_YEAR = re.compile(r"\b(1[5-9]\d\d|20\d\d)[a-z]?\b")
 _DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/\S+")
 _DOI_MARKUP = re.compile(r"\\url\b|\\(?=[_%#&])|[{}$]")
 # Fewer words before a citation are no claim of their own.
@@ -213,6 +214,12 @@ def read_text(file: Path, most_bytes: int = LARGEST_FILE_BYTES) -> str:
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+
+
+def find_year(*texts: str) -> int | None:
+    """The first year that one of some texts has."""
+    year = next(filter(None, map(_YEAR.search, texts)), None)
+    return int(year[1]) if year else None
 
 
 def find_doi(value: str) -> str | None:

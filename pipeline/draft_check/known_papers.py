@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of
+from pipeline.arxiv.identifiers import group_by_month
 from pipeline.arxiv.record import Record
 from pipeline.arxiv.snapshot import Snapshot
 from pipeline.arxiv.titles import doi_key, title_keys, title_words, window_keys
@@ -26,6 +25,7 @@ from pipeline.draft_check.title_likeness import lookup_titles, may_be_title
 from pipeline.engine.month_index import MonthIndex
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
+from pipeline.index.papers import rows_of_papers
 
 _COLUMNS = [field.name for field in fields(Record)]
 # A snapshot of all archives lacks few numbers; one of a single archive has half of them at most.
@@ -84,15 +84,10 @@ class KnownPapers:
 
     def records(self, ids: Collection[str]) -> Mapping[str, Record]:
         """arXiv's records of these papers, of the snapshot where both sources have one."""
-        by_month = defaultdict(set)
-        for name in ids:
-            by_month[month_of(name) or ""].add(name)
         records: dict[str, Record] = {}
-        for month in sorted(by_month.keys() & set(self._root.months(tables.METADATA))):
-            names = by_month[month]
-            for row in self._root.rows_with(tables.METADATA, month, "arxiv_id", names, _COLUMNS):
-                if row["status"] != "absent":
-                    records[row["arxiv_id"]] = Record.from_row(row)
+        for row in rows_of_papers(self._root, tables.METADATA, ids, _COLUMNS):
+            if row["status"] != "absent":
+                records[row["arxiv_id"]] = Record.from_row(row)
         if self._snapshot is not None:
             records |= self._snapshot.find(ids)
         return records
@@ -108,9 +103,7 @@ class KnownPapers:
         if self._snapshot is None or not ids:
             return impossible
         months = self._snapshot.months()
-        by_month = defaultdict(set)
-        for name in ids:
-            by_month[month_of(name) or ""].add(name)
+        by_month = group_by_month(ids)
         for month in by_month.keys() & set(months):
             of_month = [_split_number(name) for name in self._snapshot.identifiers(month)]
             for name in by_month[month]:

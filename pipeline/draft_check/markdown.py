@@ -276,11 +276,7 @@ class _Reader:
             before = "\n".join(lines[begun:number])
             yield from _markdown_paragraphs(file.name, before, begun + 1, self.draft)
             begun = number + 1 if include else number
-            names = []
-            if include is not None:
-                names = [include[1]]
-            elif child is not None:
-                names = _QUOTED.findall(child[1])
+            names = [include[1]] if include else _QUOTED.findall(child[1] if child else "")
             if not names:
                 self.problem(file, number, f"{line.strip()[:80]} includes a file, and names none")
             for name in names:

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pipeline.corpus.latex_text import plain_field
 from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
-from pipeline.draft_check.draft import Draft, Entry, find_doi, line_counter, name_of_parts
+from pipeline.draft_check.draft import (
+    Draft,
+    Entry,
+    find_doi,
+    find_year,
+    line_counter,
+    name_of_parts,
+)
 from pipeline.draft_check.latex_scan import Latex, without_literals
 from pipeline.text import one_line
 
@@ -17,7 +24,6 @@ _BIBITEM = re.compile(r"\\(?:bibitem|harvarditem)(?![A-Za-z@])\*?")
 _END = re.compile(r"\\end\s*\{thebibliography\}|\\end\s*\{references\}")
 _BLOCK = re.compile(r"\\newblock(?![A-Za-z@])")
 _COMMAND = re.compile(r"\\([A-Za-z@]+)\s*")
-_YEAR = re.compile(r"(?:1[89]|20)\d\d")
 # Commands of the styles of ACM, APS, IEEE and natbib with two arguments of which the second is
 # printed; of `bibinfo`, the first names the field.
 _SECOND_IS_PRINTED = frozenset((
@@ -88,7 +94,6 @@ def read_items(parts: Sequence[ItemParts], places: Sequence[tuple[str, int]]) ->
     entries = []
     for item, part, (file, line) in zip(read_bibliography(parts), parts, places, strict=True):
         named = dict(reversed(part.fields))
-        year = _YEAR.search(named.get("year", ""))
         authors = [words for name, words in part.fields if name in ("author", "person")]
         entries.append(
             Entry(
@@ -96,7 +101,7 @@ def read_items(parts: Sequence[ItemParts], places: Sequence[tuple[str, int]]) ->
                 kind="item",
                 title=named.get("title") or item.title,
                 authors=tuple(authors) or _people(item.authors),
-                year=int(year[0]) if year else item.year,
+                year=find_year(named.get("year", "")) or item.year,
                 venue=named.get("booktitle") or named.get("journal") or item.venue,
                 doi=item.doi,
                 arxiv_id=_with_version(item.arxiv_id, part.raw),
@@ -185,7 +190,6 @@ def _entry_of_biblatex(head: re.Match[str], text: str, file: str, line: int) -> 
                 authors += _names_of_biblatex(value.text)
         elif value:
             fields.setdefault(match[2], plain_field(value.text))
-    year = _YEAR.search(fields.get("year") or fields.get("date") or "")
     venue = next(filter(None, map(fields.get, ("journaltitle", "booktitle", "eventtitle"))), None)
     title = ": ".join(filter(None, (fields.get("title"), fields.get("subtitle"))))
     is_arxiv = fields.get("eprinttype", "arxiv").lower() == "arxiv"
@@ -194,7 +198,7 @@ def _entry_of_biblatex(head: re.Match[str], text: str, file: str, line: int) -> 
         kind=head[2],
         title=title or None,
         authors=tuple(authors),
-        year=int(year[0]) if year else None,
+        year=find_year(fields.get("year", ""), fields.get("date", "")),
         venue=venue,
         doi=find_doi(fields.get("doi", "")),
         arxiv_id=fields.get("eprint") if is_arxiv else None,

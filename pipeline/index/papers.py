@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of
+from pipeline.arxiv.identifiers import group_by_month
 from pipeline.arxiv.query_identifiers import arxiv_id_of
 from pipeline.corpus.paper import PAPER_COLUMNS, FullPaper, Paper, PaperReference
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
@@ -118,9 +118,7 @@ def tables_of_papers(
     Row groups without any of them are not read. Raises PermanentFailure if a month's file is
     damaged.
     """
-    by_month: dict[str, set[str]] = defaultdict(set)
-    for identifier in identifiers:
-        by_month[month_of(identifier) or ""].add(identifier)
+    by_month = group_by_month(identifiers)
     if len(by_month) > 1:
         months = sorted(by_month.keys() & set(root.months(table)))
     else:  # a look at one file costs less than a listing of all

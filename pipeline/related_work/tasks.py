@@ -21,7 +21,11 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import month_of
-from pipeline.corpus.parse.policies import without_missing_markers
+from pipeline.corpus.parse.policies import (
+    CITATION_MARKER,
+    cited_keys,
+    without_missing_markers,
+)
 from pipeline.corpus.references.cited_months import months_cited_by_references, note_cited_months
 from pipeline.corpus.related_work import is_related_work
 from pipeline.engine.digests import digests_by_month
@@ -32,7 +36,6 @@ from pipeline.related_work.task_reader import paper_text, references_in_corpus
 from pipeline.storage.writing import Row
 from pipeline.text import one_line
 
-_MARKER = re.compile(r"\[((?:@[^\[\];]+)(?:;\s*@[^\[\];]+)*)\]")
 _PAPER_COLUMNS = ["arxiv_id", "title", "abstract", "sections", "blocks"]
 _ITEM_COLUMNS = ["arxiv_id", "key", "ordinal", "raw", "title", "authors", "year", "cited_arxiv_id"]
 _METADATA_COLUMNS = ["arxiv_id", "title", "authors", "abstract", "published"]
@@ -74,11 +77,11 @@ def gold_text(blocks: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -
     """The section's text with citations as `[Reference i]`. numbers: key → i; others vanish."""
 
     def replace(match: re.Match[str]) -> str:
-        keys = [part.strip().removeprefix("@") for part in match.group(1).split(";")]
+        keys = cited_keys(match[0])
         return " ".join(f"[Reference {numbers[key]}]" for key in keys if key in numbers)
 
     text = "\n\n".join(
-        _MARKER.sub(replace, without_missing_markers(block["text"])) for block in blocks
+        CITATION_MARKER.sub(replace, without_missing_markers(block["text"])) for block in blocks
     )
     return re.sub(r" +([.,;:)])", r"\1", re.sub(r" {2,}", " ", text)).strip()
 

@@ -321,7 +321,7 @@ def test_a_damaged_conversion_is_made_again(snapshot_file: Path, cache: Path) ->
     [
         ("", "(0 lines)"),
         ("\nno json\n\x00\n", "(2 lines, of which 2 cannot be read (first: line 2))"),
-        ('{"id": "row-1", "text": "of another data set"}', "(1 lines)"),
+        ('{"id": "row-1", "text": "of another data set"}', "(1 line)"),
     ],
 )
 def test_a_file_without_a_line_of_arxivs_is_refused(
