@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from pipeline.answering.question_words import AUTHORS
 from pipeline.answering.retriever import MonthSpan
@@ -66,55 +65,52 @@ def list_papers(
     for papers on a subject. papers: arXiv ids of the papers that the question names. Raises as the
     indexes of the tables do.
     """
-    with_titles = _HOW_MANY.search(question) is None
     if _CITING.search(question):
         sentences = []
         for paper in papers:
             citing = [citing.arxiv_id for citing in read_citing_papers(workspace, paper)]
-            found = _FoundPapers(workspace, _in_span(reversed(citing), span))
-            verb = "cites" if len(found.arxiv_ids) == 1 else "cite"
-            sentences.append(found.sentence(f"of this corpus {verb} arXiv:{paper}", with_titles))
+            found = _in_span(reversed(citing), span)
+            verb = "cites" if len(found) == 1 else "cite"
+            predicate = f"of this corpus {verb} arXiv:{paper}"
+            sentences.append(_sentence(workspace, question, found, predicate))
         return sentences
     if papers:
         return None
     author = _author_asked_for(workspace, question)
     if author is not None:
         by_author = find_papers(workspace, author=author, limit=None)
-        found = _FoundPapers(workspace, _in_span([paper.arxiv_id for paper in by_author], span))
-        verb = "has" if len(found.arxiv_ids) == 1 else "have"
+        found = _in_span([paper.arxiv_id for paper in by_author], span)
+        verb = "has" if len(found) == 1 else "have"
         predicate = f"of this corpus {verb} {author} among the authors"
-        return [found.sentence(predicate, with_titles)]
+        return [_sentence(workspace, question, found, predicate)]
     if _HOW_MANY_ON_SUBJECT.search(question):
         return []
     of_corpus = _OF_CORPUS.search(question)
     if of_corpus is None:
         return None
     year = int(of_corpus["year"]) if of_corpus["year"] else None
-    found = _FoundPapers(workspace, _in_span(ids_of_year(workspace, year), span))
-    verb = "is" if len(found.arxiv_ids) == 1 else "are"
-    place = f"of this corpus {verb} of {year}" if year else f"{verb} in this corpus"
-    return [found.sentence(place, with_titles)]
+    found = _in_span(ids_of_year(workspace, year), span)
+    verb = "is" if len(found) == 1 else "are"
+    predicate = f"of this corpus {verb} of {year}" if year else f"{verb} in this corpus"
+    return [_sentence(workspace, question, found, predicate)]
 
 
-@dataclass(frozen=True, slots=True)
-class _FoundPapers:
-    """Papers of the corpus, newest first."""
+def _sentence(workspace: Workspace, question: str, arxiv_ids: Sequence[str], predicate: str) -> str:
+    """How many papers there are of which the predicate is true; which, unless a question asks for
+    their number alone.
 
-    workspace: Workspace
-    arxiv_ids: Sequence[str]
-
-    def sentence(self, predicate: str, with_titles: bool) -> str:
-        """How many they are and what is true of them, and which they are."""
-        subject = f"{number_of(len(self.arxiv_ids), 'paper')} {predicate}"
-        if not (with_titles and self.arxiv_ids):
-            return f"{subject}."
-        listed = self.arxiv_ids[:_MOST_LISTED]
-        papers = papers_with_ids(self.workspace, listed)
-        titles = [
-            f'"{one_line(papers[each].title)}" (arXiv:{each})' for each in listed if each in papers
-        ]
-        more = len(self.arxiv_ids) - len(listed)
-        return f"{subject}: {', '.join(titles)}{f', and {more:,} others' if more else ''}."
+    arxiv_ids: newest first.
+    """
+    subject = f"{number_of(len(arxiv_ids), 'paper')} {predicate}"
+    if not arxiv_ids or _HOW_MANY.search(question):
+        return f"{subject}."
+    listed = arxiv_ids[:_MOST_LISTED]
+    papers = papers_with_ids(workspace, listed)
+    titles = [
+        f'"{one_line(papers[each].title)}" (arXiv:{each})' for each in listed if each in papers
+    ]
+    more = len(arxiv_ids) - len(listed)
+    return f"{subject}: {', '.join(titles)}{f', and {more:,} others' if more else ''}."
 
 
 def papers_of_author(workspace: Workspace, span: MonthSpan, question: str) -> list[str]:

@@ -27,7 +27,7 @@ _WORD = re.compile(r"([^\W_]+(?:\.\d+)*)(\.?)")
 # Of a label: commands of LaTeX, and remarks in parentheses ("(ours)").
 _NOT_LABEL = re.compile(r"\\[a-z]+|\([^()]*\)")
 _UNIT = re.compile(r"\(([^()\d]{1,12})\)")
-_FROM_TO = re.compile(r"\bfrom\s(?P<first>[\d.]+)\S{0,3}\sto\s(?P<second>[\d.]+)")
+_FROM_TO = re.compile(r"\bfrom\s(?P<first>\d+(?:\.\d+)?)\S{0,3}\sto\s(?P<second>\d+(?:\.\d+)?)")
 _DIFFERENCE = re.compile(r"\bby\b[^,;:]{0,20}$")
 # What a break between clauses counts as, in characters.
 _BREAK = 200
@@ -138,7 +138,7 @@ def _changes_as_numbers_say(ours: Facts) -> bool:
     """Whether each direction of a claim is that of its numbers: "raises it from 0.52 to 0.69"."""
     directions = [word.direction[1] for word in ours.words if word.direction]
     changes = [
-        1 if float(match["second"].strip(".")) > float(match["first"].strip(".")) else -1
+        1 if float(match["second"]) > float(match["first"]) else -1
         for match in _FROM_TO.finditer(ours.text)
     ]
     return directions == changes

@@ -41,6 +41,7 @@ def test_a_cell_has_all_labels_of_its_row() -> None:
         ("On Reef in Dutch, BM25 has an accuracy of 39.7%.", ""),
         ("On Reef, BM25 loses accuracy from 39.7% to 44.2%.", ""),
         ("On Reef, BM25 does not have an accuracy of 39.7%.", ""),
+        ("On Reef, BM25 went from version 1.2.3 to 1.2.4.", ""),
     ],
 )
 def test_a_claim_is_stated_by_the_cells_that_it_addresses(claim: str, quote: str) -> None:
