@@ -21,6 +21,7 @@ SHARE_NUMBER = 0.5
 CLOSE_SAID, CLOSE_UNSAID, WHOLE_CLAIM = 0.45, 0.75, 0.7
 SHARE_THEIR_NEGATION = 0.75
 SHARE_DIRECTION, SHARED_NEAR = 0.55, 2
+_DENYING_PREFIXES = ("un", "non", "non-", "dis")
 # Least share of a claim's words in the sentence that is said to support it, besides all facts.
 STATED_WORDS = 0.75
 
@@ -392,22 +393,25 @@ def _prefix_negations(ours: Facts, sentences: Sequence[Sentence]) -> Iterator[Cl
     "unsatisfactory" for "satisfactory".
     """
     close = [
-        (_share(ours.stems, sentence), _lower_words(sentence.facts), sentence)
+        (share, _lower_words(sentence.facts), sentence)
         for sentence in sentences
-        if _share(ours.stems, sentence) >= SHARE_THEIR_NEGATION
+        if (share := _share(ours.stems, sentence)) >= SHARE_THEIR_NEGATION
     ]
-    stated = frozenset().union(*(words for _, words, _ in close))
-    for share, words, sentence in close:
-        for our_word in _lower_words(ours) - stated:
-            for their_word in words:
-                short, long = sorted((our_word, their_word), key=len)
-                if long in (f"un{short}", f"non{short}", f"non-{short}", f"dis{short}"):
+    stated = {word for _, words, _ in close for word in words}
+    our_words = [word for word in _lower_words(ours) if word not in stated]
+    for share, their_words, sentence in close:
+        for our_word in our_words:
+            denied = {f"{prefix}{our_word}" for prefix in _DENYING_PREFIXES}
+            denied |= {our_word.removeprefix(prefix) for prefix in _DENYING_PREFIXES}
+            for their_word in their_words:
+                if their_word in denied:
                     text = sentence.facts.text
                     yield Clash(our_word, their_word, text, sentence.passage, share)
 
 
-def _lower_words(facts: Facts) -> frozenset[str]:
-    return frozenset(_text(facts, word).lower() for word in facts.words)
+def _lower_words(facts: Facts) -> list[str]:
+    """The words of a sentence in lower case, each once, in order."""
+    return list(dict.fromkeys(_text(facts, word).lower() for word in facts.words))
 
 
 def _direction(ours: Facts, word: Word, sentences: Sequence[Sentence]) -> Clash | bool:

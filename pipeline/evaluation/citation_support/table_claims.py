@@ -83,10 +83,12 @@ def stated_by_cells(claim: str, text: str, work: str) -> str:
     """The cells of a passage's tables that state a claim, with its names and most of its words; ""
     where they do not. work: title and authors of the cited work.
     """
+    addresses = _addresses(claim, _cells_of(text))
+    if not addresses:
+        return ""
     ours = Facts(claim)
     if ours.negations or ours.quantifiers or not _changes_as_numbers_say(ours):
         return ""
-    addresses = _addresses(ours, _cells_of(text))
     cells, others = [], []
     for number in ours.numbers:
         cell = _cell_of(ours, number, addresses)
@@ -109,8 +111,10 @@ def clash_with_cell(
     A claim that compares, or has the cell's number too, may give the other for what it does not
     name: "raises it from 0.52 to 0.69".
     """
+    cells_of_passages = [_cells_of(text) for text in texts]
+    addresses_of_passages = [_addresses(claim, cells) for cells in cells_of_passages]
     ours = Facts(claim)
-    if any(word.direction for word in ours.words):
+    if not any(addresses_of_passages) or any(word.direction for word in ours.words):
         return None
     for number in ours.numbers:
         if not number.is_plain or not (number.decimals > 0 or number.unit):
@@ -118,13 +122,12 @@ def clash_with_cell(
         is_difference = _DIFFERENCE.search(claim, 0, number.span[0])
         if is_difference or any(map(number.equals, prose)):
             continue
-        for passage, text in enumerate(texts):
-            cells = _cells_of(text)
-            same = [cell for cell in cells if cell.number and number.equals(cell.number)]
-            addresses = _addresses(ours, cells)
+        for passage, addresses in enumerate(addresses_of_passages):
             cell = _cell_of(ours, number, [address for address in addresses if address.column == 1])
             if cell is None or not cell.number or number.unit not in ("", cell.number.unit, "%"):
                 continue
+            cells = cells_of_passages[passage]
+            same = [cell for cell in cells if cell.number and number.equals(cell.number)]
             if any(address.cell in same for address in addresses):
                 break
             if any(map(cell.number.equals, ours.numbers)):
@@ -172,9 +175,11 @@ def _label_words(label: str) -> list[str]:
     return ["".join(match.groups()) for match in _WORD.finditer(text)]
 
 
-def _addresses(ours: Facts, cells: Sequence[_Cell]) -> list[_Address]:
+def _addresses(claim: str, cells: Sequence[_Cell]) -> list[_Address]:
     """The cells with the words of whose row, and some of whose column, a claim has."""
-    words = [(match[1], match.start()) for match in _WORD.finditer(ours.text.lower())]
+    if not cells:
+        return []
+    words = [(match[1], match.start()) for match in _WORD.finditer(claim.lower())]
     places_of: dict[str, list[int]] = {}
     addresses = []
     for cell in cells:
