@@ -30,6 +30,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from benchmarks.deepscholar import import_deepscholar
 from benchmarks.harness import Claim, report
 from benchmarks.retrieval import (
     EVERYDAY,
@@ -56,7 +57,6 @@ from pipeline.related_work.extractive import (
     prepare,
     write_section,
 )
-from pipeline.related_work.importers.deepscholar import import_deepscholar
 from pipeline.related_work.lead_lexrank import lead, lexrank
 from pipeline.related_work.task import Task
 from pipeline.related_work.task_reader import task_of

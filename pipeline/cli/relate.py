@@ -126,14 +126,13 @@ def _save(related: Related, folder: Path) -> None:
 class DataSet(StrEnum):
     """Data sets whose tasks can be imported."""
 
-    DEEPSCHOLAR = "deepscholar"
     NUDTRWG = "nudtrwg"
 
 
 def import_tasks(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="FOLDERS...", help="Folders of DeepScholar-Bench or NudtRwG."),
+        typer.Argument(metavar="FOLDERS...", help="Folders with NudtRwG's targets."),
     ],
     output: Annotated[Path, typer.Option(help="Folder for the task files.")],
     data_set: Annotated[DataSet, typer.Option("--from", help="Data set that the folders are of.")],
@@ -148,8 +147,8 @@ def import_tasks(
     """Convert another data set to task files for CITELOOM_TASKS_DIR and relate --task.
 
     Examples:
-      citeloom import-tasks deepscholar --from deepscholar --output tasks --month 2024-03
       citeloom import-tasks NudtRwG --from nudtrwg --output tasks
+      citeloom import-tasks NudtRwG --from nudtrwg --output tasks --month 2024-03
     """
     for path in paths:
         if not path.is_dir():
@@ -161,7 +160,7 @@ def import_tasks(
 
     parsed = None if month is None else parse_month(month)
     files = []
-    for imported in _imported(paths, data_set, parsed):
+    for imported in _imported(paths, parsed):
         files.append(write_task_file(imported.task, output))
         if imported.uncited or imported.unmatched:
             print_note(
@@ -177,13 +176,10 @@ def import_tasks(
     return 0
 
 
-def _imported(paths: list[Path], data_set: DataSet, month: str | None) -> list[ImportedTask]:
+def _imported(paths: list[Path], month: str | None) -> list[ImportedTask]:
     from pipeline.cli.console import print_note
-    from pipeline.related_work.importers.deepscholar import import_deepscholar
     from pipeline.related_work.importers.nudtrwg import import_nudtrwg
 
-    if data_set is DataSet.DEEPSCHOLAR:
-        return [imported for folder in paths for imported in import_deepscholar(folder, month)]
     tasks = []
     for folder in paths:
         imported, faults = import_nudtrwg(folder, month)

@@ -1,1 +1,1 @@
-"""Tasks of other data sets as task files: DeepScholar-Bench and the folder layout of NudtRwG."""
+"""Tasks of other data sets as task files."""

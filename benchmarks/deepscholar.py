@@ -1,123 +1,71 @@
-"""DeepScholar-Bench: 63 arXiv papers of 2025 with their published related-work sections, and the
-works that these cite.
+"""DeepScholar-Bench as tasks: 63 arXiv papers of 2025 with their published related-work sections,
+and the works that these cite.
 
-A folder holds `targets.jsonl` {arxiv, title, abstract, related_work_latex, cites{key: id}} and
-`cited.jsonl` {id, title, abstract, arxiv, authors, year}, gzipped or not. The targets are known by
-title and abstract; of 889 of the 1,539 cited works there is an abstract, of the others the
-bibliography item alone.
+    python -m benchmarks.deepscholar FOLDER OUTPUT [--month 2024-03]
+
+FOLDER holds `targets.jsonl.gz` {arxiv, title, abstract, related_work_latex, cites{key: id}} and
+`cited.jsonl.gz` {id, title, abstract, arxiv, authors, year}. OUTPUT receives task files for
+CITELOOM_TASKS_DIR and `citeloom relate --task`. The targets are known by title and abstract; of 889
+of the 1,539 cited works there is an abstract, of the others the bibliography item alone.
 """
 
 from __future__ import annotations
 
-import gzip
+import argparse
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
+from benchmarks.retrieval import read_rows
 from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.arxiv.person_names import parse_name
 from pipeline.corpus.latex_text import plain_field
-from pipeline.errors import SettingError
 from pipeline.related_work.importers.task import ImportedTask, item_text, make_imported_task
 from pipeline.related_work.sentence_rewriting import author_names
-from pipeline.related_work.task import FileReference
+from pipeline.related_work.task import FileReference, write_task_file
 from pipeline.text import one_line
-
-Row = TypeVar("Row", bound=BaseModel)
-
-
-class _Target(BaseModel):
-    arxiv: str
-    title: str
-    abstract: str
-    related_work_latex: str
-    cites: dict[str, str]
-
-
-class _Work(BaseModel):
-    id: str
-    title: str
-    abstract: str | None = None
-    arxiv: str | None = None
-    authors: str | None = None
-    year: int | str | None = None
 
 
 def import_deepscholar(folder: Path, month: str | None = None) -> list[ImportedTask]:
-    """The tasks of the data set, in its order. Raises SettingError where the folder does not hold
-    it.
-    """
-    works = {work.id: _reference(work) for work in _read(folder, "cited", _Work)}
-    return [_task(folder, target, works, month) for target in _read(folder, "targets", _Target)]
+    """The tasks of the data set, in its order."""
+    works = {work["id"]: _reference(work) for work in read_rows(folder / "cited.jsonl.gz")}
+    return [_task(target, works, month) for target in read_rows(folder / "targets.jsonl.gz")]
 
 
 def _task(
-    folder: Path, target: _Target, works: Mapping[str, FileReference], month: str | None
+    target: Mapping[str, Any], works: Mapping[str, FileReference], month: str | None
 ) -> ImportedTask:
-    unknown = [identifier for identifier in target.cites.values() if identifier not in works]
-    if unknown:
-        raise SettingError(
-            f"{folder}: {target.arxiv} cites {unknown[0]}, which is not in its file of cited works"
-        )
-    cited = list(dict.fromkeys(target.cites.values()))
-    marks = {key: f"[Work {cited.index(identifier)}]" for key, identifier in target.cites.items()}
-    names = {
-        key: author_names(works[identifier].authors) for key, identifier in target.cites.items()
-    }
-    title, abstract = one_line(target.title), one_line(target.abstract)
+    cites: Mapping[str, str] = target["cites"]
+    cited = list(dict.fromkeys(cites.values()))
+    marks = {key: f"[Work {cited.index(identifier)}]" for key, identifier in cites.items()}
+    names = {key: author_names(works[identifier].authors) for key, identifier in cites.items()}
+    title, abstract = one_line(target["title"]), one_line(target["abstract"])
     return make_imported_task(
-        f"deepscholar-{target.arxiv}",
+        f"deepscholar-{target['arxiv']}",
         month,
         title,
         f"# {title}\n\n## Abstract\n\n{abstract}" if abstract else f"# {title}",
-        latex_text(target.related_work_latex, marks, names),
+        latex_text(target["related_work_latex"], marks, names),
         [works[identifier] for identifier in cited],
-        arxiv_id=normalize_arxiv_id(target.arxiv),
+        arxiv_id=normalize_arxiv_id(target["arxiv"]),
     )
 
 
-def _reference(work: _Work) -> FileReference:
-    title = _field_text(work.title)
-    names = one_line(work.authors or "").split(" and ")
+def _reference(work: Mapping[str, Any]) -> FileReference:
+    title = _field_text(work["title"])
+    names = one_line(work["authors"] or "").split(" and ")
     authors = tuple(str(parse_name(_field_text(name))) for name in names if name.strip())
-    year = int(work.year) if work.year is not None and str(work.year).isdigit() else None
-    abstract = one_line(work.abstract or "")
+    year = int(work["year"]) if str(work["year"]).isdigit() else None
+    abstract = one_line(work["abstract"] or "")
     return FileReference(
         title=title,
         authors=authors,
         year=year if year and 1000 <= year <= 2999 else None,
-        arxiv_id=normalize_arxiv_id(work.arxiv) if work.arxiv else None,
+        arxiv_id=normalize_arxiv_id(work["arxiv"]) if work["arxiv"] else None,
         source="abstract" if abstract else "item",
         text=abstract or item_text(authors, year, title),
     )
-
-
-def _read(folder: Path, name: str, form: type[Row]) -> Iterator[Row]:
-    file = next(
-        (
-            path
-            for path in (folder / f"{name}.jsonl.gz", folder / f"{name}.jsonl")
-            if path.is_file()
-        ),
-        None,
-    )
-    if file is None:
-        raise SettingError(
-            f"{folder} holds no {name}.jsonl.gz: give the folder of DeepScholar-Bench"
-        )
-    opener = gzip.open if file.suffix == ".gz" else open
-    with opener(file, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                yield form.model_validate_json(line)
-            except ValidationError as error:
-                fault = error.errors()[0]
-                raise SettingError(
-                    f"{file}, line {number}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-                ) from None
 
 
 _DROPPED = (
@@ -194,3 +142,20 @@ def _cited(command: str, keys: str, marks: Mapping[str, str], names: Mapping[str
 def _field_text(text: str) -> str:
     """A field of BibTeX as text. An ampersand is kept even where the field does not escape it."""
     return plain_field(_AMPERSAND.sub(r"\\&", text))
+
+
+def main() -> None:
+    """Write the tasks as task files."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--month", help="of the dump, to run the tasks with")
+    options = parser.parse_args()
+    for imported in import_deepscholar(options.folder, options.month):
+        print(write_task_file(imported.task, options.output))
+
+
+if __name__ == "__main__":
+    main()
