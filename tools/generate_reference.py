@@ -52,8 +52,8 @@ PAGES = {
 COMMANDS_INTRODUCTION = """\
 # Commands
 
-`make` installs the command as `.venv/bin/citeloom`; `source .venv/bin/activate` puts it on your path. A command reads
-`.env` in the folder where you call it, and a relative data root is relative to that folder.
+`make` installs the command as `.venv/bin/citeloom`; `source .venv/bin/activate` puts it on your path. A relative
+data root is relative to the folder where you call a command.
 
 Exit codes: 0 done, 1 a stage failed or something is missing, 2 a setting or an argument is wrong, 130 interrupted. The
 first Ctrl-C or SIGTERM lets the current work finish, for 15 seconds at most; a second one ends the command at once.
@@ -62,10 +62,14 @@ first Ctrl-C or SIGTERM lets the current work finish, for 15 seconds at most; a 
 SETTINGS_INTRODUCTION = """\
 # Settings
 
-Each setting is an environment variable, or a line `NAME=value` in the file `.env` of the folder in which a command is
-run; the environment takes precedence. Secrets belong there too, never in an address. An unknown name that begins with
-`CITELOOM_`, a wrong value and a line of `.env` that cannot be read stop every command with exit code 2 and a message
-that names them.
+Each setting is an environment variable, or a line `NAME=value` in a file `.env`; the environment takes precedence.
+Secrets belong there too, never in an address. An unknown name that begins with `CITELOOM_`, a wrong value and a line of
+`.env` that cannot be read stop every command with exit code 2 and a message that names them.
+
+The environment variable `CITELOOM_ENV_FILE` names the file, by its whole path; empty, none is read. Unset, a command
+reads `.env` of the folder in which it is run if that is the checkout, or the data root that the environment variable
+`CITELOOM_DATA` names by its whole path. In any other folder the file is named on standard error and ignored, as the
+author of a draft may have put it there. A value is taken as it is: `${NAME}` stands for no variable.
 
 A dash stands for an empty default. Where two defaults are given, the second is used with the bundled language model,
 that is, while `CITELOOM_LLM_URL` is empty.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli.common import AsJson, check_file, open_workspace_beside_draft, split_names
+from pipeline.cli.common import AsJson, check_file, open_workspace, split_names
 from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.errors import SettingError
 
@@ -74,9 +74,7 @@ def check(
             )
 
     with spinner("checking"):
-        result = check_draft(
-            open_workspace_beside_draft(), loaded, suggest=missing, announce=announce
-        )
+        result = check_draft(open_workspace(), loaded, suggest=missing, announce=announce)
     page = write_page(result, report) if report else None
     if as_json:
         print_json(result.as_json())
@@ -127,7 +125,7 @@ def cite(
 
     check_file("--bib", bib)
     with spinner("searching"):
-        papers = papers_to_cite(open_workspace_beside_draft(), sentence, bib, limit)
+        papers = papers_to_cite(open_workspace(), sentence, bib, limit)
     if as_json:
         print_json([paper.as_json() for paper in papers])
         return 0

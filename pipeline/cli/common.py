@@ -118,23 +118,11 @@ def open_workspace(**overrides: Any) -> Workspace:
     )
 
 
-def open_workspace_beside_draft() -> Workspace:
-    """The workspace of the settings, for a command that reads other people's files: a note says
-    which `.env` was read, and no key of the environment goes to an address of the working folder.
-    """
-    from pipeline.cli.console import print_note
-    from pipeline.settings.loading import read_env_file, refuse_foreign_addresses
-
-    workspace = open_workspace()
-    file = Path(".env")
-    if any(name.upper().startswith("CITELOOM_") for name in read_env_file(file)):
-        print_note(f"settings are read from {file.resolve()}")
-    refuse_foreign_addresses(workspace.settings, file)
-    return workspace
-
-
 def export_settings(settings: Settings) -> None:
     """Write overridable settings to the environment, from which child processes read theirs."""
+    from pipeline.settings.env_file import find_env_file
+
+    os.environ["CITELOOM_ENV_FILE"] = str(find_env_file() or "")
     os.environ["CITELOOM_DUMP_DIR"] = str(settings.dump_dir)
     os.environ["CITELOOM_METADATA_SNAPSHOT"] = str(settings.metadata_snapshot or "")
     os.environ["CITELOOM_DATA"] = str(settings.data_root)

@@ -13,7 +13,7 @@ from pipeline.cli.common import (
     AsJson,
     RelatedWorkSystemOption,
     check_file,
-    open_workspace_beside_draft,
+    open_workspace,
 )
 from pipeline.errors import SettingError
 from pipeline.text import visible
@@ -99,7 +99,7 @@ def _write(
     from pipeline.related_work.relate import relate_file
     from pipeline.related_work.systems import RELATED_WORK_WRITERS
 
-    workspace = open_workspace_beside_draft()
+    workspace = open_workspace()
     system = system or RELATED_WORK_WRITERS.default_name(workspace.settings)
     if target is not None:
         with spinner(f"{system} reads the draft and its references, and writes"):

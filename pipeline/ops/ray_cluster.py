@@ -1,7 +1,7 @@
 """The Ray cluster of Dagster's steps: the settings it needs, what travels to its nodes.
 
 Secrets never travel: Ray keeps what a job is given in its store and logs. Each node has them in its
-own environment, or in a `.env` in the folder in which `ray start` was called.
+own environment, or in the file that CITELOOM_ENV_FILE names at `ray start`.
 """
 
 from __future__ import annotations

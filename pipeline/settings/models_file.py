@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from pipeline.errors import SettingError
+from pipeline.settings.env_file import find_env_file, read_env_file
 from pipeline.settings.urls import split_url
 from pipeline.settings.validators import WITH_PASSWORD, check_month_or_day, check_price
 
@@ -167,9 +168,9 @@ def default_model_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_key(variable: str) -> SecretStr | None:
     """The key that a variable of the environment or of `.env` holds."""
-    from dotenv import dotenv_values
-
-    value = os.environ.get(variable) or dotenv_values(".env").get(variable)
+    value = os.environ.get(variable)
+    if not value and variable in (lines := read_env_file(find_env_file())):
+        value = lines[variable].value
     return SecretStr(value) if value else None
 
 

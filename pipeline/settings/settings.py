@@ -1,4 +1,4 @@
-"""The class `Settings`: all groups together, read from `CITELOOM_*` and `.env`."""
+"""The class `Settings`: all groups together, read from `CITELOOM_*`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import get_args
 from pydantic import SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from pipeline.settings.env_file import PREFIX
 from pipeline.settings.fields import (
     SAMPLE_DUMP,
     SAMPLE_QUESTIONS,
@@ -31,8 +32,6 @@ from pipeline.settings.profiles import profile_values
 from pipeline.settings.validators import WITH_PASSWORD
 from pipeline.storage.store import DataPath, StorePath
 from pipeline.text import text_digest
-
-PREFIX = "CITELOOM_"
 
 # Defaults for the bundled model, if no endpoint is set: what 135 M weights on two cores do in
 # minutes, at about 600 tokens read and 150 written per second.
@@ -70,9 +69,7 @@ class Settings(
 ):
     """Settings of the pipeline: each field is the variable `CITELOOM_` + its name in capitals."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True
-    )
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from pipeline.arxiv.categories import (
 from pipeline.errors import SettingError
 from pipeline.llm.models import models_of
 from pipeline.settings import SAMPLE_DUMP, Settings, load_settings
-from pipeline.settings.loading import check_names, refuse_foreign_addresses
+from pipeline.settings.loading import check_names
+from pipeline.settings.models_file import read_key
 from pipeline.settings.profiles import profile_names, profile_values
 from pipeline.settings.settings import BUNDLED_LLM
 from tests.sentinels import is_secret
@@ -39,15 +41,27 @@ def test_the_sample_and_a_real_dump_never_share_a_data_root(tmp_path: Path) -> N
     assert load_settings(data=tmp_path / "mine").data_root == tmp_path / "mine"
 
 
+@pytest.fixture
+def own_env_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The `.env` of the user, which is yet to be written."""
+    file = tmp_path / ".env"
+    file.touch()
+    monkeypatch.setenv("CITELOOM_ENV_FILE", str(file))
+    return file
+
+
 def test_the_environment_and_dotenv_are_read(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, own_env_file: Path
 ) -> None:
-    (tmp_path / ".env").write_text(
-        "CITELOOM_LLM_MODEL=from-file\nCITELOOM_SUBSETS=error\nOTHER=1\n"
+    own_env_file.write_text(
+        "CITELOOM_LLM_MODEL=from-file\nciteloom_max_tasks=7\nCITELOOM_SUBSETS=error\nOTHER=1\n"
+        'CITELOOM_QDRANT_URL=\nCITELOOM_CANDIDATE_SETS={"main": ["lead"]}\n'
     )
-    monkeypatch.setenv("CITELOOM_SUBSETS", "no_problem, warning")
+    monkeypatch.setenv("citeloom_subsets", "no_problem, warning")
     settings = load_settings()
     assert settings.llm_model == "from-file"
+    assert (settings.max_tasks, settings.qdrant_url) == (7, None)
+    assert settings.candidate_sets == {"main": ("lead",)}
     assert settings.subsets == ("no_problem", "warning")
     assert settings.dump_dir == SAMPLE_DUMP
 
@@ -161,9 +175,9 @@ class TestCategories:
 
 class TestNames:
     def test_an_unknown_name_is_refused_with_the_nearest_setting_and_its_place(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+        self, monkeypatch: pytest.MonkeyPatch, own_env_file: Path
     ) -> None:
-        (tmp_path / ".env").write_text("\nCITELOOM_LLM_KEY=sesame-sentinel\nCITELOOM_LLM_MODEL=m\n")
+        own_env_file.write_text("\nCITELOOM_LLM_KEY=sesame-sentinel\nCITELOOM_LLM_MODEL=m\n")
         monkeypatch.setenv("CITELOOM_QDRANT_ULR", "sesame-sentinel")
         lines = refusal()
         assert len(lines) == 2
@@ -196,61 +210,90 @@ class TestNames:
 
 class TestEnvFile:
     def test_a_line_that_cannot_be_read_is_named_once_with_its_number(
-        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+        self, own_env_file: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        (tmp_path / ".env").write_text(
+        own_env_file.write_text(
             "# head\nCITELOOM_SUBSETS=error\n\nsesame sentinel\nCITELOOM_DATA\n"
+            "CITELOOM_ENV_FILE=/else/.env\n"
         )
         lines = refusal()
-        assert [line.partition(":")[0] for line in lines] == [".env line 4", ".env line 5"]
+        places = [line.partition(":")[0] for line in lines]
+        assert places == [f"{own_env_file} line {number}" for number in (4, 5, 6)]
         assert "sesame" not in "".join(lines)
         assert caplog.records == []
 
-    def test_one_that_is_not_utf8_is_named(self, tmp_path: Path) -> None:
-        (tmp_path / ".env").write_bytes(b"CITELOOM_DATA=\xff\n")
+    def test_one_that_is_not_utf8_is_named(self, own_env_file: Path) -> None:
+        own_env_file.write_bytes(b"CITELOOM_DATA=\xff\n")
         (line,) = refusal()
-        assert line.startswith(".env: ")
-
-
-ENDPOINT = "CITELOOM_LLM_URL=https://evil.example/v1\nCITELOOM_LLM_MODEL=m\n"
-KEY = {"CITELOOM_LLM_API_KEY": "sesame-sentinel"}
+        assert line.startswith(f"{own_env_file}: ")
 
 
 @pytest.mark.parametrize(
-    ("env_file", "environment", "refused"),
+    ("environment", "is_read"),
     [
-        (ENDPOINT, KEY, "CITELOOM_LLM_API_KEY"),
-        (
-            "CITELOOM_QDRANT_URL=https://evil.example",
-            {"CITELOOM_QDRANT_API_KEY": "s"},
-            "QDRANT_API",
-        ),
-        ("CITELOOM_MODELS=models.toml", {"MODEL_KEY": "sesame-sentinel"}, "MODEL_KEY"),
-        ("", {"CITELOOM_MODELS": "models.toml", "MODEL_KEY": "sesame-sentinel"}, "MODEL_KEY"),
-        (f"{ENDPOINT}CITELOOM_LLM_API_KEY=own", {}, ""),
-        ("CITELOOM_MODELS=models.toml\nMODEL_KEY=own", {}, ""),
-        ("CITELOOM_SUBSETS=error", {**KEY, "CITELOOM_LLM_URL": "https://h/v1"}, ""),
-        (ENDPOINT, {**KEY, "CITELOOM_LLM_URL": "https://h/v1"}, ""),
+        ({}, False),
+        ({"CITELOOM_DATA": "data"}, False),
+        ({"CITELOOM_DATA": "."}, False),
+        ({"CITELOOM_DATA": "{folder}/data"}, False),
+        ({"CITELOOM_DATA": "{folder}"}, True),
+        ({"CITELOOM_DATA": "{folder}/../{name}"}, True),
+        ({"CITELOOM_ENV_FILE": "{folder}/.env"}, True),
+        ({"CITELOOM_ENV_FILE": "", "CITELOOM_DATA": "{folder}"}, False),
     ],
 )
-def test_no_key_of_the_environment_goes_where_a_drafts_folder_says(
-    env_file: str,
+def test_a_working_folders_file_is_read_only_if_the_user_named_the_folder(
     environment: dict[str, str],
-    refused: str,
+    is_read: bool,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    (tmp_path / ".env").write_text(env_file)
-    (tmp_path / "models.toml").write_text('[m]\nurl = "https://h/v1"\napi_key_env = "MODEL_KEY"\n')
-    for name, value in {"CITELOOM_LLM_MODEL": "m", **environment}.items():
-        monkeypatch.setenv(name, value)
-    settings = load_settings()
-    if not refused:
-        refuse_foreign_addresses(settings)
-        return
-    with pytest.raises(SettingError, match=refused) as caught:
-        refuse_foreign_addresses(settings)
-    assert "sesame" not in str(caught.value)
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))  # each is named once in a process
+    monkeypatch.chdir(folder)
+    (folder / ".env").write_text("CITELOOM_LLM_MODEL=m\nMODEL_KEY=key\nCITELOOM_DATA=.\n")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value.format(folder=folder, name=folder.name))
+    for _ in range(2):
+        assert ("llm_model" in load_settings().model_fields_set) is is_read
+    assert (read_key("MODEL_KEY") is not None) is is_read
+    named = [record.getMessage().partition(" ")[0] for record in caplog.records]
+    ignored = not is_read and "CITELOOM_ENV_FILE" not in environment
+    assert named == [str(folder / ".env")] * ignored
+
+
+@pytest.mark.parametrize("value", [".env", "/no/such/file"])
+def test_a_named_file_must_exist_and_its_path_be_whole(
+    value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").touch()
+    monkeypatch.setenv("CITELOOM_ENV_FILE", value)
+    (line,) = refusal()
+    assert line.startswith("CITELOOM_ENV_FILE: ")
+
+
+def test_values_of_the_file_are_no_templates(
+    own_env_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTHER", "sesame-sentinel")
+    own_env_file.write_text(
+        'CITELOOM_LLM_MODEL="m-${OTHER}"\nMODEL_KEY=${OTHER}\nCITELOOM_SUBSETS=error # one\n'
+    )
+    settings, key = load_settings(), read_key("MODEL_KEY")
+    assert settings.llm_model == "m-${OTHER}"
+    assert key is not None
+    assert key.get_secret_value() == "${OTHER}"
+    assert settings.subsets == ("error",)
+
+
+def test_a_file_of_models_beside_a_draft_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "models.toml").write_text('[m]\nurl = "https://h/v1"\n')
+    chosen = {"models": Path("models.toml"), "llm_model": "m"}
+    (line,) = refusal(**chosen)
+    assert line.startswith("CITELOOM_MODELS: ")
+    monkeypatch.setenv("CITELOOM_DATA", str(tmp_path))
+    load_settings(**chosen)
 
 
 def test_a_secret_is_not_shown() -> None:

@@ -61,3 +61,10 @@ def test_a_port_that_is_taken_is_named() -> None:
         result = CliRunner().invoke(app, ["ui", "--port", port])
     assert result.exit_code == 2
     assert f"--port {port}" in result.stderr
+
+
+def test_it_does_not_start_beside_an_env_file_of_others(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("OTHER=1\n")
+    result = CliRunner().invoke(app, ["ui", "--port", str(free_port())])
+    assert result.exit_code == 2
+    assert ".env" in result.stderr
