@@ -43,7 +43,7 @@ summarize_refresh = dg.define_asset_job(
 finish_months = dg.define_asset_job(
     "finish_months",
     selection=_ALL_MONTHS,
-    description="The overall report page and the lists of watches, once months have run.",
+    description="The overall report page, once months have run.",
     metadata=OWNER_METADATA,
     executor_def=dg.in_process_executor,
 )

@@ -145,9 +145,9 @@ def summary_metadata(workspace: Workspace, summary: RefreshSummary) -> dict[str,
     owners=OWNERS,
     tags={"citeloom/resource": "cpu"},
     description=(
-        "What all months of the data root share: the overall report page, the lists of watches. A"
-        " sensor makes it once the runs of the months have ended. Its check reports which months"
-        " failed or are out of date, and how to repair each."
+        "What all months of the data root share: the overall report page. A sensor makes it once"
+        " the runs of the months have ended. Its check reports which months failed or are out of"
+        " date, and how to repair each."
     ),
 )
 def months(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:

@@ -19,7 +19,6 @@ from assets.placement import choose_executor, definition_time_settings
 from assets.stage_asset import build_asset, disabled_reason
 from pipeline.stages import STAGES
 from resources.services import build_resources
-from sensors.failures import failed_runs
 from sensors.months import computed_months, dump_folder, hourly_check, new_months
 from sensors.refresh import failed_refreshes, refresh_schedule, refreshed_months
 
@@ -51,7 +50,6 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             computed_months,
             refreshed_months,
             failed_refreshes,
-            failed_runs,
         ],
         resources=build_resources(**overrides),
         executor=choose_executor(settings),

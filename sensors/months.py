@@ -108,12 +108,12 @@ def new_months(
     return dg.SkipReason(f"{len(months)} months are offered")
 
 
-# On by default: else the overall report page and watches would lack the months of Dagster's runs.
+# On by default: else the overall report page would lack the months of Dagster's runs.
 @dg.sensor(
     job=finish_months,
     minimum_interval_seconds=60,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Makes the overall report page and lists of watches once no run is in progress.",
+    description="Makes the overall report page once no run is in progress.",
     metadata=OWNER_METADATA,
     tags={"citeloom/starts": "runs"},
 )

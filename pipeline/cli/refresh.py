@@ -56,7 +56,6 @@ def refresh(
     from pipeline.cli.console import print_json, showing
     from pipeline.cli.dagster_reporter import reporting_to_dagster
     from pipeline.engine.stage import Workspace
-    from pipeline.engine.webhook import notify_of_failures
     from pipeline.ops.refresh.plan import token_limit
     from pipeline.ops.refresh.run import refresh as bring_up_to_date
     from pipeline.ops.refresh.summary import as_json as summary_as_json
@@ -76,7 +75,6 @@ def refresh(
         )
         if report.summary.started:
             reporter.report_refresh(report.summary)
-    notify_of_failures(settings, report.summary.failures)
     if as_json:
         print_json(
             {

@@ -80,21 +80,18 @@ def run(
 def run_and_report(
     workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], *, force: bool = False
 ) -> RunReport:
-    """Run months through some stages, with progress shown, Dagster and the webhook notified.
+    """Run months through some stages, with progress shown and Dagster notified.
 
     Raises SettingError where a setting does not suit the stages, before anything runs.
     """
     from pipeline.cli.console import showing
     from pipeline.cli.dagster_reporter import reporting_to_dagster
-    from pipeline.engine.webhook import notify_of_failures
     from pipeline.ops.preflight import check
     from pipeline.ops.run_months import run_months
 
     check(workspace, stages)
     with showing(workspace.root), reporting_to_dagster(workspace):
-        report = run_months(workspace, months, stages, force=force)
-    notify_of_failures(workspace.settings, report.failures)
-    return report
+        return run_months(workspace, months, stages, force=force)
 
 
 def show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""Work over all months of a stage, once after its months: the overall page, lists of watches.
+"""Work over all months of a stage, once after its months: the overall page of the report.
 
 A marker in the data root, `unfinished/<stage>.txt`, is written before a month is computed and
 removed once the stage's `finish` has run, so that a process that was killed in between loses
@@ -25,8 +25,8 @@ ALL_MONTHS = "all-months"
 
 
 def mark_unfinished(workspace: Workspace, stage: Stage) -> None:
-    """Record that the stage's `finish` is due, if it has one and the settings ask for it."""
-    if stage.finish is not None and stage.needs_finish(workspace.settings):
+    """Record that the stage's `finish` is due, if it has one."""
+    if stage.finish is not None:
         write_whole(_marker(workspace, stage), uuid.uuid4().hex.encode())
 
 

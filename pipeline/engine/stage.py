@@ -63,10 +63,6 @@ def _enabled(settings: Settings) -> str:
     return ""
 
 
-def _always(settings: Settings) -> bool:
-    return True
-
-
 def _no_settings(settings: Settings) -> Mapping[str, Any]:
     return {}
 
@@ -139,13 +135,13 @@ class Stage:
     other months, `Job.looked_up`, would come out the same. outputs_exist: whether what it made
     outside its table (points in the index, a page) is still there. finish: work over all months,
     called once at the end of a command that computed any month of the stage (`engine.finish`); it
-    may be called again, and then changes nothing. needs_finish: whether the settings ask for
-    `finish`. disabled_reason: why the settings do not ask for the stage; empty where they do. A
-    disabled month has a file without rows. parts: the parts that its months are built of
-    (`engine.parts`), in place of settings and inputs, and of upstream tables where only some parts
-    read them; None where a month is built as a whole. part_settings: the settings of all parts,
-    from which Dagster tells that a month is out of date. pool: what only one process may use at a
-    time, in Dagster a pool, between processes a file lock (`engine.locks`).
+    may be called again, and then changes nothing. disabled_reason: why the settings do not ask for
+    the stage; empty where they do. A disabled month has a file without rows. parts: the parts that
+    its months are built of (`engine.parts`), in place of settings and inputs, and of upstream
+    tables where only some parts read them; None where a month is built as a whole. part_settings:
+    the settings of all parts, from which Dagster tells that a month is out of date. pool: what only
+    one process may use at a time, in Dagster a pool, between processes a file lock
+    (`engine.locks`).
 
     plain_name: what commands and messages call it; empty for its table's name. group, description,
     kinds: of its asset in the Dagster UI. asks: a language model, as a writer or as a judge; None
@@ -163,7 +159,6 @@ class Stage:
     lookups_hold: MonthHolds = _holds
     outputs_exist: MonthHolds = _holds
     finish: Finish | None = None
-    needs_finish: Callable[[Settings], bool] = _always
     disabled_reason: DisabledReason = _enabled
     parts: Parts | None = None
     part_settings: PartSettings = _no_settings

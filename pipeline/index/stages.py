@@ -190,12 +190,6 @@ def _index_holds_the_embeddings(workspace: Workspace, month: str) -> CheckResult
     )
 
 
-def _finish(workspace: Workspace) -> None:
-    from pipeline.index.watches import update_watches  # a search imports more than a load
-
-    update_watches(workspace)
-
-
 INDEX_RECEIPTS = Stage(
     table=tables.INDEX_RECEIPTS,
     build=build_index_receipts,
@@ -203,8 +197,6 @@ INDEX_RECEIPTS = Stage(
     settings=("qdrant_collection", "qdrant_url", "qdrant_quantization"),
     inputs=_inputs,
     outputs_exist=_points_exist,
-    finish=_finish,
-    needs_finish=lambda settings: settings.watches is not None,
     version=4,
     pool="qdrant",
     plain_name="index",

@@ -18,7 +18,7 @@ from pipeline.engine.failures import (
     forget_failure,
     record_failure,
 )
-from pipeline.engine.finish import finish_stages, mark_unfinished
+from pipeline.engine.finish import finish_stages
 from pipeline.engine.priority import lower_priority
 from pipeline.engine.progress import (
     Event,
@@ -109,9 +109,6 @@ def _finish(workspace: Workspace, stages: Sequence[Stage]) -> None:
     """Finish the stages that are due, unless this process was asked to end."""
     if shutdown.requested():
         raise KeyboardInterrupt
-    if workspace.settings.watches:  # their file may have changed, though no month did
-        for stage in stages:
-            mark_unfinished(workspace, stage)
     try:
         finish_stages(workspace, stages)
     except shutdown.Interrupted as error:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from pipeline import tables
 from pipeline.arxiv.months import month_name
-from pipeline.index.watches import WatchedPaper
 from pipeline.report import answers, related_work
 from pipeline.report.corpus import (
     corpus_section,
@@ -30,7 +29,7 @@ from pipeline.report.formatting import (
     task_file,
     words,
 )
-from pipeline.report.grid import Cell, Grid, PageSection, present
+from pipeline.report.grid import PageSection, present
 from pipeline.report.summary import ANSWER_STAGES, FUNNEL, FUNNEL_STAGES, MODEL_STAGES
 from pipeline.report.task_page import TaskEntry
 from pipeline.text import number_of
@@ -40,10 +39,6 @@ SAMPLE_NOTE = (
 )
 _HOME = ("citeloom", "../index.html")
 _JSON = ("JSON", "report.json")
-_WATCHES = (
-    "Papers that fit the queries of CITELOOM_WATCHES, with the day on which a run found them."
-)
-_WATCHED_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +203,7 @@ def failures_page(report: MonthReport) -> Page:
     )
 
 
-def overall_page(
-    data: ReportData, watched: Sequence[WatchedPaper] = (), made_from: str = ""
-) -> Page:
+def overall_page(data: ReportData, made_from: str = "") -> Page:
     """The page over all months. A month with unreadable tables stays in the list with a remark."""
     counts = [
         number_of(len(data.months) + len(data.unreadable), "month"),
@@ -228,25 +221,12 @@ def overall_page(
         headline=_headline(data),
         notes=_notes(data),
         sections=present(
-            _watches_section(watched),
             corpus_section(data),
             months_section(data),
             *related_work.sections(data.related),
             *answers.sections(data.answers, with_pages=False),
         ),
     )
-
-
-def _watches_section(watched: Sequence[WatchedPaper]) -> PageSection | None:
-    """The papers that the watches found last; None without any."""
-    if not watched:
-        return None
-    rows = [
-        (paper.watch, Cell(paper.arxiv_id, arxiv_id=paper.arxiv_id), paper.title, paper.found)
-        for paper in watched[:_WATCHED_SHOWN]
-    ]
-    grid = Grid("watches", "Watches", ["Watch", "Paper", "Title", "Found"], rows, stacked=True)
-    return PageSection("watches", "Watches", [_WATCHES], [grid])
 
 
 def _headline(data: ReportData) -> list[tuple[str, str, str]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pipeline import tables
@@ -14,7 +13,6 @@ from pipeline.engine.digests import json_digest
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.judge_figures import figures_digest
-from pipeline.index.watches import WatchedPaper, watched_papers
 from pipeline.llm.models import known_cutoffs, known_prices
 from pipeline.report import pages
 from pipeline.report.data import (
@@ -100,17 +98,16 @@ def write_overall_page(workspace: Workspace) -> None:
     """
     file = workspace.root.path / FOLDER / "index.html"
     with workspace.read_cache():
-        watched = watched_papers(workspace.root) if workspace.settings.watches else []
-        digest = _overall_digest(workspace, watched)
+        digest = _overall_digest(workspace)
         if file.is_file():
             made_from = _MADE_FROM.search(file.read_bytes())
             if made_from and made_from[1].decode() == digest:
                 return
-        page = pages.overall_page(read_overall_report(workspace), watched, digest)
+        page = pages.overall_page(read_overall_report(workspace), digest)
     write_whole(file, render(_SECTIONS, page))
 
 
-def _overall_digest(workspace: Workspace, watched: Sequence[WatchedPaper]) -> str:
+def _overall_digest(workspace: Workspace) -> str:
     """SHA-256 of what the overall page is made from."""
     root = workspace.root
     summaries = {}
@@ -119,7 +116,7 @@ def _overall_digest(workspace: Workspace, watched: Sequence[WatchedPaper]) -> st
             summaries[month] = summary_key(root, month)
         except CiteloomError:
             summaries[month] = "unreadable"
-    basis = [REPORT.version, _settings_inputs(workspace), summaries, *map(asdict, watched)]
+    basis = [REPORT.version, _settings_inputs(workspace), summaries]
     return json_digest(basis)
 
 

@@ -22,7 +22,6 @@ from pipeline.serve import api, pages
 from pipeline.serve.guard import FORMS, Guard, Problem, problem_of, problem_response
 from pipeline.serve.mcp_server import make_server
 from pipeline.serve.site import Site
-from pipeline.serve.watches_feed import watches_feed
 
 _MOST_BODY_BYTES = 1 << 20
 # More are answered with status 503.
@@ -40,7 +39,6 @@ _PAGES: Mapping[str, Handler] = {
     "/paper/{id:path}": pages.paper_page,
     "/ask": pages.ask_page,
     "/corpus": pages.corpus_page,
-    "/watches.atom": watches_feed,
     "/reports/{file:path}": pages.report_file,
 }
 

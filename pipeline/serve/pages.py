@@ -115,13 +115,9 @@ def _page(template: str, request: Request, status: int = 200, **values: Any) -> 
 
 
 def _layout_values(request: Request) -> dict[str, Any]:
-    """Values of the layout: the page's address, and whether there are reports and watches."""
+    """Values of the layout: the page's address, and whether there are reports."""
     site: Site = request.app.state.site
-    return {
-        "path": request.url.path,
-        "has_reports": site.has_reports(),
-        "has_watches": site.workspace.settings.watches is not None,
-    }
+    return {"path": request.url.path, "has_reports": site.has_reports()}
 
 
 def problem_page(request: Request, problem: Problem) -> Response:

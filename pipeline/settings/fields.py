@@ -522,20 +522,6 @@ class OperationsSettings(BaseModel):
             "Days after a month's end by which papers and index must hold it; 0 for no deadline."
         ),
     )
-    webhook_url: Annotated[SecretStr | None, AfterValidator(check_web_address)] = Field(
-        None,
-        description=(
-            "Address that gets a message for each failed run, and for new papers of a watch, as"
-            " Slack's webhooks do; empty for none."
-        ),
-    )
-    watches: Path | None = Field(
-        None,
-        description=(
-            "TOML file of saved queries, whose new papers each run lists (docs/how-to/refresh.md);"
-            " empty for none."
-        ),
-    )
     serve_url: Annotated[str | None, AfterValidator(check_web_address)] = Field(
         None,
         description=(

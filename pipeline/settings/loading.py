@@ -25,6 +25,11 @@ from pipeline.settings.validators import WITH_PASSWORD
 # Names with these beginnings are no settings: of the project's own tests, and the file of settings.
 OTHER_PREFIXES = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS", ENV_FILE)
 
+# A setting that was removed → what to do instead.
+_REMOVED = {
+    "CITELOOM_WATCHES": "see docs/how-to/new-papers.md",
+    "CITELOOM_WEBHOOK_URL": "see docs/how-to/backfill.md#notifications",
+}
 # What Kubernetes puts into every container for a service named citeloom or citeloom-…
 _KUBERNETES_SERVICE = re.compile(
     r"_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]{1,100})?$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$"
@@ -81,6 +86,9 @@ def check_names(places: Mapping[str, str]) -> Iterator[str]:
         if name in names or name.startswith(OTHER_PREFIXES):
             continue
         if in_kubernetes and _KUBERNETES_SERVICE.search(name):
+            continue
+        if name in _REMOVED:
+            yield f"{name} is no longer a setting: remove it; {_REMOVED[name]} (set in {place})"
             continue
         hint = "docs/reference/settings.md lists all settings"
         near = get_close_matches(name, names, n=1, cutoff=0.7)

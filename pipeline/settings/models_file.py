@@ -94,22 +94,18 @@ _MESSAGES = {
 }
 
 
-def read_toml(file: Path, setting: str) -> tuple[str, dict[str, Any]]:
-    """The text and the document of the TOML file that a setting names.
-
-    Raises SettingError that names the setting where it cannot be read, or is too large.
-    """
+def _read_toml(file: Path) -> dict[str, Any]:
+    """The document of the file; raises SettingError where it cannot be read, or is too large."""
     try:
         with file.open("rb") as stream:
             content = stream.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise ValueError(f"it has over {_MOST_BYTES:,} bytes")
-        text = content.decode()
-        return text, tomllib.loads(text)
+        return tomllib.loads(content.decode())
     except OSError as error:
-        raise SettingError(f"{setting}: {file} cannot be read ({error.strerror})") from error
+        raise SettingError(f"CITELOOM_MODELS: {file} cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
-        raise SettingError(f"{setting}: {file} is not TOML ({error})") from None
+        raise SettingError(f"CITELOOM_MODELS: {file} is not TOML ({error})") from None
 
 
 def read_models_file(file: Path) -> dict[str, ModelEntry]:
@@ -117,7 +113,7 @@ def read_models_file(file: Path) -> dict[str, ModelEntry]:
 
     Raises SettingError with one line for each thing that is wrong, naming file, model and field.
     """
-    _, tables = read_toml(file, "CITELOOM_MODELS")
+    tables = _read_toml(file)
     if not tables:
         raise SettingError(
             f'CITELOOM_MODELS: {file} names no model: add a table such as ["gpt-4o"] with a url'

@@ -97,7 +97,7 @@ class Place:
         """Run the command as a user does, in a process of its own."""
         return subprocess.run(
             [COMMAND, *arguments],
-            env=self._environment,
+            env=self.environment,
             cwd=self.root,
             capture_output=True,
             text=True,
@@ -107,7 +107,7 @@ class Place:
         """Start the command in a process group of its own, its progress lines to be read."""
         process = subprocess.Popen(
             [COMMAND, *arguments],
-            env=self._environment,
+            env=self.environment,
             cwd=self.root,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -118,7 +118,8 @@ class Place:
         return process
 
     @property
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """The variables of a process that runs the command here."""
         return {
             **environment_without_settings(),
             "COLUMNS": "200",

@@ -1,8 +1,13 @@
-"""The commands that keep the index in order, as a user meets them: audit and reindex."""
+"""The commands that keep the index in order, as a user meets them: audit and reindex; and the guide
+to new papers.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -11,6 +16,8 @@ from pipeline import tables
 from pipeline.definitions import defs
 from pipeline.index.opening import live_index
 from tests.assets.conftest import MONTHS, Place
+from tests.documents import DOCS
+from tests.processes import COMMAND
 
 
 def lose_points(place: Place, month: str, count: int) -> list[str]:
@@ -88,3 +95,21 @@ def test_reindex_changes_over_and_drops_the_old_collection_where_it_is_told_to(o
     assert told(changed, "search", "beam search", "--limit", "1")["papers"]
     assert told(changed, "reindex", "--drop-old")["dropped"] == [first["before"]]
     assert "nothing was loaded" in changed.invoke("reindex").stdout
+
+
+def test_the_script_of_the_guide_lists_the_papers_of_a_month(own: Place, tmp_path: Path) -> None:
+    page = (DOCS / "how-to" / "new-papers.md").read_text()
+    (script,) = re.findall(r"^```bash\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "new-papers.sh").write_text(script)
+    (folder / "queries.txt").write_text("beam search\nreciprocal rank fusion\n")
+    path = f"{Path(COMMAND).parent}:/usr/bin:/bin"
+    environment = own.with_settings(refresh_harvest=False).environment | {"PATH": path}
+    subprocess.run(["bash", folder / "new-papers.sh", "2024-04"], env=environment, check=True)
+    listed = json.loads((folder / "new-2024-04.json").read_text())
+    assert [answer["query"] for answer in listed] == ["beam search", "reciprocal rank fusion"]
+    papers = [paper for answer in listed for paper in answer["papers"]]
+    assert {paper["month"] for paper in papers} == {"2024-04"}
+    assert {"note", "papers"} <= listed[0].keys()
+    assert papers[0]["passages"][0]["relevance"] in ("strong", "weak")

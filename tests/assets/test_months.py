@@ -1,31 +1,24 @@
-"""The checks over all months, the warnings of a month's data, and the message about a failed
-run.
-"""
+"""The checks over all months, the warnings of a month's data, and the run that finishes them."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
-from pytest_httpserver import HTTPServer
 
 from assets.operations import expected_month
-from assets.partitions import offer_months
 from pipeline import tables
 from pipeline.definitions import build_defs, defs
 from pipeline.engine.failures import record_failure
-from pipeline.engine.finish import ALL_MONTHS, mark_unfinished
+from pipeline.engine.finish import mark_unfinished
 from pipeline.engine.run import run_stage
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.stages import choose_stages
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
-from sensors.failures import failed_runs, message_of
 from sensors.months import computed_months
 from tests.assets.conftest import MONTHS, Place
 
@@ -165,71 +158,6 @@ def test_a_month_outside_the_bounds_warns_and_fails_nothing(own: Place) -> None:
     assert facts["cut_off"] == 1.0
 
 
-def failed_run(place: Place, instance: dg.DagsterInstance) -> Any:
-    """The context of the sensor after a run that failed."""
-    given = build_defs(workspace=dg.ResourceDefinition.hardcoded_resource(place.workspace()))
-    offer_months(instance, [BAD])
-    done = given.resolve_job_def("refresh_corpus").execute_in_process(
-        instance=instance,
-        partition_key=BAD,
-        raise_on_error=False,
-        asset_selection=[dg.AssetKey("papers")],
-    )
-    ended = next(event for event in done.all_events if event.is_job_failure)
-    return dg.build_run_status_sensor_context(
-        sensor_name="failed_runs",
-        dagster_instance=instance,
-        dagster_run=done.dagster_run,
-        dagster_event=ended,
-        resources={"workspace": place.workspace()},
-    ).for_run_failure()
-
-
-@pytest.mark.parametrize("status", [200, 404])
-def test_a_failed_run_is_told_to_the_webhook_and_one_that_refuses_does_no_harm(
-    empty: Place, httpserver: HTTPServer, status: int
-) -> None:
-    httpserver.expect_request("/sEcReT").respond_with_data("", status=status)
-    here = empty.with_settings(webhook_url=httpserver.url_for("/sEcReT"))
-    with here.entered(), dg.DagsterInstance.ephemeral() as instance:
-        answer = failed_runs(failed_run(here, instance))
-    (request, _) = httpserver.log[0]
-    text = json.loads(request.data)["text"]
-    assert text.startswith(
-        f"citeloom: refresh_corpus failed for {BAD}\n• papers: papers of {BAD} needs dump_members"
-    )
-    assert f"citeloom run --failed --months {BAD}" in text
-    assert isinstance(answer, dg.SkipReason)
-    assert ("sent a message for run" if status == 200 else "it answers 404") in (
-        answer.skip_message or ""
-    )
-    assert "sEcReT" not in (answer.skip_message or "")
-
-
-def test_without_an_address_nobody_is_told(empty: Place) -> None:
-    with empty.entered(), dg.DagsterInstance.ephemeral() as instance:
-        answer = failed_runs(failed_run(empty, instance))
-    assert isinstance(answer, dg.SkipReason)
-    assert "CITELOOM_WEBHOOK_URL is not set" in (answer.skip_message or "")
-
-
-def test_the_message_names_the_cause_of_an_error_that_no_stage_has_described() -> None:
-    @dg.op
-    def broken() -> None:
-        raise RuntimeError("a check cannot be evaluated") from OSError("the disk is\nread-only")
-
-    @dg.job
-    def broken_job() -> None:
-        broken()
-
-    run = broken_job.execute_in_process(raise_on_error=False)
-    (step,) = [event for event in run.all_events if event.is_step_failure]
-    ended = next(event for event in run.all_events if event.is_job_failure)
-    text = message_of(run.dagster_run, [step], ended)
-    assert "• broken: OSError: the disk is read-only" in text
-    assert "• broken_job: " in message_of(run.dagster_run, [], ended)
-
-
 def test_months_are_finished_by_one_run_once_no_more_are_computed(empty: Place) -> None:
     with empty.entered(), dg.DagsterInstance.ephemeral() as instance:
         workspace, cursor = empty.workspace(), None
@@ -255,26 +183,15 @@ def test_months_are_finished_by_one_run_once_no_more_are_computed(empty: Place) 
     assert made.metadata["finished"].value == "report"
 
 
-def test_a_fault_in_the_file_of_watches_is_reported_and_the_overall_page_is_made(
-    empty: Place, tmp_path: Path
-) -> None:
-    file = tmp_path / "watches.toml"
-    file.write_text("[[watch]]\nname = 'a'\n")
-    here, page = empty.with_settings(watches=file), empty.root / "reports" / "index.html"
-    stages = choose_stages(select=["index", "report"])
-    message = f"CITELOOM_WATCHES: {file}, line 1: query: Field required"
-    report = here.run_months(stages, [])
-    assert (report.failures, report.exit_code) == ([("index_receipts", ALL_MONTHS, message)], 2)
-    assert page.exists()
-
-    page.unlink()
-    with here.entered(), dg.DagsterInstance.ephemeral() as instance:
-        workspace = here.workspace()
-        mark_unfinished(workspace, stages[1])
+def test_an_overall_page_that_cannot_be_written_fails_the_run_in_words(empty: Place) -> None:
+    page = empty.root / "reports" / "index.html"
+    page.mkdir(parents=True)
+    with empty.entered(), dg.DagsterInstance.ephemeral() as instance:
+        workspace = empty.workspace()
+        mark_unfinished(workspace, choose_stages(select=["report"])[0])
         given = build_defs(workspace=dg.ResourceDefinition.hardcoded_resource(workspace))
         done = given.resolve_job_def("finish_months").execute_in_process(
             instance=instance, raise_on_error=False
         )
     (failed,) = [event for event in done.all_events if event.is_step_failure]
-    assert message in failed.step_failure_data.user_failure_data.description
-    assert page.exists()
+    assert str(page) in failed.step_failure_data.user_failure_data.description

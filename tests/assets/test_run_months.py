@@ -1,5 +1,5 @@
-"""The loop of the command line: its order, a month that fails and is run again, the webhook, an
-unreachable Dagster.
+"""The loop of the command line: its order, a month that fails and is run again, an unreachable
+Dagster.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from pytest_httpserver import HTTPServer
 
 from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.engine.failures import record_failure
@@ -111,22 +110,6 @@ def test_ctrl_c_ends_the_command_and_records_no_failure(empty: Place) -> None:
     assert run.returncode == 130, said
     assert "Traceback" not in said
     assert not list(empty.root.glob("failures/*.json"))
-
-
-def test_the_webhook_is_notified_once_of_all_failures_of_a_command(
-    empty: Place, httpserver: HTTPServer
-) -> None:
-    httpserver.expect_request("/sEcReT").respond_with_data("ok")
-    here = empty.with_settings(webhook_url=httpserver.url_for("/sEcReT"))
-    done = here.invoke("run", "--months", "2024-03,2024-04", "--select", "papers")
-    assert done.exit_code == 1
-    ((request, _),) = httpserver.log
-    lines = json.loads(request.data)["text"].splitlines()
-    assert [line.split(":")[0] for line in lines[1:3]] == [
-        "• papers of 2024-03",
-        "• papers of 2024-04",
-    ]
-    assert "citeloom run --failed" in lines[-1]
 
 
 def test_where_dagsters_storage_cannot_be_reached_the_work_goes_on_and_says_so(

@@ -64,7 +64,7 @@ NO_ROW = {
     "llm_budget_money", "llm_budget_name", "embedder_device", "embedder_precision",
     "embedder_tokens", "qdrant_url", "qdrant_api_key", "qdrant_private_network",
     "qdrant_grpc_port", "qdrant_collection", "qdrant_on_disk", "qdrant_shards", "qdrant_replicas",
-    "qdrant_parallel_upserts", "watches",
+    "qdrant_parallel_upserts",
 }  # fmt: skip
 
 # Settings that name a file, of which the contents count.

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 TOOLS = {
     "search_papers", "search_passages", "find_papers", "outline", "section", "passage", "references", "cited_by",
-    "table", "find_quote", "bibtex", "section_markdown", "formulas", "watches",
+    "table", "find_quote", "bibtex", "section_markdown", "formulas",
 }  # fmt: skip
 Use = Callable[[Client], Awaitable[None]]
 
@@ -234,7 +234,6 @@ def test_a_long_section_comes_in_parts(corpus: Workspace, monkeypatch: pytest.Mo
         True,
         passage_id(5),
     )
-    assert tools.watches().papers == []
     first = tools.section(BEAM, "Abstract")
     assert (len(first.passages), first.next_start) == (1, None)
     found = tools.search_passages("rank fusion of lists with rare terms", limit=3)

@@ -7,9 +7,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,6 @@ from starlette.testclient import TestClient
 
 from pipeline.engine.stage import Workspace
 from pipeline.index.opening import edge_folder, live_index
-from pipeline.index.watches import update_watches
 from pipeline.report import rendering
 from pipeline.serve.api import ENDPOINTS, openapi
 from pipeline.serve.app import make_app
@@ -301,28 +298,6 @@ def test_a_paper_outside_of_the_corpus_has_its_link_and_the_papers_that_cite_it(
     uncited = parsed(client, "/paper/9912.99999", 404)
     assert hrefs(uncited, ".lead a") == ["https://arxiv.org/abs/9912.99999"]
     assert "No paper of the corpus cites it" in uncited.css_first("main").text()
-
-
-def test_the_papers_of_watches_are_an_atom_feed(corpus: Workspace, tmp_path: Path) -> None:
-    file = tmp_path / "watches.toml"
-    file.write_text('[[watch]]\nname = "a & b"\nquery = "reciprocal rank fusion"\n')
-    watching = Workspace(corpus.settings.model_copy(update={"watches": file}))
-    update_watches(watching)
-    client = TestClient(make_app(watching), base_url="http://127.0.0.1:8000")
-    assert hrefs(parsed(client, "/"), "link[rel=alternate]") == ["/watches.atom"]
-    answer = client.get("/watches.atom", params={"watch": "a & b"})
-    assert answer.headers["content-type"] == "application/atom+xml"
-    feed = ET.fromstring(answer.content)
-    atom = "{http://www.w3.org/2005/Atom}"
-    of_feed = [child.tag.removeprefix(atom) for child in feed]
-    assert of_feed[:5] == ["id", "title", "updated", "link", "author"]
-    entries = feed.findall(f"{atom}entry")
-    addresses = [str(entry.find(f"{atom}link").get("href")) for entry in entries]  # type: ignore[union-attr]
-    assert f"http://127.0.0.1:8000/paper/{FUSION}" in addresses
-    for entry in entries:
-        assert {"id", "title", "updated"} <= {child.tag.removeprefix(atom) for child in entry}
-        datetime.fromisoformat(str(entry.findtext(f"{atom}updated")))
-    assert client.get("/watches.atom?watch=c").status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/paper/no-id", "/paper/..%2f%00", "/nothing", "/paper/"])
