@@ -34,8 +34,6 @@ def writing_calls(system: str, references: int, settings: Settings, *, whole: bo
         "chatcite_no_elements": references + 1 + search,
         "chatcite_no_incremental": references + 2,
         "chatcite_no_reflection": references,
-        # Evidence of each reference, the groups of several, the search, and one call that judges.
-        "chatcite_grounded": references + (references > 1) + search + 1,
         "zero_shot": summaries + 1,
         "few_shot": summaries + 1,
         "litllm": summaries + 1,

@@ -32,9 +32,6 @@ from pipeline.related_work.summary import Summary, make_summary, split_sentences
 from pipeline.related_work.task import Reference, Task
 from pipeline.settings import Settings
 
-KEY_ELEMENTS = "key elements"
-"""The basis of drafts; in the ablation without key elements it is summaries."""
-
 # What a prompt says of a work of which only this is known: a model would otherwise add what it
 # believes to know.
 _SOURCE_NOTES = {
@@ -152,7 +149,7 @@ def _summary_context(title: str, summary: str) -> PaperContext:
     return PaperContext.of(f"Title: {title}\n{summary}", next(iter(split_sentences(summary)), ""))
 
 
-def reference_lines(references: Sequence[Reference], papers: Sequence[PaperContext]) -> str:
+def _reference_lines(references: Sequence[Reference], papers: Sequence[PaperContext]) -> str:
     """Each reference in one line, for the evaluator; short, since the list grows with |R|."""
     return "\n".join(
         f"[Reference {reference.number}] {unnumbered(reference.title)}. {paper.gist}".strip()
@@ -163,37 +160,25 @@ def reference_lines(references: Sequence[Reference], papers: Sequence[PaperConte
 # --- the search ---
 
 
-def draft_values(
-    task: Task, settings: Settings, length: AnswerLength, basis: str
-) -> dict[str, Any]:
-    """Values of every prompt for drafts of this task. basis: that of the drafts, in words."""
-    examples = style_examples(task, settings.chatcite_examples, settings)
-    return {"examples": examples, "basis": basis, "words": length.words}
-
-
-def examples_trace(task: Task, settings: Settings) -> dict[str, Any]:
-    """The style examples for a trace; nothing where there are none."""
-    count = settings.chatcite_examples
-    return {"examples": style_examples(task, count, settings)} if count else {}
-
-
 async def beam_search(
     client: LlmClient,
     task: Task,
     papers: Sequence[PaperContext],
     settings: Settings,
-    basis: str = KEY_ELEMENTS,
+    basis: str = "key elements",
     summaries: Sequence[Completion] = (),
 ) -> Summary:
     """Algorithm 1 over the target and its references, in order: n_s is CITELOOM_CHATCITE_SAMPLES,
     n_v …_VOTES and n_c …_KEPT. The paper gives none of them but n_c·n_s = 6, in Figure 2: the
     defaults are ours.
 
-    papers: of the target, then of each reference. basis: the kind of their texts, in words.
+    papers: of the target, then of each reference. basis: the kind of their texts, in words; summary
+    in the ablation without key elements.
     summaries: completions of the calls made before, to be counted.
     """
     length = draft_length(settings, len(task.references))
-    values = draft_values(task, settings, length, basis)
+    examples = style_examples(task, settings.chatcite_examples, settings)
+    values: dict[str, Any] = {"examples": examples, "basis": basis, "words": length.words}
     target, *others = papers
     beam = [""]
     rounds: list[dict[str, Any]] = []
@@ -212,19 +197,21 @@ async def beam_search(
             for place, (samples, _) in enumerate(continued, 1)
             for _ in samples
         ]
-        lines = reference_lines(task.references[:step], others[:step])
-        ballot = await vote(client, settings, target.text, lines, drafts, basis)
+        lines = _reference_lines(task.references[:step], others[:step])
+        ballot = await _vote(client, settings, target.text, lines, drafts, basis)
         best = best_choices(ballot.tallies, settings.chatcite_kept)
         cut = ballot.cut or any(was_cut for _, was_cut in continued)
         truncated = [
             choice for choice, completion in enumerate(completions, 1) if completion.truncated
         ]
-        step_record = step_trace(reference.number, parents, drafts, ballot, best, cut)
+        step_record = _step_trace(reference.number, parents, drafts, ballot, best, cut)
         rounds.append(step_record | {"truncated": truncated})
         beam = [drafts[choice - 1] for choice in best]
         draft_completions += completions
         vote_completions += ballot.completions
-    trace = examples_trace(task, settings) | {"rounds": rounds}
+    trace: dict[str, Any] = {"rounds": rounds}
+    if settings.chatcite_examples:
+        trace["examples"] = examples
     trace |= truncated_counts(
         summaries=sum(summary.truncated for summary in summaries),
         drafts=sum(completion.truncated for completion in draft_completions),
@@ -234,7 +221,7 @@ async def beam_search(
     return make_summary(beam[0], task.numbers, trace, cost)
 
 
-def step_trace(
+def _step_trace(
     reference: int,
     parents: Sequence[int],
     drafts: Sequence[str],
@@ -305,7 +292,7 @@ async def _continue(
 # --- votes ---
 
 
-async def vote(
+async def _vote(
     client: LlmClient,
     settings: Settings,
     target: str,

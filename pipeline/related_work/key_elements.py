@@ -92,7 +92,7 @@ async def extract(client: LlmClient, content: str, settings: Settings) -> Extrac
     still is a question becomes empty.
     """
     context, element_tokens = settings.llm_context, settings.element_tokens
-    characters = element_characters(settings)
+    characters = int(element_tokens * _CHARS_PER_TOKEN) if element_tokens else None
     limit = len(ELEMENT_NAMES) * element_tokens + _FRAME_TOKENS if element_tokens else None
     length = answer_length(limit, context)
     values = {"fields": ELEMENT_NAMES, "characters": characters}
@@ -102,19 +102,15 @@ async def extract(client: LlmClient, content: str, settings: Settings) -> Extrac
     cut = fit(content, room)
     ask = partial(client.answer, schema=answer_model(characters), max_tokens=length.limit)
     try:
-        answer = await ask_for_elements(ask, _texts, "elements", content=cut.text, **values)
+        answer = await _ask_for_elements(ask, content=cut.text, **values)
     except LlmAnswerError as error:
         return Extraction(KeyElements(), cut.cut, error.spent, str(error))
-    texts, shortened = shorten_all(_texts(answer.value), characters)
-    return Extraction(elements_of(texts), cut.cut, answer.spent, shortened=shortened)
+    texts, shortened = _shorten_all(_texts(answer.value), characters)
+    elements = {name: "" if _repeats_question(text) else text for name, text in texts.items()}
+    return Extraction(KeyElements(**elements), cut.cut, answer.spent, shortened=shortened)
 
 
-def element_characters(settings: Settings) -> int | None:
-    """Longest of the seven answers in characters, by CITELOOM_ELEMENT_TOKENS; None for no limit."""
-    return int(settings.element_tokens * _CHARS_PER_TOKEN) if settings.element_tokens else None
-
-
-def shorten_all(
+def _shorten_all(
     texts: Mapping[str, str], characters: int | None
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """The answers by name, those that are longer than so many characters cut at a word's end; and
@@ -136,23 +132,20 @@ def _texts(value: BaseModel) -> dict[str, str]:
     return {name: getattr(value, name) for name in ELEMENT_NAMES}
 
 
-async def ask_for_elements(
-    ask: Callable[[Sequence[Message]], Awaitable[StructuredAnswer[BaseModel]]],
-    texts: Callable[[BaseModel], Mapping[str, str]],
-    prompt: str,
-    **values: object,
+async def _ask_for_elements(
+    ask: Callable[[Sequence[Message]], Awaitable[StructuredAnswer[BaseModel]]], **values: object
 ) -> StructuredAnswer[BaseModel]:
     """An answer to the seven questions; if it repeats any of them, a second call describes the
     answers instead.
 
-    texts: the seven texts of an answer. The cost is that of both calls; if the second answer cannot
-    be read, the first is used. Raises LlmAnswerError if the first cannot be read.
+    The cost is that of both calls; if the second answer cannot be read, the first is used. Raises
+    LlmAnswerError if the first cannot be read.
     """
-    first = await ask(PROMPTS.messages(prompt, described=False, **values))
-    if not any(map(repeats_question, texts(first.value).values())):
+    first = await ask(PROMPTS.messages("elements", described=False, **values))
+    if not any(map(_repeats_question, _texts(first.value).values())):
         return first
     try:
-        second = await ask(PROMPTS.messages(prompt, described=True, **values))
+        second = await ask(PROMPTS.messages("elements", described=True, **values))
     except LlmAnswerError as error:
         return StructuredAnswer(first.value, first.spent + error.spent)
     return StructuredAnswer(second.value, first.spent + second.spent)
@@ -169,18 +162,11 @@ async def extract_known(
     return await extract(client, content, settings)
 
 
-def repeats_question(answer: str) -> bool:
+def _repeats_question(answer: str) -> bool:
     """Whether an answer begins as one of the seven questions does: Qwen2.5-Coder-1.5B gave back all
     seven, whatever was around them, and answered where they were put as descriptions.
     """
     return _folded(answer).startswith(_questions())
-
-
-def elements_of(texts: Mapping[str, str]) -> KeyElements:
-    """The seven answers by name as key elements; one that repeats a question is none."""
-    return KeyElements(
-        **{name: "" if repeats_question(text) else text for name, text in texts.items()}
-    )
 
 
 @cache

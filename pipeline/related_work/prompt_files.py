@@ -20,13 +20,15 @@ _EXAMPLES_SHARE = 8
 # 1,200 words.
 _ROOM_SHARE, _MOST_ROOM = 4, 2048
 
-# A short sentence with its citation; and a quarter of what a context has beyond the longest prompt
-# without its texts, that of the grounded system, since a prompt holds the draft before, the target
-# and the reference.
+# A short sentence with its citation; and a quarter of what a context has beyond 1,536 tokens, more
+# than any prompt without its texts has: a prompt holds the draft before, the target and the
+# reference. Another number would give other sections than earlier data roots hold.
 _PER_REFERENCE, _DRAFT_SHARE, _WITHOUT_TEXTS = 24, 4, 1536
 _WORDS_PER_TOKEN, _FEWEST_WORDS = 0.6, 10
 _HEAD = re.compile(r"\[(?=Reference\s*[0-9])", re.IGNORECASE)
 
+# `_tied.j2` belongs to a system that left. Every prompt's digest includes it: without the file, all
+# sections of earlier data roots would be written again.
 PROMPTS = PromptFolder(
     Path(__file__).parent / "prompts",
     hint=(
@@ -72,18 +74,17 @@ def answer_length(limit: int | None, context: int) -> AnswerLength:
     return AnswerLength(limit, limit or min(context // _ROOM_SHARE, _MOST_ROOM))
 
 
-def draft_length(settings: Settings, references: int, factor: int = 1) -> AnswerLength:
+def draft_length(settings: Settings, references: int) -> AnswerLength:
     """The length of a section on so many references, by CITELOOM_DRAFT_TOKENS.
 
     The limit is raised where each reference would have less than a short sentence, as far as the
-    context allows. factor: how much longer than its draft an answer is.
+    context allows.
     """
-    limit, context = settings.draft_tokens or None, settings.llm_context
-    spare = max(context - _WITHOUT_TEXTS, 0) // (_DRAFT_SHARE * factor)
-    needed = min(_PER_REFERENCE * references, spare)
-    if limit is None:
-        return AnswerLength(None, max(min(context // _ROOM_SHARE, _MOST_ROOM) // factor, needed))
-    return AnswerLength(max(limit, needed), max(limit, needed))
+    context = settings.llm_context
+    needed = min(_PER_REFERENCE * references, max(context - _WITHOUT_TEXTS, 0) // _DRAFT_SHARE)
+    limit = max(settings.draft_tokens, needed) if settings.draft_tokens else None
+    length = answer_length(limit, context)
+    return AnswerLength(length.limit, max(length.room, needed))
 
 
 def at_most(kind: Any, number: int | None) -> Any:

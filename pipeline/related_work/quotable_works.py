@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.related_work.evidence import passages_of
 from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.text import one_line
 
@@ -85,6 +84,18 @@ def quotable_works(task: Task) -> Iterator[QuotableWork]:
             () if reference.source == "item" else tuple(_candidates(reference.text, passages))
         )
         yield QuotableWork(reference, candidates, passages[0].passage_id)
+
+
+def passages_of(task: Task, reference: Reference) -> tuple[ReferencePassage, ...]:
+    """The passages of a reference: those of the corpus, else the paragraphs of its text."""
+    if reference.passages:
+        return reference.passages
+    paragraphs = [part.strip() for part in reference.text.split("\n\n")]
+    texts = [part for part in paragraphs if part and not part.startswith("#")] or paragraphs[:1]
+    return tuple(
+        ReferencePassage(f"{task.task_id}/{reference.number}/{ordinal}", text)
+        for ordinal, text in enumerate(texts, 1)
+    )
 
 
 def _candidates(content: str, passages: Sequence[ReferencePassage]) -> Iterator[CandidateSentence]:

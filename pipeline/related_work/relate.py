@@ -277,11 +277,9 @@ async def _extract(
     client: LlmClient, task: Task, system: RelatedWorkSystem, settings: Settings
 ) -> list[Extraction]:
     """Key elements of the draft and of each reference, as far as the system needs them."""
-    papers: list[tuple[str, ReferenceSource]] = (
-        [(task.description, "full_text")] if system.reads_elements else []
-    )
-    # The grounded system extracts the references' elements itself, with their passages.
-    if system.reads_elements and not system.reads_passages:
+    papers: list[tuple[str, ReferenceSource]] = []
+    if system.reads_elements:
+        papers = [(task.description, "full_text")]
         papers += [(reference.text, reference.source) for reference in task.references]
     return await side_by_side(
         extract_known(client, text, source, settings) for text, source in papers

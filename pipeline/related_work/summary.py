@@ -47,8 +47,8 @@ class SummarySentence:
     references: tuple[int, ...]
     passages: tuple[str, ...] = ()
     """Ids of the passages that it rests on, where its system ties sentences to passages."""
-    support: str | None = None
-    """Verdict of the system's own judge, if any: supported, partly, not, or revised."""
+    support: None = None
+    """Kept for the column: no system judges its own sentences any more."""
 
 
 @dataclass(frozen=True, slots=True)

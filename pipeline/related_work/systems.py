@@ -12,7 +12,6 @@ from pipeline.llm.client import LlmClient
 from pipeline.related_work import baselines, chatcite
 from pipeline.related_work.baselines import FEW_SHOT_EXAMPLES
 from pipeline.related_work.extractive import encoder_of, extractive
-from pipeline.related_work.grounded import grounded
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.lead_lexrank import lead, lexrank
 from pipeline.related_work.litllm import litllm, litllm_plan
@@ -95,15 +94,6 @@ SYSTEMS = in_order(
             reads_elements=True,
             examples="chatcite_examples",
             reads_texts=False,
-        ),
-        RelatedWorkSystem(
-            name="chatcite_grounded",
-            write=grounded,
-            settings=(*_SEARCH, "element_tokens"),
-            prompts=("evidence", "group", "tied", "repair", "vote", "support", "revise"),
-            reads_elements=True,
-            examples="chatcite_examples",
-            reads_passages=True,
         ),
         RelatedWorkSystem(
             name="zero_shot",

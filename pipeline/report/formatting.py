@@ -21,7 +21,6 @@ FEW = 20
 # Names as their authors write them, and the ablations by what they lack.
 _NAMES = {
     "chatcite": "ChatCite",
-    "chatcite_grounded": "grounded ChatCite",
     "chatcite_no_elements": "ChatCite without key elements",
     "chatcite_no_incremental": "ChatCite without incremental steps",
     "chatcite_no_reflection": "ChatCite without reflection",

@@ -71,7 +71,6 @@ _TABLE_SYSTEMS = {
 # Where our system differs from the paper's row of that name, or has none.
 _SYSTEM_NOTES = {
     "table_1": {
-        "chatcite_grounded": "Grounded ChatCite is ours; the paper has no such system.",
         "litllm": (
             "LitLLM is the paper's request for a section, with a plan in the same answer; the paper"
             " prints no words for the plan."

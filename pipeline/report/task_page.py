@@ -38,10 +38,7 @@ _BEGINNING_CHARS = 400
 _EMPTY_TRACE: dict[str, Any] = {
     "citations": {},
     "plan": {},
-    "groups": {},
-    "revision": {},
     "summaries": (),
-    "evidence": (),
     "rounds": (),
 }
 _VERDICTS = ("supported", "partly", "not", "unjudged")
@@ -84,15 +81,11 @@ class JudgedCitation:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSentence:
-    """A sentence of a section. place: counted from 1. support: the verdict of the system's own
-    judge, with the passages that the system itself based it on.
-    """
+    """A sentence of a section. place: counted from 1."""
 
     place: int
     text: str
     citations: Sequence[JudgedCitation] = ()
-    own_passages: Sequence[PassageExcerpt] = ()
-    support: str | None = None
 
     @property
     def verdict(self) -> str:
@@ -139,20 +132,20 @@ class Round:
 @dataclass(frozen=True, slots=True)
 class Trace:
     """How a section was written. data: as the summary keeps it, with an empty value for each part
-    that the system lacks. notes: what was repaired or cut, one sentence each. failures: (step,
-    reason) of answers that could not be read.
+    that the system lacks. notes: what was repaired or cut, one sentence each. failure: why the plan
+    could not be read, '' where it could.
     """
 
     data: Row
     rounds: Sequence[Round]
     notes: Sequence[str]
-    failures: Sequence[tuple[str, str]]
+    failure: str
 
     @property
     def has_steps(self) -> bool:
         """Whether there is more to show than the section."""
-        plan, groups = self.data["plan"].get("lines"), self.data["groups"].get("groups")
-        return any((self.rounds, self.notes, self.failures, plan, groups, self.data["summaries"]))
+        plan = self.data["plan"].get("lines")
+        return any((self.rounds, self.notes, self.failure, plan, self.data["summaries"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,12 +242,12 @@ class TaskPage:
             LeftOut(
                 section.system,
                 self.task["task_id"],
-                f"unreadable answer: {step.split(' of ')[0].split(' for ')[0]}",
-                f"{step}: {reason}",
+                "unreadable answer: plan",
+                f"plan: {section.trace.failure}",
                 self.file,
             )
             for section in self.sections
-            for step, reason in section.trace.failures
+            if section.trace.failure
         ]
 
 
@@ -327,7 +320,7 @@ def _section(
     row: Row, task: Row, titles: Mapping[int, str], support: Sequence[Row], *, best: bool
 ) -> WrittenSection:
     trace = read_trace(row["trace"], set(titles))
-    sentences = judged_sentences(row, support, titles, _own_passages(trace, task))
+    sentences = judged_sentences(row, support, titles)
     counts = Counter(citation["verdict"] or "unjudged" for citation in support)
     return WrittenSection(
         row=row,
@@ -336,19 +329,6 @@ def _section(
         trace=trace,
         best=best,
     )
-
-
-def _own_passages(trace: Trace, task: Row) -> dict[str, PassageExcerpt]:
-    """Passages that a system itself based sentences on, by id. Their names, such as R3P12, begin
-    with the reference's number.
-    """
-    papers = {str(reference["number"]): reference["arxiv_id"] for reference in task["references"]}
-    return {
-        passage["passage_id"]: excerpt(
-            passage["text"], papers.get(name.removeprefix("R").partition("P")[0]), None
-        )
-        for name, passage in sorted(trace.data.get("passages", {}).items())
-    }
 
 
 def _scores_grid(task_id: str, systems: Sequence[str], data: RelatedWorkData) -> Grid | None:
@@ -403,15 +383,11 @@ def _paper_elements(
 
 
 def judged_sentences(
-    summary: Row,
-    support: Sequence[Row],
-    titles: Mapping[int, str],
-    own_passages: Mapping[str, PassageExcerpt],
+    summary: Row, support: Sequence[Row], titles: Mapping[int, str]
 ) -> list[JudgedSentence]:
-    """The sentences of a section with their citations and own passages.
+    """The sentences of a section with their citations.
 
-    support: its rows of `citation_support`; titles: of the references by number; own_passages: by
-    id, of those that the system itself named.
+    support: its rows of `citation_support`; titles: of the references by number.
     """
     sentences = []
     for place, sentence in enumerate(summary["sentences"], 1):
@@ -419,16 +395,7 @@ def judged_sentences(
         citations = [
             judged_citation(row, titles) for row in sorted(rows, key=lambda row: int(row["number"]))
         ]
-        named = [name for name in sentence["passages"] or () if name in own_passages]
-        sentences.append(
-            JudgedSentence(
-                place,
-                sentence["text"],
-                citations,
-                [own_passages[name] for name in named],
-                sentence["support"],
-            )
-        )
+        sentences.append(JudgedSentence(place, sentence["text"], citations))
     return sentences
 
 
@@ -519,7 +486,7 @@ def read_trace(text: str | None, numbers: Collection[int]) -> Trace:
         data=data,
         rounds=list(_rounds(data["rounds"], numbers)),
         notes=list(_trace_notes(data)),
-        failures=list(_trace_failures(data)),
+        failure=data["plan"].get("failure") or "",
     )
 
 
@@ -554,35 +521,9 @@ def _trace_notes(trace: Row) -> Iterator[str]:
             f"{kind.replace('_', ' ')} {number}" for kind, number in trace["truncated"].items()
         ]
         yield f"Texts that ended at the token limit: {', '.join(texts)}."
-    for name, subject in (("plan", "The plan"), ("groups", "The grouping")):
-        for key, text in (
-            ("dropped", "named {}, which the task does not have"),
-            ("repeated", "named {} twice"),
-            ("added", "left out {}, which was added"),
-        ):
-            if trace[name].get(key):
-                yield f"{subject} {text.format(references(trace[name][key]))}."
-    cut = [item["reference"] for item in trace["evidence"] if item["cut"]]
-    if cut:
-        yield f"Not all passages were shown for {references(cut)}."
-
-
-def _trace_failures(trace: Row) -> Iterator[tuple[str, str]]:
-    """Structured answers that could not be read, after one repair each; the system went on without
-    them.
-    """
-    for name, step in (
-        ("plan", "plan"),
-        ("groups", "grouping"),
-        ("support", "own judge"),
-        ("revision", "revision"),
+    for name, text in (
+        ("dropped", "named {}, which the task does not have"),
+        ("added", "left out {}, which was added"),
     ):
-        if trace.get(name, {}).get("failure"):
-            yield step, trace[name]["failure"]
-    for item in trace["evidence"]:
-        if item["failure"]:
-            yield f"evidence of reference {item['reference']}", item["failure"]
-    for item in trace["rounds"]:
-        for guard in item.get("guard", ()):
-            if guard["failure"]:
-                yield f"draft for reference {item['reference']}", guard["failure"]
+        if trace["plan"].get(name):
+            yield f"The plan {text.format(references(trace['plan'][name]))}."

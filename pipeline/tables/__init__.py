@@ -397,8 +397,8 @@ TASK_REFERENCE = pa.struct(
         "text": TEXT,
     }
 )
-# passages: ids of the sentence's sources, where its system names them; support: the verdict of the
-# system's own judge
+# passages: ids of the sentence's sources, where its system names them; support: null, the verdict
+# of a system that judged its own sentences
 SUMMARY_SENTENCE = pa.struct(
     {"text": TEXT, "references": pa.list_(pa.int32()), "passages": TEXTS, "support": TEXT}
 )

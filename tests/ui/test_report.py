@@ -46,7 +46,7 @@ pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
 MONTH = "2024-03"
 TASK = task_file(f"{MONTH[2:4]}{MONTH[5:]}.90001#S2")
-SYSTEMS = ("chatcite", "chatcite_grounded", "litllm_plan", "zero_shot")
+SYSTEMS = ("chatcite", "chatcite_no_reflection", "litllm_plan", "zero_shot")
 # Runs before anything on a page, whatever the page's own policy: what calls one of these is
 # noticed.
 WATCH = """

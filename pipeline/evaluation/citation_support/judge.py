@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,8 +25,9 @@ from pipeline.llm.context import count_tokens, fit, shares
 from pipeline.llm.messages import LlmAnswerError, Message, Spent
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
-from pipeline.related_work.support_check import Verdict
 from pipeline.text import one_line
+
+Verdict = Literal["supported", "partly", "not"]
 
 # Kinds of quotes and dashes; translated before NFKC, which makes a space and an accent of ´.
 _QUOTES = dict.fromkeys(map(ord, '‘’‚‛“”„‟«»‹›`´"'), "'")

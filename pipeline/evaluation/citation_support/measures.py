@@ -19,9 +19,6 @@ Row = Mapping[str, Any]
 
 # A quote of fewer words is in nearly any paper: "the model" is no evidence.
 FEWEST_QUOTED_WORDS = 3
-# Corrections by `chatcite_grounded` of a draft that lost a reference; the corrected draft cites all
-# references so far.
-_CORRECTED = {"repaired", "patched"}
 
 
 def citation_measures(
@@ -143,10 +140,7 @@ def retention_by_round(trace: Mapping[str, Any]) -> list[float]:
         step = rounds[place]
         draft = step["drafts"][step["kept"][slot] - 1]
         earlier = {before["reference"] for before in rounds[:place]}
-        if "guard" in step and step["guard"][slot]["how"] in _CORRECTED:
-            shares.append(1.0)
-        else:
-            cited = set(cited_numbers(normalize(draft["text"])[0]))
-            shares.append(len(earlier & cited) / len(earlier))
+        cited = set(cited_numbers(normalize(draft["text"])[0]))
+        shares.append(len(earlier & cited) / len(earlier))
         slot = max(draft["parent"] - 1, 0)
     return shares[::-1]

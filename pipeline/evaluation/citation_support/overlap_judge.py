@@ -21,7 +21,7 @@ from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.evaluation.citation_support.claim_comparison import Comparison, Sentence, compare
 from pipeline.evaluation.citation_support.claim_facts import Facts, Number, facts_of_passage
-from pipeline.related_work.support_check import Verdict
+from pipeline.evaluation.citation_support.judge import Verdict
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder

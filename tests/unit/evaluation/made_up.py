@@ -44,7 +44,7 @@ DRAFT = (
 
 
 QUOTE = "Dense retrieval embeds terms in place of counting them."
-SEARCHING = ("chatcite", "chatcite_grounded", "chatcite_no_elements", "chatcite_no_reflection")
+SEARCHING = ("chatcite", "chatcite_no_elements", "chatcite_no_reflection")
 
 
 def same(text: str) -> str:
@@ -251,11 +251,13 @@ def elements(row: Row, text: Text, model: str) -> Iterable[Row]:
 def summary(row: Row, system: str, text: Text = same, model: str = "some-model") -> Row:
     whole = text(DRAFT if system in SEARCHING else GOLD)
     told = make_summary(whole, {1, 2, 3}, {}, Spent())
-    evidence: Row = {"passages": [], "support": None}
-    if system == "chatcite_grounded":
-        evidence = {"passages": ["p-1"], "support": "partly"}
     sentences = [
-        {"text": sentence.text, "references": list(sentence.references), **evidence}
+        {
+            "text": sentence.text,
+            "references": list(sentence.references),
+            "passages": [],
+            "support": None,
+        }
         for sentence in told.sentences
     ]
     return {
@@ -281,50 +283,14 @@ def trace(system: str, text: Text = same) -> str:
     told: Row = {"citations": citations}
     if system in SEARCHING:
         told["rounds"] = [_round(number, text) for number in (1, 2, 3)]
-    if system == "chatcite_grounded":
-        told |= _grounded(told["rounds"], text)
     if system == "litllm_plan":
         lines = [
             {"about": text("what it does"), "cites": [1]},
             {"about": text("how it differs"), "cites": []},
         ]
-        told["plan"] = {"lines": lines, "dropped": [9], "added": [], "failure": None, "cut": False}
+        told["plan"] = {"lines": lines, "dropped": [9], "added": [], "cut": False}
+        told["plan"]["failure"] = text("no JSON")
     return json.dumps(told)
-
-
-def _grounded(rounds: Sequence[Row], text: Text) -> Row:
-    for each in rounds:
-        amiss = {
-            "missing": [1],
-            "out_of_range": [9],
-            "unknown_passages": 1,
-            "made": [],
-            "failure": None,
-        }
-        each["guard"] = [
-            {"choice": 2, "how": "repaired", **amiss},
-            {"choice": 3, "how": "kept", **amiss},
-        ]
-    one = {"reference": 1, "rests_on": {}, "unknown": 0, "cut": True, "failure": text("no JSON")}
-    return {
-        "groups": {
-            "groups": [
-                {"name": text("Sparse"), "references": [1, 2]},
-                {"name": "Other", "references": [3]},
-            ],
-            "dropped": [],
-            "repeated": [2],
-            "added": [3],
-            "failure": None,
-        },
-        "passages": {"R1P1": {"passage_id": "p-1", "text": text("A passage of its own.")}},
-        "evidence": [one],
-        "support": {"verdicts": [], "failure": None},
-        "revision": {
-            "sentences": [{"sentence": 2, "before": text("It was otherwise.")}],
-            "failure": None,
-        },
-    }
 
 
 def _round(reference: int, text: Text) -> Row:

@@ -144,9 +144,7 @@ def test_every_system_relates_a_users_own_draft(tmp_path: Path, system: str) -> 
     assert "[@lovelace2024paper" in related.markdown
     assert related.spent.calls == llm.generations
     assert (llm.generations > 0) == SYSTEMS[system].calls_model
-    # The grounded system's own questions name passages: one on the draft without, one on each
-    # reference with them.
-    from_elements = {"chatcite", "chatcite_grounded", "chatcite_no_reflection"}
+    from_elements = {"chatcite", "chatcite_no_reflection"}
     assert sum("Its seven fields" in prompt for prompt in prompts(llm)) == (
         3 if system in from_elements else 0
     )

@@ -207,7 +207,7 @@ def test_no_text_passes_for_what_is_said_of_another_reference(tmp_path: Path, sy
 
 
 def test_a_writer_and_a_voter_are_told_how_many_words_they_have(tmp_path: Path) -> None:
-    for system in ("chatcite", "chatcite_no_incremental", "litllm_plan", "chatcite_grounded"):
+    for system in ("chatcite", "chatcite_no_incremental", "litllm_plan"):
         _, llm = write(tmp_path / system, system, make_task(1), draft_tokens=300)
         texts = [body["messages"][0]["content"] for body in llm.requests]
         assert any("has at most 180 words" in text for text in texts)
@@ -216,7 +216,7 @@ def test_a_writer_and_a_voter_are_told_how_many_words_they_have(tmp_path: Path) 
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("system", sorted({*CALL_MODEL} - {"chatcite_grounded", "litllm"}))
+@pytest.mark.parametrize("system", sorted({*CALL_MODEL} - {"litllm"}))
 def test_a_section_on_many_references_may_be_longer(tmp_path: Path, system: str) -> None:
     def asked(references: int, context: int = 8192) -> set[int]:
         folder, task = tmp_path / f"{references} {context}", make_task(references)

@@ -504,7 +504,7 @@ def test_repeats_judges_and_people_have_their_figures(tmp_path: Path, name: str)
 
 def test_what_failed_is_listed_with_the_page_of_its_task(tmp_path: Path) -> None:
     root = workspace(tmp_path).root
-    write_month(root, MONTH, systems=("chatcite_grounded",))
+    write_month(root, MONTH, systems=("litllm_plan",))
     subject = "2403.90001#S2 2401.00001"
     write_ledger(root, "key_elements", MONTH, [(subject, "unreadable_answer", "no JSON")])
     work = built(tmp_path)
@@ -513,7 +513,7 @@ def test_what_failed_is_listed_with_the_page_of_its_task(tmp_path: Path) -> None
     assert links[subject] == TASK_PAGE
     text = folded(page.text())
     assert "key elements unreadable answer 1" in text
-    assert "unreadable answer: evidence 2" in text
+    assert "unreadable answer: plan 2" in text
     assert "What failed or was left out where a model was called: 3" in text_of(work)
 
 
@@ -635,7 +635,6 @@ def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written
     assert columns == [None, *sorted(RELATED_WORK_SYSTEMS)]
     assert [node.attributes["id"] for node in parsed_page(full_month, WRITTEN_PAGE).css("h2")] == [
         "chatcite",
-        "chatcite_grounded",
         "chatcite_no_elements",
         "chatcite_no_reflection",
         "litllm_plan",
@@ -643,10 +642,18 @@ def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written
     ]
 
 
-def test_a_sentence_of_the_grounded_system_shows_its_own_evidence(full_month: Workspace) -> None:
-    panel = folded(parsed_page(full_month, TASK_PAGE).css_first("#chatcite_grounded-1").text())
-    assert "What the system itself based it on its own judge: partly" in panel
-    assert "A passage of its own." in panel
+def test_a_system_that_is_no_longer_there_is_shown_by_its_stored_name(tmp_path: Path) -> None:
+    root = workspace(tmp_path).root
+    write_month(root, MONTH, systems=("chatcite", "chatcite_grounded"))
+    summaries = root.rows(tables.SUMMARIES, MONTH)
+    for row in summaries:
+        trace = {"groups": {"groups": []}, "evidence": [{"reference": 1, "failure": "no JSON"}]}
+        row["trace"] = json.dumps(json.loads(row["trace"]) | trace)
+    write_table(root, tables.SUMMARIES, MONTH, summaries)
+    work = built(tmp_path)
+    assert "chatcite grounded" in text_of(work, TASK_PAGE)
+    ours = [row for row in report_tables(work)["table_1"]["rows"] if row["group"] == "Ours"]
+    assert [row["System"] for row in ours] == ["ChatCite", "chatcite grounded"]
 
 
 def test_a_system_by_two_models_has_two_rows_in_the_papers_table_and_two_sections(

@@ -14,7 +14,6 @@ from pipeline.report.task_page import (
     TextRun,
     excerpt,
     judged_citation,
-    judged_sentences,
     lay_out,
 )
 
@@ -142,12 +141,3 @@ def test_an_anchor_never_leads_off_its_page(anchor: str) -> None:
     url = excerpt("t", "2401.00001", anchor).url
     assert url.startswith("https://arxiv.org/html/2401.00001#")
     assert not set(url) & set("\"<> '")
-
-
-def test_what_a_system_rested_a_sentence_on_stands_beside_the_judges_passages() -> None:
-    told = {"text": "One.", "references": [1], "passages": ["p-1", "gone"], "support": "partly"}
-    (view,) = judged_sentences(
-        {"sentences": [told]}, [], {1: "A"}, {"p-1": excerpt("Own.", None, None)}
-    )
-    assert view.support == "partly"
-    assert [passage.before for passage in view.own_passages] == ["Own."]

@@ -184,19 +184,13 @@ def test_retention_follows_the_drafts_that_the_section_came_from() -> None:
     )
 
 
-def test_references_are_counted_in_the_order_of_the_rounds_and_a_draft_that_was_mended_has_kept_all() -> (
-    None
-):
+def test_references_are_counted_in_the_order_of_the_rounds() -> None:
     trace = {
         "rounds": rounds(
             (3, [(0, "[Reference 3]")], [1]), (1, [(1, "[Reference 3] [Reference 1]")], [1])
         )
     }
     assert retention_by_round(trace) == [1.0]
-    trace = {"rounds": rounds((1, [(0, "[Reference 1]")], [1]), (2, [(1, "[Reference 2]")], [1]))}
-    for how, share in (("repaired", 1.0), ("patched", 1.0), ("kept", 0.0)):
-        trace["rounds"][1]["guard"] = [{"choice": 1, "how": how}]
-        assert retention_by_round(trace) == [share]
 
 
 @pytest.mark.parametrize(
