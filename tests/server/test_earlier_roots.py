@@ -1,0 +1,68 @@
+"""Data roots that the code of 2026-11-28 filled are continued: nothing is asked, embedded or loaded again."""
+
+import hashlib
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from benchmarks.qdrant_server import running
+from tests.earlier.make import SETTINGS_OF_MODELS
+from tests.processes import COMMAND, environment_without_settings
+from tests.scripted_llm import ScriptedLlm
+
+ARCHIVE = Path(__file__).parents[1] / "earlier" / "roots-2026-11-28.tar.xz"
+# Pages are drawn again when their look changes. Receipts name the server's address, which is another one here.
+RENEWED = {"demo": {"report"}, "models": {"report", "index_receipts"}}
+
+
+@pytest.fixture
+def earlier(tmp_path):
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path
+
+
+def digests(root):
+    files = [file for file in root.rglob("*.parquet") if "cache" not in file.parts]
+    return {file.relative_to(root): hashlib.sha256(file.read_bytes()).digest() for file in files}
+
+
+def run_again(root, **settings):
+    """Run all months; the tables of which a month was written again, added or removed."""
+    before = digests(root)
+    environment = environment_without_settings() | settings | {"CITELOOM_DATA": str(root)}
+    command = [COMMAND, "run", "--months", "all"]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    after = digests(root)
+    changed = {file for file in before | after if before.get(file) != after.get(file)}
+    return {file.parts[file.parts[0] == "ledger"] for file in changed}
+
+
+@pytest.mark.slow
+def test_a_root_of_the_defaults_is_up_to_date(earlier):
+    assert run_again(earlier / "demo") <= RENEWED["demo"]
+
+
+@pytest.mark.slow
+def test_a_root_with_models_and_a_server_sends_no_request_and_loads_no_point(
+    earlier, qdrant_binary, monkeypatch
+):
+    monkeypatch.setitem(os.environ, "CITELOOM_TEST_QDRANT", str(qdrant_binary))
+    collections = earlier / "qdrant" / "storage" / "collections"
+    names = {folder.name for folder in collections.iterdir()}
+    with running(earlier / "qdrant") as server, ScriptedLlm() as llm:
+        changed = run_again(
+            earlier / "models",
+            **SETTINGS_OF_MODELS,
+            CITELOOM_EMBEDDER_PATH=str(earlier / "tiny-m3"),
+            CITELOOM_LLM_URL=llm.url,
+            CITELOOM_QDRANT_URL=server.url,
+            CITELOOM_QDRANT_GRPC_PORT=str(server.grpc_port),
+        )
+    assert llm.requests == []
+    assert changed <= RENEWED["models"]
+    assert {folder.name for folder in collections.iterdir()} == names
