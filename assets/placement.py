@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Mapping
 
@@ -27,15 +26,10 @@ def definition_time_settings() -> Settings:
 
 
 def gpu_tags(settings: Settings) -> Mapping[str, str]:
-    """Tags of the embedding step: the GPUs it requests, for dagster-ray and dagster-k8s."""
-    gpus = settings.embedding_gpus
-    if not gpus or not settings.on_cluster:
+    """Tags of the embedding step: the GPUs it requests, for dagster-ray."""
+    if not settings.embedding_gpus or not settings.on_cluster:
         return {}
-    resources = {"limits": {"nvidia.com/gpu": f"{gpus:g}"}}
-    return {
-        "dagster-ray/config": json.dumps({"num_gpus": gpus}),
-        "dagster-k8s/config": json.dumps({"container_config": {"resources": resources}}),
-    }
+    return {"dagster-ray/config": json.dumps({"num_gpus": settings.embedding_gpus})}
 
 
 def retry_of_lost_steps(settings: Settings) -> dg.RetryPolicy | None:
@@ -52,13 +46,4 @@ def choose_executor(settings: Settings) -> dg.ExecutorDefinition:
         from resources.ray_cluster import ray_executor
 
         return ray_executor
-    if settings.executor == "k8s":
-        if importlib.util.find_spec("dagster_k8s") is None:
-            raise SettingError(
-                "CITELOOM_EXECUTOR=k8s needs dagster-k8s: pip install --constraint constraints.txt"
-                " --editable '.[k8s]'"
-            )
-        from dagster_k8s import k8s_job_executor
-
-        return k8s_job_executor
     return dg.in_process_executor

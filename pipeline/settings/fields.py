@@ -545,12 +545,9 @@ class ClusterSettings(BaseModel):
             " for SQLite."
         ),
     )
-    executor: Literal["in_process", "ray", "k8s"] = Field(
+    executor: Literal["in_process", "ray"] = Field(
         "in_process",
-        description=(
-            "Where steps run: in_process in the run's process, ray as jobs of a Ray cluster, k8s as"
-            " pods."
-        ),
+        description="Where steps run: in_process in the run's process, ray as jobs of a cluster.",
     )
     ray_address: str = Field(
         "http://127.0.0.1:8265",

@@ -89,6 +89,7 @@ def test_empty_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
         ("LLM_PRICE", "gpt-4o=2.5/10"),
         ("JUDGES", "one,two,three"),
         ("DATA", "memory://corpus"),
+        ("EXECUTOR", "k8s"),
     ],
 )
 def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:

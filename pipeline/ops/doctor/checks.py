@@ -388,18 +388,13 @@ def embedder_for_gpu(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def cluster(workspace: Workspace) -> Iterator[DoctorFinding]:
-    """The settings that the configured executor needs, and whether Ray's job server answers.
+    """The settings that Ray needs, and whether Ray's job server answers.
 
     Raises as `job_client` does if it does not.
     """
     settings = workspace.settings
     if not settings.on_cluster:
         yield not_checked("CITELOOM_EXECUTOR is in_process: steps run on this machine")
-        return
-    if settings.executor == "k8s":
-        yield not_checked(
-            "CITELOOM_EXECUTOR is k8s: Dagster starts the pods, nothing is checked from here"
-        )
         return
     required = list(setting_problems(settings, ()))
     for message in setting_problems(settings, LLM_STAGE_NAMES):

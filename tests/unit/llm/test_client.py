@@ -178,7 +178,6 @@ def test_two_processes_at_once_pay_for_each_call_once(tmp_path: Path, executor: 
     [
         ("in_process", "ext4", "wal"),
         ("ray", "ext4", "delete"),
-        ("k8s", "ext4", "delete"),
         ("in_process", "nfs4", "delete"),
     ],
 )
