@@ -18,9 +18,8 @@ from pipeline.evaluation.g_score.candidates import MAIN
 from pipeline.tables.writers import writer_name
 
 if TYPE_CHECKING:
-    from pipeline.report.data import RelatedWorkData, RetrievalScores
+    from pipeline.report.data import RelatedWorkData
 
-_PICTURED_METRIC = "nDCG@10"
 _PLOTTED = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L", "g_score": "G-Score"}
 _SHARES = {"citation_precision": "citation precision", "citation_recall": "citation recall"}
 _MARKS = 5
@@ -70,35 +69,6 @@ def _length_picture(words: pa.ChunkedArray, month: str) -> str:
         "passage lengths",
         {f"{name} words": (share, 0.0, share) for name, share in shares.items()},
         title=f"{month}: {len(words):,} passages by length, shares",
-    )
-
-
-def retrieval_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
-    """The scores as the report's table, and nDCG@10 as a figure; nothing without scores."""
-    from pipeline.report.corpus import retrieval_section
-    from pipeline.report.data import read_retrieval
-
-    scores = read_retrieval(workspace.root, month)
-    if not scores.rows:
-        return {}
-    (grid,) = retrieval_section(scores).grids
-    table = markdown_table(grid.columns, [[cell.plain() for cell in row] for row in grid.rows])
-    details = {"scores": dg.MetadataValue.md(table)}
-    if any(metric == _PICTURED_METRIC for _, metric in scores.rows):
-        details["picture"] = dg.MetadataValue.md(_picture(scores, month))
-    return details
-
-
-def _picture(scores: RetrievalScores, month: str) -> str:
-    from pipeline.report.corpus import METHODS, methods_of
-
-    scores_of = {
-        METHODS[method]: scores.rows[method, _PICTURED_METRIC] for method in methods_of(scores)
-    }
-    rows = {method: (row["value"], row["low"], row["high"]) for method, row in scores_of.items()}
-    name = _PICTURED_METRIC
-    return intervals(
-        name, rows, title=f"{name}: {month}: {scores.queries:,} citing sentences, 95 % intervals"
     )
 
 
@@ -167,7 +137,6 @@ DETAILS: Mapping[str, Callable[[Workspace, str], Mapping[str, Any]]] = {
     "dump_members": page_figures,
     "papers": paper_figures,
     "passages": passage_figures,
-    "retrieval_scores": retrieval_details,
     "scores": score_means,
     "report": report_details,
 }

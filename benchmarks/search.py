@@ -7,8 +7,8 @@ Points and questions are those of benchmarks/points.py, over ten months; no ques
 Clients are threads of one process beside the server, which ask one question after another through
 `PassageIndex.search`, as a program in Python would. Exact search is a matrix product over the
 tables, apart from any index. Memory is the server's after a restart and all these searches, an
-empty server's taken off: its own, and what it maps of files, which the kernel may take back. Never
-how good the answers are for readers (`retrieval_scores`).
+empty server's taken off: its own, and what it maps of files, which the kernel may take back. How
+good the answers are for readers is measured by benchmarks/retrieval.py.
 """
 
 from __future__ import annotations

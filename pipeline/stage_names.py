@@ -13,8 +13,6 @@ STAGE_NAMES = (
     "citations",
     "embeddings",
     "index_receipts",
-    "retrieval_queries",
-    "retrieval_scores",
     "questions",
     "related_work_tasks",
     "key_elements",

@@ -49,19 +49,24 @@ def status(
     from pipeline.engine.status import month_status
     from pipeline.ops.run_months import months_of_status
     from pipeline.stages import STAGES
+    from pipeline.storage.removed import deletable
 
     workspace = open_workspace()
     selected, trouble = months_of_status(workspace, months)
     with workspace.read_cache():
         rows = [row for month in selected for row in month_status(STAGES, workspace, month)]
+        unused = deletable(workspace.root)
     if trouble:
         print_error(trouble)
     if as_json:
-        print_json(rows)
+        print_json({"stages": rows, "deletable": unused})
         return 0
     out.print(f"Data root: {workspace.root.path}", soft_wrap=True, markup=False)
     for part in status_report(rows):
         out.print(part)
+    if unused:
+        paths = ", ".join(unused)
+        out.print(f"Can be deleted: {paths}", soft_wrap=True, markup=False)
     for row in rows:
         if row["failure"]:
             print_error(f"{plain_name(row['stage'])} of {row['month']}: {row['failure']}")

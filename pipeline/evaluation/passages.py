@@ -14,7 +14,6 @@ from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.embedding.choice import make_embedder, model_name
-from pipeline.evaluation.retrieval.pool import matrix_of
 from pipeline.index.exact import fused_scores, lexical_scores
 from pipeline.index.papers import rows_of_papers, tables_of_papers
 from pipeline.text import one_line
@@ -68,9 +67,11 @@ def read_vectors(root: DataRoot, papers: Collection[str], model: str) -> Vectors
     columns = ["passage_id", "model", "dense"]
     for part in tables_of_papers(root, tables.EMBEDDINGS, papers, columns):
         of_model = part.filter(pc.equal(part["model"], model))
-        if of_model.num_rows:
-            matrix = matrix_of(of_model["dense"], np.arange(of_model.num_rows))
-            vectors.update(zip(of_model["passage_id"].to_pylist(), matrix, strict=True))
+        # Arrow would join all chunks into one list, which fails beyond 2^31 numbers.
+        for batch in of_model.to_batches():
+            numbers = batch["dense"].flatten().to_numpy(zero_copy_only=False)
+            matrix = numbers.reshape(len(batch), -1).astype(np.float32)
+            vectors.update(zip(batch["passage_id"].to_pylist(), matrix, strict=True))
     return vectors
 
 

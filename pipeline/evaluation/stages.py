@@ -1,4 +1,4 @@
-"""The stages that judge, score, and measure retrieval.
+"""The stages that judge and score.
 
 No URL is among the settings of a stage: a judgement belongs to a model's name, and the same model
 at another address changes no row.
@@ -17,40 +17,10 @@ from pipeline.evaluation import scores
 from pipeline.evaluation.answers import rows as answers
 from pipeline.evaluation.citation_support import rows as citation_support
 from pipeline.evaluation.g_score import rows as g_score
-from pipeline.evaluation.retrieval import rows as retrieval
-from pipeline.evaluation.retrieval import sample as retrieval_sample
 from pipeline.llm.models import judge_models
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
-
-RETRIEVAL_QUERIES = Stage(
-    table=tables.RETRIEVAL_QUERIES,
-    build=retrieval_sample.build_queries,
-    upstream=(tables.PASSAGES, tables.REFERENCES),
-    settings=("retrieval_queries",),
-    inputs=retrieval_sample.query_inputs,
-    group="evaluation",
-    description=(
-        "Sentences that cite papers of the corpus, without their citation markers: what a"
-        " search is asked to find, with the answer known and no labeller needed."
-    ),
-)
-
-RETRIEVAL_SCORES = Stage(
-    table=tables.RETRIEVAL_SCORES,
-    build=retrieval.build_scores,
-    upstream=(tables.PASSAGES, tables.EMBEDDINGS, tables.RETRIEVAL_QUERIES),
-    settings=("retrieval_queries", "embedder", "embedded_form", "reranker"),
-    version=5,
-    inputs=retrieval.score_inputs,
-    pool="gpu",
-    group="evaluation",
-    description=(
-        "How well each way to search finds the papers that sentences cite: dense, lexical,"
-        " sparse, fused and reranked, with intervals."
-    ),
-)
 
 # Of what is not judged, the check names the first.
 _MOST_NAMED = 20

@@ -1,6 +1,4 @@
-"""Sections on the corpus: the funnel from the dump to the index, papers, retrieval, and what
-failed.
-"""
+"""Sections on the corpus: the funnel from the dump to the index, papers, and what failed."""
 
 from __future__ import annotations
 
@@ -15,10 +13,9 @@ from pipeline import tables
 from pipeline.arxiv.months import month_name
 from pipeline.corpus.passages.lengths import LONG, SHORT
 from pipeline.corpus.passages.packing import FEWEST_WORDS, MOST_WORDS
-from pipeline.evaluation.retrieval.measures import DIFFERENCE, DIFFERENCE_METRIC
-from pipeline.report.data import LeftOut, ReportData, RetrievalScores, retrieval_of
+from pipeline.report.data import LeftOut, ReportData
 from pipeline.report.figures import Bar, BarFigure
-from pipeline.report.formatting import FEW, count, percent, words
+from pipeline.report.formatting import count, percent, words
 from pipeline.report.grid import (
     Cell,
     Grid,
@@ -27,22 +24,10 @@ from pipeline.report.grid import (
     first_rows,
     percent_cell,
 )
-from pipeline.report.measures import MeasuredRow, measure_table, select
 from pipeline.report.summary import FUNNEL
 from pipeline.storage.data_root import DataRoot
 from pipeline.text import number_of
 
-METHODS: Mapping[str, str] = {
-    "lexical": "lexical (BM25)",
-    "sparse": "sparse",
-    "dense": "dense",
-    "fused": "fused",
-    "colbert": "fused, then ColBERT",
-    "cross_encoder": "fused, then cross-encoder",
-}
-METRICS = ("R@1", "R@5", "R@10", "R@50", "RR@50", "nDCG@10")
-# It separates methods where a pool is small: recall@10 of 20 papers is nearly 1 for all.
-_MAIN_METRIC = "nDCG@10"
 _MOST_OPEN_PAPERS = 25
 _MONTH_COLUMNS = {
     "Pages": tables.DUMP_MEMBERS,
@@ -167,116 +152,22 @@ def _counts(column: pa.ChunkedArray) -> Counter[str]:
     return Counter({pair["values"]: pair["counts"] for pair in pc.value_counts(column).to_pylist()})
 
 
-def retrieval_section(scores: RetrievalScores) -> PageSection:
-    """Retrieval scores of each way to search for the papers that a sentence cites."""
-    key, title = "retrieval", "Retrieval"
-    if not scores.rows:
-        why = scores.notes.get("no_scores", "it has no queries")
-        text = f"How well search finds the papers that a sentence cites was not measured: {why}."
-        return PageSection(key, title, (text,))
-    methods = methods_of(scores)
-    measured = {metric for _, metric in scores.rows}
-    metrics = [metric for metric in METRICS if metric in measured]
-    rows = [
-        MeasuredRow(
-            METHODS[method], {metric: retrieval_cell(scores, method, metric) for metric in metrics}
-        )
-        for method in methods
-    ]
-    grid = measure_table(
-        key,
-        "Retrieval scores",
-        select(*metrics),
-        rows,
-        first="Mean over sentences",
-        notes=_retrieval_notes(scores),
-    )
-    return PageSection(key, title, _retrieval_paragraphs(scores), (grid,))
-
-
-def methods_of(scores: RetrievalScores) -> list[str]:
-    """The ways to search that were measured."""
-    return [method for method in METHODS if (method, _MAIN_METRIC) in scores.rows]
-
-
-def retrieval_cell(scores: RetrievalScores, method: str, metric: str = _MAIN_METRIC) -> Cell:
-    """A mean with its interval; empty where it was not measured."""
-    row = scores.rows.get((method, metric))
-    return Cell(row["value"], "two", row["low"], row["high"]) if row else Cell(None, "two")
-
-
-def _retrieval_notes(scores: RetrievalScores) -> list[str]:
-    """The model of each way to search, and why some ways or metrics were not measured."""
-    models = {method: row["model"] for (method, _), row in scores.rows.items()}
-    skipped: Mapping[str, str] = scores.notes.get("not_measured", {})
-    names = {**METHODS, **{measure.metric: measure.title for measure in select(*METRICS)}}
-    return [
-        *(f"{METHODS[method]}: {models[method]}." for method in METHODS if method in models),
-        *(f"{names[key]}: not measured; {skipped[key]}." for key in names if key in skipped),
-    ]
-
-
-def _retrieval_paragraphs(scores: RetrievalScores) -> list[str]:
-    row = next(iter(scores.rows.values()))
-    asking_papers = scores.notes.get("asking_papers", 0)
-    in_all = scores.notes.get("papers_in_all", row["papers"])
-    asking = f" of {number_of(asking_papers, 'paper')}" if asking_papers else ""
-    of_all = f" (of {count(in_all)} of this month or cited)" if in_all > row["papers"] else ""
-    paragraphs = [
-        (
-            f"{number_of(row['queries'], 'sentence')}{asking} that cite papers of the corpus,"
-            f" without their citation marks, searched in {number_of(row['passages'], 'passage')} of"
-            f" {number_of(row['papers'], 'paper')}{of_all}. A paper ranks as high as its best"
-            " passage; the asking paper's own passages do not count. Intervals hold the mean in 95"
-            " % of bootstrap draws of the asking papers."
-        ),
-    ]
-    if asking_papers and asking_papers < FEW:
-        paragraphs.append(
-            f"With {number_of(asking_papers, 'asking paper')} the intervals are too narrow: the"
-            " figures are only hints."
-        )
-    difference = scores.rows.get((DIFFERENCE, DIFFERENCE_METRIC))
-    if difference:
-        low, high = difference["low"], difference["high"]
-        ends = "" if low is None else f" ({low:+.2f} to {high:+.2f})"
-        paragraphs.append(
-            "Fused search minus BM25, recall@10, on the same sentences:"
-            f" {difference['value']:+.2f}{ends}."
-        )
-    return paragraphs
-
-
 def months_section(data: ReportData) -> PageSection:
-    """Every month with its counts, and nDCG@10 of each way to search. A month with tables that
-    cannot be read stays in the list with a remark.
+    """Every month with its counts. A month with tables that cannot be read stays in the list with a
+    remark.
     """
-    scores = {month.month: retrieval_of(month) for month in data.finished}
-    measured = {method for of_month in scores.values() for method in methods_of(of_month)}
-    methods = [method for method in METHODS if method in measured]
     rows: dict[str, GridRow] = {}
     for month in data.unreadable:
         name = Cell(month_name(month), tag="has tables that cannot be read: see citeloom status")
-        rows[month] = [name, *[None] * (len(_MONTH_COLUMNS) + len(methods))]
+        rows[month] = [name, *[None] * len(_MONTH_COLUMNS)]
     for summary in data.months:
         page = f"{summary.month}/index.html" if summary.finished else ""
         rows[summary.month] = [
             Cell(month_name(summary.month), page=page, tag="" if page else "not finished"),
             *(summary.rows[table.name] for table in _MONTH_COLUMNS.values()),
-            *(retrieval_cell(retrieval_of(summary), method) for method in methods),
         ]
-    about = (
-        f"Of each way to search, {_MAIN_METRIC} with its 95 % interval: how well it finds the"
-        " papers that a sentence cites. No language model is involved."
-    )
-    grid = Grid(
-        "months",
-        "Months",
-        ["Month", *_MONTH_COLUMNS, *(METHODS[method] for method in methods)],
-        [rows[month] for month in sorted(rows)],
-        about=about if methods else "",
-        stacked=True,
-    )
+    in_order = [rows[month] for month in sorted(rows)]
+    grid = Grid("months", "Months", ["Month", *_MONTH_COLUMNS], in_order, stacked=True)
     return PageSection("months", "Months", (), (grid,))
 
 

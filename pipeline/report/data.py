@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pipeline import tables
 from pipeline.engine.stage import Workspace
@@ -24,8 +24,6 @@ from pipeline.report.summary import (
     MonthSummary,
     Row,
     ScoresByTask,
-    iterate,
-    notes_of,
     read_ledger_table,
     read_summary,
 )
@@ -402,32 +400,6 @@ class AnswersData(Writings):
         """The mean of a system over a group of questions, by the first judge; None without one."""
         result = self.result(system, group)
         return result.measures.get(metric) if result else None
-
-
-class RetrievalScores:
-    """A month of `retrieval_scores`."""
-
-    def __init__(self, rows: Iterable[Row], notes: Mapping[str, Any]) -> None:
-        """notes: those of its file."""
-        self.rows = {(row["method"], row["metric"]): row for row in rows}
-        """(Method, metric) → row."""
-        self.notes = notes
-
-    @property
-    def queries(self) -> int:
-        """How many sentences were searched for. Raises StopIteration without scores."""
-        return int(next(iter(self.rows.values()))["queries"])
-
-
-def retrieval_of(month: MonthSummary) -> RetrievalScores:
-    """The retrieval scores of a month."""
-    return RetrievalScores(month.retrieval, month.retrieval_notes)
-
-
-def read_retrieval(root: DataRoot, month: str) -> RetrievalScores:
-    """The month's retrieval scores. Raises as `DataRoot.rows` does."""
-    rows = iterate(root, tables.RETRIEVAL_SCORES, month)
-    return RetrievalScores(rows, notes_of(root, tables.RETRIEVAL_SCORES, month))
 
 
 @dataclass(frozen=True)

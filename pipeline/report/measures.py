@@ -27,8 +27,8 @@ _PUBLISHED = Path(__file__).parent / "published"
 class Measure:
     """A column of numbers.
 
-    metric: its name in `scores`, among the measures of answers, or in `retrieval_scores`. form: of
-    its value times `scale`. group: the heading that it is under on the page of a task, which lacks
+    metric: its name in `scores`, or among the measures of answers. form: of its value times
+    `scale`. group: the heading that it is under on the page of a task, which lacks
     it without one. short: its title in the table of its group. best: which value is emphasised in
     each group of rows, unless all are equal. axis: the end of its axis in figures.
     """
@@ -111,13 +111,6 @@ MEASURES = [
     Measure("claims_nothing", "Claims nothing", "count", best=""),
     Measure("unreadable", "Unreadable", "count", best=""),
     Measure("questions", "Questions", "count", best=""),
-    # Of ways to search.
-    Measure("R@1", "recall@1", "two"),
-    Measure("R@5", "recall@5", "two"),
-    Measure("R@10", "recall@10", "two"),
-    Measure("R@50", "recall@50", "two"),
-    Measure("RR@50", "MRR", "two"),
-    Measure("nDCG@10", "nDCG@10", "two"),
 ]
 
 

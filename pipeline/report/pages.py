@@ -16,9 +16,8 @@ from pipeline.report.corpus import (
     failure_sections,
     months_section,
     papers_section,
-    retrieval_section,
 )
-from pipeline.report.data import LeftOut, ReportData, read_ledger, retrieval_of
+from pipeline.report.data import LeftOut, ReportData, read_ledger
 from pipeline.report.formatting import (
     FAILURES_PAGE,
     answering_system,
@@ -76,7 +75,6 @@ class MonthReport:
 
     data: ReportData
     ledger: Sequence[LeftOut]
-    retrieval: PageSection
     related_work: Sequence[PageSection]
     answers: Sequence[PageSection]
     failures: Sequence[PageSection]
@@ -90,7 +88,7 @@ class MonthReport:
     @property
     def sections(self) -> list[PageSection]:
         """The sections whose tables are in `report.json`."""
-        return [self.retrieval, *self.related_work, *self.answers, self.failures[0]]
+        return [*self.related_work, *self.answers, self.failures[0]]
 
 
 def month_report(
@@ -108,7 +106,6 @@ def month_report(
     return MonthReport(
         data=data,
         ledger=read_ledger(data.root, month.month, FUNNEL_STAGES),
-        retrieval=retrieval_section(retrieval_of(month)),
         related_work=related_work.sections(data.related, tasks),
         answers=answers.sections(data.answers, with_pages=True),
         failures=failure_sections(data, failures),
@@ -162,7 +159,6 @@ def month_page(report: MonthReport) -> Page:
         sections=[
             corpus_section(data, report.ledger),
             papers_section(data.root, month),
-            report.retrieval,
             related_work.month_intro(data),
             *report.related_work,
             answers.month_intro(data.answers),

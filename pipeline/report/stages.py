@@ -47,8 +47,6 @@ REPORT = Stage(
         tables.REFERENCES,
         tables.EMBEDDINGS,
         tables.INDEX_RECEIPTS,
-        tables.RETRIEVAL_QUERIES,
-        tables.RETRIEVAL_SCORES,
         tables.RELATED_WORK_TASKS,
         tables.KEY_ELEMENTS,
         tables.SUMMARIES,

@@ -39,7 +39,7 @@ ScoresByTask = tuple[str, str, str, str, Mapping[str, float]]
 
 FOLDER = "reports/summaries"
 # Raised when summaries have other fields or values for the same tables.
-_VERSION = 4
+_VERSION = 5
 
 # From the dump to the tasks of related work: table, what its rows are, and one of them.
 FUNNEL: tuple[tuple[Table, str, str], ...] = (
@@ -50,8 +50,6 @@ FUNNEL: tuple[tuple[Table, str, str], ...] = (
     (tables.EMBEDDINGS, "Embedded", "passage"),
     (tables.INDEX_RECEIPTS, "Found in the index", "passage"),
     (tables.REFERENCES, "References read", "reference"),
-    (tables.RETRIEVAL_QUERIES, "Citing sentences used as queries", "sentence"),
-    (tables.RETRIEVAL_SCORES, "Retrieval scores", "score"),
     (tables.RELATED_WORK_TASKS, "Related-work tasks", "task"),
 )
 FUNNEL_STAGES = tuple(table.name for table, *_ in FUNNEL)
@@ -97,8 +95,7 @@ class MonthSummary:
     finished: whether its systems were scored. sample: whether it has papers of the sample corpus.
     rows: stage of the funnel → the rows that come out of it. passage_lengths: range of words →
     passages. left_out: stage of the funnel → reason → how much was left out. loads: rows of
-    `index_receipts`. retrieval, retrieval_notes: rows and notes of `retrieval_scores`.
-    disabled_stages: stage that calls a model and was not run → the reason.
+    `index_receipts`. disabled_stages: stage that calls a model and was not run → the reason.
 
     usage: table → [writer, model, rows, calls, tokens read, tokens written], the writer '' where
     the table has none. sections: writer → its sections, repeats not counted. scores: those by which
@@ -120,8 +117,6 @@ class MonthSummary:
     passage_lengths: Mapping[str, int]
     left_out: Mapping[str, Mapping[str, int]]
     loads: Sequence[Row]
-    retrieval: Sequence[Row]
-    retrieval_notes: Mapping[str, Any]
     disabled_stages: Mapping[str, str]
     usage: Mapping[str, Sequence[tuple[str, str, int, int, int, int]]]
     sections: Mapping[str, int]
@@ -227,8 +222,6 @@ def _summarize(root: DataRoot, month: str) -> MonthSummary:
         ),
         left_out=count_left_out(root, month),
         loads=list(iterate(root, tables.INDEX_RECEIPTS, month)),
-        retrieval=list(iterate(root, tables.RETRIEVAL_SCORES, month)),
-        retrieval_notes=notes_of(root, tables.RETRIEVAL_SCORES, month),
         disabled_stages=_disabled_stages(root, month),
         usage={table.name: _usage(table, rows) for table, rows in related.items()},
         sections=Counter(first_runs.to_pylist()),

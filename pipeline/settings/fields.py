@@ -274,11 +274,6 @@ class RetrievalSettings(BaseModel):
             " none."
         ),
     )
-    retrieval_queries: int = Field(
-        1000,
-        ge=0,
-        description="Score retrieval on at most this many citing sentences of a month; 0 for none.",
-    )
 
 
 class LanguageModelSettings(BaseModel):

@@ -310,56 +310,6 @@ INDEX_RECEIPTS = Table(
     ),
     stage_module="pipeline.index.stages",
 )
-RETRIEVAL_QUERIES = Table(
-    "retrieval_queries",
-    "one citing sentence with the papers that a search for it should find",
-    schema(
-        ("query_id", TEXT, "UUIDv5 of the citing paper and the text"),
-        ("arxiv_id", TEXT, "citing paper, whose own passages never count"),
-        ("passage_id", TEXT, "passage that the sentence is in"),
-        ("text", TEXT, "sentence without its citation markers"),
-        ("cited", TEXTS, "papers of the corpus that it cites, sorted"),
-    ),
-    stage_module="pipeline.evaluation.stages",
-)
-RETRIEVAL_SCORES = Table(
-    "retrieval_scores",
-    "one metric of one way to search, over the month's queries",
-    schema(
-        (
-            "method",
-            TEXT,
-            "dense, lexical, sparse, fused, colbert, cross_encoder, or fused_minus_lexical",
-        ),
-        ("metric", TEXT, "R@1, R@5, R@10, R@50, RR@50 or nDCG@10, of papers"),
-        (
-            "value",
-            pa.float64(),
-            "mean over the queries, 0 to 1; for fused_minus_lexical the mean difference",
-        ),
-        (
-            "low",
-            pa.float64(),
-            "lower end of the 95 % interval; null where one paper asks every query",
-        ),
-        (
-            "high",
-            pa.float64(),
-            "upper end of the 95 % interval; null where one paper asks every query",
-        ),
-        ("queries", COUNT, "queries asked"),
-        ("papers", COUNT, "papers searched"),
-        ("passages", COUNT, "passages searched"),
-        (
-            "model",
-            TEXT,
-            "what ranked: the embedding model, the cross-encoder, or the settings of BM25",
-        ),
-    ),
-    version=2,
-    stage_module="pipeline.evaluation.stages",
-)
-
 REPORT = Table(
     "report",
     "one file of the month's report",
@@ -791,8 +741,6 @@ TABLES: Mapping[str, Table] = {
         CITATIONS,
         EMBEDDINGS,
         INDEX_RECEIPTS,
-        RETRIEVAL_QUERIES,
-        RETRIEVAL_SCORES,
         QUESTIONS,
         RELATED_WORK_TASKS,
         KEY_ELEMENTS,

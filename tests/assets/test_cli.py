@@ -151,9 +151,9 @@ def test_an_llm_that_does_not_answer_is_named_and_what_was_done_stays(own: Place
     assert len(errors_about(url, done)) == 1, done.stderr
     assert "error: answers of 2024-04: as key_elements of 2024-04" in done.stderr
     assert digests(own.root) == before
-    told = json.loads(elsewhere.invoke("status", "--json").stdout)
+    told = json.loads(elsewhere.invoke("status", "--json").stdout)["stages"]
     assert [row["stage"] for row in told if row["state"] == "failed"] == asking
-    told = json.loads(own.invoke("status", "--json").stdout)
+    told = json.loads(own.invoke("status", "--json").stdout)["stages"]
     assert {row["state"] for row in told} == {"done"}, (
         "under the settings that it was made with, the month is done"
     )
@@ -177,7 +177,7 @@ def test_a_key_that_is_refused_is_named_by_its_setting_and_written_nowhere(own: 
 def test_status_tells_every_stage_of_every_month(place: Place) -> None:
     done = place.invoke("status", "--json")
     assert done.exit_code == 0
-    told = json.loads(done.stdout)
+    told = json.loads(done.stdout)["stages"]
     assert {(row["month"], row["stage"]) for row in told} == {
         (m, stage.name) for m in MONTHS for stage in STAGES
     }

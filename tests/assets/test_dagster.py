@@ -344,7 +344,7 @@ def stale_in_dagster(place: Place) -> set[tuple[str, str]]:
 
 def stale_in_status(place: Place) -> set[tuple[str, str]]:
     """Stages and months that `citeloom status` shows as out of date."""
-    rows = json.loads(place.invoke("status", "--json").stdout)
+    rows = json.loads(place.invoke("status", "--json").stdout)["stages"]
     return {(row["stage"], row["month"]) for row in rows if row["state"] == "stale"}
 
 
@@ -352,11 +352,10 @@ def stale_in_status(place: Place) -> set[tuple[str, str]]:
 def test_dagster_and_the_command_line_agree_on_what_is_out_of_date(own: Place) -> None:
     assert stale_in_dagster(own) == stale_in_status(own) == set()
 
-    fewer = own.with_settings(retrieval_queries=5, chatcite_samples=3)
+    fewer = own.with_settings(max_questions=5, chatcite_samples=3)
     by_settings = stale_in_status(fewer)
     assert {stage for stage, _ in by_settings} >= {
-        "retrieval_queries",
-        "retrieval_scores",
+        "questions",
         "summaries",
         "report",
     }
@@ -371,8 +370,8 @@ def test_dagster_and_the_command_line_agree_on_what_is_out_of_date(own: Place) -
     assert stale_in_dagster(strict) == by_input
 
     own.run_months(choose_stages(select=["papers"]), [MONTHS[2]])
-    fewer = own.with_settings(retrieval_queries=5)
-    due = ["retrieval_queries", "retrieval_scores", "report"]
+    fewer = own.with_settings(max_questions=5)
+    due = ["questions", "answers", "answer_grades", "answer_scores", "report"]
     assert fewer.run_in_dagster(due, MONTHS[0]).success
     assert not fewer.run_months(choose_stages(select=due), MONTHS[1:]).failures
     assert stale_in_dagster(fewer) == stale_in_status(fewer) == set()

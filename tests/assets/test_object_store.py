@@ -84,14 +84,17 @@ def test_a_second_run_writes_nothing_and_asks_little(there: Place, store: Object
 
 def test_status_asks_for_each_folder_once(there: Place, store: ObjectStore) -> None:
     shown = there.invoke("status", "--months", MONTHS[0], "--json")
-    assert {row["state"] for row in json.loads(shown.stdout) if row["stage"] in STAGES} == {"done"}
+    assert {
+        row["state"] for row in json.loads(shown.stdout)["stages"] if row["stage"] in STAGES
+    } == {"done"}
     store.counted()
     of_one = there.invoke("status", "--months", MONTHS[0], "--json"), store.counted().total()
     of_two = (
         there.invoke("status", "--months", f"{MONTHS[0]}..{MONTHS[1]}", "--json"),
         store.counted().total(),
     )
-    assert len(json.loads(of_two[0].stdout)) == 2 * len(json.loads(of_one[0].stdout))
+    one, two = (json.loads(done.stdout)["stages"] for done, _ in (of_one, of_two))
+    assert len(two) == 2 * len(one)
     assert of_two[1] - of_one[1] <= 25, (of_one[1], of_two[1])  # of each month more
     assert of_one[1] <= 120
 

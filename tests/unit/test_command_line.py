@@ -289,17 +289,22 @@ def test_status_at_80_columns_shows_names_and_cells_whole() -> None:
     assert all(len(line) <= 80 and "…" not in line for line in lines)
 
 
-def test_tables_and_failures_of_stages_that_left_disturb_nothing(tmp_path: Path) -> None:
-    for folder in ("question_drafts", "ledger/question_drafts", "failures"):
+def test_what_a_stage_that_left_has_in_the_data_root_disturbs_nothing_and_is_named_as_deletable(
+    tmp_path: Path,
+) -> None:
+    folders = ["retrieval_scores", "ledger/retrieval_scores"]
+    for folder in (*folders, "failures"):
         (tmp_path / folder).mkdir(parents=True)
-    for name in ("question_drafts", "ledger/question_drafts"):
-        (tmp_path / name / "2024-03.parquet").write_bytes(b"PAR1 of another version")
-    (tmp_path / "failures/question_drafts-2024-03.json").write_text('{"message": "no endpoint"}')
-    done = CliRunner().invoke(app, ["status", "--json"], env={"CITELOOM_DATA": str(tmp_path)})
-    assert (done.exit_code, {row["failure"] for row in json.loads(done.stdout)}) == (
-        0,
-        {None},
-    ), done.output
+    for folder in folders:
+        (tmp_path / folder / "2024-03.parquet").write_bytes(b"PAR1 of another version")
+    (tmp_path / "failures/retrieval_scores-2024-03.json").write_text('{"message": "no endpoint"}')
+    environment = {"CITELOOM_DATA": str(tmp_path)}
+    done = CliRunner().invoke(app, ["status", "--json"], env=environment)
+    status = json.loads(done.stdout)
+    assert (done.exit_code, {row["failure"] for row in status["stages"]}) == (0, {None})
+    assert list(status["deletable"]) == folders
+    printed = CliRunner().invoke(app, ["status"], env=environment).stdout
+    assert f"Can be deleted: {', '.join(folders)}" in printed
 
 
 def test_the_time_left_is_what_stages_took_before_at_the_pace_of_this_run() -> None:

@@ -45,7 +45,6 @@ NO_PAGE, NOT_HTML, NO_TEXT, TORN, WITHOUT_METADATA = (f"2403.9910{number}" for n
 KEYS = {
     "references": ("arxiv_id", "key"),
     "citations": ("citing", "cited"),
-    "retrieval_scores": ("method", "metric"),
     "key_elements": ("task_id", "number", "model"),
     "summaries": ("task_id", "system", "model", "repeat"),
     "g_scores": ("task_id", "candidate_set", "section_repeat", "judge", "repeat"),

@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipeline import tables
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import Job
 from pipeline.evaluation.passages import EvidencePassage, among, paragraphs_of, search
-from pipeline.evaluation.retrieval.sample import masked
 from pipeline.index.papers import count_passages
 from pipeline.related_work.summary import cited_numbers
 from pipeline.related_work.task_reader import in_corpus
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import Writer, writer_of
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
@@ -30,6 +31,18 @@ MOST_REHEARSED = 300
 OUT_OF_RANGE, NO_TEXT, OVER = "out_of_range", "no_text", "over_the_limit"
 THIS, OTHER = "[this work]", "[another work]"
 MARKER = re.compile(r"\[Reference ([0-9]{1,4})\]")
+_EMPTY_BRACKETS = re.compile(
+    r"(?:(?<!\s)\s++)?(?:\((?:e\.g\.|i\.e\.|see|cf\.|also|[,;\s])*+\)|\[\s*+\])"
+)
+_SPACED_SIGN = re.compile(r"(?<!\s)\s++(?=[.,;:)\]])")
+
+
+def masked(sentence: str) -> str:
+    """The sentence without its markers, and without what stands for nothing without them: "(see
+    [@b1])" goes whole, and so does the comma after a marker that begins the sentence.
+    """
+    bare = _EMPTY_BRACKETS.sub("", without_markers(sentence))
+    return one_line(_SPACED_SIGN.sub("", bare).lstrip(".,;: "))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from pipeline.tables import (
     PAPERS,
     PASSAGES,
     REFERENCES,
-    RETRIEVAL_QUERIES,
     Table,
 )
 
@@ -54,7 +53,6 @@ _TEXT_OF_PAPER = {
     PASSAGES.name: {"title", "section_path", "text"},
     REFERENCES.name: {"raw", "title", "authors", "venue"},
     EMBEDDINGS.name: {"dense", "sparse_ids", "sparse_weights", "colbert"},
-    RETRIEVAL_QUERIES.name: {"text"},
 }
 # Columns without text, in any table. `metadata.authors` has names only; `papers.authors` has e-mail
 # addresses too.

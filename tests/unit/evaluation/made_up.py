@@ -13,7 +13,6 @@ from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.g_score.candidates import candidate_sets
 from pipeline.evaluation.g_score.measures import metrics
-from pipeline.evaluation.retrieval.measures import METRICS
 from pipeline.llm.messages import Spent
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.summary import cited_numbers, make_summary
@@ -108,8 +107,6 @@ def write_month(
         tables.REFERENCES: [row for i in ids for row in references(i, ids)],
         tables.EMBEDDINGS: [{"passage_id": f"{i}-{n}"} for i in ids for n in range(12)],
         tables.INDEX_RECEIPTS: [receipt(12 * len(ids), text)],
-        tables.RETRIEVAL_QUERIES: [{"query_id": f"{i}?", "arxiv_id": i} for i in ids[1:]],
-        tables.RETRIEVAL_SCORES: retrieval_scores(len(ids), text) if ids else [],
         tables.RELATED_WORK_TASKS: task_rows,
         tables.KEY_ELEMENTS: [e for row in task_rows for e in elements(row, text, model)],
         tables.SUMMARIES: [row | {"repeat": n} for row in written for n in range(repeats)],
@@ -194,17 +191,6 @@ def receipt(points: int, text: Text) -> Row:
         "stale": 0,
         "ids_sha256": "0",
     }
-
-
-def retrieval_scores(papers: int, text: Text) -> Iterable[Row]:
-    base = {"queries": papers, "papers": papers, "passages": 12 * papers, "model": text("minilm")}
-    for place, method in enumerate(("dense", "sparse", "fused", "lexical")):
-        for depth, metric in enumerate(METRICS):
-            value = 0.3 + 0.1 * place + 0.05 * depth
-            measured = {"value": value, "low": value - 0.1, "high": value + 0.1}
-            yield {**base, **measured, "method": method, "metric": metric}
-    gained = {"value": -0.1, "low": -0.25, "high": 0.05}
-    yield {**base, **gained, "method": "fused_minus_lexical", "metric": "R@10"}
 
 
 def task(arxiv_id: str, text: Text = same) -> Row:

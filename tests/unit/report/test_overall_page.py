@@ -65,7 +65,7 @@ def test_missing_points_are_in_the_headline(place: Workspace) -> None:
     assert headline["Index audit"] == ("92 %", "8 missing, 2 stale")
 
 
-def test_retrieval_comes_first_definitions_are_closed_and_leaderboards_can_be_sorted(
+def test_the_corpus_comes_first_definitions_are_closed_and_leaderboards_can_be_sorted(
     place: Workspace,
 ) -> None:
     keys = [section.key for section in page_of(place).sections]

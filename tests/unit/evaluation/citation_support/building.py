@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pipeline import tables
+from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
 from pipeline.embedding.minilm import NAME
 from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
@@ -23,11 +24,11 @@ from pipeline.related_work.summary import make_summary
 from tests.month_tables import write_table
 from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.evaluation.made_up import workspace
-from tests.unit.evaluation.retrieval.corpus import WORDS, WordEmbedder
 
 MONTH, CITED = "2024-03", "2401"
 CITED_MONTH = "2024-01"
 TASK = "2403.90001#S2"
+WORDS = ("quartz", "lantern", "harbor", "candle")
 
 # Paper 2401.00001 is about quartz in its second passage, and about a harbor in its third.
 TEXTS = (
@@ -36,6 +37,32 @@ TEXTS = (
     "Our harbor holds forty ships.",
     "We thank all.",
 )
+
+
+@dataclass
+class WordEmbedder:
+    """Counts of WORDS as the dense vector."""
+
+    name: str = "words"
+    dimensions: int = len(WORDS)
+    max_tokens: int = 512
+    has_sparse: bool = False
+    last_facts: EngineFacts | None = None
+
+    def encode(self, texts: Sequence[str]) -> list[Vectors]:
+        """Each text's vectors, float32."""
+        return [self._vectors(text) for text in texts]
+
+    encode_queries = encode
+
+    def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
+        """Not called: the vectors of passages are in the table."""
+        raise NotImplementedError
+
+    def _vectors(self, text: str) -> Vectors:
+        counts = np.array([text.lower().split().count(word) for word in WORDS], np.float32)
+        dense = counts / max(float(np.linalg.norm(counts)), 1.0)
+        return Vectors(dense, np.empty(0, np.uint32), np.empty(0, np.float32), None, False)
 
 
 def reference(number: int, source: str = "full_text", text: str | None = None) -> dict[str, Any]:
@@ -168,6 +195,3 @@ def verdict_on(words: str, verdict: str, quote: str) -> Rule:
         return json.dumps({"quote": quote, "verdict": verdict}) if words in sentence else None
 
     return rule
-
-
-__all__ = ["WORDS", "WordEmbedder"]

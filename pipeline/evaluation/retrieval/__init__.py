@@ -1,1 +1,0 @@
-"""How well a search finds the papers that sentences cite: queries, pool, rankings, measures."""
