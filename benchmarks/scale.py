@@ -197,6 +197,7 @@ class Measurement:
     def _measure(self, months: Sequence[str]) -> None:
         """Measure the operations that no earlier call has measured at this size."""
         arxiv_id = self._paper_of(months[len(months) // 2])
+        exported = str(self.folder / f"export of {len(months)} months")
         commands = {
             "status after a load": ("status", "--json"),
             "status": ("status", "--json"),
@@ -204,7 +205,7 @@ class Measurement:
             "refresh with nothing new": ("refresh", "--no-harvest", "--json"),
             "audit": ("audit", "--json"),
             "audit again": ("audit", "--json"),
-            "export": ("export", "--to", str(self.folder / "export"), "--json"),
+            "export": ("export", "--to", exported, "--json"),
             "check of a draft": ("check", str(DRAFT), "--json"),
             "search, a process": ("search", QUERIES[0], "--json"),
             "paper, a process": ("paper", arxiv_id, "--cited-by", "--json"),

@@ -79,7 +79,7 @@ TABLES_INTRODUCTION = """\
 
 One table, one month, one file: `<data root>/<table>/<YYYY-MM>.parquet`. The ledger has one folder for each stage:
 `ledger/<stage>/<YYYY-MM>.parquet`. A file is complete or absent. DuckDB and Polars read the files directly;
-`datasets` reads what [`citeloom export`](../how-to/export.md) writes.
+[`citeloom export`](../how-to/export.md) copies the columns that may be published.
 
 The key `citeloom` of a file's metadata records how it was made: code and schema version, the settings that matter,
 digests of the inputs, the number of rows, and what was left out. A file of another schema version is refused with a

@@ -1,1 +1,0 @@
-"""`citeloom export`: tables as Parquet files, a card, and a Croissant description."""

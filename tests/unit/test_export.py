@@ -1,0 +1,235 @@
+"""An export: what is in it, what is not, and that it is whole or absent."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from pipeline.engine.stage import Workspace
+from pipeline.errors import MissingInput, PermanentFailure, SettingError
+from pipeline.ops.export import Export, ExportRequest, export
+from pipeline.ops.open_texts import is_open
+from pipeline.settings import SAMPLE_DUMP, load_settings
+from pipeline.tables import LEDGER, METADATA, PASSAGES, TABLES, Table
+from pipeline.tables.publication import publications
+from tests.month_tables import write_table
+from tests.small_disk import small_disk_in
+
+pytestmark = pytest.mark.slow
+
+BY = "http://creativecommons.org/licenses/by/4.0/"
+ARXIV = "http://arxiv.org/licenses/nonexclusive-distrib/1.0/"
+PAPERS = {
+    # id: (licence in the snapshot, source of the metadata, status)
+    "2403.00001": (BY, "snapshot", "present"),
+    "2403.00002": (ARXIV, "snapshot", "present"),
+    "2403.00003": (BY, "oai", "present"),
+    "2403.00004": (BY, "snapshot", "withdrawn"),
+    "2403.00005": (None, "snapshot", "present"),
+    "2404.00001": (BY, "snapshot", "present"),
+}
+OPEN = ("2403.00001", "2404.00001")
+MONTHS = ("2024-03", "2024-04")
+# In every column that is not published, and nowhere else.
+WORD, NUMBER = "quokka", 0.5
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """A data root with every table in two months, and the snapshot that its metadata is from."""
+    snapshot = tmp_path / "snapshot.jsonl"
+    lines = [
+        {"id": name, "title": "Known", "categories": "cs.CL", "license": licence}
+        for name, (licence, *_) in PAPERS.items()
+    ]
+    snapshot.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    settings = load_settings(_env_file=None, data=tmp_path / "data", metadata_snapshot=snapshot)
+    workspace = Workspace(settings)
+    for month in MONTHS:
+        for table in TABLES.values():
+            is_ledger = table == LEDGER
+            file = workspace.root.ledger_file("papers", month) if is_ledger else None
+            write_table(workspace.root, table, month, rows_of(table, month), file=file)
+    return workspace
+
+
+def rows_of(table: Table, month: str) -> list[dict[str, Any]]:
+    """A row for each paper of a month, whose columns that are not published hold WORD or NUMBER."""
+    columns = publications()[table.name]
+    hidden = {
+        name: hidden_value(table.schema.field(name).type)
+        for name in columns.texts + columns.withheld
+    }
+    rows = []
+    for name, (_, source, status) in PAPERS.items():
+        if name.startswith(month[2:].replace("-", "")):
+            row = {"arxiv_id": name}
+            if table == METADATA:
+                row |= {"title": "Known", "source": source, "status": status}
+            rows.append({key: row[key] for key in row if key in table.schema.names} | hidden)
+    return rows
+
+
+def hidden_value(kind: pa.DataType) -> Any:
+    if pa.types.is_list(kind):
+        return [hidden_value(kind.value_type)]
+    if pa.types.is_struct(kind):
+        return {field.name: hidden_value(field.type) for field in kind}
+    if pa.types.is_floating(kind):
+        return NUMBER
+    return WORD if pa.types.is_string(kind) else None
+
+
+def run(
+    workspace: Workspace,
+    to: Path | str,
+    tables: str = "all",
+    months: str = "all",
+    open_texts: bool = False,
+    progress: Callable[[str], None] = lambda path: None,
+) -> Export:
+    return export(workspace, ExportRequest(str(to), months, tables, open_texts), progress)
+
+
+def rows_in(folder: Path) -> list[dict[str, Any]]:
+    files = folder.rglob("*.parquet")
+    return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+
+
+def test_what_is_not_published_is_in_no_file(workspace: Workspace, tmp_path: Path) -> None:
+    of_earlier_version = workspace.root.ledger_file("retrieval_queries", MONTHS[0])
+    write_table(workspace.root, LEDGER, MONTHS[0], [{"subject": WORD}], file=of_earlier_version)
+    run(workspace, tmp_path / "out")
+    rows = rows_in(tmp_path / "out")
+    assert len(rows) == len(TABLES) * len(PAPERS)
+    assert WORD not in str(rows)
+    assert str(NUMBER) not in str(rows)
+    for file in (tmp_path / "out").rglob("*.*"):
+        assert WORD.encode() not in file.read_bytes(), file
+    assert [row["title"] for row in rows if "title" in row] == ["Known"] * len(PAPERS)
+
+
+def test_open_texts_are_those_of_papers_whose_licence_is_known_and_open(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    passages = rows_of(PASSAGES, "2024-03")
+    with_addresses = {**passages[0], "kind": "front_matter"}
+    write_table(workspace.root, PASSAGES, "2024-03", [*passages, with_addresses])
+    run(workspace, tmp_path / "out", open_texts=True)
+    for table, columns in publications().items():
+        for row in rows_in(tmp_path / "out" / table):
+            has_words = bool(columns.texts) and row["arxiv_id"] in OPEN
+            has_words = has_words and row.get("kind") != "front_matter"
+            assert (WORD in str(row)) == has_words, row
+            assert row.get("license") == (BY if has_words else None)
+            assert not set(row) & set(columns.withheld)
+    assert "names the paper's licence" in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("licence", "expected"),
+    [
+        (BY, True),
+        ("https://creativecommons.org/licenses/by-sa/4.0/", True),
+        ("http://creativecommons.org/publicdomain/zero/1.0/", True),
+        ("http://www.apache.org/licenses/LICENSE-2.0", True),
+        (ARXIV, False),
+        ("http://creativecommons.org/licenses/by-nc-sa/4.0/", False),
+        ("http://creativecommons.org/licenses/by-nd/4.0/", False),
+        ("http://example.org/creativecommons.org/licenses/by/4.0/", False),
+        ("", False),
+    ],
+)
+def test_a_licence_is_open_if_anyone_may_redistribute_changed_text(
+    licence: str, expected: bool
+) -> None:
+    assert is_open(licence) == expected
+
+
+def test_an_export_with_the_default_dump_is_not_called_the_sample(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    assert workspace.settings.dump_dir == SAMPLE_DUMP
+    run(workspace, tmp_path / "out")
+    readme = (tmp_path / "out" / "README.md").read_text()
+    assert "2024-03, 2024-04" in readme
+    assert not {"sample", "invented"} & set(readme.lower().split())
+
+
+def test_places_tables_and_months_that_cannot_be_exported_are_refused(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    file, root = tmp_path / "filled" / "mine.txt", workspace.root.path
+    file.parent.mkdir()
+    file.write_text("mine")
+    for place in (file, file.parent, root, root / "inside", "s3://bucket/x"):
+        with pytest.raises(SettingError, match="--to"):
+            run(workspace, place)
+    with pytest.raises(SettingError, match="nothing_such"):
+        run(workspace, tmp_path / "out", tables="passages,nothing_such")
+    with pytest.raises(SettingError, match="no month"):
+        run(workspace, tmp_path / "out", months="2020-01")
+    for month in MONTHS:
+        workspace.root.file(PASSAGES, month).unlink()
+    with pytest.raises(MissingInput, match="no passages"):
+        run(workspace, tmp_path / "out", tables="passages")
+    assert file.read_text() == "mine"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("damaged", ["passages/2024-04", "ledger/papers/2024-04"])
+def test_a_damaged_table_is_named_and_nothing_is_left(
+    workspace: Workspace, tmp_path: Path, damaged: str
+) -> None:
+    file = Path(f"{workspace.root.path}/{damaged}.parquet")
+    file.write_bytes(file.read_bytes().replace(file.read_bytes()[4:200], bytes(196)))
+    with pytest.raises(PermanentFailure, match=rf"{damaged}\.parquet is damaged"):
+        run(workspace, tmp_path / "new" / "out")
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_of_two_exports_to_one_folder_the_first_one_stays(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    def export_too(path: str) -> None:
+        if not (tmp_path / "out").exists():
+            run(workspace, tmp_path / "out", "metadata")
+
+    with pytest.raises(PermanentFailure, match="name another folder"):
+        run(workspace, tmp_path / "out", "passages", progress=export_too)
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["README.md", "metadata"]
+
+
+def test_a_full_disk_is_named_and_nothing_is_left(workspace: Workspace, tmp_path: Path) -> None:
+    with small_disk_in(tmp_path, 1) as disk:
+        ballast = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize - 20_000
+        (disk / "ballast").write_bytes(bytes(ballast))
+        with pytest.raises(PermanentFailure, match="make room"):
+            run(workspace, disk / "export")
+        assert [entry.name for entry in disk.iterdir()] == ["ballast"]
+
+
+def test_the_command_answers_in_json_and_refuses_with_its_exit_code(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pipeline.cli.app import app
+
+    monkeypatch.chdir(workspace.settings.data_root)  # where there is no .env
+    for name in ("data", "metadata_snapshot"):
+        monkeypatch.setenv(f"CITELOOM_{name.upper()}", str(getattr(workspace.settings, name)))
+    call = ["export", "--to", str(tmp_path / "out"), "--texts", "open", "--json"]
+    document = json.loads(CliRunner().invoke(app, call).stdout)
+    rows = {file["path"]: file["rows"] for file in document["files"]}
+    assert (rows["passages/2024-03.parquet"], rows["ledger/papers/2024-04.parquet"]) == (5, 1)
+    assert document["columns_left_out"]["papers"] == ["authors"]
+    refused = CliRunner().invoke(app, call)
+    assert refused.exit_code == 2
+    assert json.loads(refused.stdout)["error"] == "SettingError"
