@@ -170,7 +170,9 @@ def _json_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
 def _yaml_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
     import yaml
 
-    loader = yaml.SafeLoader(text)
+    from pipeline.yaml_loader import PlainLoader
+
+    loader = PlainLoader(text)
     try:
         node = loader.get_single_node()
         if node is not None and not isinstance(node, yaml.SequenceNode):

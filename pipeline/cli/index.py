@@ -31,8 +31,8 @@ _IDS_SHOWN = 5
 def audit(
     months: MonthsOption = "all", repair: RepairOption = False, as_json: AsJson = False
 ) -> int:
-    """Check the tables against their digests, and the index against the tables, point by point;
-    with --repair, make the index agree.
+    """Check tables and ledgers against their digests, and the index against the tables, point by
+    point; with --repair, make the index agree.
 
     Examples:
       citeloom audit
@@ -73,7 +73,7 @@ def _audit_table(audit: IndexAudit) -> Table:
     if audit.outside_count or not all(month.clean for month in audit.months):
         title = "[red]The index differs from the tables[/]"
     elif audit.failures:
-        title = "[red]Some months could not be audited[/]"
+        title = "[red]Some files are damaged, or months could not be audited[/]"
     table = make_table(
         title,
         ("month", *columns),

@@ -251,8 +251,10 @@ def read_csl_text(text: str, file: str, draft: Draft) -> None:
     """Add the items of CSL JSON or CSL YAML to a draft."""
     import yaml
 
+    from pipeline.yaml_loader import PlainLoader
+
     try:
-        items = json.loads(text) if file.endswith(".json") else yaml.safe_load(text)
+        items = json.loads(text) if file.endswith(".json") else PlainLoader(text).get_single_data()
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         draft.add_problem(f"{file} is not valid: {one_line(str(error))[:200]}")
         return

@@ -182,7 +182,7 @@ def _without_metadata(text: str) -> str:
 
 
 def _read_metadata(draft: Draft, text: str, first: int) -> None:
-    settings = _load_yaml(draft, text, draft.file.name)
+    settings = _load_yaml(draft, "\n" * first + text, draft.file.name)
     title = settings.get("title")
     if isinstance(title, str):
         draft.title = draft.title or one_line(title)
@@ -220,14 +220,18 @@ def _line_of_setting(text: str, name: str, first: int) -> int:
 def _load_yaml(draft: Draft, text: str, name: str) -> Mapping[str, Any]:
     import yaml
 
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+    from pipeline.yaml_loader import PlainLoader
+
+    class Loader(PlainLoader):
         """Reads the code of R Markdown, such as `!r Sys.time()`, as nothing."""
 
     Loader.add_multi_constructor("!", lambda *_: None)
     try:
         settings = Loader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        draft.add_problem(f"its YAML is not valid: {one_line(str(error))[:200]}", name)
+        mark = getattr(error, "problem_mark", None)
+        message = f"its YAML is not understood: {one_line(str(error))[:200]}"
+        draft.add_problem(message, name, mark and mark.line + 1)
         return {}
     return settings if isinstance(settings, dict) else {}
 

@@ -13,7 +13,13 @@ from pipeline.arxiv.months import select_months
 from pipeline.engine.locks import month_lock
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
-from pipeline.errors import CiteloomError, MissingInput, SettingError
+from pipeline.errors import (
+    CiteloomError,
+    MissingInput,
+    PermanentFailure,
+    SettingError,
+    TransientFailure,
+)
 from pipeline.index.load import KINDS, MonthAudit
 from pipeline.index.opening import open_collections
 from pipeline.index.stages import INDEX_RECEIPTS, audit_and_receipt
@@ -23,6 +29,11 @@ from pipeline.text import number_of
 
 if TYPE_CHECKING:
     from pipeline.index.passage_index import PassageIndex, PointId
+    from pipeline.storage.data_root import DataRoot
+    from pipeline.tables import Table
+
+# The ledger of each stage, as a table in a folder of its own.
+_LEDGERS = [replace(tables.LEDGER, name=f"{tables.LEDGER.name}/{stage}") for stage in tables.TABLES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +42,8 @@ class IndexAudit:
 
     months: those that could be audited, oldest first. outside: (collection, ids) of points of no
     month of the data root; looked for only if every month is audited. failures: (month, message) of
-    months that could not be audited or repaired. live: the collection that searches use; a month
-    may be in another one, which `reindex` loads.
+    damaged tables and ledgers, and of months that could not be audited or repaired. live: the
+    collection that searches use; a month may be in another one, which `reindex` loads.
     """
 
     months: tuple[MonthAudit, ...]
@@ -69,7 +80,7 @@ class IndexAudit:
         counts["foreign"] += self.outside_count
         differences = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
         expected = sum(month.expected for month in self.months)
-        failed = f"; {number_of(len(self.failures), 'month')} failed" if self.failures else ""
+        failed = f"; {number_of(len(self.failures), 'failure')}" if self.failures else ""
         months = number_of(len(self.months), "month")
         return f"{number_of(expected, 'point')} of {months}: {differences}{failed}"
 
@@ -89,18 +100,16 @@ def audit_months(
     selection: str = "all",
     on_month: Callable[[str], None] = lambda month: None,
 ) -> IndexAudit:
-    """Compare the tables of the selected months with the digests in their files, and with the
-    collections of their layouts.
+    """Compare tables and ledgers of the selected months with the digests in their files, and the
+    tables with the collections of their layouts.
 
-    A month whose receipt disagrees gets a new one. A month that cannot be audited does not stop the
-    others. on_month: called before each month. Raises SettingError if the selection contains no
-    month, MissingInput if no month was ever embedded, and the errors of opening the index.
+    A month whose receipt disagrees gets a new one. A damaged file stops neither the other files nor
+    the other months. on_month: called before each month. Raises SettingError if the selection
+    contains no month, MissingInput if no month was ever embedded, and the errors of opening the
+    index.
     """
     available = _months(workspace)
     selected = select_months(selection, available)
-    months_by_table = {
-        name: set(workspace.root.months(table)) for name, table in tables.TABLES.items()
-    }
     audits: list[MonthAudit] = []
     failures: list[tuple[str, str]] = []
     # A server that is down raises here once, instead of for every month.
@@ -108,10 +117,11 @@ def audit_months(
     with workspace.read_cache():
         for month in selected:
             on_month(month)
+            damaged = _damaged(workspace.root, month, tables.TABLES.values())
+            failures += [*damaged, *_damaged(workspace.root, month, _LEDGERS)]
+            if damaged:
+                continue
             try:
-                for name, months in months_by_table.items():
-                    if month in months:
-                        workspace.root.check_rows(tables.TABLES[name], month)
                 audits.append(_audit_and_record(workspace, month))
             except SettingError:
                 raise  # a wrong key or URL is wrong for every month
@@ -120,6 +130,18 @@ def audit_months(
     collections = sorted({audit.collection for audit in audits})
     outside = _points_outside(workspace, collections) if selected == available else ()
     return IndexAudit(tuple(audits), outside, tuple(failures), live)
+
+
+def _damaged(root: DataRoot, month: str, files: Iterable[Table]) -> list[tuple[str, str]]:
+    """(month, message) of each of these files of a month that is damaged."""
+    failures = []
+    for table in files:
+        try:
+            if month in root.months(table):
+                root.check_rows(table, month)
+        except (PermanentFailure, TransientFailure) as error:
+            failures.append((month, str(error)))
+    return failures
 
 
 def repair(
@@ -131,7 +153,7 @@ def repair(
     month completely. Raises as `audit_months` does.
     """
     wrong = [month.month for month in audit.months if not month.clean]
-    failures = dict(audit.failures)
+    failures = set(audit.failures)
     for month in wrong:
         on_month(month)
         try:
@@ -139,18 +161,18 @@ def repair(
         except SettingError:
             raise
         except CiteloomError as error:
-            failures[month] = str(error)
+            failures.add((month, str(error)))
     with_points_outside = [name for name, ids in audit.outside if ids]
     for name in with_points_outside:
         remove_outside(workspace, open_collections(workspace).collection(name))
     second = audit_months(workspace, ",".join(wrong)) if wrong else IndexAudit(())
     months = {month.month: month for month in (*audit.months, *second.months)}
     outside = _points_outside(workspace, with_points_outside)
-    failures |= dict(second.failures)
+    failures.update(second.failures)
     return IndexAudit(
         tuple(months[month] for month in sorted(months)),
         outside,
-        tuple(sorted(failures.items())),
+        tuple(sorted(failures)),
         audit.live,
     )
 

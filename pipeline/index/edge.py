@@ -210,8 +210,11 @@ class EdgeIndex(PassageIndex):
         return edge_config(layout, on_disk=on_disk, segment_points=self._segment_points)
 
     def _create_payload_indexes(self) -> None:
-        for operation in _payload_indexes(self._call("info").payload_schema):
+        for operation in _payload_indexes(self._indexed_fields()):
             self._call("update", operation)
+
+    def _indexed_fields(self) -> Any:
+        return self._call("info").payload_schema
 
     def _upsert(self, points: PointBatch) -> None:
         """When this returns, the log holds the points. Raises PermanentFailure for a full disk."""

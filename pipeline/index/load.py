@@ -19,8 +19,8 @@ from pipeline.index.batch import PointBatch
 if TYPE_CHECKING:
     from pipeline.index.passage_index import PassageIndex, PointId
 
-# What can be wrong with points, as fields of MonthAudit.
-KINDS = ("missing", "stale", "duplicate", "foreign")
+# What can be wrong with points and payload indexes, as fields of MonthAudit.
+KINDS = ("missing", "stale", "duplicate", "foreign", "unindexed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class MonthAudit:
     with the expected digest. missing: those that it does not have. stale: points with another
     digest than the tables have now, or of passages that the tables have no more. duplicate: a
     passage's content under another id, or an id listed twice. foreign: points that citeloom did not
-    make. Each is sorted by id.
+    make. Each is sorted by id. unindexed: fields without the payload index that filters need.
     """
 
     month: str
@@ -53,6 +53,7 @@ class MonthAudit:
     stale: tuple[PointId, ...] = ()
     duplicate: tuple[PointId, ...] = ()
     foreign: tuple[PointId, ...] = ()
+    unindexed: tuple[str, ...] = ()
 
     @property
     def surplus(self) -> tuple[PointId, ...]:
@@ -62,7 +63,7 @@ class MonthAudit:
     @property
     def clean(self) -> bool:
         """Whether the index holds what the tables ask for and nothing else."""
-        return not self.missing and not self.surplus
+        return not any(getattr(self, kind) for kind in KINDS)
 
     def describe(self) -> str:
         """For a message."""
@@ -202,6 +203,7 @@ def audit_month(index: PassageIndex, month: str, expected: Mapping[str, str]) ->
         stale=_sorted_ids(kinds["stale"]),
         duplicate=_sorted_ids([*kinds["duplicate"], *listed_twice]),
         foreign=_sorted_ids(kinds["foreign"]),
+        unindexed=index.unindexed_fields(),
     )
 
 

@@ -307,6 +307,13 @@ class PassageIndex(ABC):
         """Passage id to payload; without the ids that the collection does not hold."""
         return {str(record.id): record.payload or {} for record in self._retrieve(list(passages))}
 
+    def unindexed_fields(self) -> tuple[str, ...]:
+        """Fields of filters whose payload index the collection lacks; none without a collection."""
+        if self.layout() is None:
+            return ()
+        indexed = self._indexed_fields()
+        return tuple(field for field in (*KEYWORDS, *INTEGERS) if field not in indexed)
+
     @abstractmethod
     def defer_indexing(self, new_points: int | None = None) -> None:
         """Build no graph during a large load; points can be searched, by comparing with each.
@@ -352,6 +359,9 @@ class PassageIndex(ABC):
 
     @abstractmethod
     def _create_payload_indexes(self) -> None: ...
+
+    @abstractmethod
+    def _indexed_fields(self) -> Mapping[str, Any]: ...
 
     @abstractmethod
     def _upsert(self, points: PointBatch) -> None: ...

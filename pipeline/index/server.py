@@ -182,6 +182,9 @@ class ServerIndex(PassageIndex):
 
         self._connection.write(create)
 
+    def _indexed_fields(self) -> Any:
+        return self._connection.read(lambda client: client.get_collection(self.name).payload_schema)
+
     def _upsert(self, points: PointBatch) -> None:
         self._connection.write(
             lambda client: check_completed(

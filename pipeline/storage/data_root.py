@@ -276,7 +276,8 @@ def _named_damage(file: DataPath, table: Table, month: str) -> Iterator[None]:
 
 
 def _damage(file: DataPath, table: Table, month: str, reason: str) -> PermanentFailure:
-    way_out = f"run citeloom run --months {month} --select {table.name} --force"
+    # A ledger is in the folder of its stage's name, as a table is.
+    way_out = f"run citeloom run --months {month} --select {file.parent.name} --force"
     if table in _IMPORTED:
         way_out = f"move {file.parent} away and import the sheets again"
     return PermanentFailure(f"{file} is damaged ({reason}): {way_out}")

@@ -132,6 +132,7 @@ def test_an_id_without_quotes_in_yaml_is_told_with_its_line(tmp_path: Path) -> N
     [
         ("questions: none", "set.yaml", "is not a list"),
         ("- id: [", "set.yaml", "is not YAML"),
+        ("- &a {id: q1}\n- *a", "set.yaml", "is not YAML: aliases are not read"),
         ("", "set.yaml", "holds no question"),
         ("", "set.jsonl", "holds no question"),
         ('{"id": "q1",', "set.jsonl", "line 1 is not a JSON object"),

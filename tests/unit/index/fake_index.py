@@ -10,6 +10,8 @@ from typing import Any
 
 from pipeline.index.batch import PointBatch
 from pipeline.index.passage_index import (
+    INTEGERS,
+    KEYWORDS,
     Condition,
     Layout,
     PassageIndex,
@@ -59,6 +61,9 @@ class FakeIndex(PassageIndex):
 
     def _create_payload_indexes(self) -> None:
         pass
+
+    def _indexed_fields(self) -> Any:
+        return (*KEYWORDS, *INTEGERS)
 
     def _upsert(self, points: PointBatch) -> None:
         self.calls.append(f"upsert {len(points)}")

@@ -99,7 +99,10 @@ def test_every_kind_of_damage_is_named_and_a_repair_restores_points_and_receipts
     assert (first.duplicate, first.foreign) == ((made["duplicate"],), (made["foreign"],))
     assert second.clean
     assert audit.outside == ((first.collection, (made["outside"],)),)
-    assert audit.describe() == "12 points of 2 months: 1 missing, 1 stale, 1 duplicate, 2 foreign"
+    assert (
+        audit.describe()
+        == "12 points of 2 months: 1 missing, 1 stale, 1 duplicate, 2 foreign, 0 unindexed"
+    )
     assert json.loads(json.dumps(audit.as_json()))["outside"][0]["foreign"] == [made["outside"]]
     assert receipt_bytes(workspace) != before
     assert repair(workspace, audit).clean
@@ -208,10 +211,20 @@ def test_a_month_with_a_damaged_table_is_named_and_the_others_are_audited(
     file = workspace.root.file(tables.EMBEDDINGS, FIRST)
     content = file.read_bytes()
     file.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
+    papers = workspace.root.file(tables.PAPERS, FIRST)
+    ledgers = [workspace.root.ledger_file("embeddings", month) for month in (FIRST, SECOND)]
+    for broken in (papers, *ledgers):
+        broken.write_bytes(broken.read_bytes()[:-1])
     audit = audit_months(workspace)
-    ((month, message),) = audit.failures
-    assert (month, [month.month for month in audit.months]) == (FIRST, [SECOND])
-    assert f"{file} is damaged" in message
+    named = [(month, message.partition(" is ")[0]) for month, message in audit.failures]
+    assert named == [
+        (FIRST, str(papers)),
+        (FIRST, str(file)),
+        (FIRST, str(ledgers[0])),
+        (SECOND, str(ledgers[1])),
+    ]
+    assert [month.month for month in audit.months] == [SECOND]
+    assert set(repair(workspace, audit).failures) == set(audit.failures)
 
 
 def test_what_cannot_be_audited_is_named(
