@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import time
 import urllib.request
 import venv
 import zipfile
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import free_port
+from tests.processes import PATIENCE, free_port, wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -141,13 +140,13 @@ def _locations(port: int) -> str:
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/graphql", query, headers={"Content-Type": "application/json"}
     )
-    for _ in range(240):
+
+    def locations() -> str | None:
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 text = answer.read().decode()
-            if "RepositoryConnection" in text:
-                return text
         except OSError:
-            pass
-        time.sleep(0.5)
-    raise AssertionError("the web server did not answer")
+            return None
+        return text if "RepositoryConnection" in text else None
+
+    return wait_until(locations, "an answer of the web server")

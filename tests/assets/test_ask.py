@@ -5,7 +5,7 @@ demand, a conversation.
 from __future__ import annotations
 
 import json
-import time
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +21,8 @@ from tests.unit.answering.corpus import FERNS, QUILLNET, build_corpus
 from tests.unit.answering.scripted_answers import form_of
 
 PLANTS = "How do plants get energy from light?"
+TESTED = threading.Event()
+"""The model is needed no more."""
 LINK = f"https://arxiv.org/html/{FERNS}#S1.p1"
 
 
@@ -31,8 +33,8 @@ def reader(asked: Asked) -> str | Refusal | None:
     words = asked.prompt.rpartition("<question>")[2].partition("</question>")[0].strip()
     if "broken" in words:
         return Refusal(400, "no such thing")
-    # Slow enough for a user to think better of it.
-    time.sleep(30 if "slow" in words else 0)
+    if "slow" in words:  # the user thinks better of it
+        TESTED.wait()
     claims = (
         [] if "race" in words else [{"passage": 1, "claim": "So says [red]it[/] \x1b[2J:key:."}]
     )
@@ -54,6 +56,7 @@ def reader(asked: Asked) -> str | Refusal | None:
 def model() -> Iterator[ScriptedLlm]:
     with ScriptedLlm(reader) as server:
         yield server
+        TESTED.set()
 
 
 @pytest.fixture(scope="module")

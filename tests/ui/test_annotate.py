@@ -4,7 +4,6 @@ width.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.annotation.export import write_files
+from tests.processes import wait_until
 from tests.ui.browser import (
     COLOURS,
     WIDTHS,
@@ -76,6 +76,5 @@ def test_a_hostile_text_does_nothing_and_the_page_holds_in_both_colours_and_at_b
     for width in WIDTHS:
         for scheme, colour in COLOURS.items():
             look(browser, width, scheme)
-            time.sleep(0.3)
-            assert background(browser) == colour
+            wait_until(lambda: background(browser) == colour, f"{scheme} page")  # noqa: B023
             assert overflow(browser) <= 0

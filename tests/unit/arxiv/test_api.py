@@ -407,8 +407,10 @@ def test_clients_that_set_nothing_are_three_seconds_apart(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     arxiv.papers = numbered(2)
+    clock = FakeClock().clock
+    arxiv.now = clock.now
     for name in arxiv.papers:
-        with ArxivApi(settings, tmp_path) as api:
+        with ArxivApi(settings, tmp_path, pace=Pace(clock=clock)) as api:
             api.find([name])
     assert arxiv.times[1] - arxiv.times[0] >= 3.0
     assert (tmp_path / "cache" / "citeloom").is_dir()

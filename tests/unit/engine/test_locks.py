@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.engine import shutdown
 from pipeline.engine.locks import month_lock, pool_lock
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.settings import load_settings
+from tests.processes import PATIENCE
 
 pytestmark = pytest.mark.slow
 
 PROJECT = Path(__file__).resolve().parents[3]
 MONTH = "2024-03"
-# Takes a lock, says so, and holds it until its input ends. What it is told while it waits goes to
-# stderr.
+# Takes a lock, says so, and holds it until its input ends; a signal does not interrupt it. What it is
+# told while it waits goes to stderr.
 TAKE = """
 import json, sys
 from pipeline.engine import shutdown
@@ -38,6 +38,7 @@ def print_notice(event):
     if isinstance(event, Notice):
         print(event.message, file=sys.stderr, flush=True)
 
+shutdown.DRAIN_SECONDS = 1e6
 order = json.loads(sys.argv[1])
 workspace = Workspace(load_settings(_env_file=None, **order["settings"]))
 lock = month_lock(workspace, *order["month"]) if "month" in order else pool_lock(workspace, order["pool"])
@@ -171,4 +172,4 @@ def test_a_process_that_waits_ends_when_it_is_asked_to(
         assert waiting.stderr is not None
         assert waiting.stderr.readline()
         waiting.send_signal(signal.SIGTERM)
-        assert waiting.wait(shutdown.DRAIN_SECONDS) == 130
+        assert waiting.wait(PATIENCE) == 130

@@ -5,6 +5,7 @@ was killed.
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -37,6 +38,7 @@ from tests.unit.index.building import (
     answers,
     find,
     make_points,
+    nearly,
     opened_by_another_process,
     passage_id,
     query,
@@ -169,7 +171,7 @@ def test_a_search_among_some_passages_compares_these_alone(edge: EdgeIndex) -> N
     for by in ("dense", "lexical", "sparse"):
         whole = find(edge, query(), Request(40, by))
         expected = [hit for hit in whole if hit.passage_id in some]
-        assert find(edge, query(), Request(40, by, passages=some)) == expected
+        assert find(edge, query(), Request(40, by, passages=some)) == nearly(expected)
     assert find(edge, query(), Request(5, passages=())) == []
 
 
@@ -222,7 +224,7 @@ def test_a_small_collection_answers_the_same_after_it_settled(
     before = answers(edge)
     edge.build_graph(wait=True)
     edge.close()
-    assert answers(edge) == before
+    assert answers(edge) == [nearly(hits) for hits in before]
 
 
 def _clustered(count: int, dimensions: int, seed: int) -> NDArray[np.float32]:
@@ -501,13 +503,11 @@ def test_a_request_that_does_not_wait_fails_at_once_although_another_process_wai
 ) -> None:
     edge.create(LAYOUT)
     edge.close()
-    patient = EdgeIndex(edge.folder, patience=PATIENCE)
+    patient = EdgeIndex(edge.folder, patience=math.inf)  # which no wait can take
     with opened_by_another_process(edge.folder):
         _request(edge.folder)
-        started = time.monotonic()
         with pytest.raises(IndexInUse):
             patient.count(wait=False)
-        assert time.monotonic() - started < PATIENCE
 
 
 def test_who_waited_for_the_folder_does_not_keep_it_for_longer(edge: EdgeIndex) -> None:

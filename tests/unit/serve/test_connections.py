@@ -16,7 +16,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.serve.app import refuse, with_budget
 from pipeline.serve.connections import DeadlineProtocol
 from pipeline.serve.guard import Guard
-from tests.processes import free_port
+from tests.processes import PATIENCE, free_port
 
 HEAD = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
 
@@ -47,13 +47,13 @@ def port() -> Iterator[int]:
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", HEAD, HEAD + b"half"])
 def test_an_incomplete_request_is_closed(port: int, sent: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         connection.sendall(sent)
         assert b"whole" not in connection.recv(1000)
 
 
 def test_a_whole_request_is_answered(port: int) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         connection.sendall(HEAD + b"123456789")
         assert b"whole" in connection.recv(1000)
 
