@@ -507,13 +507,14 @@ def test_the_command_asks_the_queries_of_a_file(loaded: Workspace, tmp_path: Pat
     file = tmp_path / "queries.txt"
     file.write_bytes("\ufeffuntranslated\r\n\n  plants in little light \n".encode())
     arguments = ("--queries", str(file), "--limit", "1")
-    done = json.loads(_invoke(loaded, *arguments, "--json").stdout)
-    assert [(answer["query"], answer["papers"][0]["arxiv_id"]) for answer in done] == [
-        ("untranslated", "2403.00000"),
-        ("plants in little light", "2405.00001"),
-    ]
-    piped = _invoke(loaded, "--queries", "-", "--limit", "1", "--json", stdin=file.read_text())
-    assert json.loads(piped.stdout) == done
+    piped = ("--queries", "-", "--limit", "1", "--json")
+    for done in (
+        _invoke(loaded, *arguments, "--json"),
+        _invoke(loaded, *piped, stdin=file.read_text()),
+    ):
+        assert [
+            (answer["query"], answer["papers"][0]["arxiv_id"]) for answer in json.loads(done.stdout)
+        ] == [("untranslated", "2403.00000"), ("plants in little light", "2405.00001")]
     passages = json.loads(_invoke(loaded, *arguments, "--passages", "--json").stdout)
     assert [(answer["query"], answer["hits"][0]["text"]) for answer in passages] == [
         ("untranslated", TEXTS[1]),

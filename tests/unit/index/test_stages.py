@@ -22,6 +22,7 @@ from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeCollections, EdgeIndex
 from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.stages import INDEX_RECEIPTS
+from tests.folders import copy_folder
 from tests.unit.index.building import (
     TEXTS,
     embed,
@@ -194,6 +195,7 @@ def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(
 ) -> None:
     write_month(workspace)
     embed(workspace)
+    copy_folder(workspace.root.path, tmp_path / "undisturbed")
     killed = subprocess.run(
         [sys.executable, "-c", _LOADER, str(workspace.root.path)], cwd=Path.cwd(), check=False
     )
@@ -202,7 +204,7 @@ def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(
     outcome = run_stage(INDEX_RECEIPTS, workspace, MONTH)
     assert outcome.measured["sent"] == len(TEXTS) - 4
     undisturbed = make_workspace(tmp_path / "undisturbed")
-    load(undisturbed)
+    run_stage(INDEX_RECEIPTS, undisturbed, MONTH)
     file, other = (
         each.root.file(tables.INDEX_RECEIPTS, MONTH) for each in (workspace, undisturbed)
     )
