@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.errors import SettingError
 
+# Of a request, and of a parameter that takes several.
+MOST_VALUES = 50
+
 
 class AddressForm(BaseModel):
     """The query parameters of an address, which are also the fields of an HTML form.
@@ -38,6 +41,8 @@ class AddressForm(BaseModel):
                 parts = [part.strip() for part in text.split(cls.separators[name])]
                 parts = [part for part in parts if part]
                 values[name] = (*values.get(name, ()), *parts)
+                if len(values[name]) > MOST_VALUES:
+                    raise SettingError(f"{name} has more than {MOST_VALUES} values: give fewer")
             elif text.strip():
                 values[name] = text
         try:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
+from typing import BinaryIO
+from urllib.parse import quote
 
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -19,6 +23,7 @@ from starlette.routing import BaseRoute, Route
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, SettingError
 from pipeline.serve import api, pages
+from pipeline.serve.address_form import MOST_VALUES
 from pipeline.serve.guard import FORMS, Guard, Problem, problem_of, problem_response
 from pipeline.serve.mcp_server import make_server
 from pipeline.serve.site import Site
@@ -92,6 +97,8 @@ def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
 def _route(path: str, handler: Handler, site: Site) -> Route:
     def respond(request: Request) -> Response:
         try:
+            if request.scope["query_string"].count(b"&") >= MOST_VALUES:
+                raise SettingError(f"give at most {MOST_VALUES} parameters")
             return handler(site, request)
         # Starlette would raise it again after the response, for the server to log.
         except Exception as error:
@@ -99,8 +106,13 @@ def _route(path: str, handler: Handler, site: Site) -> Route:
 
     async def respond_to_form(request: Request) -> Response:
         if request.method == "POST":
-            form = await _read_body(request)
-            # A form is encoded as the parameters of an address are.
+            body = await _read_body(request)
+            try:
+                # A form is encoded as the parameters of an address are.
+                form = quote(body.decode(), safe="&=+%").encode()
+            except UnicodeDecodeError:
+                error = SettingError("the form is not UTF-8")
+                return refuse(request, problem_of(error, site.workspace))
             request = Request({**request.scope, "query_string": form})
         return await run_in_threadpool(respond, request)
 
@@ -189,4 +201,21 @@ def _warm_up(workspace: Workspace) -> None:
 
 def run_mcp(workspace: Workspace) -> None:
     """Serve the tools for assistants over standard input and output until the input ends."""
+    given, (end, start) = os.fdopen(os.dup(0), "rb"), os.pipe()
+    os.dup2(end, 0)
+    threading.Thread(target=pass_on, args=(given, os.fdopen(start, "wb")), daemon=True).start()
     make_server(Site(with_budget(workspace))).run("stdio")
+
+
+def pass_on(given: BinaryIO, target: BinaryIO) -> None:
+    """Pass messages on, with "?" for each half of a surrogate pair: the package mcp would not
+    answer such a message.
+    """
+    with target:
+        for message in given:
+            if b"\\ud" in message.lower():
+                with contextlib.suppress(ValueError, RecursionError):
+                    text = json.dumps(json.loads(message), ensure_ascii=False)
+                    message = text.encode(errors="replace") + b"\n"
+            target.write(message)
+            target.flush()

@@ -73,7 +73,8 @@ class DagsterGuard:
                 "this server answers to localhost and 127.0.0.1 only; a proxy's name is given with"
                 " citeloom ui --public-host",
             )
-        if is_cross_site(headers, self._public_host) and not opens_page(method, headers):
+        is_page = scope["type"] == "http" and opens_page(method, headers)
+        if is_cross_site(headers, self._public_host) and not is_page:
             return HTTPStatus.FORBIDDEN, "this server does not answer to pages of other sites"
         if method not in ("GET", "HEAD", "POST"):
             return HTTPStatus.METHOD_NOT_ALLOWED, "this server answers GET and POST only"

@@ -48,6 +48,8 @@ from pipeline.settings import SUBSETS
 from pipeline.tables import GRADES
 
 TEMPLATES = Path(__file__).parent / "templates"
+# A report's page is in three folders.
+_DEEPEST_FILE = 10
 _KINDS = (
     "front_matter",
     "abstract",
@@ -260,7 +262,8 @@ def report_file(site: Site, request: Request) -> Response:
         parts[-1] = "index.html"
     file: Any = site.root.path / reports.FOLDER
     for part in parts:
-        if not part or part.startswith(".") or "\\" in part or "\0" in part or len(part) > 200:
+        is_hidden = not part or part.startswith(".") or "\\" in part or "\0" in part
+        if is_hidden or len(part.encode()) > 200 or len(parts) > _DEEPEST_FILE:
             raise HTTPException(404, "there is no such report")
         file = file / part
     media_type = _MEDIA_TYPES.get(Path(parts[-1]).suffix)

@@ -149,7 +149,9 @@ def test_subscriptions_of_the_page_work_and_those_of_other_sites_are_refused(pro
         assert socket.subprotocol == "graphql-ws"
         socket.send("é")
         assert socket.recv() == "é" * 2_000_000
-    for headers in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
+    link = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    evil = {"Origin": "https://evil.example"}
+    for headers in (evil, evil | link, {"Host": "evil.example"}):
         with pytest.raises(InvalidStatus), connect(url, additional_headers=headers, proxy=None):
             pass
 

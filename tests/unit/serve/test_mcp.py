@@ -4,11 +4,14 @@ output.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -19,7 +22,7 @@ from mcp import Client, StdioServerParameters
 from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from pipeline.serve import mcp_server
-from pipeline.serve.app import make_app
+from pipeline.serve.app import make_app, pass_on
 from pipeline.serve.mcp_server import INSTRUCTIONS, MOST_CHARACTERS, CorpusTools
 from pipeline.serve.site import Site
 from tests.processes import PATIENCE
@@ -135,6 +138,16 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         assert bibtex.endswith(f"\n</{fence}>")
 
     connect(use)
+
+
+def test_a_message_with_half_a_surrogate_pair_can_be_read(tmp_path: Path) -> None:
+    messages = [b'{"id": "\\uD800"}', b'{"id": "\\\\ud800 \\ud83d\\ude00"}', b'{"\\ud800']
+    passed = tmp_path / "passed"
+    pass_on(BytesIO(b"\n".join(messages)), passed.open("wb"))
+    first, second, third = passed.read_bytes().split(b"\n")
+    assert json.loads(first) == {"id": "?"}
+    assert json.loads(second) == json.loads(messages[1])
+    assert third == messages[2]
 
 
 def fence_of(client: Client) -> str:
