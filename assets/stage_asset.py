@@ -114,7 +114,7 @@ def _code_version(stage: Stage, settings: Settings) -> str:
     """
     try:
         values = {name: getattr(settings, name) for name in stage.settings}
-        values |= stage.part_settings(settings)
+        values |= {**stage.former_settings, **stage.part_settings(settings)}
     # Each run names the invalid setting; the UI opens all the same.
     except CiteloomError as error:
         values = {"invalid": str(error)}

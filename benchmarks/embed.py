@@ -7,7 +7,7 @@ Texts: passages of the real pages of ../shared/data/dump where they are there, e
 corpus, evenly drawn. The model has random weights (of the true size with `--size full`, the
 default), which is enough for speed; `--model` takes the true one. One process, contenders by turns
 in every round, wall time from texts to vectors in the host's memory, medians. Never a comparison of
-vectors but for one look that all did the same work (`citeloom verify-model`).
+vectors but for one look that all did the same work (`tests/unit/embedding/test_parity.py`).
 
 FlagEmbedding as its README uses it means its defaults: 256 texts a batch, cut at 512 tokens, which
 is less work than ours does. infinity is compared where it can be imported; infinity-emb 0.0.78 asks

@@ -46,7 +46,6 @@ PAGES = {
     "reindex": "../methods/qdrant-index.md",
     "ui": "../how-to/operate.md",
     "doctor": "doctor.md",
-    "verify-model": "../methods/embedding.md",
     "annotate": "../how-to/annotate.md",
 }
 COMMANDS_INTRODUCTION = """\

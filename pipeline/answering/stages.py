@@ -36,6 +36,7 @@ from pipeline.answering.retriever import MonthSpan, PassageSearch, SearchFunctio
 from pipeline.answering.systems import ANSWERING_WRITERS, SYSTEMS, AnsweringSystem
 from pipeline.answering.user_question import UserQuestion
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
+from pipeline.corpus.passages.text import FORM
 from pipeline.engine.digests import digest_of, digest_until
 from pipeline.engine.parts import build_parts
 from pipeline.engine.sampling import evenly_spaced
@@ -144,9 +145,8 @@ def read_imported(file: Path, questions: Sequence[Question]) -> ImportedTexts:
     )
 
 
-# Settings of the index that change what a search finds.
-_SEARCH_SETTINGS = ("embedder", "embedded_form")
-# Was a setting once: without it in the fingerprint, earlier answers would be out of date.
+# Were settings once: without them in the fingerprint, earlier answers would be out of date.
+_FORMER_SETTINGS = {"embedded_form": FORM}
 _FUSED_SEARCH = {"search_fusion": "scores"}
 
 
@@ -174,7 +174,7 @@ def _writer_part(
     if system.retrieves:
         reads.append(tables.INDEX_RECEIPTS)
         upstream.append(tables.INDEX_RECEIPTS)
-        part_settings |= {name: getattr(settings, name) for name in _SEARCH_SETTINGS}
+        part_settings |= {"embedder": settings.embedder, **_FORMER_SETTINGS}
         if system.search_by == "fused":
             part_settings |= _FUSED_SEARCH
     if system.reads_facts:

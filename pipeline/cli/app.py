@@ -67,7 +67,6 @@ PANELS: Mapping[str, Commands] = {
         "doctor": doctor.doctor,
         "audit": index.audit,
         "reindex": index.reindex,
-        "verify-model": doctor.verify_model,
     },
 }
 """The panels of --help: title → the commands in it."""

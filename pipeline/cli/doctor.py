@@ -1,4 +1,4 @@
-"""The commands that check an installation: `citeloom doctor` and `verify-model`."""
+"""The command that checks an installation: `citeloom doctor`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from pipeline.errors import SettingError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pipeline.embedding.verify import Verdict
     from pipeline.ops.doctor.findings import DoctorFinding
 
 _STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red", "not checked": "dim"}
@@ -87,68 +86,4 @@ def _findings_table(findings: Sequence[DoctorFinding]) -> Table:
         if finding.way_out:
             text.append(f"\n→ {finding.way_out}", style=style)
         table.add_row(finding.name, Text(finding.state.value, style=style), text)
-    return table
-
-
-def verify_model(
-    longest: Annotated[
-        bool, typer.Option(help="Compare a text longer than the model reads too; minutes on a CPU.")
-    ] = False,
-    as_json: AsJson = False,
-) -> int:
-    """Compare the vectors that our BGE-M3 encoder gives with those of FlagEmbedding.
-
-    Examples:
-      citeloom verify-model
-      citeloom verify-model --longest --json
-    """
-    from pipeline.cli.console import out, print_json, spinner
-    from pipeline.embedding.verify import verify_model as compare
-
-    settings = open_workspace().settings
-    with spinner("loading the model twice and encoding"):
-        verdict = compare(settings, longest=longest)
-    if as_json:
-        print_json(verdict.as_json())
-    else:
-        out.print(_verdict_table(verdict))
-    return 0 if verdict.holds else 1
-
-
-def _verdict_table(verdict: Verdict) -> Table:
-    from rich.markup import escape
-
-    from pipeline.cli.console import make_table
-
-    bounds = verdict.bounds
-    numbers = (
-        f"dense ≥ {bounds.dense}",
-        f"ColBERT ≥ {bounds.colbert}",
-        f"weights ≤ {bounds.weights}",
-        "ids",
-        "alone",
-    )
-    result = (
-        "the same vectors as FlagEmbedding"
-        if verdict.holds
-        else "[red]other vectors than FlagEmbedding[/]"
-    )
-    table = make_table(
-        f"{escape(verdict.model)} on {', '.join(verdict.devices)}, {verdict.precision}: {result}",
-        ("text", *numbers),
-        right=numbers,
-        caption=(
-            "lowest cosines, largest difference of weights; token ids in both sparse vectors, and"
-            " in only one"
-        ),
-    )
-    for row in verdict.texts:
-        values = (
-            f"{row.dense:.6f}",
-            f"{row.colbert:.6f}",
-            f"{row.weights:.0e}",
-            str(row.ids),
-            str(row.other_ids),
-        )
-        table.add_row(row.text, *values, style=None if row.holds else "red")
     return table

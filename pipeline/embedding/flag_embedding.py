@@ -2,8 +2,8 @@
 
 `BGEM3FlagModel.encode` is not called for a corpus: it computes the first batch of every call twice,
 builds a Python dict of every text's weights and shows a progress bar that cannot be switched off.
-Its network is called directly, with our token ids; the tests and `citeloom verify-model` compare
-the results with those of `encode`.
+Its network is called directly, with our token ids; tests compare the results with those of
+`encode`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FlagBgeM3(BgeM3):
     """The embedder for CITELOOM_EMBEDDER_ENGINE=flagembedding. Its vectors have the name of
     BgeM3's.
 
-    Both give the same vectors within the bounds of `verify.EXACT` and `verify.HALF`, so a change of
+    Both give the same vectors within the bounds of `benchmarks.vector_parity`, so a change of
     engine does not make months stale. On a CPU it computes in float32, as FlagEmbedding does.
     """
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipeline import tables
-from pipeline.corpus.passages.text import embedded_text
+from pipeline.corpus.passages.text import FORM, embedded_text
 from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
 from pipeline.embedding.columns import VectorStream
 from pipeline.embedding.reuse import KnownVectors, Shards, groups_of_month
@@ -113,9 +113,7 @@ def _fresh_texts(job: Job, earlier: KnownVectors) -> Iterator[str]:
         rows = earlier.rows[done : done + passages.num_rows]
         done += passages.num_rows
         for row in passages.filter(pa.array(rows < 0)).to_pylist():
-            yield embedded_text(
-                row["title"], row["section_path"], row["text"], job.settings.embedded_form
-            )
+            yield embedded_text(row["title"], row["section_path"], row["text"])
 
 
 def _assemble(
@@ -181,7 +179,7 @@ class _Account:
             model=embedder.name,
             dimensions=embedder.dimensions,
             sparse=embedder.has_sparse,
-            form=job.settings.embedded_form,
+            form=FORM,
             colbert=makes_colbert(job.settings),
         )
         job.measured.update(
@@ -243,7 +241,8 @@ EMBEDDINGS = Stage(
     table=tables.EMBEDDINGS,
     build=build_embeddings,
     upstream=(tables.PASSAGES,),
-    settings=("embedder", "embedded_form"),
+    settings=("embedder",),
+    former_settings={"embedded_form": FORM},
     inputs=_model,
     pool="gpu",
     group="search",

@@ -63,6 +63,7 @@ def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
         else:
             inputs = fingerprints(stage.parts(workspace, month), workspace, month)
         settings = {name: _json_value(getattr(workspace.settings, name)) for name in stage.settings}
+        settings |= stage.former_settings
     # Formatted once for all months.
     write_columns = partial(stage.table.schema.to_string, show_field_metadata=False)
     columns = once(("columns", stage.table.name, stage.table.version), write_columns)

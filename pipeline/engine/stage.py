@@ -130,18 +130,19 @@ class Stage:
     """One table and how a month of it is built.
 
     upstream: tables whose same month it reads. settings: names of the settings that change its
-    rows. version: raised when the code gives other rows. inputs: digests of everything else it
-    reads (zips, other months, prompts), by name. lookups_hold: whether what the build looked up in
-    other months, `Job.looked_up`, would come out the same. outputs_exist: whether what it made
-    outside its table (points in the index, a page) is still there. finish: work over all months,
-    called once at the end of a command that computed any month of the stage (`engine.finish`); it
-    may be called again, and then changes nothing. disabled_reason: why the settings do not ask for
-    the stage; empty where they do. A disabled month has a file without rows. parts: the parts that
-    its months are built of (`engine.parts`), in place of settings and inputs, and of upstream
-    tables where only some parts read them; None where a month is built as a whole. part_settings:
-    the settings of all parts, from which Dagster tells that a month is out of date. pool: what only
-    one process may use at a time, in Dagster a pool, between processes a file lock
-    (`engine.locks`).
+    rows. former_settings: settings that were removed, with the value that all rows have now, so
+    that months which were made under it stay up to date. version: raised when the code gives other
+    rows. inputs: digests of everything else it reads (zips, other months, prompts), by name.
+    lookups_hold: whether what the build looked up in other months, `Job.looked_up`, would come out
+    the same. outputs_exist: whether what it made outside its table (points in the index, a page) is
+    still there. finish: work over all months, called once at the end of a command that computed any
+    month of the stage (`engine.finish`); it may be called again, and then changes nothing.
+    disabled_reason: why the settings do not ask for the stage; empty where they do. A disabled
+    month has a file without rows. parts: the parts that its months are built of (`engine.parts`),
+    in place of settings and inputs, and of upstream tables where only some parts read them; None
+    where a month is built as a whole. part_settings: the settings of all parts, from which Dagster
+    tells that a month is out of date. pool: what only one process may use at a time, in Dagster a
+    pool, between processes a file lock (`engine.locks`).
 
     plain_name: what commands and messages call it; empty for its table's name. group, description,
     kinds: of its asset in the Dagster UI. asks: a language model, as a writer or as a judge; None
@@ -154,6 +155,7 @@ class Stage:
     build: Build
     upstream: tuple[Table, ...] = ()
     settings: tuple[str, ...] = ()
+    former_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     version: int = 1
     inputs: Inputs = _no_inputs
     lookups_hold: MonthHolds = _holds

@@ -6,6 +6,7 @@ import atexit
 import os
 from typing import TYPE_CHECKING
 
+from pipeline.corpus.passages.text import FORM
 from pipeline.embedding.choice import makes_colbert, model_name
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.passage_index import Layout
@@ -142,7 +143,7 @@ def is_layout_of_settings(workspace: Workspace, layout: Layout) -> bool:
     settings = workspace.settings
     current = (
         model_name(settings),
-        settings.embedded_form,
+        FORM,
         makes_colbert(settings),
         settings.qdrant_quantization,
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from pipeline.corpus.passages.text import Form
+from pipeline.corpus.passages.text import FORM
 from pipeline.embedding.lexical import MEAN_LENGTH
 from pipeline.embedding.lexical import VERSION as LEXICAL_VERSION
 from pipeline.errors import MissingInput, PermanentFailure
@@ -43,14 +43,14 @@ class Layout:
 
     model: the embedding model. dimensions: of the dense vector. sparse and colbert: whether
     points have the model's sparse and ColBERT vectors too. form: the headings above a passage in
-    the embedded text. mean_length: words of an average passage, for lexical weights. lexical:
-    version of these weights.
+    the embedded text, of which earlier versions had others. mean_length: words of an average
+    passage, for lexical weights. lexical: version of these weights.
     """
 
     model: str
     dimensions: int
     sparse: bool = False
-    form: Form = "sections"
+    form: str = FORM
     colbert: bool = False
     quantization: Quantization = "int8"
     mean_length: int = MEAN_LENGTH

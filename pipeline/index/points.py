@@ -45,10 +45,7 @@ def points_of(root: DataRoot, month: str, layout: Layout) -> Iterator[PointBatch
     columns += ["sparse_ids", "sparse_weights"] if layout.sparse else []
     columns += ["colbert"] if layout.colbert else []
     for vectors, passages, payloads in _joined(root, month, columns, texts=True):
-        texts = (
-            embedded_text(row["title"], row["section_path"], row["text"], layout.form)
-            for row in passages
-        )
+        texts = (embedded_text(row["title"], row["section_path"], row["text"]) for row in passages)
         yield PointBatch(
             ids=vectors["passage_id"].to_pylist(),
             dense=_matrix(vectors, "dense", layout.dimensions, month),

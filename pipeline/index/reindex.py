@@ -110,9 +110,8 @@ def layout_of_settings(workspace: Workspace) -> Layout:
         model_name(settings),
         embedder.dimensions,
         embedder.has_sparse,
-        settings.embedded_form,
-        makes_colbert(settings),
-        settings.qdrant_quantization,
+        colbert=makes_colbert(settings),
+        quantization=settings.qdrant_quantization,
     )
 
 

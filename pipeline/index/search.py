@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.arxiv.titles import title_words
-from pipeline.corpus.passages.text import embedded_text
+from pipeline.corpus.passages.text import FORM, embedded_text
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import lexical_query, words_of
 from pipeline.embedding.minilm import NAME as MINILM
@@ -242,6 +242,11 @@ def _reranker(settings: Settings) -> Reranker:
 
 def _embedder_of(layout: Layout, settings: Settings, options: SearchOptions) -> Embedder:
     """The model of the collection's vectors, whatever model the settings name for new ones."""
+    if layout.form != FORM:
+        raise PermanentFailure(
+            f"the index holds vectors of an earlier version ({layout.describe()}), which embedded"
+            " other headings with a passage: run citeloom reindex"
+        )
     if options.rerank == "colbert":
         if not layout.colbert:
             raise PermanentFailure(
@@ -297,7 +302,7 @@ def _with_texts(
         if text is None:
             continue
         passage = IndexedPassage.from_payload(point.passage_id, point.payload, text)
-        embedded = embedded_text(passage.title, passage.section_path, text, layout.form)
+        embedded = embedded_text(passage.title, passage.section_path, text)
         # Beside others, an author's family name is a word of the paper too: Blei topic models.
         authors = point.payload.get("authors", ())
         named = (name for name in authors if words > set(name.split()))

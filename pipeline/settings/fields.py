@@ -164,13 +164,6 @@ class ArxivSettings(BaseModel):
 class EmbeddingSettings(BaseModel):
     """Embedding"""
 
-    embedded_form: Literal["passage", "title", "sections"] = Field(
-        "sections",
-        description=(
-            "Text that is embedded: the passage alone, title and passage, or title, section titles"
-            " and passage."
-        ),
-    )
     embedder: Annotated[
         Literal["minilm", "bge-m3", "sentence-transformers"], BeforeValidator(check_embedder)
     ] = Field(
@@ -184,7 +177,7 @@ class EmbeddingSettings(BaseModel):
         "citeloom",
         description=(
             "What computes BGE-M3's vectors: citeloom, or FlagEmbedding's BGEM3FlagModel; both give"
-            " the same vectors within the bounds of citeloom verify-model."
+            " the same vectors, but for rounding."
         ),
     )
     embedder_path: str = Field(

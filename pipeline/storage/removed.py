@@ -18,7 +18,11 @@ REMOVED_TABLES: Mapping[str, str] = {
 }
 """Table → what its rows were. Its ledger and its timings can be deleted too."""
 
-REMOVED_FILES: Mapping[str, str] = {"watches": "papers that watches found"}
+REMOVED_FILES: Mapping[str, str] = {
+    "watches": "papers that watches found",
+    "unfinished/index_receipts.txt": "a mark that watches were due",
+    "failures/index_receipts-all-months.json": "a failure of watches",
+}
 """File or folder, below the data root → what it was."""
 
 

@@ -16,7 +16,7 @@ from pipeline.corpus.passages.packing import (
     pack,
     with_ids,
 )
-from pipeline.corpus.passages.text import Form, embedded_text
+from pipeline.corpus.passages.text import FORM, embedded_text
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.storage.data_root import DataRoot
@@ -43,11 +43,10 @@ class PackedPapers(NamedTuple):
     left_out: list[LeftOut]
 
 
-def pack_batch(papers: pa.RecordBatch, form: Form = "sections") -> PackedPapers:
+def pack_batch(papers: pa.RecordBatch) -> PackedPapers:
     """The passages of papers, in their order: PAPER_COLUMNS of `papers` in, rows of `passages` out.
 
-    form: of the texts that will be embedded, whose digests the rows hold. A fault costs its paper
-    alone; in a worker process, so do too much time and memory.
+    A fault costs its paper alone; in a worker process, so do too much time and memory.
     """
     from pipeline.corpus.pages import RowBuilder
     from pipeline.engine.process_pool import time_limit
@@ -57,7 +56,7 @@ def pack_batch(papers: pa.RecordBatch, form: Form = "sections") -> PackedPapers:
         with rows.leaving_out(arxiv_id, "its passages"):
             with time_limit(_PAPER_SECONDS):
                 (paper,) = papers.slice(number, 1).to_pylist()
-                passages = list(_passage_rows(paper, form))
+                passages = list(_passage_rows(paper))
             short: list[Row] = []
             too_long: list[LeftOut] = []
             for passage in passages:
@@ -78,7 +77,7 @@ def _characters(passage: Row) -> int:
     return len(passage["text"]) + sum(map(len, titles))
 
 
-def _passage_rows(paper: Row, form: Form) -> Iterator[Row]:
+def _passage_rows(paper: Row) -> Iterator[Row]:
     arxiv_id, title = paper["arxiv_id"], paper["title"]
     for ordinal, (identifier, passage) in enumerate(with_ids(arxiv_id, pack(paper))):
         yield {
@@ -86,9 +85,7 @@ def _passage_rows(paper: Row, form: Form) -> Iterator[Row]:
             "arxiv_id": arxiv_id,
             "title": title,
             "ordinal": ordinal,
-            "text_sha256": text_digest(
-                embedded_text(title, passage.section_path, passage.text, form)
-            ),
+            "text_sha256": text_digest(embedded_text(title, passage.section_path, passage.text)),
             **passage._asdict(),
         }
 
@@ -116,7 +113,7 @@ def _pack_month(job: Job) -> Iterator[pa.RecordBatch]:
     root, workers = job.workspace.root, count_workers(job.settings.workers)
     sizes = root.group_sizes(PAPERS, job.month)
     chunks = ([(group, row) for row in range(size)] for group, size in enumerate(sizes))
-    pack_rows = partial(_pack_rows, root, job.month, job.settings.embedded_form)
+    pack_rows = partial(_pack_rows, root, job.month)
     packed = 0
     for chunk, answer in map_chunks(pack_rows, chunks, workers):
         if isinstance(answer, LostItem):
@@ -136,12 +133,10 @@ def _pack_month(job: Job) -> Iterator[pa.RecordBatch]:
         )
 
 
-def _pack_rows(
-    root: DataRoot, month: str, form: Form, chunk: Sequence[tuple[int, int]]
-) -> PackedPapers:
+def _pack_rows(root: DataRoot, month: str, chunk: Sequence[tuple[int, int]]) -> PackedPapers:
     """The passages of some papers of one row group of a month."""
     papers = root.group(PAPERS, month, chunk[0][0], PAPER_COLUMNS)
-    return pack_batch(papers.slice(chunk[0][1], len(chunk)), form)
+    return pack_batch(papers.slice(chunk[0][1], len(chunk)))
 
 
 def _every_paper_has_passages(workspace: Workspace, month: str) -> CheckResult:
@@ -162,7 +157,7 @@ PASSAGES = Stage(
     table=PASSAGES_TABLE,
     build=_build,
     upstream=(PAPERS,),
-    settings=("embedded_form",),
+    former_settings={"embedded_form": FORM},
     version=5,
     group="corpus",
     description=(

@@ -1,16 +1,16 @@
-"""The text of a passage: its words, its citation markers, and the form in which it is embedded."""
+"""The text of a passage: its words, its citation markers, and what of it is embedded."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
 
 from pipeline.corpus.parse.policies import CITATION_MARKER, MISSING_MARKER, without_markers
 
-# Headings above a passage in the text that is embedded: none, the title, or the title and the
-# sections.
-Form = Literal["passage", "title", "sections"]
+FORM = "sections"
+"""The headings in the text that is embedded. Collections and months record it, since earlier
+versions could embed others.
+"""
 
 _ASCII_SIGNS = bytes(sign for sign in range(128) if not re.match(r"[\w\s]", chr(sign)))
 _OTHER_SIGN = re.compile(r"[^\x00-\x7f\w]")
@@ -28,20 +28,14 @@ _UNSPACED_WORD = re.compile(f"[{_IDEOGRAPHS}]|[{_ABUGIDAS}]{{1,4}}")
 _SEPARATORS_TO_SPACES = bytes.maketrans(b"\x1c\x1d\x1e\x1f", b"    ")
 
 
-def embedded_text(
-    title: str | None, section_path: Sequence[str], text: str, form: Form = "sections"
-) -> str:
+def embedded_text(title: str | None, section_path: Sequence[str], text: str) -> str:
     """The text that is embedded for a passage: title, section path, and the passage without
     citation markers.
 
     WikiChat's form, `Title: {title > sections}. {content}` (its preprocessing/README), with the
-    headings on a line of their own. The form `title` leaves the sections out, the form `passage`
-    the whole line.
+    headings on a line of their own.
     """
-    if form == "passage":
-        return without_markers(text)
-    headings = (title, *section_path) if form == "sections" else (title,)
-    return f"{' > '.join(filter(None, headings))}\n{without_markers(text)}"
+    return f"{' > '.join(filter(None, (title, *section_path)))}\n{without_markers(text)}"
 
 
 def count_words(text: str) -> int:

@@ -1,7 +1,4 @@
-"""The probes of `citeloom doctor`, and those that need no server but Ray's.
-
-No weights are loaded; `citeloom verify-model` compares BGE-M3's vectors.
-"""
+"""The probes of `citeloom doctor`, and those that need no server but Ray's; none loads weights."""
 
 from __future__ import annotations
 
@@ -337,8 +334,6 @@ def embedding_model(workspace: Workspace) -> Iterator[DoctorFinding]:
             return
     else:
         message += "; files complete, weights not read"
-    if settings.embedder == "bge-m3":
-        message += ": citeloom verify-model compares its vectors with FlagEmbedding's"
     yield ok(message)
 
 

@@ -20,9 +20,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.vector_parity import ReferenceVectors, reference_of
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.embedder import VectorBatch, Vectors
-from pipeline.embedding.verify import ReferenceVectors, reference_of
 from tests.unit.embedding.hashing_embedder import MARGINS, skip_without
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 

@@ -13,6 +13,7 @@ import textwrap
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from pipeline.index.passage_index import (
 )
 from pipeline.index.search_options import SearchOptions
 from pipeline.settings import load_settings
-from pipeline.storage.writing import Row
+from pipeline.storage.writing import MonthWriter, Row
 from pipeline.text import text_digest
 from tests.month_tables import write_table
 
@@ -260,6 +261,18 @@ def write_month(
 def embed(workspace: Workspace, month: str = "2024-03") -> None:
     """Run the stage embeddings on a month."""
     run_stage(EMBEDDINGS, workspace, month)
+
+
+def in_another_form(workspace: Workspace, month: str) -> None:
+    """A month's vectors as an earlier version made them, of texts without headings."""
+    root, table = workspace.root, tables.EMBEDDINGS
+    rows, written = root.rows(table, month), root.provenance(table, month)
+    assert written is not None
+    with MonthWriter(table, root.file(table, month)) as writer:
+        for row in rows:
+            writer.add(row)
+        notes = {**written.notes, "form": "passage"}
+        writer.commit(replace(written, fingerprint="of an earlier version", notes=notes))
 
 
 def _paper(arxiv_id: str, month: str, categories: Sequence[str]) -> Row:

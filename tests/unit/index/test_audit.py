@@ -20,7 +20,7 @@ from pipeline.index.audit import audit_months, remove_outside, repair
 from pipeline.index.batch import PointBatch
 from pipeline.index.opening import close_indexes, live_index
 from pipeline.index.stages import INDEX_RECEIPTS
-from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
+from tests.unit.index.building import TEXTS, embed, in_another_form, make_workspace, write_month
 
 pytestmark = pytest.mark.slow
 
@@ -197,8 +197,7 @@ def test_points_of_a_month_that_is_loaded_during_the_audit_are_nobodys_to_remove
 
 
 def test_months_that_searches_do_not_ask_are_told(workspace: Workspace) -> None:
-    other = make_workspace(workspace.root.path, embedded_form="passage")
-    embed(other, SECOND)
+    in_another_form(workspace, SECOND)
     audit = audit_months(workspace)
     assert (audit.live, audit.months_not_live) == (audit.months[0].collection, (SECOND,))
     assert any(SECOND in line and "citeloom run" in line for line in audit_lines(audit))

@@ -5,6 +5,7 @@ in between.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 
@@ -15,8 +16,9 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError
 from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.reindex import Failure, check_layout, layout_of_settings, reindex
+from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS, layout_of
-from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
+from tests.unit.index.building import TEXTS, embed, in_another_form, make_workspace, write_month
 
 pytestmark = pytest.mark.slow
 
@@ -222,28 +224,47 @@ def test_a_run_into_another_collection_than_the_live_one_is_refused(
         check_layout(loaded)
 
 
+def test_an_index_of_other_headings_is_refused_until_it_is_made_again(
+    workspace: Workspace,
+) -> None:
+    write_month(workspace)
+    embed(workspace)
+    in_another_form(workspace, MONTHS[0])
+    layout, _ = layout_of(workspace, MONTHS[0])
+    collections = open_collections(workspace)
+    old = collections.collection(layout.collection(collections.alias))
+    old.create(layout)
+    collections.make_live(old.name)
+    for refused in (check_layout, partial(search, query="beam search")):
+        with pytest.raises(CiteloomError, match=r"passage embedded.* run citeloom reindex"):
+            refused(workspace)
+    assert reindex(workspace, runner(workspace)).done
+    check_layout(workspace)
+
+
 def test_a_month_without_passages_changes_over_too(workspace: Workspace) -> None:
     """Its rows are the same under any settings, and still it belongs into the new collection."""
     for month, texts in zip(MONTHS, (TEXTS[:2], ()), strict=True):
         write_month(workspace, month, texts)
         embed(workspace, month)
         run_stage(INDEX_RECEIPTS, workspace, month)
-    changed = make_workspace(workspace.root.path, embedded_form="passage")
+    changed = make_workspace(workspace.root.path, qdrant_quantization="binary")
     done = reindex(changed, runner(changed))
     assert done.done
     receipts = [changed.root.rows(tables.INDEX_RECEIPTS, month) for month in MONTHS]
     assert [row["collection"] for rows in receipts for row in rows] == [done.collection] * 2
 
 
-def test_a_month_that_a_run_under_other_settings_adds_meanwhile_keeps_the_old_collection_live(
-    loaded: Workspace,
+def test_a_month_that_another_version_adds_meanwhile_keeps_the_old_collection_live(
+    loaded: Workspace, changed: Workspace
 ) -> None:
     def run(months: Sequence[str]) -> list[Failure]:
         failures = runner(changed)(months)
         write_month(loaded, "2024-05")
-        return [*failures, *runner(loaded)(["2024-05"])]
+        embed(loaded, "2024-05")
+        in_another_form(loaded, "2024-05")
+        return failures
 
-    changed = make_workspace(loaded.root.path, embedded_form="passage")
     told: list[str] = []
     done = reindex(changed, run, on_step=told.append)
     assert (done.done, [month for _, month, _ in done.failures]) == (False, ["2024-05"])
@@ -253,15 +274,13 @@ def test_a_month_that_a_run_under_other_settings_adds_meanwhile_keeps_the_old_co
     assert live_index(changed).count() == 3 * len(TEXTS)
 
 
-def test_a_month_of_vectors_that_other_settings_made_is_not_loaded_where_nobody_searches(
+def test_a_month_of_vectors_that_another_version_made_is_not_loaded_where_nobody_searches(
     loaded: Workspace,
 ) -> None:
-    changed = make_workspace(loaded.root.path, embedded_form="passage")
-    assert reindex(changed, runner(changed)).done
-    embed(loaded, MONTHS[0])
+    in_another_form(loaded, MONTHS[0])
     with pytest.raises(
         PermanentFailure,
-        match=r"made under other settings .*sections embedded.*which makes them again",
+        match=r"made under other settings .*passage embedded.*which makes them again",
     ):
-        run_stage(INDEX_RECEIPTS, changed, MONTHS[0])
-    assert runner(changed)(MONTHS) == []
+        run_stage(INDEX_RECEIPTS, loaded, MONTHS[0])
+    assert runner(loaded)(MONTHS) == []

@@ -1,22 +1,16 @@
-"""Compare the vectors of BGE-M3 by this project's engine with FlagEmbedding's."""
+"""Compare BGE-M3's vectors by our engine with FlagEmbedding's, for `gpu_parts` and tests."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from pipeline.embedding.bge_m3 import find_model
-from pipeline.embedding.choice import make_embedder
-from pipeline.embedding.flag_embedding import make_flag_model
-from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from pipeline.embedding.embedder import Vectors
-    from pipeline.settings import Settings
 
 _SENTENCE = (
     "Encoders read a passage once, and a question is compared with all of them;"
@@ -67,60 +61,13 @@ HALF = Tolerances(dense=0.999, colbert=0.99, weights=0.02, faint=0.02)
 @dataclass(frozen=True, slots=True)
 class TextComparison:
     """One text: cosine of the dense vectors, least cosine of ColBERT's, greatest difference of a
-    weight, ids that only one side has, and whether all this is within the bounds.
+    weight, and whether all this and the ids that only one side has are within the bounds.
     """
 
-    text: str
     dense: float
     colbert: float
     weights: float
-    ids: int
-    other_ids: int
     holds: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The comparison of a model, with the devices and precision of our engine."""
-
-    model: str
-    devices: Sequence[str]
-    precision: str
-    bounds: Tolerances
-    texts: Sequence[TextComparison]
-
-    @property
-    def holds(self) -> bool:
-        return all(compared.holds for compared in self.texts)
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields and `holds` as plain values."""
-        return asdict(self) | {"holds": self.holds}
-
-
-def verify_model(settings: Settings, *, longest: bool = False) -> Verdict:
-    """Compare BGE-M3's vectors with those that FlagEmbedding gives for the same files, in float32.
-
-    longest: also a text beyond what the model reads, which takes minutes on a CPU. Raises
-    SettingError where the embedder is another one, or the model is not there.
-    """
-    if settings.embedder != "bge-m3":
-        raise SettingError(
-            f"CITELOOM_EMBEDDER is {settings.embedder}, and only BGE-M3 has FlagEmbedding to"
-            " compare with: set it to bge-m3, and CITELOOM_EMBEDDER_PATH to the model's folder"
-        )
-    embedder = make_embedder(settings.model_copy(update={"embedder_colbert": True}))
-    texts = dict(TEXTS)
-    if longest:
-        texts["beyond the longest"] = _SENTENCE * (embedder.max_tokens // 30)
-    ours = embedder.encode(list(texts.values()))
-    facts = embedder.last_facts
-    devices, precision = (facts.devices, facts.precision) if facts else (("cpu",), "fp32")
-    flag_model = make_flag_model(find_model(settings.embedder_path), devices[0], "fp32")
-    theirs = [reference_of(flag_model, text, embedder.max_tokens) for text in texts.values()]
-    bounds = EXACT if precision == "fp32" else HALF
-    compared = [compare(name, a, b, bounds) for name, a, b in zip(texts, ours, theirs, strict=True)]
-    return Verdict(embedder.name, devices, precision, bounds, compared)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,9 +87,7 @@ def reference_of(model: Any, text: str, longest: int) -> ReferenceVectors:
     return ReferenceVectors(output["dense_vecs"][0], weights, output["colbert_vecs"][0])
 
 
-def compare(
-    name: str, ours: Vectors, theirs: ReferenceVectors, bounds: Tolerances
-) -> TextComparison:
+def compare(ours: Vectors, theirs: ReferenceVectors, bounds: Tolerances) -> TextComparison:
     """Compare one text's vectors."""
     import numpy as np
 
@@ -160,7 +105,7 @@ def compare(
     holds = (
         dense >= bounds.dense and colbert >= bounds.colbert and weights <= bounds.weights and faint
     )
-    return TextComparison(name, dense, colbert, weights, len(both), len(alone), holds)
+    return TextComparison(dense, colbert, weights, holds)
 
 
 def _cosines(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:

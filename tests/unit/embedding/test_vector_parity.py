@@ -1,0 +1,51 @@
+"""The comparison with FlagEmbedding: it holds for equal vectors, and sees each difference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.vector_parity import EXACT, HALF, ReferenceVectors, compare
+from pipeline.embedding.embedder import Vectors
+
+ROWS = np.array([[0.0, 1.0], [1.0, 0.0]], np.float32)
+OURS = Vectors(
+    dense=np.array([0.6, 0.8], np.float32),
+    sparse_ids=np.array([7, 9], np.uint32),
+    sparse_weights=np.array([0.5, 0.005], np.float32),
+    colbert=ROWS,
+    truncated=False,
+)
+THEIRS = ReferenceVectors(OURS.dense, {7: 0.5, 9: 0.005}, ROWS)
+
+
+def test_equal_vectors_are_the_same_and_so_are_texts_without_tokens() -> None:
+    assert compare(OURS, THEIRS, EXACT).holds
+    empty = replace(OURS, sparse_ids=OURS.sparse_ids[:0], sparse_weights=OURS.sparse_weights[:0])
+    assert compare(empty, replace(THEIRS, weights={}), EXACT).holds
+
+
+@pytest.mark.parametrize(
+    "difference",
+    [
+        {"dense": np.array([0.58, 0.81], np.float32)},
+        {"weights": {7: 0.502, 9: 0.005}},
+        {"weights": {7: 0.5}},
+        {"weights": {7: 0.5, 9: 0.005, 11: 0.001}},
+        {"colbert": np.array([[0.1, 1.0], [1.0, 0.0]], np.float32)},
+        {"colbert": np.array([[0.0, 1.0]], np.float32)},
+    ],
+    ids=["dense", "weight", "an id too many", "an id too few", "colbert", "a token too many"],
+)
+def test_each_kind_of_difference_is_seen(difference: dict[str, Any]) -> None:
+    assert not compare(OURS, replace(THEIRS, **difference), EXACT).holds
+
+
+@pytest.mark.parametrize(("weights", "holds"), [({7: 0.5}, True), ({9: 0.005}, False)])
+def test_half_precision_may_lose_a_faint_weight_but_no_other(
+    weights: dict[int, float], holds: bool
+) -> None:
+    assert compare(OURS, replace(THEIRS, weights=weights), HALF).holds is holds
