@@ -26,7 +26,12 @@ from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
-from tests.unit.embedding.hashing_embedder import DIMENSIONS, HashingEmbedder, stage_with
+from tests.unit.embedding.hashing_embedder import (
+    DIMENSIONS,
+    MARGINS,
+    HashingEmbedder,
+    stage_with,
+)
 from tests.unit.embedding.tiny_m3 import DIMENSIONS as M3_DIMENSIONS
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import TEXTS, make_workspace, write_month
@@ -317,6 +322,10 @@ def test_another_model_takes_nothing_over(workspace: Workspace, tmp_path: Path) 
     assert {len(vector) for vector in row["colbert"]} == {M3_DIMENSIONS}
     write_month(workspace, texts=[*TEXTS, "And one more."])
     assert run_stage(EMBEDDINGS, with_colbert, MONTH).measured["reused"] == len(TEXTS)
-    taken_over = _file(workspace).read_bytes()
+    taken_over = workspace.root.rows(tables.EMBEDDINGS, MONTH)
     assert run_stage(EMBEDDINGS, with_colbert, MONTH, force=True).measured["reused"] == 0
-    assert _file(workspace).read_bytes() == taken_over
+    forced = workspace.root.rows(tables.EMBEDDINGS, MONTH)
+    assert [row["text_sha256"] for row in taken_over] == [row["text_sha256"] for row in forced]
+    for name in ("dense", "colbert"):
+        for row, again in zip(taken_over, forced, strict=True):
+            np.testing.assert_allclose(row[name], again[name], rtol=0, atol=MARGINS["bf16"])
