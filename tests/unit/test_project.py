@@ -24,8 +24,7 @@ PACKAGES = ("citeloom", "pipeline", "assets", "resources", "sensors")
 HEAVY = {
     "torch", "FlagEmbedding", "transformers", "sentence_transformers", "qdrant_client",
     "qdrant_edge", "xllamacpp", "openai", "bs4", "mwparserfromhtml", "arxiv", "ray",
-    "nltk",
-}  # fmt: skip
+  }  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -158,7 +158,7 @@ def write_at(llm: ScriptedLlm, folder: Path, system: str, task: Task, **settings
 def check_planned_calls(
     folder: Path,
     system: str,
-    *rules: Rule,
+    *,
     make: Callable[[int], Task] = make_task,
     whole: bool = False,
     **settings: Any,
@@ -168,7 +168,7 @@ def check_planned_calls(
     # test.
     own = {"llm_concurrency": 16} | settings
     paid = 0
-    with ScriptedLlm(*rules) as llm:
+    with ScriptedLlm() as llm:
         planning = Settings(llm_url=llm.url, _env_file=None, **own)  # type: ignore[call-arg]
         for references in (1, 2, 3, 5, 8):
             summary = write_at(llm, folder / str(references), system, make(references), **own)

@@ -89,10 +89,6 @@ def report_tables(work: Workspace) -> dict[str, Any]:
     return found
 
 
-def cells_of(page: LexborHTMLParser) -> list[list[str]]:
-    return [[folded(cell.text()) for cell in row.css("th, td")] for row in page.css("tbody tr")]
-
-
 @pytest.fixture(scope="module")
 def month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """The report of an ordinary month, which tests only read."""
