@@ -288,7 +288,6 @@ def _made(table: Table, month: str) -> Provenance:
     """Provenance of a benchmark's file; embeddings state their model as the stage does."""
     found = layout()
     notes = {"model": MODEL, "dimensions": DIMENSIONS, "sparse": found.sparse, "form": found.form}
-    notes |= {"colbert": found.colbert}
     return Provenance(
         table.name, month, table.version, 1, "0", "made by a benchmark", {}, {}, notes=notes
     )

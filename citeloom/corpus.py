@@ -112,7 +112,6 @@ class Corpus:
         first_year: int | None = None,
         last_year: int | None = None,
         by: Literal["fused", "dense", "sparse", "lexical"] = "fused",
-        rerank: Literal["none", "colbert", "cross-encoder"] = "none",
         exact: bool = False,
         as_typed: bool = False,
         include_unfit: bool = False,
@@ -126,8 +125,8 @@ class Corpus:
         ranking. categories: cs.CL, or an archive such as cs. first_month, last_month: YYYY-MM, both
         included. kinds: of passages, such as table. severities: of the conversion, such as
         no_problem. worst_quality: of the page, A to D. authors: by name. venue: words of the
-        journal reference or comment. first_year, last_year: both included. by, rerank: vectors and
-        model that rank. exact: compare with every passage, uncompressed. as_typed: correct no
+        journal reference or comment. first_year, last_year: both included. by: vectors that rank.
+        exact: compare with every passage, uncompressed. as_typed: correct no
         misspelt words.
         include_unfit: also return papers that do not fit (`paper.relevance == "none"`).
 
@@ -151,7 +150,6 @@ class Corpus:
             first_year=first_year,
             last_year=last_year,
             by=by,
-            rerank=rerank,
             exact=exact,
             as_typed=as_typed,
         )
@@ -176,7 +174,6 @@ class Corpus:
         last_year: int | None = None,
         papers: Sequence[str] = (),
         by: Literal["fused", "dense", "sparse", "lexical"] = "fused",
-        rerank: Literal["none", "colbert", "cross-encoder"] = "none",
         exact: bool = False,
         as_typed: bool = False,
         include_unfit: bool = False,
@@ -205,7 +202,6 @@ class Corpus:
             last_year=last_year,
             papers=papers,
             by=by,
-            rerank=rerank,
             exact=exact,
             as_typed=as_typed,
         )

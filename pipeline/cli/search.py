@@ -74,10 +74,6 @@ ByOption = Annotated[
     Literal["fused", "dense", "lexical", "sparse"],
     typer.Option(help="Vectors that rank; fused is dense and lexical."),
 ]
-RerankOption = Annotated[
-    Literal["none", "colbert", "cross-encoder"],
-    typer.Option(help="Rank the best candidates again with this model."),
-]
 
 # Characters of a passage that a terminal shows; --json and --markdown print all of it.
 _CHARACTERS_SHOWN = 360
@@ -108,7 +104,6 @@ def search(
     year: YearOption = None,
     like: LikeOption = None,
     by: ByOption = "fused",
-    rerank: RerankOption = "none",
     passages: Annotated[
         bool, typer.Option("--passages", help="List passages, whatever their papers.")
     ] = False,
@@ -175,7 +170,6 @@ def search(
         first_year=first_year,
         last_year=last_year,
         by=by,
-        rerank=rerank,
         exact=exact,
         as_typed=as_typed,
     ).checked()

@@ -43,19 +43,12 @@ def make_embedder(settings: Settings) -> Embedder:
     if settings.embedder == "sentence-transformers":
         return _cached_embedder(SentenceEmbedder, path, *hardware)
     model = FlagBgeM3 if settings.embedder_engine == FlagBgeM3.engine else BgeM3
-    return _cached_embedder(model, path, *hardware, colbert=settings.embedder_colbert)
+    return _cached_embedder(model, path, *hardware)
 
 
 @lru_cache(maxsize=4)
-def _cached_embedder(
-    model: Callable[..., Embedder], *arguments: str | int, **options: bool
-) -> Embedder:
-    return model(*arguments, **options)
-
-
-def makes_colbert(settings: Settings) -> bool:
-    """Whether the settings request ColBERT vectors of a model that has them."""
-    return settings.embedder == "bge-m3" and settings.embedder_colbert
+def _cached_embedder(model: Callable[..., Embedder], *arguments: str | int) -> Embedder:
+    return model(*arguments)
 
 
 def model_name(settings: Settings) -> str:

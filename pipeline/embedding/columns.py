@@ -21,21 +21,15 @@ SCHEMA = pa.schema([EMBEDDINGS.schema.field(name).remove_metadata() for name in 
 
 
 def vector_columns(batch: VectorBatch) -> pa.Table:
-    """The columns dense, sparse_ids, sparse_weights, colbert and truncated of a batch."""
+    """The columns dense, sparse_ids, sparse_weights, colbert (null) and truncated of a batch."""
     columns = [
         _fixed_lists(batch.dense),
         _lists(batch.sparse_offsets, pa.array(batch.sparse_ids)),
         _lists(batch.sparse_offsets, pa.array(batch.sparse_weights)),
-        _colbert(batch),
+        pa.nulls(len(batch.dense), SCHEMA.field("colbert").type),
         pa.array(batch.truncated),
     ]
     return pa.Table.from_arrays(columns, schema=SCHEMA)
-
-
-def _colbert(batch: VectorBatch) -> pa.Array:
-    if batch.colbert is None:
-        return pa.nulls(len(batch.dense), SCHEMA.field("colbert").type)
-    return _lists(batch.colbert_offsets, _fixed_lists(batch.colbert))
 
 
 def _fixed_lists(rows: NDArray[Any]) -> pa.ListArray:

@@ -88,7 +88,9 @@ def groups_of_month(
     versions = (provenance.schema_version, provenance.stage_version)
     if versions != (EMBEDDINGS.version, stage_version):
         return
-    if provenance.notes.get("model") != model or provenance.inputs.get("vectors") != vectors:
+    # A file of an earlier version may have ColBERT vectors too, which come last.
+    kinds = provenance.inputs.get("vectors", "")
+    if provenance.notes.get("model") != model or not kinds.startswith(vectors):
         return
     with open_parquet(file) as parquet:
         count = parquet.metadata.num_row_groups

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipeline import tables
 from pipeline.corpus.passages.text import FORM, embedded_text
-from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
+from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.columns import VectorStream
 from pipeline.embedding.reuse import KnownVectors, Shards, groups_of_month
 from pipeline.engine import shutdown
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
     from pipeline.embedding.embedder import Embedder, VectorBatch
 
-# Passages put together at once: 250 of 300 tokens with ColBERT vectors are 150 MB, and what an
-# interruption can cost.
+# Passages put together at once, and what an interruption can cost.
 STEP = 250
 # Rounding to float16 moves the length of a unit vector of 1,024 numbers by less than 0.001.
 _NORM_OFF = 0.01
+
+# Which vectors a row has, as fingerprints name them.
+_KINDS = "dense, sparse"
 
 _IDENTITY = ["passage_id", "arxiv_id", "text_sha256"]
 _TEXT = ["title", "section_path", "text"]
@@ -74,7 +76,7 @@ def _reusable_vectors(job: Job, embedder: Embedder, shards: Shards) -> KnownVect
     else:
         file = root.file(tables.EMBEDDINGS, job.month)
         groups = [
-            *groups_of_month(file, embedder.name, _kinds(job.settings), job.stage.version),
+            *groups_of_month(file, embedder.name, _KINDS, job.stage.version),
             *shards.whole(),
         ]
     return KnownVectors(
@@ -180,7 +182,6 @@ class _Account:
             dimensions=embedder.dimensions,
             sparse=embedder.has_sparse,
             form=FORM,
-            colbert=makes_colbert(job.settings),
         )
         job.measured.update(
             reused=self._rows - self._fresh, encoded=self._fresh, tokens=self._tokens
@@ -196,22 +197,16 @@ class _Account:
             )
 
 
-def _kinds(settings: Settings) -> str:
-    """Which vectors a row has."""
-    return "dense, sparse, colbert" if makes_colbert(settings) else "dense, sparse"
-
-
 def _made_by(job: Job, embedder: Embedder) -> dict[str, str]:
     return {
         "model": embedder.name,
-        "vectors": _kinds(job.settings),
+        "vectors": _KINDS,
         "version": str(job.stage.version),
     }
 
 
 def _model(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """The model and its kinds of vectors: what is set for BGE-M3 leaves MiniLM's rows be."""
-    return {"model": model_name(workspace.settings), "vectors": _kinds(workspace.settings)}
+    return {"model": model_name(workspace.settings), "vectors": _KINDS}
 
 
 def _every_passage_is_embedded(workspace: Workspace, month: str) -> CheckResult:

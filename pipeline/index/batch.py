@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipeline.embedding.packing import offsets_of, spans
 from pipeline.errors import PermanentFailure
 
 if TYPE_CHECKING:
@@ -29,9 +28,7 @@ class PointBatch:
 
     ids: passage ids. dense: float32 of shape (points, dimensions). lexical: of stemmed words.
     payloads: what a search restricts or shows; `digest` in it is of the whole point. sparse: of the
-    model's lexical head, None where the
-    collection has none. colbert_offsets: int64 of shape (points + 1,) into colbert, float32 of
-    shape (tokens, dimensions); both None where the collection has none.
+    model's lexical head, None where the collection has none.
     """
 
     ids: Sequence[str]
@@ -39,37 +36,20 @@ class PointBatch:
     lexical: SparseRows
     payloads: Sequence[Mapping[str, Any]]
     sparse: SparseRows | None = None
-    colbert_offsets: NDArray[np.int64] | None = None
-    colbert: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def tokens(self, number: int) -> NDArray[np.float32] | None:
-        """One point's ColBERT vectors, of shape (tokens, dimensions)."""
-        if self.colbert is None or self.colbert_offsets is None:
-            return None
-        return self.colbert[self.colbert_offsets[number] : self.colbert_offsets[number + 1]]
-
     def take(self, numbers: NDArray[np.int64]) -> PointBatch:
         """Some of the points. numbers: theirs here, ascending."""
-        import numpy as np
-
         if len(numbers) == len(self):
             return self
-        colbert_offsets, colbert = None, None
-        if self.colbert is not None and self.colbert_offsets is not None:
-            lengths = np.diff(self.colbert_offsets)[numbers]
-            colbert_offsets = offsets_of(lengths)
-            colbert = self.colbert[spans(self.colbert_offsets[numbers], lengths)]
         return PointBatch(
             [self.ids[number] for number in numbers],
             self.dense[numbers],
             self.lexical.take(numbers),
             [self.payloads[number] for number in numbers],
             None if self.sparse is None else self.sparse.take(numbers),
-            colbert_offsets,
-            colbert,
         )
 
     def split(self, most: int = BYTES) -> Iterator[PointBatch]:
@@ -93,8 +73,6 @@ class PointBatch:
         sizes = sizes + _PAYLOAD_BYTES + names * _NAME_BYTES
         if self.sparse is not None:
             sizes = sizes + self.sparse.lengths * 8
-        if self.colbert is not None and self.colbert_offsets is not None:
-            sizes = sizes + np.diff(self.colbert_offsets) * self.colbert.shape[1] * 4
         return np.asarray(sizes, np.int64)
 
 
@@ -118,10 +96,6 @@ def check_points(points: PointBatch) -> None:
                     f"a {kind} vector without a weight for each id, or another of its batch has",
                 )
             vectors.append((kind, np.repeat(numbers, terms.lengths), terms.weights[:, None]))
-    if points.colbert is not None and points.colbert_offsets is not None:
-        vectors.append(
-            ("ColBERT", np.repeat(numbers, np.diff(points.colbert_offsets)), points.colbert)
-        )
     for kind, owners, rows in vectors:
         wrong = owners[_not_finite(rows)]
         if len(wrong):

@@ -30,7 +30,6 @@ from pipeline.index.edge_folder import (
     unusable,
 )
 from pipeline.index.passage_index import (
-    COLBERT,
     DENSE,
     HNSW_EF,
     INTEGERS,
@@ -66,7 +65,6 @@ _LIVE_FILE = "live.json"
 SEGMENT_POINTS = 50_000
 # Beyond so many segments Edge merges the smallest and builds their graphs anew: never.
 _MOST_SEGMENTS = 10_000
-_WORD_TOKENS = 1.5  # tokens of a word, of each of which ColBERT makes a vector
 _BYTES_OF_NUMBER = 2  # of float16
 # Numbers beyond this share are cut off before the rest is spread over 256 steps: a few outliers
 # would waste most.
@@ -404,25 +402,13 @@ def edge_config(layout: Layout, *, on_disk: bool, segment_points: int = SEGMENT_
     """The configuration of a collection; float16 loses nothing, since the tables hold no more."""
     import qdrant_edge as edge
 
-    common: dict[str, Any] = {
-        "size": layout.dimensions,
-        "distance": edge.Distance.Cosine,
-        "datatype": edge.VectorStorageDatatype.Float16,
-    }
-    memory = edge.Memory.Cold if on_disk else edge.Memory.Cached
-    vectors: dict[str, Any] = {
-        DENSE: edge.EdgeVectorParams(
-            **common, memory=memory, quantization_config=_quantization(layout)
-        )
-    }
-    if layout.colbert:
-        # It only ranks candidates again: a graph over its hundreds of vectors a passage would serve
-        # nobody (m = 0), and in memory it would be a hundred times the rest.
-        graph = edge.HnswIndexConfig(m=0, ef_construct=100, full_scan_threshold=10_000)
-        many = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim)
-        vectors[COLBERT] = edge.EdgeVectorParams(
-            **common, memory=edge.Memory.Cold, multivector_config=many, hnsw_config=graph
-        )
+    dense = edge.EdgeVectorParams(
+        size=layout.dimensions,
+        distance=edge.Distance.Cosine,
+        datatype=edge.VectorStorageDatatype.Float16,
+        memory=edge.Memory.Cold if on_disk else edge.Memory.Cached,
+        quantization_config=_quantization(layout),
+    )
     mapped = edge.Memory.Cached
     sparse: dict[str, Any] = {
         LEXICAL: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf, memory=mapped)
@@ -434,14 +420,13 @@ def edge_config(layout: Layout, *, on_disk: bool, segment_points: int = SEGMENT_
         indexing_threshold=indexing_threshold(layout, segment_points),
     )
     return edge.EdgeConfig(
-        vectors=vectors, sparse_vectors=sparse, optimizers=optimizers, wal_enabled=True
+        vectors={DENSE: dense}, sparse_vectors=sparse, optimizers=optimizers, wal_enabled=True
     )
 
 
 def indexing_threshold(layout: Layout, segment_points: int) -> int:
     """Kilobytes of the largest vectors of so many points, from which on Edge builds their graph."""
-    vectors = round(layout.mean_length * _WORD_TOKENS) if layout.colbert else 1
-    return segment_points * vectors * layout.dimensions * _BYTES_OF_NUMBER // 1024
+    return segment_points * layout.dimensions * _BYTES_OF_NUMBER // 1024
 
 
 def _quantization(layout: Layout) -> Any:
@@ -474,9 +459,6 @@ def edge_points(points: PointBatch) -> list[Any]:
         }
         if points.sparse is not None:
             vectors[SPARSE] = _terms(points.sparse.row(number))
-        tokens = points.tokens(number)
-        if tokens is not None:
-            vectors[COLBERT] = [_view(token) for token in tokens]
         edge_points.append(edge.Point(identifier, vectors, dict(points.payloads[number])))
     return edge_points
 
@@ -516,11 +498,7 @@ def edge_query(query: QueryVectors, request: Request, layout: Layout) -> Any:
     """One search."""
     import qdrant_edge as edge
 
-    nearest: Any
-    if request.by == COLBERT:
-        nearest = [] if query.colbert is None else [_view(token) for token in query.colbert]
-    else:
-        nearest = _view(query.dense) if request.by == DENSE else _terms(query.terms(request.by))
+    nearest = _view(query.dense) if request.by == DENSE else _terms(query.terms(request.by))
     return edge.QueryRequest(
         limit=request.limit,
         query=edge.Query.Nearest(nearest, using=request.by),

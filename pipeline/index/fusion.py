@@ -50,21 +50,17 @@ class Ranking:
     """A ranking to request: the `limit` best passages by one kind of vector, or by dense and
     lexical ones fused.
 
-    where: conditions that must all hold. colbert: rank the candidates again by ColBERT. exact:
-    compare with every passage, uncompressed.
+    where: conditions that must all hold. exact: compare with every passage, uncompressed.
     """
 
     limit: int
     by: By = "fused"
     where: tuple[Condition, ...] = ()
-    colbert: bool = False
     exact: bool = False
 
     @property
     def candidates(self) -> int:
-        """Length of the lists that are fused, or that ColBERT ranks again: three times the limit,
-        at least 100.
-        """
+        """Length of the lists that are fused: three times the limit, at least 100."""
         return max(3 * self.limit, _LEAST_CANDIDATES)
 
     def request(self, by: VectorName, limit: int) -> Request:
@@ -79,35 +75,25 @@ def rank(
 
     Raises as `PassageIndex.search` does.
     """
-    limit = ranking.candidates if ranking.colbert else ranking.limit
     if ranking.by == "fused":
-        rankings = _fused(index, queries, ranking, limit)
-    else:
-        request = ranking.request(ranking.by, limit + TIES)
-        rankings = [
-            best_first(points, limit)
-            for points in index.search([(query, request) for query in queries])
-        ]
-        if ranking.by == "dense":
-            rankings = [
-                [point._replace(cosine=point.score) for point in points] for points in rankings
-            ]
-    if not ranking.colbert:
-        return rankings
-    searches = [
-        (query, Request(ranking.limit + TIES, "colbert", passages=_ids(candidates), fields=_FIELDS))
-        for query, candidates in zip(queries, rankings, strict=True)
+        return _fused(index, queries, ranking)
+    request = ranking.request(ranking.by, ranking.limit + TIES)
+    rankings = [
+        best_first(points, ranking.limit)
+        for points in index.search([(query, request) for query in queries])
     ]
-    return [best_first(points, ranking.limit) for points in index.search(searches)]
+    if ranking.by != "dense":
+        return rankings
+    return [[point._replace(cosine=point.score) for point in points] for points in rankings]
 
 
-def best_first(passages: Sequence[ScoredPoint], limit: int | None = None) -> list[ScoredPoint]:
-    """The best passages, ties by id; all of them without a limit."""
+def best_first(passages: Sequence[ScoredPoint], limit: int) -> list[ScoredPoint]:
+    """The best passages, ties by id."""
     return sorted(passages, key=lambda passage: (-passage.score, passage.passage_id))[:limit]
 
 
 def _fused(
-    index: PassageIndex, queries: Sequence[QueryVectors], ranking: Ranking, limit: int
+    index: PassageIndex, queries: Sequence[QueryVectors], ranking: Ranking
 ) -> list[list[ScoredPoint]]:
     depth = ranking.candidates
     # The passages of the lexical list come with the payloads of the dense one.
@@ -120,7 +106,8 @@ def _fused(
     )
     compared = _compare_by_dense(index, queries, dense_lists, word_lists)
     return [
-        best_first(fuse_scores(*pair), limit) for pair in zip(compared, word_lists, strict=True)
+        best_first(fuse_scores(*pair), ranking.limit)
+        for pair in zip(compared, word_lists, strict=True)
     ]
 
 

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from pipeline.corpus.passages.text import FORM
-from pipeline.embedding.choice import makes_colbert, model_name
+from pipeline.embedding.choice import model_name
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.passage_index import Layout
 
@@ -144,10 +144,9 @@ def is_layout_of_settings(workspace: Workspace, layout: Layout) -> bool:
     current = (
         model_name(settings),
         FORM,
-        makes_colbert(settings),
         settings.qdrant_quantization,
     )
-    return current == (layout.model, layout.form, layout.colbert, layout.quantization)
+    return current == (layout.model, layout.form, layout.quantization)
 
 
 def close_indexes() -> None:

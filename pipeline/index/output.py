@@ -32,8 +32,8 @@ _AUTHORS_SHOWN = 4
 class Hit:
     """A passage that a search returns, as JSON and Python have it.
 
-    score: of fusion (0 to 1), of one kind of vector (dense: cosine) or of the reranker; comparable
-    only within one search. relevance: whether the passage fits the query at all; None if unknown.
+    score: of fusion (0 to 1), of one kind of vector (dense: cosine); comparable only
+    within one search. relevance: whether the passage fits the query at all; None if unknown.
     url: the paper's page on arXiv. passage_url: the paper as HTML, at this passage.
     """
 

@@ -28,57 +28,50 @@ if TYPE_CHECKING:
     from pipeline.embedding.embedder import SparseVector
 
 Quantization = Literal["int8", "binary", "none"]
-# Names of the vectors in a collection: a model's dense and, of BGE-M3, its sparse and ColBERT
-# vectors; stemmed words.
-VectorName = Literal["dense", "lexical", "sparse", "colbert"]
+# Names of the vectors in a collection: a model's dense and, of BGE-M3, its sparse vectors; stemmed
+# words.
+VectorName = Literal["dense", "lexical", "sparse"]
 DENSE: VectorName = "dense"
 LEXICAL: VectorName = "lexical"
 SPARSE: VectorName = "sparse"
-COLBERT: VectorName = "colbert"
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """A collection's identity.
 
-    model: the embedding model. dimensions: of the dense vector. sparse and colbert: whether
-    points have the model's sparse and ColBERT vectors too. form: the headings above a passage in
-    the embedded text, of which earlier versions had others. mean_length: words of an average
-    passage, for lexical weights. lexical: version of these weights.
+    model: the embedding model. dimensions: of the dense vector. sparse: whether points have the
+    model's sparse vectors too. form: the headings above a passage in the embedded text, of which
+    earlier versions had others. mean_length: words of an average passage, for lexical weights.
+    lexical: version of these weights.
     """
 
     model: str
     dimensions: int
     sparse: bool = False
     form: str = FORM
-    colbert: bool = False
     quantization: Quantization = "int8"
     mean_length: int = MEAN_LENGTH
     lexical: int = LEXICAL_VERSION
 
     def collection(self, alias: str) -> str:
         """The name of the collection of this layout, such as citeloom-all-minilm-l6-v2-1f0c2a9b."""
-        content = json.dumps(asdict(self), sort_keys=True).encode()
+        # `colbert` is of earlier versions, whose collections keep their names.
+        content = json.dumps(asdict(self) | {"colbert": False}, sort_keys=True).encode()
         model = re.sub(r"[^a-z0-9.]+", "-", self.model.lower()).strip("-.")[:40]
         return f"{alias}-{model}-{hashlib.sha256(content).hexdigest()[:8]}"
 
     @property
     def vector_names(self) -> list[VectorName]:
         """The vectors of a point."""
-        return [
-            DENSE,
-            LEXICAL,
-            *([SPARSE] if self.sparse else []),
-            *([COLBERT] if self.colbert else []),
-        ]
+        return [DENSE, LEXICAL, *([SPARSE] if self.sparse else [])]
 
     def describe(self) -> str:
         """For a message."""
         return (
             f"{self.model}, {self.dimensions} dimensions, {self.form} embedded, sparse vectors"
-            f" {'on' if self.sparse else 'off'}, ColBERT {'on' if self.colbert else 'off'},"
-            f" quantization {self.quantization}, lexical weights {self.lexical} for"
-            f" {self.mean_length} words"
+            f" {'on' if self.sparse else 'off'}, quantization {self.quantization}, lexical weights"
+            f" {self.lexical} for {self.mean_length} words"
         )
 
     @staticmethod
@@ -140,13 +133,12 @@ class QueryVectors:
     """A question's vectors.
 
     dense: float32 of shape (dimensions,). lexical: of its stemmed words. sparse: None where the
-    model makes none. colbert: float32 of shape (tokens, dimensions); None unless asked for.
+    model makes none.
     """
 
     dense: NDArray[np.float32]
     lexical: SparseVector
     sparse: SparseVector | None = None
-    colbert: NDArray[np.float32] | None = None
 
     def terms(self, by: VectorName) -> SparseVector:
         """The lexical or the sparse vector. Raises ValueError where there is none."""
@@ -284,13 +276,10 @@ class PassageIndex(ABC):
         layout = self._needed_layout()
         for _, request in searches:
             if request.by not in layout.vector_names:
-                colbert = ""
-                if request.by == COLBERT:
-                    colbert = " and CITELOOM_EMBEDDER_COLBERT=true"
                 raise PermanentFailure(
                     f"the collection {self.name} has no {request.by} vectors to rank by"
                     f" ({layout.describe()}): search without them, or set"
-                    f" CITELOOM_EMBEDDER=bge-m3{colbert} and run citeloom reindex"
+                    f" CITELOOM_EMBEDDER=bge-m3 and run citeloom reindex"
                 )
         rankings: list[list[ScoredPoint]] = []
         has_exact = any(request.exact for _, request in searches)

@@ -96,9 +96,7 @@ def own_passages(
     """
     if paper in options.without_papers:
         return []
-    own = replace(
-        options, papers=(paper,), limit=_CANDIDATES, offset=0, per_paper=False, rerank="none"
-    )
+    own = replace(options, papers=(paper,), limit=_CANDIDATES, offset=0, per_paper=False)
     # By words alone: to read a whole abstract, the model takes longer than the rest of a search.
     by_words = search_many(workspace, [text], replace(own, by="lexical"))[0]
     return by_words or search_many(workspace, [text], own)[0]

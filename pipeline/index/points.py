@@ -43,7 +43,6 @@ def points_of(root: DataRoot, month: str, layout: Layout) -> Iterator[PointBatch
     """
     columns = [*_EMBEDDINGS, "dense"]
     columns += ["sparse_ids", "sparse_weights"] if layout.sparse else []
-    columns += ["colbert"] if layout.colbert else []
     for vectors, passages, payloads in _joined(root, month, columns, texts=True):
         texts = (embedded_text(row["title"], row["section_path"], row["text"]) for row in passages)
         yield PointBatch(
@@ -54,12 +53,6 @@ def points_of(root: DataRoot, month: str, layout: Layout) -> Iterator[PointBatch
             sparse=(
                 sparse_rows(vectors["sparse_ids"], vectors["sparse_weights"])
                 if layout.sparse
-                else None
-            ),
-            colbert_offsets=list_offsets(vectors["colbert"]) if layout.colbert else None,
-            colbert=(
-                _token_matrix(vectors["colbert"], layout.dimensions, month)
-                if layout.colbert
                 else None
             ),
         )
@@ -210,19 +203,6 @@ def _matrix(vectors: pa.RecordBatch, column: str, dimensions: int, month: str) -
             f" {month} --select embeddings --force"
         )
     return _numbers(vectors[column].flatten()).reshape(-1, dimensions).astype(np.float32)
-
-
-def _token_matrix(column: pa.ListArray, dimensions: int, month: str) -> NDArray[Any]:
-    """All tokens' vectors of all rows as float32, a row for each token."""
-    import numpy as np
-
-    tokens = column.flatten()
-    if (np.diff(list_offsets(tokens)) != dimensions).any():
-        raise PermanentFailure(
-            f"ColBERT vectors of {month} have other than {dimensions} dimensions: "
-            f"run citeloom run --months {month} --select embeddings --force"
-        )
-    return _numbers(tokens.flatten()).reshape(-1, dimensions).astype(np.float32)
 
 
 def _numbers(values: pa.Array) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipeline import tables
-from pipeline.embedding.choice import make_embedder, makes_colbert, model_name
+from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.errors import SettingError
 from pipeline.index.audit import IndexAudit, audit_months, remove_outside
 from pipeline.index.opening import (
@@ -110,7 +110,6 @@ def layout_of_settings(workspace: Workspace) -> Layout:
         model_name(settings),
         embedder.dimensions,
         embedder.has_sparse,
-        colbert=makes_colbert(settings),
         quantization=settings.qdrant_quantization,
     )
 

@@ -1,6 +1,4 @@
-"""Search: encode queries, rank passages of the live collection, rerank them if requested, and add
-their texts.
-"""
+"""Search: encode queries, rank passages of the live collection, and add their texts."""
 
 from __future__ import annotations
 
@@ -12,15 +10,14 @@ from pipeline.corpus.passages.text import FORM, embedded_text
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import lexical_query, words_of
 from pipeline.embedding.minilm import NAME as MINILM
-from pipeline.errors import PermanentFailure, SettingError
+from pipeline.errors import PermanentFailure
 from pipeline.index.author_queries import with_whole_names
-from pipeline.index.fusion import best_first, rank, with_payloads
+from pipeline.index.fusion import rank, with_payloads
 from pipeline.index.no_results import explain_nothing
 from pipeline.index.opening import live_index, missing_index
 from pipeline.index.papers import read_texts
 from pipeline.index.passage_index import PassageIndex, QueryVectors, ScoredPoint
 from pipeline.index.relevance import coverage, relevance_of
-from pipeline.index.rerank import make_reranker
 from pipeline.index.scored import IndexedPassage, Scored
 from pipeline.index.search_options import FIRST_DEPTH, SearchOptions, check_queries
 
@@ -28,17 +25,16 @@ if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
     from pipeline.engine.stage import Workspace
     from pipeline.index.passage_index import Layout
-    from pipeline.index.rerank import Reranker
     from pipeline.settings import Settings
 
 
 def search(workspace: Workspace, query: str, **options: Any) -> list[Scored[IndexedPassage]]:
     """The passages that fit a query best, best first. options: fields of `SearchOptions`, by name.
 
-    Raises SettingError for a wrong option, for a category or kind that no passage has, or for a
-    missing reranker; MissingInput if nothing is indexed; PermanentFailure if the collection's model
-    or its ColBERT vectors are missing, or a table is broken; TransientFailure if the index does not
-    answer or another process holds it. Creates no collection.
+    Raises SettingError for a wrong option, or for a category or kind that no passage has;
+    MissingInput if nothing is indexed; PermanentFailure if the collection's model is missing, or a
+    table is broken; TransientFailure if the index does not answer or another process holds it.
+    Creates no collection.
     """
     return search_many(workspace, [query], SearchOptions(**options))[0]
 
@@ -102,10 +98,8 @@ class QueryBatch:
         self._index = index
         self._queries = queries
         self._typed = queries if typed is None else typed
-        settings = workspace.settings
-        self._reranker = _reranker(settings) if options.rerank == "cross-encoder" else None
         words = [_with_typed_words(*pair) for pair in zip(queries, self._typed, strict=True)]
-        embedder = _embedder_of(layout, settings, options)
+        embedder = _embedder_of(layout, workspace.settings)
         self._vectors = _query_vectors(embedder, queries, words, options)
 
     def __len__(self) -> int:
@@ -121,14 +115,7 @@ class QueryBatch:
         rankings = rank(self._index, vectors, self.options.ranking(depth))
         if not any(rankings):
             explain_nothing(self._workspace, self._index, self.options)
-        if self._reranker is None:
-            return rankings
-        candidates = with_payloads(self._index, rankings)
-        texts = read_texts(self._workspace, (point for points in candidates for point in points))
-        return [
-            _reranked(self._reranker, self._queries[number], points, texts)
-            for number, points in zip(numbers, candidates, strict=True)
-        ]
+        return rankings
 
     def passages(
         self, numbers: Sequence[int], rankings: Sequence[Sequence[ScoredPoint]]
@@ -195,8 +182,8 @@ def _by_paper(ranking: Sequence[ScoredPoint]) -> dict[str, list[ScoredPoint]]:
 def encode_queries(
     embedder: Embedder, queries: Sequence[str], words: Sequence[str] | None = None
 ) -> list[QueryVectors]:
-    """The vectors of queries: dense and lexical, and the model's sparse and ColBERT vectors where
-    it has them. words: the texts of the lexical vectors; None for the queries.
+    """The vectors of queries: dense and lexical, and the model's sparse ones where it has them.
+    words: the texts of the lexical vectors; None for the queries.
     """
     words = queries if words is None else words
     return [
@@ -204,7 +191,6 @@ def encode_queries(
             vectors.dense,
             lexical_query(text),
             vectors.sparse if embedder.has_sparse else None,
-            vectors.colbert,
         )
         for text, vectors in zip(words, embedder.encode_queries(queries), strict=True)
     ]
@@ -214,7 +200,7 @@ def _query_vectors(
     embedder: Embedder, queries: Sequence[str], words: Sequence[str], options: SearchOptions
 ) -> list[QueryVectors]:
     """The vectors that a search needs: by words alone, the model does not run."""
-    if options.by != "lexical" or options.rerank == "colbert":
+    if options.by != "lexical":
         return encode_queries(embedder, queries, words)
     import numpy as np
 
@@ -230,31 +216,13 @@ def _with_typed_words(query: str, typed: str) -> str:
     return " ".join([query, *(word for word in words_of(typed) if word not in words)])
 
 
-def _reranker(settings: Settings) -> Reranker:
-    reranker = make_reranker(settings)
-    if reranker is None:
-        raise SettingError(
-            "--rerank cross-encoder: CITELOOM_RERANKER names no model: set it to a cross-encoder's"
-            " folder, or to a name of the Hugging Face hub such as BAAI/bge-reranker-v2-m3"
-        )
-    return reranker
-
-
-def _embedder_of(layout: Layout, settings: Settings, options: SearchOptions) -> Embedder:
+def _embedder_of(layout: Layout, settings: Settings) -> Embedder:
     """The model of the collection's vectors, whatever model the settings name for new ones."""
     if layout.form != FORM:
         raise PermanentFailure(
             f"the index holds vectors of an earlier version ({layout.describe()}), which embedded"
             " other headings with a passage: run citeloom reindex"
         )
-    if options.rerank == "colbert":
-        if not layout.colbert:
-            raise PermanentFailure(
-                f"--rerank colbert: the index has no ColBERT vectors ({layout.describe()}): search"
-                " without, or set CITELOOM_EMBEDDER=bge-m3 and CITELOOM_EMBEDDER_COLBERT=true and"
-                " run citeloom reindex"
-            )
-        settings = settings.model_copy(update={"embedder_colbert": True})
     if layout.model == MINILM:
         return make_embedder(settings.model_copy(update={"embedder": "minilm"}))
     if settings.embedder == "minilm" or model_name(settings) != layout.model:
@@ -264,25 +232,6 @@ def _embedder_of(layout: Layout, settings: Settings, options: SearchOptions) -> 
             " or hub name), or run citeloom reindex"
         )
     return make_embedder(settings)
-
-
-def _reranked(
-    reranker: Reranker, query: str, ranking: Sequence[ScoredPoint], texts: Mapping[str, str]
-) -> list[ScoredPoint]:
-    """The candidates by the reranker's scores, ties by id; those without text are left out. It
-    reads headings too.
-    """
-    with_text = [point for point in ranking if point.passage_id in texts]
-    candidates = [
-        embedded_text(
-            point.payload["title"], point.payload["section_path"], texts[point.passage_id]
-        )
-        for point in with_text
-    ]
-    scores = reranker.score(query, candidates).tolist()
-    return best_first(
-        [point._replace(score=score) for point, score in zip(with_text, scores, strict=True)]
-    )
 
 
 def _with_texts(

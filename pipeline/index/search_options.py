@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
 from pipeline import tables
 from pipeline.arxiv.categories import normalize_category
@@ -16,9 +16,7 @@ from pipeline.index.passage_index import MONTH_NUMBER, Condition, month_number
 from pipeline.index.points import venue_words
 from pipeline.settings import SUBSETS
 
-Rerank = Literal["none", "colbert", "cross-encoder"]
 BY: tuple[By, ...] = get_args(By)
-RERANK: tuple[Rerank, ...] = get_args(Rerank)
 
 # A search reads whole row groups of passages for its texts.
 MOST = 1_000
@@ -27,8 +25,6 @@ DEEPEST = 10_000
 # passages, 100, 200 and so on, and the pages of a search within one length are pages of one
 # ranking.
 FIRST_DEPTH = 50
-# Candidates of a reranker for each requested passage.
-_CANDIDATES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +38,9 @@ class SearchOptions:
     authors: the paper has one of them, by name. venue: words that its
     journal reference or comment has, all of them. first_year and last_year: both included.
     papers: arXiv ids of the only papers; all for none. without_papers: arXiv ids of papers that are
-    left out. by: vectors that rank; `fused` is dense and lexical. rerank: model that ranks the
-    candidates again. per_paper: only the best passage of each paper. exact: compare with every
-    passage, uncompressed. as_typed: correct no misspelt words.
+    left out. by: vectors that rank; `fused` is dense and lexical. per_paper: only the best passage
+    of each paper. exact: compare with every passage, uncompressed. as_typed: correct no misspelt
+    words.
     """
 
     limit: int = 10
@@ -62,7 +58,6 @@ class SearchOptions:
     papers: Sequence[str] = ()
     without_papers: Sequence[str] = ()
     by: By = "fused"
-    rerank: Rerank = "none"
     per_paper: bool = False
     exact: bool = False
     as_typed: bool = False
@@ -76,7 +71,6 @@ class SearchOptions:
         self._check_numbers()
         self._check_months()
         _one_of("--by", self.by, BY)
-        _one_of("--rerank", self.rerank, RERANK)
         return replace(
             self,
             authors=tuple(_listed(self.authors)),
@@ -95,20 +89,10 @@ class SearchOptions:
 
     def ranking(self, depth: int) -> Ranking:
         """The ranking of the best `depth` passages to request from the index."""
-        return Ranking(
-            depth,
-            by=self.by,
-            where=self.conditions(),
-            colbert=self.rerank == "colbert",
-            exact=self.exact,
-        )
+        return Ranking(depth, by=self.by, where=self.conditions(), exact=self.exact)
 
     def depth(self) -> int:
         """How many passages to rank for the requested part."""
-        if self.rerank == "cross-encoder":
-            return max(_CANDIDATES * self.end, FIRST_DEPTH)
-        if self.rerank == "colbert":  # `Ranking.candidates` says how many it ranks again
-            return self.end
         depth = FIRST_DEPTH
         while depth < self.end:
             depth *= 2

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pipeline.index.passage_index import (
-    COLBERT,
     DENSE,
     HNSW_EF,
     INTEGERS,
@@ -60,15 +59,12 @@ def new_collection(layout: Layout, alias: str, storage: Storage) -> dict[str, An
     """The arguments of `create_collection`."""
     from qdrant_client import models
 
-    vectors = {DENSE: _dense(layout, storage)}
-    if layout.colbert:
-        vectors[COLBERT] = _colbert(layout)
     inverted = models.SparseIndexParams(on_disk=storage.on_disk)
     sparse = {LEXICAL: models.SparseVectorParams(modifier=models.Modifier.IDF, index=inverted)}
     if layout.sparse:
         sparse[SPARSE] = models.SparseVectorParams(index=inverted)
     return {
-        "vectors_config": vectors,
+        "vectors_config": {DENSE: _dense(layout, storage)},
         "sparse_vectors_config": sparse,
         "optimizers_config": models.OptimizersConfigDiff(default_segment_number=storage.segments),
         "shard_number": storage.shards,
@@ -86,22 +82,6 @@ def _dense(layout: Layout, storage: Storage) -> models.VectorParams:
         datatype=models.Datatype.FLOAT16,
         on_disk=storage.on_disk,
         quantization_config=_quantization(layout.quantization),
-    )
-
-
-def _colbert(layout: Layout) -> models.VectorParams:
-    """Without a graph: these vectors only rank candidates again."""
-    from qdrant_client import models
-
-    return models.VectorParams(
-        size=layout.dimensions,
-        distance=models.Distance.COSINE,
-        datatype=models.Datatype.FLOAT16,
-        on_disk=True,
-        multivector_config=models.MultiVectorConfig(
-            comparator=models.MultiVectorComparator.MAX_SIM
-        ),
-        hnsw_config=models.HnswConfigDiff(m=0),
     )
 
 
@@ -164,11 +144,6 @@ def point_structs(points: PointBatch) -> list[grpc.PointStruct]:
             terms = rows.row(number)
             vectors[name].sparse.indices.extend(terms.ids.data)
             vectors[name].sparse.values.extend(terms.weights.data)
-        tokens = points.tokens(number)
-        if tokens is not None:
-            vectors[COLBERT].multi_dense.vectors.extend(
-                grpc.DenseVector(data=token.data) for token in tokens
-            )
         structs.append(struct)
     return structs
 
@@ -208,8 +183,6 @@ def query_request(query: QueryVectors, request: Request, layout: Layout) -> mode
     nearest: Any
     if request.by == DENSE:
         nearest = query.dense.tolist()
-    elif request.by == COLBERT:
-        nearest = [] if query.colbert is None else query.colbert.tolist()
     else:
         terms = query.terms(request.by)
         nearest = models.SparseVector(indices=terms.ids.tolist(), values=terms.weights.tolist())

@@ -92,7 +92,6 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
             notes["dimensions"],
             notes["sparse"],
             notes["form"],
-            notes["colbert"],
             workspace.settings.qdrant_quantization,
         )
     except KeyError as error:

@@ -127,7 +127,7 @@ def read_example(workspace: Workspace, identifier: str) -> QueryReading:
 
 def may_be_name(query: str, options: SearchOptions) -> bool:
     """Whether a query is as short as a name, and the search is for any passage."""
-    is_plain = options.by == "fused" and options.rerank == "none" and not options.kinds
+    is_plain = options.by == "fused" and not options.kinds
     return is_plain and len(title_words(query)) <= _WORDS_OF_NAME
 
 

@@ -208,7 +208,6 @@ class EmbeddingSettings(BaseModel):
             " GPU."
         ),
     )
-    embedder_colbert: bool = Field(False, description="Also store BGE-M3's ColBERT vectors.")
 
 
 class IndexSettings(BaseModel):
@@ -254,18 +253,6 @@ class IndexSettings(BaseModel):
     )
     qdrant_parallel_upserts: int = Field(
         4, ge=1, description="Requests at once that load points into a server."
-    )
-
-
-class RetrievalSettings(BaseModel):
-    """Retrieval"""
-
-    reranker: str = Field(
-        "",
-        description=(
-            "Cross-encoder (folder or hub name) with which searches can rerank hits; empty for"
-            " none."
-        ),
     )
 
 

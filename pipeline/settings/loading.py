@@ -28,6 +28,8 @@ OTHER_PREFIXES = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS"
 # A setting that was removed → what to do instead.
 _REMOVED = {
     "CITELOOM_EMBEDDED_FORM": "an index of another form than sections needs citeloom reindex",
+    "CITELOOM_EMBEDDER_COLBERT": "an index with ColBERT vectors needs citeloom reindex",
+    "CITELOOM_RERANKER": "no search ranks again",
     "CITELOOM_RETRIEVAL_QUERIES": "see docs/methods/retrieval.md",
     "CITELOOM_WATCHES": "see docs/how-to/new-papers.md",
     "CITELOOM_WEBHOOK_URL": "see docs/how-to/backfill.md#notifications",

@@ -25,7 +25,6 @@ from pipeline.settings.fields import (
     OperationsSettings,
     ProfileSettings,
     RelatedWorkSettings,
-    RetrievalSettings,
 )
 from pipeline.settings.models_file import default_model_values
 from pipeline.settings.profiles import profile_values
@@ -58,7 +57,6 @@ class Settings(
     ArxivSettings,
     EmbeddingSettings,
     IndexSettings,
-    RetrievalSettings,
     LanguageModelSettings,
     JudgeSettings,
     RelatedWorkSettings,

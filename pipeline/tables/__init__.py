@@ -284,11 +284,11 @@ EMBEDDINGS = Table(
         (
             "colbert",
             pa.list_(pa.list_(pa.float16())),
-            "one vector per token; null unless asked for",
+            "one vector per token, of earlier versions; else null",
         ),
         ("truncated", FLAG, "whether the text was longer than the model reads"),
     ),
-    rows_per_group=500,  # with ColBERT vectors a passage of 300 tokens is 600 KB
+    rows_per_group=500,  # 4 KB a row
     stage_module="pipeline.embedding.stages",
 )
 INDEX_RECEIPTS = Table(

@@ -56,14 +56,13 @@ def grpc(qdrant: Server, request: pytest.FixtureRequest) -> Iterator[ServerColle
 def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(
     grpc: ServerCollections,
 ) -> None:
-    index = _made(grpc, replace(LAYOUT, colbert=True, quantization="int8"))
+    index = _made(grpc, replace(LAYOUT, quantization="int8"))
     info = _info(grpc, index.name)
     params = info.config.params
     assert isinstance(params.vectors, dict)
-    dense, colbert = params.vectors["dense"], params.vectors["colbert"]
+    dense = params.vectors["dense"]
     assert (dense.distance, dense.datatype, dense.on_disk) == ("Cosine", "float16", True)
     assert dense.quantization_config.scalar.type == "int8"
-    assert (colbert.multivector_config.comparator, colbert.hnsw_config.m) == ("max_sim", 0)
     vectors = {
         name: (each.modifier, each.index.on_disk) for name, each in params.sparse_vectors.items()
     }

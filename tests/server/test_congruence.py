@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -85,22 +84,6 @@ def test_every_search_has_the_same_answer(every: list[Collections], quantization
     for server in servers:
         # Both keep 16 bits of a number, and do not round alike.
         assert server == [nearly(hits, 5e-4) for hits in edge]
-
-
-@pytest.mark.parametrize("by", ["fused", "dense", "lexical", "sparse"])
-def test_ranking_by_colbert_is_the_same(every: list[Collections], by: Any) -> None:
-    layout = replace(LAYOUT, colbert=True)
-    wanted = Ranking(6, by=by, colbert=True)
-    indexes = [_loaded(each, layout, [make_points(range(40), colbert=True)]) for each in every]
-    # Between two points, since those to the left and to the right of one are equally far.
-    angles = (1.73, 2.73)
-    tokens = np.array(
-        [[math.cos(angle), 0, 0, 0, 0, 0, 0, math.sin(angle)] for angle in angles], np.float32
-    )
-    asked = [replace(query(), colbert=tokens)]
-    edge, *servers = [rank(index, asked, wanted)[0] for index in indexes]
-    assert servers == [nearly(edge, 1e-2)] * 2
-    assert edge != rank(indexes[0], asked, Ranking(6, by=by))[0]
 
 
 def test_many_queries_are_answered_like_one_after_the_other(one: Collections) -> None:
@@ -223,12 +206,6 @@ def test_a_point_without_month_or_digest_is_outside_and_foreign(collections: Col
     index.upsert(half)
     assert list(index.outside(MONTHS)) == [passage_id(2)]
     assert dict(index.contents("2024-03"))[passage_id(3)] is None
-
-
-def test_ranking_by_colbert_where_there_is_none_is_refused(one: Collections) -> None:
-    index = _loaded(one, LAYOUT, [make_points([1])])
-    with pytest.raises(PermanentFailure, match="no colbert vectors to rank by"):
-        find(index, query(colbert=True), Request(5, "colbert"))
 
 
 def test_searching_a_collection_that_is_not_there_says_what_to_run(

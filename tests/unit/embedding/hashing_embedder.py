@@ -40,14 +40,13 @@ class HashingEmbedder:
         name: str = "hashing",
         *,
         window: int = 300,
-        colbert: bool = False,
         log: Path | None = None,
         pause: float = 0.0,
     ) -> None:
         self.name = name
         self.encoded: list[str] = []
         self.closed = False
-        self._window, self._colbert, self._log, self._pause = window, colbert, log, pause
+        self._window, self._log, self._pause = window, log, pause
 
     @property
     def last_facts(self) -> EngineFacts | None:
@@ -86,14 +85,13 @@ class HashingEmbedder:
         sparse_offsets = np.cumsum([0, *map(len, words)], dtype=np.int32)
         sparse_ids = np.concatenate(words)
         tokens = [len(text.split()) for text in window]
-        offsets = np.cumsum([0, *tokens], dtype=np.int32)
         return VectorBatch(
             dense=(dense / np.linalg.norm(dense, axis=1, keepdims=True)).astype(np.float16),
             sparse_offsets=sparse_offsets,
             sparse_ids=sparse_ids,
             sparse_weights=sparse_ids.astype(np.float32) + 1,
-            colbert_offsets=offsets if self._colbert else None,
-            colbert=np.ones((sum(tokens), DIMENSIONS), np.float16) if self._colbert else None,
+            colbert_offsets=None,
+            colbert=None,
             truncated=np.array([count > self.max_tokens for count in tokens]),
             tokens=sum(tokens),
         )

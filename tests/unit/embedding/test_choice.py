@@ -42,7 +42,7 @@ def test_a_hub_whose_failure_says_nothing_is_named(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", silent)
     with pytest.raises(SettingError, match=r"nobody/model is neither a folder nor .*ReadTimeout"):
-        find_folder("nobody/model", "CITELOOM_RERANKER", "leave it empty")
+        find_folder("nobody/model", "CITELOOM_EMBEDDER_PATH", "leave it empty")
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_revision_of_the_hub_may_be_pinned(
         return str(tmp_path)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    assert find_folder(path, "CITELOOM_RERANKER", "leave it empty") == tmp_path
+    assert find_folder(path, "CITELOOM_EMBEDDER_PATH", "leave it empty") == tmp_path
     assert requests == [("nobody/model", revision)]
 
 
@@ -180,10 +180,6 @@ def test_settings_of_bge_m3_do_not_touch_what_minilm_made() -> None:
     )
     plain, other = (
         EMBEDDINGS.inputs(Workspace(settings), "2024-03")
-        for settings in (_settings(), _settings(embedder_path="/elsewhere", embedder_colbert=True))
+        for settings in (_settings(), _settings(embedder_path="/elsewhere"))
     )
     assert plain == other
-    with_colbert = EMBEDDINGS.inputs(
-        Workspace(_settings(embedder="bge-m3", embedder_colbert=True)), "2024-03"
-    )
-    assert with_colbert != EMBEDDINGS.inputs(Workspace(_settings(embedder="bge-m3")), "2024-03")

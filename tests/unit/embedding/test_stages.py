@@ -26,12 +26,7 @@ from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
-from tests.unit.embedding.hashing_embedder import (
-    DIMENSIONS,
-    MARGINS,
-    HashingEmbedder,
-    stage_with,
-)
+from tests.unit.embedding.hashing_embedder import MARGINS, HashingEmbedder, stage_with
 from tests.unit.embedding.tiny_m3 import DIMENSIONS as M3_DIMENSIONS
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import TEXTS, make_workspace, write_month
@@ -93,7 +88,6 @@ def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_the
         "dimensions": 384,
         "sparse": False,
         "form": "sections",
-        "colbert": False,
     }
     assert run_stage(EMBEDDINGS, workspace, MONTH).notes == {"truncated": 0, "off_norm": 0, **model}
     write_month(workspace, texts=["word " * 600, *TEXTS])
@@ -142,17 +136,16 @@ def test_rows_do_not_depend_on_how_many_the_embedder_gives_at_once(
 
 def test_a_row_holds_what_the_embedder_gave(workspace: Workspace) -> None:
     write_month(workspace, texts=_many(10))
-    embedder = HashingEmbedder(window=4, colbert=True)
+    embedder = HashingEmbedder(window=4)
     run_stage(stage_with(embedder), workspace, MONTH)
     rows = workspace.root.rows(tables.EMBEDDINGS, MONTH)
-    (made,) = HashingEmbedder(window=10, colbert=True).encode_stream(embedder.encoded)
+    (made,) = HashingEmbedder(window=10).encode_stream(embedder.encoded)
     for place, row in enumerate(rows):
         mine = slice(made.sparse_offsets[place], made.sparse_offsets[place + 1])
         assert np.array_equal(np.array(row["dense"], np.float16), made.dense[place])
         assert row["sparse_ids"] == made.sparse_ids[mine].tolist()
         assert row["sparse_weights"] == made.sparse_weights[mine].tolist()
-        assert len(row["colbert"]) == len(embedder.encoded[place].split())
-        assert {len(vector) for vector in row["colbert"]} == {DIMENSIONS}
+        assert row["colbert"] is None
 
 
 def test_vectors_of_unchanged_texts_are_taken_over_whatever_their_passages_ids(
@@ -307,6 +300,23 @@ def test_a_previous_file_that_is_damaged_is_named(workspace: Workspace) -> None:
     )
 
 
+def test_vectors_of_a_version_that_had_those_of_colbert_too_are_taken_over(
+    workspace: Workspace,
+) -> None:
+    write_month(workspace)
+    run_stage(EMBEDDINGS, workspace, MONTH)
+    rows, written = workspace.root.rows(tables.EMBEDDINGS, MONTH), read_provenance(_file(workspace))
+    assert written is not None
+    with MonthWriter(tables.EMBEDDINGS, _file(workspace)) as writer:
+        for row in rows:
+            writer.add({**row, "colbert": [row["dense"]]})
+        kinds = f"{written.inputs['vectors']}, colbert"
+        writer.commit(replace(written, inputs={**written.inputs, "vectors": kinds}))
+    write_month(workspace, texts=[*TEXTS, "And one more."])
+    measured = run_stage(EMBEDDINGS, workspace, MONTH).measured
+    assert (measured["reused"], measured["encoded"]) == (len(rows), 1)
+
+
 def test_another_model_takes_nothing_over(workspace: Workspace, tmp_path: Path) -> None:
     write_month(workspace)
     run_stage(EMBEDDINGS, workspace, MONTH)
@@ -315,17 +325,13 @@ def test_another_model_takes_nothing_over(workspace: Workspace, tmp_path: Path) 
     other = make_workspace(workspace.root.path, **settings)
     assert state(EMBEDDINGS, other, MONTH) is State.STALE
     assert run_stage(EMBEDDINGS, other, MONTH).measured["reused"] == 0
-    with_colbert = make_workspace(workspace.root.path, **settings, embedder_colbert=True)
-    assert run_stage(EMBEDDINGS, with_colbert, MONTH).measured["reused"] == 0
     row = workspace.root.rows(tables.EMBEDDINGS, MONTH)[0]
     assert len(row["dense"]) == M3_DIMENSIONS
-    assert {len(vector) for vector in row["colbert"]} == {M3_DIMENSIONS}
     write_month(workspace, texts=[*TEXTS, "And one more."])
-    assert run_stage(EMBEDDINGS, with_colbert, MONTH).measured["reused"] == len(TEXTS)
+    assert run_stage(EMBEDDINGS, other, MONTH).measured["reused"] == len(TEXTS)
     taken_over = workspace.root.rows(tables.EMBEDDINGS, MONTH)
-    assert run_stage(EMBEDDINGS, with_colbert, MONTH, force=True).measured["reused"] == 0
+    assert run_stage(EMBEDDINGS, other, MONTH, force=True).measured["reused"] == 0
     forced = workspace.root.rows(tables.EMBEDDINGS, MONTH)
     assert [row["text_sha256"] for row in taken_over] == [row["text_sha256"] for row in forced]
-    for name in ("dense", "colbert"):
-        for row, again in zip(taken_over, forced, strict=True):
-            np.testing.assert_allclose(row[name], again[name], rtol=0, atol=MARGINS["bf16"])
+    for row, again in zip(taken_over, forced, strict=True):
+        np.testing.assert_allclose(row["dense"], again["dense"], rtol=0, atol=MARGINS["bf16"])

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text
@@ -73,7 +72,6 @@ def make_points(
     month: str = "2024-03",
     content: str = "first",
     sparse: bool = True,
-    colbert: bool = False,
     **payload: Any,
 ) -> PointBatch:
     """Points whose vectors follow from their numbers: neighbours in number are neighbours in angle.
@@ -103,8 +101,6 @@ def make_points(
             else None
         ),
         payloads=[_payload_of(number, month, content) | payload for number in numbers],
-        colbert_offsets=np.arange(len(numbers) + 1, dtype=np.int64) * 2 if colbert else None,
-        colbert=_tokens_of(numbers) if colbert else None,
     )
 
 
@@ -129,24 +125,11 @@ def _payload_of(number: int, month: str, content: str) -> dict[str, Any]:
     }
 
 
-def _tokens_of(numbers: Sequence[int]) -> NDArray[np.float32]:
-    """Two tokens a point, whose order by ColBERT is against that of the angles."""
-    rows = [
-        [math.cos(0.1 * n + shift), 0, 0, 0, 0, 0, 0, math.sin(0.1 * n + shift)]
-        for n in numbers
-        for shift in (0, 1)
-    ]
-    return np.array(rows, np.float32).reshape(-1, 8)
-
-
-def query(
-    number: int = 17, *, terms: Sequence[int] = (3, 7, 117), colbert: bool = False
-) -> QueryVectors:
+def query(number: int = 17, *, terms: Sequence[int] = (3, 7, 117)) -> QueryVectors:
     """The vectors of a question that lies near a point."""
     points = make_points([number])
-    tokens = _tokens_of([number]) if colbert else None
     lexical = SparseRows.of([dict.fromkeys(terms, 1.0)]).row(0)
-    return QueryVectors(points.dense[0], lexical, SparseRows.of([{number % 3: 1.0}]).row(0), tokens)
+    return QueryVectors(points.dense[0], lexical, SparseRows.of([{number % 3: 1.0}]).row(0))
 
 
 def answers(index: PassageIndex) -> list[list[ScoredPoint]]:

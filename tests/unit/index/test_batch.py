@@ -29,16 +29,14 @@ def _rows(points: PointBatch) -> list[tuple[object, ...]]:
             points.dense[number].tolist(),
             _terms(points.lexical, number),
             None if points.sparse is None else _terms(points.sparse, number),
-            None if (tokens := points.tokens(number)) is None else tokens.tolist(),
             points.payloads[number],
         )
         for number in range(len(points))
     ]
 
 
-@pytest.mark.parametrize("colbert", [False, True])
-def test_points_that_are_taken_keep_their_columns(colbert: bool) -> None:
-    points = make_points(range(9), colbert=colbert)
+def test_points_that_are_taken_keep_their_columns() -> None:
+    points = make_points(range(9))
     taken = points.take(np.array([7, 2, 3], np.int64))
     assert _rows(taken) == [_rows(points)[number] for number in (7, 2, 3)]
     check_points(taken)
@@ -46,7 +44,7 @@ def test_points_that_are_taken_keep_their_columns(colbert: bool) -> None:
 
 @pytest.mark.parametrize("most", [1, 1_500, 4 << 20])
 def test_parts_hold_every_point_once_and_in_order(most: int) -> None:
-    points = make_points(range(9), colbert=True)
+    points = make_points(range(9))
     parts = list(points.split(most))
     assert [row for part in parts for row in _rows(part)] == _rows(points)
     assert all(len(part) >= 1 for part in parts)
@@ -75,13 +73,6 @@ def _with_lexical(**columns: Any) -> PointBatch:
     return replace(points, lexical=replace(points.lexical, **columns))
 
 
-def _with_token(value: float) -> PointBatch:
-    points = make_points(range(4), colbert=True)
-    assert points.colbert is not None
-    points.colbert[5, 0] = value  # two a point
-    return points
-
-
 @pytest.mark.parametrize(
     ("points", "number", "message"),
     [
@@ -100,7 +91,6 @@ def _with_token(value: float) -> PointBatch:
             "lexical vector with NaN",
         ),
         (_with_lexical(weights=np.ones(8, np.float32)), 0, "without a weight for each id"),
-        (_with_token(NAN), 2, "ColBERT vector with NaN"),
     ],
 )
 def test_a_vector_that_no_engine_can_take_is_refused_by_name(

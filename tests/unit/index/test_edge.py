@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -47,8 +46,6 @@ from tests.unit.index.building import (
 
 pytestmark = pytest.mark.slow
 
-WITH_COLBERT = replace(LAYOUT, colbert=True)
-
 
 def _load(index: EdgeIndex, *batches: PointBatch, layout: Layout = LAYOUT) -> None:
     index.create(layout)
@@ -76,32 +73,25 @@ def test_searching_what_was_never_made_is_refused(edge: EdgeIndex) -> None:
     assert not edge.folder.parent.exists()
 
 
-@pytest.mark.parametrize(
-    ("by", "setting"), [("sparse", "EMBEDDER=bge-m3"), ("colbert", "EMBEDDER_COLBERT=true")]
-)
-def test_vectors_that_the_collection_does_not_have_are_named(
-    edge: EdgeIndex, by: Any, setting: str
-) -> None:
+def test_vectors_that_the_collection_does_not_have_are_named(edge: EdgeIndex) -> None:
     _load(edge, make_points([1], sparse=False), layout=replace(LAYOUT, sparse=False))
     with pytest.raises(
         PermanentFailure,
-        match=rf"no {by} vectors to rank by.*CITELOOM_{setting} and run citeloom reindex",
+        match=r"no sparse vectors to rank by.*CITELOOM_EMBEDDER=bge-m3 and run citeloom reindex",
     ):
-        find(edge, query(colbert=True), Request(5, by))
+        find(edge, query(), Request(5, "sparse"))
 
 
 @pytest.mark.parametrize(
-    ("quantization", "colbert", "on_disk"),
-    [("int8", False, False), ("binary", True, True), ("none", True, False), ("int8", False, True)],
+    ("quantization", "on_disk"),
+    [("int8", False), ("binary", True), ("none", False), ("int8", True)],
 )
 def test_a_collection_remembers_its_layout(
-    tmp_path: Path, quantization: Quantization, colbert: bool, on_disk: bool
+    tmp_path: Path, quantization: Quantization, on_disk: bool
 ) -> None:
-    layout = Layout(
-        "BAAI/bge-m3", 8, sparse=True, form="title", colbert=colbert, quantization=quantization
-    )
+    layout = Layout("BAAI/bge-m3", 8, sparse=True, form="title", quantization=quantization)
     index = EdgeIndex(tmp_path / layout.collection("a"), on_disk=on_disk)
-    _load(index, make_points(range(4), colbert=colbert), layout=layout)
+    _load(index, make_points(range(4)), layout=layout)
     index.create(layout)
     index.close()
     assert EdgeIndex(index.folder).layout() == layout
@@ -190,29 +180,6 @@ def test_each_vector_ranks_by_what_it_says(edge: EdgeIndex) -> None:
     assert _ids(find(edge, asked, Request(40, "lexical"))) == [passage_id(30)]
     with_the_term = {passage_id(number) for number in range(2, 40, 3)}
     assert set(_ids(find(edge, asked, Request(40, "sparse")))) <= with_the_term
-
-
-def test_colbert_ranks_the_candidates_again(edge: EdgeIndex) -> None:
-    batches = [
-        make_points(range(first, 40, 3), month="2024-03", colbert=True) for first in range(3)
-    ]
-    _load(edge, *batches, layout=WITH_COLBERT)
-    asked = query(17, colbert=True)
-    for by in ("fused", "dense", "lexical", "sparse"):
-        found = rank(edge, [asked], Ranking(3, by=by, colbert=True))[0]
-        assert found[0].passage_id == passage_id(17)
-        assert found[0].score == pytest.approx(_max_sim(asked, 17), rel=2e-3)
-    last = rank(edge, [asked], Ranking(40, colbert=True))[0]
-    assert [hit.score for hit in last] == pytest.approx(
-        sorted((_max_sim(asked, number) for number in range(40)), reverse=True), abs=2e-3
-    )
-
-
-def _max_sim(asked: QueryVectors, number: int) -> float:
-    tokens = make_points([number], colbert=True).colbert
-    assert tokens is not None
-    assert asked.colbert is not None
-    return float((asked.colbert @ tokens.T).max(axis=1).sum())
 
 
 @pytest.mark.parametrize("layout", [LAYOUT, replace(LAYOUT, quantization="int8")])

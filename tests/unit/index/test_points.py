@@ -20,9 +20,7 @@ from tests.unit.index.building import TEXTS, write_month
 MONTH = "2024-03"
 
 
-def write_vectors(
-    workspace: Workspace, dimensions: int = 4, *, without: int = 0, colbert: bool = False
-) -> None:
+def write_vectors(workspace: Workspace, dimensions: int = 4, *, without: int = 0) -> None:
     """Embeddings of the month's passages, made up: passage number n lies along axis n mod 4 and has
     n sparse terms.
     """
@@ -36,7 +34,6 @@ def write_vectors(
             "dense": [float(axis == number % 4) for axis in range(dimensions)],
             "sparse_ids": list(range(number)),
             "sparse_weights": [0.5] * number,
-            "colbert": [[float(number), 0.0, 0.0, 0.0]] * (number + 1) if colbert else None,
             "truncated": False,
         }
         for number, passage in enumerate(passages)
@@ -44,9 +41,9 @@ def write_vectors(
     write_table(workspace.root, tables.EMBEDDINGS, MONTH, rows[: len(rows) - without])
 
 
-def points(workspace: Workspace, *, colbert: bool = False) -> PointBatch:
+def points(workspace: Workspace) -> PointBatch:
     """The month's points, which are few enough for one batch."""
-    (batch,) = points_of(workspace.root, MONTH, Layout("a model", 4, sparse=True, colbert=colbert))
+    (batch,) = points_of(workspace.root, MONTH, Layout("a model", 4, sparse=True))
     return batch
 
 
@@ -67,14 +64,6 @@ def test_a_point_has_the_vectors_of_its_passage(month: Workspace) -> None:
     vector = batch.sparse.row(3)
     assert (vector.ids.tolist(), vector.weights.tolist()) == ([0, 1, 2], [0.5, 0.5, 0.5])
     assert len(batch.sparse.row(0).ids) == 0
-    assert batch.tokens(0) is None
-
-
-def test_a_point_has_its_colbert_vectors_where_they_are_asked_for(month: Workspace) -> None:
-    write_vectors(month, colbert=True)
-    tokens = points(month, colbert=True).tokens(2)
-    assert tokens is not None
-    assert tokens.tolist() == [[2.0, 0.0, 0.0, 0.0]] * 3
 
 
 def test_a_payload_holds_what_a_search_restricts_or_shows(month: Workspace) -> None:
@@ -212,14 +201,3 @@ def test_passages_of_a_paper_that_is_gone_are_refused_and_named(month: Workspace
     _drop_first(month, tables.PAPERS)
     with pytest.raises(PermanentFailure, match=r"hold no 2403\.00000 any more.*--until index"):
         digests_of(month.root, MONTH)
-
-
-def test_a_colbert_vector_of_another_length_is_refused(month: Workspace) -> None:
-    write_vectors(month, colbert=True)
-    rows = month.root.rows(tables.EMBEDDINGS, MONTH)
-    rows[0]["colbert"] = [[0.0] * 3, [0.0] * 5]
-    write_table(month.root, tables.EMBEDDINGS, MONTH, rows)
-    with pytest.raises(
-        PermanentFailure, match="ColBERT vectors of 2024-03 have other than 4 dimensions"
-    ):
-        points(month, colbert=True)

@@ -15,7 +15,6 @@ from typer.testing import CliRunner, Result
 
 from pipeline import tables
 from pipeline.cli.app import app
-from pipeline.embedding.choice import make_embedder
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
@@ -30,7 +29,6 @@ from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.folders import copy_folder
 from tests.month_tables import write_table
-from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import (
     TEXTS,
     embed,
@@ -39,7 +37,6 @@ from tests.unit.index.building import (
     write_month,
 )
 from tests.unit.index.fake_index import FakeIndex
-from tests.unit.index.tiny_reranker import make_tiny_reranker
 
 pytestmark = pytest.mark.slow
 
@@ -231,7 +228,6 @@ def test_nothing_fits_letters_without_a_meaning(loaded: Workspace) -> None:
             "--severity: 'bad' is none of no_problem, warning, error, unrated",
         ),
         ("x", {"by": "colbert"}, "--by: 'colbert' is none of fused, dense, lexical, sparse"),
-        ("x", {"rerank": "yes"}, "--rerank: 'yes' is none of none, colbert, cross-encoder"),
     ],
 )
 def test_a_wrong_argument_is_named(
@@ -405,62 +401,6 @@ def test_a_list_is_searched_as_deep_as_its_papers_need(
     assert index.asked == [(2, depth + TIES) for depth in depths]
     assert len(index.fetched) == len(found), "payloads of what is shown, and of nothing else"
 
-
-# Ranking again.
-
-
-def test_colbert_is_refused_where_the_collection_has_none(loaded: Workspace) -> None:
-    with pytest.raises(
-        PermanentFailure, match=r"--rerank colbert: the index has no ColBERT .* citeloom reindex"
-    ):
-        search(loaded, "words", rerank="colbert")
-
-
-def test_a_cross_encoder_that_is_not_named_is_asked_for(loaded: Workspace) -> None:
-    with pytest.raises(
-        SettingError, match="--rerank cross-encoder: CITELOOM_RERANKER names no model"
-    ):
-        search(loaded, "words", rerank="cross-encoder")
-
-
-def test_a_cross_encoder_ranks_the_candidates_again(loaded: Workspace, tmp_path: Path) -> None:
-    from pipeline.index.rerank import CrossEncoder
-
-    folder = str(make_tiny_reranker(tmp_path / "model"))
-    ranked = make_workspace(loaded.root.path, reranker=folder, embedder_device="cpu")
-    hits = search(ranked, "decoding words", rerank="cross-encoder", limit=3)
-    told = {
-        hit.item.text: f"{hit.item.title} > Method > Decoding\n{hit.item.text}"
-        for hit in search(loaded, "decoding words")
-    }
-    scores = CrossEncoder(folder, "cpu").score("decoding words", list(told.values()))
-    expected = sorted(zip(scores.tolist(), told, strict=True), reverse=True)[:3]
-    assert [hit.item.text for hit in hits] == [text for _, text in expected]
-    assert [hit.score for hit in hits] == pytest.approx([score for score, _ in expected], abs=2e-5)
-    assert _texts(loaded, "decoding words", limit=3) != [hit.item.text for hit in hits]
-    best = search(
-        ranked, "decoding words", rerank="cross-encoder", per_paper=True, limit=1, offset=1
-    )
-    assert best[0].item.arxiv_id != hits[0].item.arxiv_id
-
-
-def test_colbert_ranks_the_candidates_again(tmp_path: Path) -> None:
-    folder = str(make_tiny_m3(tmp_path / "tiny-m3", positions=514))
-    settings = {"embedder": "bge-m3", "embedder_path": folder, "embedder_device": "cpu"}
-    workspace = _load(make_workspace(tmp_path / "data", **settings, embedder_colbert=True))
-    without = make_workspace(tmp_path / "data", **settings)
-    hits = search(without, TEXTS[4], rerank="colbert")
-    question, *passages = (
-        vectors.colbert
-        for vectors in make_embedder(workspace.settings).encode(
-            [TEXTS[4], *(hit.item.prompt_text() for hit in hits)]
-        )
-    )
-    expected = [
-        float((question @ tokens.T).max(axis=1).sum()) for tokens in passages if tokens is not None
-    ]
-    assert [hit.score for hit in hits] == pytest.approx(expected, rel=1e-2)
-    assert expected == sorted(expected, reverse=True)
     close_indexes()
 
 
