@@ -112,10 +112,9 @@ def test_a_setting_that_a_page_names_is_there(page: Path) -> None:
 
 
 @pages
-def test_a_script_a_module_or_a_target_that_a_page_names_is_there(page: Path) -> None:
+def test_a_module_or_a_target_that_a_page_names_is_there(page: Path) -> None:
     text = page.read_text()
-    modules = re.findall(r"python -m ((?:benchmarks|experiments|tools|tests)[\w.]*)", text)
-    scripts = re.findall(r"\bpython (experiments/[\w/-]+\.py)|`(experiments/[\w/-]+\.py)`", text)
+    modules = re.findall(r"python -m ((?:benchmarks|tools|tests)[\w.]*)", text)
     made = re.findall(r"^\.PHONY: (.*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)[
         0
     ].split()
@@ -130,7 +129,6 @@ def test_a_script_a_module_or_a_target_that_a_page_names_is_there(page: Path) ->
         for name in modules
         if not PROJECT.joinpath(*name.split(".")).with_suffix(".py").is_file()
     ]
-    gone += [name for pair in scripts for name in pair if name and not (PROJECT / name).is_file()]
     assert gone == []
     assert targets <= set(made)
 
