@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from pipeline.text import one_line
 
 
@@ -33,3 +35,15 @@ class MissingInput(PermanentFailure):
 
 class TransientFailure(CiteloomError):
     """A failure that may pass: a server that does not answer, a rate limit. Worth a retry."""
+
+
+def name_full_disk(error: Exception, folder: object) -> Exception:
+    """A failure that names the folder, in place of an error of a full disk; any other as it is."""
+    if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
+        return error
+    full = TransientFailure(
+        f"the disk of {folder} is full: make room there, then repeat the command; finished work is"
+        " kept"
+    )
+    full.__cause__ = error
+    return full

@@ -19,12 +19,18 @@ MAYBE_SPACES = rf"(?:{SPACES})?"
 # Control characters but tab and line feed, and those that turn the direction of what follows them.
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
+_LONGEST_SHOWN = 2_000
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def one_line(text: str) -> str:
     """The text without white space at its ends, and with one space for any within."""
     return " ".join(text.split())
+
+
+def clip(text: str) -> str:
+    """A title, name or reference as it is shown: no more of it than of the longest real ones."""
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def without_accents(text: str) -> str:

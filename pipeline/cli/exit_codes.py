@@ -17,7 +17,13 @@ from typing import ParamSpec
 import typer
 
 from pipeline.arxiv.months import check_selection
-from pipeline.errors import CiteloomError, SettingError, exit_code_of, unexpected
+from pipeline.errors import (
+    CiteloomError,
+    SettingError,
+    exit_code_of,
+    name_full_disk,
+    unexpected,
+)
 
 P = ParamSpec("P")
 # Access rights: no change of the program lets it read or write such a file.
@@ -52,7 +58,7 @@ def run_command(function: Callable[P, int | None], *arguments: P.args, **options
         print_error("interrupted; finished work is kept, run the same command to continue")
         return 130
     except Exception as error:
-        redacted = _redact(error)
+        redacted = _redact(name_full_disk(error, "CITELOOM_DATA or of temporary files"))
         if isinstance(redacted, CiteloomError):
             message = str(redacted)
         elif isinstance(redacted, OSError) and redacted.errno in _REFUSED and redacted.filename:

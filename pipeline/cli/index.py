@@ -70,7 +70,7 @@ def _audit_table(audit: IndexAudit) -> Table:
     columns = ("expected", "present", *KINDS)
     collections = ", ".join(dict.fromkeys(month.collection for month in audit.months))
     title = "The index agrees with the tables"
-    if audit.outside_count or not all(month.clean for month in audit.months):
+    if not audit.index_is_clean:
         title = "[red]The index differs from the tables[/]"
     elif audit.failures:
         title = "[red]Some files are damaged, or months could not be audited[/]"
@@ -110,7 +110,7 @@ def audit_lines(audit: IndexAudit) -> Iterator[str]:
             " citeloom run computes them again by the settings, citeloom reindex switches the"
             " collection"
         )
-    if audit.outside_count or not all(month.clean for month in audit.months):
+    if not audit.index_is_clean:
         yield "citeloom audit --repair corrects the index; --json lists every point"
 
 

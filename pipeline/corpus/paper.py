@@ -9,6 +9,7 @@ from typing import Any
 from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.passage import Passage
+from pipeline.text import clip
 
 PAPER_COLUMNS = ["arxiv_id", "title", "authors", "year", "categories"]
 """Columns of `papers` that `Paper.from_row` needs."""
@@ -29,8 +30,8 @@ class Paper:
         """The paper of a row with PAPER_COLUMNS."""
         return Paper(
             arxiv_id=row["arxiv_id"],
-            title=row["title"] or "",
-            authors=tuple(author["name"] for author in row["authors"]),
+            title=clip(row["title"] or ""),
+            authors=tuple(clip(author["name"]) for author in row["authors"]),
             year=row["year"],
             categories=tuple(row["categories"]),
         )

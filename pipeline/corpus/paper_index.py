@@ -16,7 +16,7 @@ from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
 create table papers (
     id integer primary key, arxiv_id text, title text, authors text, year integer, categories text

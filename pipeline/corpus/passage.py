@@ -9,6 +9,7 @@ from typing import Any
 from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.links import passage_url
 from pipeline.corpus.parse.policies import without_markers
+from pipeline.text import clip
 
 PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "anchor", "kind", "title", "section_path", "text"]
 """Columns of `passages` that `Passage.from_row` needs."""
@@ -39,8 +40,8 @@ class Passage:
             arxiv_id=row["arxiv_id"],
             anchor=row["anchor"],
             kind=row["kind"],
-            title=row["title"] or "",
-            section_path=tuple(row["section_path"] or ()),
+            title=clip(row["title"] or ""),
+            section_path=tuple(map(clip, row["section_path"] or ())),
             text=row["text"],
         )
 

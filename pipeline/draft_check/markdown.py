@@ -182,6 +182,7 @@ def _without_metadata(text: str) -> str:
 
 
 def _read_metadata(draft: Draft, text: str, first: int) -> None:
+    # With the lines before it, since a message of YAML counts lines.
     settings = _load_yaml(draft, "\n" * first + text, draft.file.name)
     title = settings.get("title")
     if isinstance(title, str):
@@ -229,9 +230,7 @@ def _load_yaml(draft: Draft, text: str, name: str) -> Mapping[str, Any]:
     try:
         settings = Loader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        message = f"its YAML is not understood: {one_line(str(error))[:200]}"
-        draft.add_problem(message, name, mark and mark.line + 1)
+        draft.add_problem(f"its YAML is not understood: {one_line(str(error))[:200]}", name)
         return {}
     return settings if isinstance(settings, dict) else {}
 

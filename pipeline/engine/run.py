@@ -30,7 +30,7 @@ from pipeline.engine.progress import Outcome, StageFailed, StageFinished, StageS
 from pipeline.engine.redaction import collect_secrets, redact_error
 from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import Job, Stage, Workspace
-from pipeline.errors import CiteloomError, MissingInput, exit_code_of
+from pipeline.errors import CiteloomError, MissingInput, exit_code_of, name_full_disk
 from pipeline.stage_names import plain_name
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.read_cache import once
@@ -167,7 +167,8 @@ def _recorded_failures(stage: Stage, workspace: Workspace, month: str) -> Iterat
     try:
         yield
     except Exception as error:
-        clean = redact_error(error, collect_secrets(workspace.settings))
+        secrets = collect_secrets(workspace.settings)
+        clean = redact_error(name_full_disk(error, workspace.local), secrets)
         message = record_failure(workspace, stage.name, month, clean)
         publish(StageFailed(stage.name, month, message, exit_code_of(clean)))
         if clean is error:

@@ -13,13 +13,7 @@ from pipeline.arxiv.months import select_months
 from pipeline.engine.locks import month_lock
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
-from pipeline.errors import (
-    CiteloomError,
-    MissingInput,
-    PermanentFailure,
-    SettingError,
-    TransientFailure,
-)
+from pipeline.errors import CiteloomError, MissingInput, SettingError
 from pipeline.index.load import KINDS, MonthAudit
 from pipeline.index.opening import open_collections
 from pipeline.index.stages import INDEX_RECEIPTS, audit_and_receipt
@@ -30,10 +24,12 @@ from pipeline.text import number_of
 if TYPE_CHECKING:
     from pipeline.index.passage_index import PassageIndex, PointId
     from pipeline.storage.data_root import DataRoot
-    from pipeline.tables import Table
 
-# The ledger of each stage, as a table in a folder of its own.
-_LEDGERS = [replace(tables.LEDGER, name=f"{tables.LEDGER.name}/{stage}") for stage in tables.TABLES]
+# The tables, and the ledger of each stage, which is a table in a folder of its own.
+_FILES = [
+    *tables.TABLES.values(),
+    *(replace(tables.LEDGER, name=f"{tables.LEDGER.name}/{stage}") for stage in tables.TABLES),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +49,13 @@ class IndexAudit:
 
     @property
     def clean(self) -> bool:
-        """Whether every month was audited, and the index holds what the tables ask for and nothing
-        else.
-        """
-        return (
-            not self.failures
-            and not self.outside_count
-            and all(month.clean for month in self.months)
-        )
+        """Whether every month was audited, and the index is clean."""
+        return not self.failures and self.index_is_clean
+
+    @property
+    def index_is_clean(self) -> bool:
+        """Whether the index holds what the audited months ask for and nothing else."""
+        return not self.outside_count and all(month.clean for month in self.months)
 
     @property
     def outside_count(self) -> int:
@@ -103,10 +98,10 @@ def audit_months(
     """Compare tables and ledgers of the selected months with the digests in their files, and the
     tables with the collections of their layouts.
 
-    A month whose receipt disagrees gets a new one. A damaged file stops neither the other files nor
-    the other months. on_month: called before each month. Raises SettingError if the selection
-    contains no month, MissingInput if no month was ever embedded, and the errors of opening the
-    index.
+    A month whose receipt disagrees gets a new one. All damaged files of a month are named; the
+    index is not compared with them. on_month: called before each month. Raises SettingError if the
+    selection contains no month, MissingInput if no month was ever embedded, and the errors of
+    opening the index.
     """
     available = _months(workspace)
     selected = select_months(selection, available)
@@ -117,8 +112,8 @@ def audit_months(
     with workspace.read_cache():
         for month in selected:
             on_month(month)
-            damaged = _damaged(workspace.root, month, tables.TABLES.values())
-            failures += [*damaged, *_damaged(workspace.root, month, _LEDGERS)]
+            damaged = _damaged_files(workspace.root, month)
+            failures += damaged
             if damaged:
                 continue
             try:
@@ -127,19 +122,22 @@ def audit_months(
                 raise  # a wrong key or URL is wrong for every month
             except CiteloomError as error:
                 failures.append((month, str(error)))
-    collections = sorted({audit.collection for audit in audits})
-    outside = _points_outside(workspace, collections) if selected == available else ()
+    collections = sorted({audit.collection for audit in audits}) if selected == available else ()
+    outside = tuple(
+        (name, _ids_outside(workspace, open_collections(workspace).collection(name)))
+        for name in collections
+    )
     return IndexAudit(tuple(audits), outside, tuple(failures), live)
 
 
-def _damaged(root: DataRoot, month: str, files: Iterable[Table]) -> list[tuple[str, str]]:
-    """(month, message) of each of these files of a month that is damaged."""
+def _damaged_files(root: DataRoot, month: str) -> list[tuple[str, str]]:
+    """(month, message) of each table and ledger of a month that is damaged."""
     failures = []
-    for table in files:
+    for table in _FILES:
         try:
             if month in root.months(table):
                 root.check_rows(table, month)
-        except (PermanentFailure, TransientFailure) as error:
+        except CiteloomError as error:
             failures.append((month, str(error)))
     return failures
 
@@ -149,32 +147,24 @@ def repair(
 ) -> IndexAudit:
     """Reload every month that the audit found wrong, remove points of no month, and audit again.
 
-    A load sends what is missing or changed and removes what should not be there, so it repairs a
-    month completely. Raises as `audit_months` does.
+    A load sends what is missing or changed, removes what should not be there and creates payload
+    indexes, so it repairs a month completely. Raises as `audit_months` does.
     """
-    wrong = [month.month for month in audit.months if not month.clean]
-    failures = set(audit.failures)
-    for month in wrong:
+    failures: list[tuple[str, str]] = []
+    for month in [month.month for month in audit.months if not month.clean]:
         on_month(month)
         try:
             run_stage(INDEX_RECEIPTS, workspace, month, force=True)
         except SettingError:
             raise
         except CiteloomError as error:
-            failures.add((month, str(error)))
-    with_points_outside = [name for name, ids in audit.outside if ids]
-    for name in with_points_outside:
-        remove_outside(workspace, open_collections(workspace).collection(name))
-    second = audit_months(workspace, ",".join(wrong)) if wrong else IndexAudit(())
-    months = {month.month: month for month in (*audit.months, *second.months)}
-    outside = _points_outside(workspace, with_points_outside)
-    failures.update(second.failures)
-    return IndexAudit(
-        tuple(months[month] for month in sorted(months)),
-        outside,
-        tuple(sorted(failures)),
-        audit.live,
-    )
+            failures.append((month, str(error)))
+    for name, ids in audit.outside:
+        if ids:
+            remove_outside(workspace, open_collections(workspace).collection(name))
+    months = {*(month.month for month in audit.months), *dict(audit.failures)}
+    after = audit_months(workspace, ",".join(sorted(months)))
+    return replace(after, failures=(*failures, *after.failures))
 
 
 def remove_outside(workspace: Workspace, index: PassageIndex) -> None:
@@ -191,14 +181,6 @@ def _months(workspace: Workspace) -> list[str]:
             f"{root.path} holds no embeddings yet: run citeloom run --months all --until index"
         )
     return months
-
-
-def _points_outside(
-    workspace: Workspace, names: Iterable[str]
-) -> tuple[tuple[str, tuple[PointId, ...]], ...]:
-    """For each collection, the ids of points of no month of the data root."""
-    collections = open_collections(workspace)
-    return tuple((name, _ids_outside(workspace, collections.collection(name))) for name in names)
 
 
 def _ids_outside(workspace: Workspace, index: PassageIndex) -> tuple[PointId, ...]:

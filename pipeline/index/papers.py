@@ -23,6 +23,7 @@ from pipeline.index.opening import live_index
 from pipeline.index.passage_index import ScoredPoint
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import Table
+from pipeline.text import clip
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,9 +81,9 @@ def _read_references(root: DataRoot, arxiv_id: str) -> tuple[PaperReference, ...
     return tuple(
         PaperReference(
             key=row["key"],
-            raw=row["raw"] or "",
-            title=row["title"],
-            authors=tuple(row["authors"] or ()),
+            raw=clip(row["raw"] or ""),
+            title=row["title"] and clip(row["title"]),
+            authors=tuple(map(clip, row["authors"] or ())),
             year=row["year"],
             venue=row["venue"],
             doi=row["doi"],

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from pipeline.corpus.passage import Passage
 from pipeline.index.relevance import Relevance
+from pipeline.text import clip
 
 Item = TypeVar("Item", covariant=True)
 
@@ -47,8 +48,8 @@ class IndexedPassage(Passage):
             arxiv_id=payload["arxiv_id"],
             anchor=payload["anchor"],
             kind=payload["kind"],
-            title=payload["title"],
-            section_path=tuple(payload["section_path"]),
+            title=clip(payload["title"]),
+            section_path=tuple(map(clip, payload["section_path"])),
             text=text,
             categories=tuple(payload["categories"]),
             primary_category=payload["primary_category"],

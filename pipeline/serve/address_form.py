@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.errors import SettingError
 
-# Of a request, and of a parameter that takes several.
-MOST_VALUES = 50
+# Of a parameter that takes several.
+_MOST_VALUES = 50
 
 
 class AddressForm(BaseModel):
@@ -41,8 +41,8 @@ class AddressForm(BaseModel):
                 parts = [part.strip() for part in text.split(cls.separators[name])]
                 parts = [part for part in parts if part]
                 values[name] = (*values.get(name, ()), *parts)
-                if len(values[name]) > MOST_VALUES:
-                    raise SettingError(f"{name} has more than {MOST_VALUES} values: give fewer")
+                if len(values[name]) > _MOST_VALUES:
+                    raise SettingError(f"{name} has more than {_MOST_VALUES} values: give fewer")
             elif text.strip():
                 values[name] = text
         try:

@@ -40,7 +40,7 @@ from pipeline.serve.search_results import (
     run_passage_search,
     run_search,
 )
-from pipeline.serve.site import LONGEST_QUERY, Site, ask, asks_model
+from pipeline.serve.site import Site, ask, asks_model, check_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +110,7 @@ def _passages(site: Site, request: Request) -> PassagePage:
 )
 def _quotes(site: Site, request: Request) -> list[QuoteSource]:
     quote = request.query_params.get("q", "")
-    if len(quote) > LONGEST_QUERY:
-        raise SettingError(f"q has {len(quote):,} characters: give at most {LONGEST_QUERY:,}")
+    check_length(quote)
     return find_quote(site.workspace, quote)
 
 

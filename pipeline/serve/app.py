@@ -10,7 +10,6 @@ import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import BinaryIO
-from urllib.parse import quote
 
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -23,7 +22,6 @@ from starlette.routing import BaseRoute, Route
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, SettingError
 from pipeline.serve import api, pages
-from pipeline.serve.address_form import MOST_VALUES
 from pipeline.serve.guard import FORMS, Guard, Problem, problem_of, problem_response
 from pipeline.serve.mcp_server import make_server
 from pipeline.serve.site import Site
@@ -97,8 +95,6 @@ def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
 def _route(path: str, handler: Handler, site: Site) -> Route:
     def respond(request: Request) -> Response:
         try:
-            if request.scope["query_string"].count(b"&") >= MOST_VALUES:
-                raise SettingError(f"give at most {MOST_VALUES} parameters")
             return handler(site, request)
         # Starlette would raise it again after the response, for the server to log.
         except Exception as error:
@@ -106,13 +102,11 @@ def _route(path: str, handler: Handler, site: Site) -> Route:
 
     async def respond_to_form(request: Request) -> Response:
         if request.method == "POST":
-            body = await _read_body(request)
-            try:
-                # A form is encoded as the parameters of an address are.
-                form = quote(body.decode(), safe="&=+%").encode()
-            except UnicodeDecodeError:
-                error = SettingError("the form is not UTF-8")
+            form = await _read_body(request)
+            if not form.isascii():
+                error = SettingError("the form has bytes that are not percent-encoded")
                 return refuse(request, problem_of(error, site.workspace))
+            # A form is encoded as the parameters of an address are.
             request = Request({**request.scope, "query_string": form})
         return await run_in_threadpool(respond, request)
 
@@ -213,9 +207,8 @@ def pass_on(given: BinaryIO, target: BinaryIO) -> None:
     """
     with target:
         for message in given:
-            if b"\\ud" in message.lower():
-                with contextlib.suppress(ValueError, RecursionError):
-                    text = json.dumps(json.loads(message), ensure_ascii=False)
-                    message = text.encode(errors="replace") + b"\n"
+            with contextlib.suppress(ValueError, RecursionError):
+                text = json.dumps(json.loads(message), ensure_ascii=False)
+                message = text.encode(errors="replace") + b"\n"
             target.write(message)
             target.flush()

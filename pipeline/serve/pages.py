@@ -48,8 +48,6 @@ from pipeline.settings import SUBSETS
 from pipeline.tables import GRADES
 
 TEMPLATES = Path(__file__).parent / "templates"
-# A report's page is in three folders.
-_DEEPEST_FILE = 10
 _KINDS = (
     "front_matter",
     "abstract",
@@ -60,6 +58,8 @@ _KINDS = (
     "theorem",
     "algorithm",
 )
+# In bytes, as file systems limit names; a question's page has 130 at most.
+_LONGEST_NAME = 250
 _MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".md": "text/plain; charset=utf-8",
@@ -257,17 +257,17 @@ def corpus_page(site: Site, request: Request) -> Response:
 
 def report_file(site: Site, request: Request) -> Response:
     """A file of a report. Raises HTTPException if there is none of this name."""
-    parts = request.path_params["file"].split("/")
+    name = request.path_params["file"]
+    parts = name.split("/")
     if parts[-1] == "":
         parts[-1] = "index.html"
     file: Any = site.root.path / reports.FOLDER
     for part in parts:
-        is_hidden = not part or part.startswith(".") or "\\" in part or "\0" in part
-        if is_hidden or len(part.encode()) > 200 or len(parts) > _DEEPEST_FILE:
+        if not part or part.startswith(".") or "\\" in part or "\0" in part:
             raise HTTPException(404, "there is no such report")
         file = file / part
     media_type = _MEDIA_TYPES.get(Path(parts[-1]).suffix)
-    if media_type is None or not file.is_file():
+    if media_type is None or len(name.encode()) > _LONGEST_NAME or not file.is_file():
         raise HTTPException(404, "there is no such report: run citeloom run --until report")
     content = file.read_bytes()
     if media_type == _MEDIA_TYPES[".html"]:

@@ -63,6 +63,12 @@ class Site:
         return self.workspace.root.months(tables.PASSAGES)
 
 
+def check_length(text: str) -> None:
+    """Raise SettingError for a question or quote that is too long."""
+    if len(text) > LONGEST_QUERY:
+        raise SettingError(f"q has {len(text):,} characters: give at most {LONGEST_QUERY:,}")
+
+
 def asks_model(site: Site, system: str | None = None) -> bool:
     """Whether a system answers by a language model, which may cost money. Raises SettingError for
     an unknown system.
@@ -82,10 +88,7 @@ def ask(
     questions are being answered, IndexInUse if another process has the index, and as
     `Conversation.ask` does.
     """
-    if len(question) > LONGEST_QUERY:
-        raise SettingError(
-            f"the question has {len(question):,} characters: give at most {LONGEST_QUERY:,}"
-        )
+    check_length(question)
     if not site.questions.acquire(blocking=False):
         raise TransientFailure(
             f"{MOST_QUESTIONS} questions are being answered: try again in a few seconds"

@@ -86,3 +86,11 @@ def test_a_paper_is_as_its_row_says_and_a_month_that_changed_replaces_its_papers
 def test_a_query_needs_a_word_or_a_year(workspace: Workspace) -> None:
     with pytest.raises(SettingError, match="author"):
         find_papers(workspace, title=" - ")
+
+
+def test_of_a_title_or_name_longer_than_real_ones_the_beginning_is_shown(
+    workspace: Workspace,
+) -> None:
+    write(workspace, "2025-02", {"2502.00001": "ferns " * 100_000}, "A" * 100_000)
+    (paper,) = find_papers(workspace, "ferns", limit=1)
+    assert [len(text) for text in (paper.title, *paper.authors)] == [2_001, 2_001]

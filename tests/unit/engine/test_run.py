@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 import textwrap
@@ -23,7 +24,7 @@ from pipeline.engine.progress import (
 )
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Build, Job, Stage, Workspace
-from pipeline.errors import MissingInput, PermanentFailure
+from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.settings import Settings, load_settings
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS, REPORT, Table
@@ -193,3 +194,10 @@ def test_two_runs_of_one_month_at_once_compute_it_once(workspace: Workspace) -> 
     command = [sys.executable, "-c", program, str(workspace.root.path)]
     runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert sorted(run.communicate()[0].strip() for run in runs) == ["False", "True"]
+
+
+def test_a_full_disk_is_named_with_its_folder(workspace: Workspace) -> None:
+    bad = make(building(error=OSError(errno.ENOSPC, "Error writing bytes to file")))
+    with pytest.raises(TransientFailure, match=f"the disk of {workspace.local} is full"):
+        run_stage(bad, workspace, MONTH)
+    assert "make room there" in str(read_failure(workspace, "dump_members", MONTH))
