@@ -1,6 +1,6 @@
 """Judges on claims that other people labelled: macro-F1, confusion and cost.
 
-    python -m benchmarks.judges [--labelled FOLDER] [--judge MODEL] [--write] [--quick]
+    python -m benchmarks.judges [--labelled FOLDER] [--judge MODEL] [--quick]
 
 labelled: the folder of public labelled sets, with Citation-Integrity and SciFact. Figures are of
 the dev parts, which
@@ -8,19 +8,18 @@ nothing was fitted on. The judge that calls no model is measured beside two that
 always "supported", and a draw by the labels' shares in the training part. judge: a model of the
 settings, which is measured as a judge of citations and as a grader of claims, with the prompts and
 the code of a run; its calls cost what the provider takes,
-within the budgets of the settings, and answers are stored in the data root. write: put the figures
-into the file that reports print them from, which is to be committed.
+within the budgets of the settings, and answers are stored in the data root.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +31,6 @@ from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers.judge import judge_claim
 from pipeline.evaluation.citation_support import judge as citation_judge
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
-from pipeline.evaluation.judge_figures import (
-    JudgeFigures,
-    MacroF1,
-    SetFigures,
-    TaskName,
-    prompt_digest,
-    write_figures,
-)
 from pipeline.evaluation.passages import EvidencePassage
 from pipeline.evaluation.statistics import bootstrap_sums
 from pipeline.llm.client import LlmClient, open_client
@@ -49,6 +40,7 @@ from pipeline.llm.models import Model, get_model
 from pipeline.settings import load_settings
 from pipeline.settings.validators import OVERLAP_JUDGE
 
+TaskName = Literal["citation_support", "claim_grade"]
 QUICK = 60
 UNREADABLE = "unreadable"
 """In place of a verdict: an answer that could not be read. It counts as wrong."""
@@ -82,6 +74,22 @@ LABEL_OF: Mapping[tuple[TaskName, str], Mapping[str, Label]] = {
 SUPPORTED: Mapping[TaskName, str] = {"citation_support": "supported", "claim_grade": "correct"}
 
 
+class MacroF1(NamedTuple):
+    """Macro-F1 with the ends of its 95 % interval over documents."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class SetFigures:
+    """A judge on a labelled set. three_classes: None if its verdicts do not separate the labels."""
+
+    supported_or_not: MacroF1
+    three_classes: MacroF1 | None
+
+
 @dataclass(frozen=True, slots=True)
 class Verdicts:
     """A judge's verdicts on the claims of one set, in their order, and what they cost."""
@@ -105,8 +113,6 @@ class Verdicts:
         label_of = LABEL_OF.get((self.task, self.set))
         three = label_of and [label_of.get(verdict, UNREADABLE) for verdict in self.verdicts]
         return SetFigures(
-            set=self.set,
-            claims=len(labels),
             supported_or_not=macro_f1(
                 [str(label == "SUPPORT") for label in labels], two, ("True", "False"), documents
             ),
@@ -237,23 +243,6 @@ async def _judge_claim(
     return graded["verdict"], spent
 
 
-def figures_of(judged: Sequence[Verdicts], judge: str, date: str) -> list[JudgeFigures]:
-    """The figures of one judge as reports print them."""
-    return [
-        JudgeFigures(
-            judge=judge,
-            task=task,
-            prompt=prompt_digest(judge, task),
-            date=date,
-            source="python -m benchmarks.judges",
-            sets=tuple(
-                each.measure() for each in judged if (each.judge, each.task) == (judge, task)
-            ),
-        )
-        for task in sorted({each.task for each in judged if each.judge == judge})
-    ]
-
-
 def rows(judged: Verdicts, model: Model | None) -> dict[str, object]:
     """Name → figure of one judge on one set; the cost where it called a model."""
     measured, name = judged.measure(), f"{judged.set}, {judged.judge}, {judged.task}"
@@ -292,9 +281,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--judge", help="also measure this model of the settings; its calls are paid for"
     )
     parser.add_argument(
-        "--write", action="store_true", help="write the file of figures that reports print"
-    )
-    parser.add_argument(
         "--json", action="store_true", help="as every benchmark has it: the last line is JSON"
     )
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} claims of each set")
@@ -302,8 +288,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not options.labelled.is_dir():
         print(f"skipped: the labelled sets ({options.labelled}) are not on this machine")
         return
-    if options.quick and options.write:
-        parser.error("--write needs all claims: leave out --quick")
     sets: Mapping[str, Sequence[LabelledClaim]] = read_sets(options.labelled, "dev")
     if options.quick:
         sets = {
@@ -316,10 +300,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         settings = load_settings()
         model = get_model(settings, options.judge, "--judge")
         judged += judge_with_model(Workspace(settings), model, sets)
-    if options.write:
-        today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-        names = [OVERLAP_JUDGE, *([model.name] if model else [])]
-        write_figures([figures for name in names for figures in figures_of(judged, name, today)])
     figures = {name: value for each in judged for name, value in rows(each, model).items()}
     report("judges", figures, [_better_than_not_reading(judged, name) for name in sets])
 

@@ -17,7 +17,6 @@ from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.reading import read_bibliography
 from pipeline.draft_check.references import ReferenceCheck, check_references, keys_by_paper
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.judge_figures import judge_label
 from pipeline.index.output import Hit
 from pipeline.index.papers import rows_of_papers
 from pipeline.index.search import search, search_many
@@ -42,7 +41,7 @@ class MissingPaper:
 
 @dataclass(frozen=True, slots=True)
 class DraftCheck:
-    """The result. judge: with its measured error rate. missing: None if nothing was searched."""
+    """The result. judge: its name. missing: None if nothing was searched."""
 
     draft: Draft
     references: Sequence[ReferenceCheck]
@@ -119,7 +118,7 @@ def check_draft(
     references = check_references(draft, KnownPapers(workspace))
     citations = check_citations(workspace, draft, references, announce=announce)
     missing = _missing_papers(workspace, draft, references) if suggest else None
-    judge = judge_label(judge_name(workspace.settings), "citation_support")
+    judge = judge_name(workspace.settings)
     return DraftCheck(draft, references, citations, missing, judge)
 
 

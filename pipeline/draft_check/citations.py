@@ -43,7 +43,7 @@ from pipeline.evaluation.passages import (
 )
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.models import get_model, judge_models
+from pipeline.llm.models import get_model, judge_model
 from pipeline.settings.validators import OVERLAP_JUDGE
 
 if TYPE_CHECKING:
@@ -117,10 +117,10 @@ class CitationCase:
 
 
 def judge_name(settings: Settings) -> str:
-    """The first judge that CITELOOM_JUDGES names; without an endpoint, one without a model."""
+    """The judge of CITELOOM_JUDGES; without an endpoint, the one that calls no model."""
     if settings.bundled_llm or settings.judges[:1] == (OVERLAP_JUDGE,):
         return OVERLAP_JUDGE
-    return judge_models(settings)[0].name
+    return judge_model(settings).name
 
 
 def check_citations(

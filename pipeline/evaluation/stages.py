@@ -17,7 +17,7 @@ from pipeline.evaluation import scores
 from pipeline.evaluation.answers import rows as answers
 from pipeline.evaluation.citation_support import rows as citation_support
 from pipeline.evaluation.g_score import rows as g_score
-from pipeline.llm.models import judge_models
+from pipeline.llm.models import judge_model
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
@@ -66,12 +66,8 @@ def _every_task_is_judged(workspace: Workspace, month: str) -> CheckResult:
         return CheckResult(True, {"tasks": 0, "not_judged": []})
     root = workspace.root
     tasks = root.rows(tables.RELATED_WORK_TASKS, month, ["task_id", "gold"])
-    expected = {
-        f"{task['task_id']} by {judge.name}"
-        for task in tasks
-        if task["gold"].strip()
-        for judge in judge_models(workspace.settings)
-    }
+    judge = judge_model(workspace.settings).name
+    expected = {f"{task['task_id']} by {judge}" for task in tasks if task["gold"].strip()}
     judged = root.rows(tables.G_SCORES, month, ["task_id", "judge"])
     lacking = sorted(expected - {f"{row['task_id']} by {row['judge']}" for row in judged})
     return CheckResult(not lacking, {"tasks": len(tasks), "not_judged": lacking[:_MOST_NAMED]})
@@ -89,14 +85,14 @@ G_SCORES = Stage(
     group="evaluation",
     description=(
         "The G-Score: six marks and a vote, the systems of a candidate set in one conversation as"
-        " the paper has it; and what the paper did not ask: other orders, a second judge."
+        " the paper has it; and in other orders, which the paper did not ask for."
     ),
     kinds=("parquet", "openai"),
     asks="judge",
     checks=(
         MonthCheck(
             "every_task_is_judged",
-            "Every task with a gold section has marks of every judge of CITELOOM_JUDGES.",
+            "Every task with a gold section has marks of the judge.",
             _every_task_is_judged,
             warning=True,
         ),

@@ -147,12 +147,10 @@ def get_model(
     )
 
 
-def judge_models(settings: Settings) -> list[Model]:
-    """The models that judge, one or two; the default where none is named. Raises as `get_model`."""
-    names = [name for name in settings.judges if name != OVERLAP_JUDGE]
-    if not names:
-        return [get_model(settings)]
-    return [get_model(settings, name, "CITELOOM_JUDGES") for name in names]
+def judge_model(settings: Settings) -> Model:
+    """The model that judges; the default where none is named. Raises as `get_model`."""
+    named = (name for name in settings.judges if name != OVERLAP_JUDGE)
+    return get_model(settings, next(named, None), "CITELOOM_JUDGES")
 
 
 def known_prices(settings: Settings) -> dict[str, Prices]:
@@ -172,11 +170,6 @@ def known_cutoffs(settings: Settings) -> dict[str, str]:
     cutoffs = {settings.llm_model: settings.llm_cutoff}
     cutoffs |= {name: model.cutoff for name, model in models_of(settings).items()}
     return {name: cutoff for name, cutoff in sorted(cutoffs.items()) if cutoff}
-
-
-def judges_fingerprint(settings: Settings) -> str:
-    """The fingerprints of the judges' models, which change a judgement."""
-    return "; ".join(model.fingerprint for model in judge_models(settings))
 
 
 def settings_for(

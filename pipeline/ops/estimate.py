@@ -20,7 +20,7 @@ from pipeline.errors import MissingInput
 from pipeline.llm.budget import check_budget
 from pipeline.llm.client import ClientWorkspace
 from pipeline.llm.loop import without_waiting
-from pipeline.llm.models import Model, get_model, judge_models
+from pipeline.llm.models import Model, get_model, judge_model
 from pipeline.llm.rehearsal import ASSUMED_SHARE, ASSUMED_UNLIMITED, Rehearsal, words
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.settings import Settings
@@ -273,9 +273,9 @@ def _price_notes(settings: Settings) -> Iterator[str]:
 
 
 def _models_used(settings: Settings) -> list[Model]:
-    """The judges and the models that write, without repetition."""
+    """The judge and the models that write, without repetition."""
     writing = [get_model(settings, name, "CITELOOM_SYSTEMS") for name in writer_models(settings)]
-    return list({model.name: model for model in (*judge_models(settings), *writing)}.values())
+    return list({model.name: model for model in (judge_model(settings), *writing)}.values())
 
 
 def _readiness_notes(

@@ -12,7 +12,7 @@ from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.index.reindex import check_layout
 from pipeline.llm.client import check_model
-from pipeline.llm.models import judge_models
+from pipeline.llm.models import judge_model
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import JUDGING_STAGES, LLM_STAGE_NAMES, writer_models
 from pipeline.storage.writing import write_whole
@@ -47,8 +47,7 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
         for model in writer_models(settings):
             check_model(settings, model)
     if names & {stage.name for stage in JUDGING_STAGES}:
-        for judge in judge_models(settings):
-            check_model(settings, judge.name)
+        check_model(settings, judge_model(settings).name)
 
 
 def check_data_root(workspace: Workspace) -> None:

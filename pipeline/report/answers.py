@@ -1,5 +1,5 @@
 """Sections on answers: all systems, the arXivBot report's Table 1 beside ours, kinds of questions,
-retrieval, differences, a second judge, and the questions.
+retrieval, differences, and the questions.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from pipeline.evaluation.answers.results import (
     ALL,
     QuestionGroup,
     SystemResult,
-    answers_agreement,
     difference,
     hop_gains,
 )
-from pipeline.evaluation.judge_figures import judge_label, judge_sentences
 from pipeline.report.costs import answers_cost
 from pipeline.report.data import AnswersData, answering_order
 from pipeline.report.formatting import (
@@ -99,7 +97,6 @@ def sections(data: AnswersData, *, with_pages: bool) -> list[PageSection]:
         _retrieval(data),
         _differences(data),
         answers_cost(data),
-        _second_judge(data),
         None if data.people.empty else grades_section(data.people, data.names),
         _question_list(data) if with_pages else None,
     )
@@ -122,9 +119,7 @@ def month_intro(data: AnswersData) -> PageSection:
 def _basis(data: AnswersData) -> str:
     """The basis of our rows: questions, papers, months and judge."""
     papers = {paper for question in data.questions for paper in question["papers"]}
-    judge = (
-        f"judge {judge_label(data.judge, 'claim_grade')}" if data.judge else "nothing was graded"
-    )
+    judge = f"judge {data.judge}" if data.judge else "nothing was graded"
     small = (
         f"; not a measure of the methods, as {data.small_model} answered or graded"
         if data.small_model
@@ -148,11 +143,9 @@ def _cells(result: SystemResult) -> dict[str, Any]:
     return cells | {"questions": result.questions}
 
 
-def _rows(
-    data: AnswersData, group: QuestionGroup = ALL, judge: str | None = None
-) -> list[MeasuredRow]:
+def _rows(data: AnswersData, group: QuestionGroup = ALL) -> list[MeasuredRow]:
     """The systems that have results over a group of questions."""
-    results = ((system, data.result(system, group, judge)) for system in data.systems)
+    results = ((system, data.result(system, group)) for system in data.systems)
     return [
         MeasuredRow(answering_system(system), _cells(result))
         for system, result in results
@@ -201,7 +194,6 @@ def _paper_table_section(data: AnswersData) -> PageSection:
             " question's page. The report's questions are not published; ours are others, on other"
             f" papers. Its corpus has {count(_CORPUS_PAPERS)} papers."
         ),
-        *judge_sentences(data.judges, "claim_grade"),
         _age_note(data),
         *(interval_notes(len(data.questions), "question", "questions") if data.judge else []),
     ]
@@ -345,49 +337,6 @@ def _differences(data: AnswersData) -> PageSection | None:
     return (
         PageSection("differences", "Paired differences of answers", (), (grid,)) if rows else None
     )
-
-
-def _second_judge(data: AnswersData) -> PageSection | None:
-    """The judges side by side, and their agreement; None for a single one."""
-    if len(data.judges) < 2:
-        return None
-    columns = select("factual", "coverage", "answered")
-    groups = [RowGroup(_rows(data, ALL, judge), judge) for judge in data.judges]
-    about = (
-        "No mean mixes verdicts of two judges. All judges graded the claims into which the first"
-        " split the answers."
-    )
-    beside = measure_table("answers_judges", "Each judge", columns, groups=groups, about=about)
-    return PageSection("judges", "A second judge", (), (beside, _agreement(data)))
-
-
-def _agreement(data: AnswersData) -> Grid:
-    """Agreement of the first two judges."""
-    first, second = data.judges[:2]
-    ours, theirs = (
-        [grade for grade in data.grades if grade["judge"] == judge] for judge in (first, second)
-    )
-    rows = []
-    for measure in _SHARES:
-        agreed = answers_agreement(ours, theirs, measure)
-        if agreed is not None:
-            rows.append(
-                [
-                    measure.capitalize(),
-                    agreed.sections,
-                    agreed.spearman,
-                    percent_cell(agreed.same_order),
-                    agreed.compared,
-                    Cell(100 * agreed.mean_difference, "one"),
-                ]
-            )
-    columns = ["Measure", "Answers", "Spearman", "Same order", "Pairs", "Mean difference"]
-    about = (
-        f"{first} and {second}, answer by answer. Same order: of two answers to one question that"
-        " neither judge grades equally, the share that both put in one order. Mean difference: the"
-        " second less the first, in percentage points."
-    )
-    return Grid("answers_agreement", "Agreement of judges on answers", columns, rows, about=about)
 
 
 def _question_list(data: AnswersData) -> PageSection:

@@ -134,14 +134,14 @@ class Scores:
         """The model whose marks the main tables show; '' where none judged."""
         return next(iter(self.judges), "")
 
-    def by_task(self, system: str, metric: str, judge: str | None = None) -> Mapping[str, float]:
-        """Task → value. A judge applies to metrics of the G-Score alone; None: the first."""
-        judged_by = (self.judge if judge is None else judge) if metric.startswith("g_") else ""
+    def by_task(self, system: str, metric: str) -> Mapping[str, float]:
+        """Task → value; metrics of the G-Score by the first judge."""
+        judged_by = self.judge if metric.startswith("g_") else ""
         return self._values.get((metric, judged_by), {}).get(system, {})
 
-    def mean(self, system: str, metric: str, judge: str | None = None) -> Estimate:
+    def mean(self, system: str, metric: str) -> Estimate:
         """The mean over tasks with its interval."""
-        values = self.by_task(system, metric, judge)
+        values = self.by_task(system, metric)
         return estimate({task: [value] for task, value in values.items()})
 
     def of_task(self, task: str, systems: Iterable[str], metric: str) -> dict[str, float]:
@@ -388,13 +388,9 @@ class AnswersData(Writings):
             for result in results(self.grades, self.cutoff)
         }
 
-    def result(
-        self, system: str, group: QuestionGroup = ALL, judge: str | None = None
-    ) -> SystemResult | None:
-        """The results of a system over a group of questions, by the first judge unless another is
-        named.
-        """
-        return self._results.get((self.judge if judge is None else judge, system, group))
+    def result(self, system: str, group: QuestionGroup = ALL) -> SystemResult | None:
+        """The results of a system over a group of questions, by the first judge."""
+        return self._results.get((self.judge, system, group))
 
     def mean(self, system: str, metric: str, group: QuestionGroup = ALL) -> Estimate | None:
         """The mean of a system over a group of questions, by the first judge; None without one."""

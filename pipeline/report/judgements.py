@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 from pipeline.evaluation.answers.people import NO_JUDGE, Part
 from pipeline.evaluation.answers.people_measures import COMPARED, GradeResults
 from pipeline.evaluation.g_score.measures import votes_by_task
 from pipeline.evaluation.g_score.people_measures import MEAN, RatedSystem, RatingResults
-from pipeline.evaluation.statistics import Agreement, Estimate, agreement, estimate
+from pipeline.evaluation.statistics import Agreement, Estimate, estimate
 from pipeline.report.data import CandidateSet, RelatedWorkData, answering_order
 from pipeline.report.figures import bar_figure, system_colour
 from pipeline.report.formatting import (
@@ -121,12 +119,12 @@ def _marks_by_people(data: RelatedWorkData) -> list[MeasuredRow]:
 
 
 def preference(data: RelatedWorkData) -> PageSection | None:
-    """Figure 5: whose section was voted best, by each judge and by people, a figure for each
+    """Figure 5: whose section was voted best, by the judge and by people, a figure for each
     candidate set; None where there was no vote.
     """
     parts: list[Any] = []
     for candidates in data.sets:
-        shares_by_voter = _votes_of_judges(candidates)
+        shares_by_voter = _votes_of_judge(candidates)
         if candidates is data.rated_set:
             shares_by_voter |= _votes_of_people(data)
         if not shares_by_voter:
@@ -159,21 +157,24 @@ def preference(data: RelatedWorkData) -> PageSection | None:
     return PageSection("preference", "Preference", (), parts) if parts else None
 
 
-def _votes_of_judges(candidates: CandidateSet) -> dict[str, dict[str, Estimate]]:
-    """Judge with its number of votes → system → share of the votes, of systems on offer."""
-    shares_by_judge = {}
-    for judge in candidates.scores.judges:
-        votes = votes_by_task(candidates.judgements, judge)
-        cast = [row for row in candidates.judgements if row["judge"] == judge and row["best"]]
-        on_offer = sorted({name for row in cast for name in row["order"]})
-        if votes:
-            shares_by_judge[_voter(f"Judge {judge}", len(cast), len(votes))] = {
-                system: estimate(
-                    {task: [vote == system for vote in of_task] for task, of_task in votes.items()}
-                )
-                for system in on_offer
-            }
-    return shares_by_judge
+def _votes_of_judge(candidates: CandidateSet) -> dict[str, dict[str, Estimate]]:
+    """Judge with its number of votes → system → share of the votes, of systems on offer; empty
+    where it cast none.
+    """
+    judge = candidates.scores.judge
+    votes = votes_by_task(candidates.judgements, judge)
+    if not votes:
+        return {}
+    cast = [row for row in candidates.judgements if row["judge"] == judge and row["best"]]
+    on_offer = sorted({name for row in cast for name in row["order"]})
+    return {
+        _voter(f"Judge {judge}", len(cast), len(votes)): {
+            system: estimate(
+                {task: [vote == system for vote in of_task] for task, of_task in votes.items()}
+            )
+            for system in on_offer
+        }
+    }
 
 
 def _votes_of_people(data: RelatedWorkData) -> dict[str, dict[str, Estimate]]:
@@ -191,63 +192,6 @@ def _votes_of_people(data: RelatedWorkData) -> dict[str, dict[str, Estimate]]:
 
 def _voter(name: str, votes: int, tasks: int) -> str:
     return f"{name}, {number_of(votes, 'vote')} on {number_of(tasks, 'task')}"
-
-
-def second_judge(data: RelatedWorkData) -> PageSection | None:
-    """The judges side by side, and their agreement, by candidate set; None for a single judge."""
-    judges = data.scores.judges
-    if len(judges) < 2:
-        return None
-    columns = [replace(G_SCORE, metric=judge, title=judge) for judge in judges]
-    beside = measure_table(
-        "judges",
-        "G-Score by judge",
-        columns,
-        groups=[
-            RowGroup(_marks_by_each(candidates, judges), candidates.title)
-            for candidates in data.sets
-        ],
-        about="The G-Score, mean over tasks. No mean mixes marks of two judges.",
-    )
-    agreed = Grid(
-        "agreement",
-        "Agreement of judges",
-        ["Two judges", "Spearman", "Same order", "Mean difference", "Sections"],
-        groups=[
-            RowGroup(_agreement_of_judges(candidates, judges), candidates.title)
-            for candidates in data.sets
-        ],
-        about=_SAME_ORDER,
-    )
-    return PageSection("judging", "A second judge", (), (beside, agreed))
-
-
-def _marks_by_each(candidates: CandidateSet, judges: Sequence[str]) -> list[MeasuredRow]:
-    """The G-Score of each system by each judge."""
-    rows = []
-    for system in candidates.systems:
-        means = {judge: candidates.scores.mean(system, G_SCORE.metric, judge) for judge in judges}
-        cells = {judge: G_SCORE.cell(mean) for judge, mean in means.items()}
-        rows.append(MeasuredRow(words(system), cells))
-    return rows
-
-
-def _agreement_of_judges(candidates: CandidateSet, judges: Sequence[str]) -> list[GridRow]:
-    """Agreement of every two judges on the G-Scores of sections."""
-    marks = {
-        judge: {
-            (task, system): mark
-            for system in candidates.systems
-            for task, mark in candidates.scores.by_task(system, G_SCORE.metric, judge).items()
-        }
-        for judge in judges
-    }
-    rows = []
-    for first, second in combinations(judges, 2):
-        agreed = agreement(marks[first], marks[second])
-        if agreed:
-            rows.append(agreement_row(f"{first} and {second}", agreed))
-    return rows
 
 
 def agreement_row(name: str, agreed: Agreement) -> GridRow:

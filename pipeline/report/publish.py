@@ -12,7 +12,6 @@ from pipeline import tables
 from pipeline.engine.digests import json_digest
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.judge_figures import figures_digest
 from pipeline.llm.models import known_cutoffs, known_prices
 from pipeline.report import pages
 from pipeline.report.data import (
@@ -139,7 +138,6 @@ def _settings_inputs(workspace: Workspace) -> dict[str, str]:
         "cut-offs": "; ".join(
             f"{model} {cutoff}" for model, cutoff in known_cutoffs(settings).items()
         ),
-        "judge figures": once("judge figures", figures_digest),
     }
     if settings.candidate_sets:
         inputs["candidate sets"] = json.dumps(settings.candidate_sets)

@@ -19,7 +19,6 @@ from pipeline.answering.rendering import CLAIM_ORIGINS, StepRenderer, place_in_p
 from pipeline.corpus.links import passage_url
 from pipeline.corpus.passage import Passage
 from pipeline.evaluation.answers.measures import age_of, answer_measures
-from pipeline.evaluation.judge_figures import judge_sentences
 from pipeline.evaluation.prose import parted
 from pipeline.index.papers import rows_of_papers
 from pipeline.llm.models import small_model_among
@@ -136,7 +135,6 @@ class QuestionPage:
     held: Grid | None
     answers: Sequence[SystemAnswer]
     small_model: str
-    judge_notes: Sequence[str]
 
     @property
     def file(self) -> str:
@@ -222,7 +220,6 @@ def _question_page(
             _answer(row, grades[row["system"]], posed, places, systems) for row in arxivbot_first
         ],
         small_model=small_model_among(models),
-        judge_notes=judge_sentences(sorted({row["judge"] for row in graded}), "claim_grade"),
     )
 
 

@@ -1,5 +1,5 @@
 """Sections on related work: the ChatCite paper's tables beside ours, marks, votes, citations,
-stability, a second judge, and the tasks.
+stability, and the tasks.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from itertools import combinations
 
 from pipeline.evaluation.g_score.candidates import ABLATIONS, MAIN
 from pipeline.evaluation.g_score.measures import Spread, spread
-from pipeline.evaluation.judge_figures import judge_label, judge_sentences
 from pipeline.evaluation.rouge import FLOOR
 from pipeline.evaluation.statistics import paired_difference
 from pipeline.report.costs import related_work_cost
@@ -38,7 +37,6 @@ from pipeline.report.judgements import (
     criteria,
     preference,
     rating_results_section,
-    second_judge,
 )
 from pipeline.report.measures import (
     CRITERIA_MEASURES,
@@ -158,7 +156,6 @@ def sections(data: RelatedWorkData, tasks: Sequence[TaskEntry] = ()) -> list[Pag
         differences(data),
         stability(data),
         citations(data) if data.systems else None,
-        second_judge(data),
         None if data.people.empty else rating_results_section(data.people, with_marks=False),
         related_work_cost(data),
         _task_list(data, tasks) if tasks else None,
@@ -438,14 +435,13 @@ def _spread_grid(groups: Sequence[RowGroup]) -> Grid:
 
 def citations(data: RelatedWorkData) -> PageSection:
     """Citation support by measure and by verdict."""
-    judges = data.support_judges
-    labels = ", ".join(judge_label(judge, "citation_support") for judge in judges)
+    judges = ", ".join(data.support_judges)
     grid = measure_table(
         "support",
         "Citations by measure",
         [*with_short_titles(_CITATION_MEASURES), *select("tasks")],
         system_rows(data, data.systems, _CITATION_MEASURES, models=False),
-        about=f"Means over tasks; {basis(data, labels)}.",
+        about=f"Means over tasks; {basis(data, judges)}.",
     )
     return PageSection(
         "support",
@@ -456,14 +452,14 @@ def citations(data: RelatedWorkData) -> PageSection:
     )
 
 
-def _citation_paragraphs(data: RelatedWorkData, judges: Sequence[str]) -> list[str]:
+def _citation_paragraphs(data: RelatedWorkData, judges: str) -> list[str]:
     if judges:
         text = (
-            f"For each citation a judge ({', '.join(judges)}) was shown the passages of the cited"
-            " work that are nearest to the sentence. The task pages lead from each sentence to"
-            " these passages."
+            f"For each citation a judge ({judges}) was shown the passages of the cited work that"
+            " are nearest to the sentence. The task pages lead from each sentence to these"
+            " passages."
         )
-        return [text, *judge_sentences(judges, "citation_support")]
+        return [text]
     reason = data.disabled_stages.get(CITATION_SUPPORT.name) or (
         "no citation could be judged" if data.verdicts else "the table citation_support has no rows"
     )

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
-from pipeline.evaluation.judge_figures import judge_sentences
 from pipeline.evaluation.prose import Piece, paragraphs, parted, pieces, printable
 from pipeline.llm.models import small_model_among
 from pipeline.report.data import LeftOut, RelatedWorkData, ReportData, Scores, rows_by
@@ -203,7 +202,6 @@ class TaskPage:
     scores: Grid | None
     elements: Sequence[PaperElements]
     small_model: str
-    judge_notes: Sequence[str]
 
     @property
     def file(self) -> str:
@@ -299,7 +297,6 @@ def _task_page(
     best = data.scores.best_voted(task["task_id"], systems)
     models = {row["model"] for row in summaries} | {row["judge"] for row in support}
     models |= set(data.scores.judges)
-    judges = sorted({row["judge"] for row in support if row["judge"]})
     sections = []
     for row in summaries:
         mine = [citation for citation in support if citation["system"] == row["system"]]
@@ -312,7 +309,6 @@ def _task_page(
         scores=_scores_grid(task["task_id"], systems, data),
         elements=[_paper_elements(row, task["title"], titles, elements) for row in elements],
         small_model=small_model_among(models),
-        judge_notes=judge_sentences(judges, "citation_support"),
     )
 
 

@@ -329,16 +329,15 @@ class JudgeSettings(BaseModel):
     judges: Annotated[CommaSeparated, AfterValidator(check_judges)] = Field(
         (),
         description=(
-            "Models that judge, by their names in CITELOOM_MODELS: one, or two separated by a"
-            " comma; empty for the default model. The first judges citations; as the first, overlap"
-            " does so without a model."
+            "Model that judges, by its name in CITELOOM_MODELS; empty for the default model."
+            " overlap, alone or before it with a comma, judges citations without a model."
         ),
     )
     judge_repeats: int = Field(
         3,
         ge=1,
         description=(
-            "Times that each judge marks a task's systems side by side, each time in another order."
+            "Times that the judge marks a task's systems side by side, each time in another order."
         ),
     )
     candidate_sets: Annotated[

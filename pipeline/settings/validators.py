@@ -151,10 +151,11 @@ OVERLAP_JUDGE = "overlap"
 
 
 def check_judges(value: tuple[str, ...]) -> tuple[str, ...]:
-    """The names without repetition; at most two."""
+    """The names without repetition: one model at most, beside OVERLAP_JUDGE."""
     names = tuple(dict.fromkeys(value))
-    if len(names) > 2:
-        raise ValueError("must name one judge or two")
+    models = [name for name in names if name != OVERLAP_JUDGE]
+    if len(models) > 1:
+        raise ValueError(f"names {len(models)} models, and one judges: leave one of them")
     return names
 
 

@@ -158,7 +158,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
     """Every stage of the month, run in order."""
     folder = tmp_path_factory.mktemp("contract")
     small = {"chatcite_samples": 2, "chatcite_votes": 2, "chatcite_kept": 1, "chatcite_examples": 1}
-    with ScriptedLlm(models=("scripted", "first", "second")) as llm:
+    with ScriptedLlm(models=("scripted", "first")) as llm:
         settings = RecordingSettings(
             _env_file=None,
             data=folder / "data",
@@ -167,8 +167,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
             arxiv_api=False,
             llm_url=llm.url,
             llm_model="scripted",
-            models=write_models(folder, llm.url, "first", "second"),
-            judges="first,second",
+            models=write_models(folder, llm.url, "first"),
+            judges="first",
             systems=",".join(RELATED_WORK_SYSTEMS),
             answer_systems=",".join(ANSWERING_SYSTEMS),
             summary_repeats=2,
@@ -400,7 +400,7 @@ def test_an_answer_that_cannot_be_read_is_in_the_ledger_and_the_others_are_rows(
 ) -> None:
     root = copy_folder(corpus.workspace.root.path, tmp_path / "data")
     shutil.rmtree(root / "cache" / "llm")
-    models = ("scripted", "first", "second")
+    models = ("scripted", "first")
     with ScriptedLlm(mumbling, models=models) as llm:
         file = write_models(tmp_path, llm.url, *models[1:])
         workspace = corpus.changed(data=root, llm_url=llm.url, models=file)

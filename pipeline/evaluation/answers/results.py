@@ -161,17 +161,3 @@ def _gain(judge: str, system: str, hop: int, grades: Iterable[Grade]) -> HopGain
         held=sum(map(sum, points.values())),
         helped=tuple(question for question, earned in points.items() if any(earned)),
     )
-
-
-def answers_agreement(
-    first: Iterable[Grade], second: Iterable[Grade], measure: str
-) -> statistics.Agreement | None:
-    """How far two judges agree in a measure of whole answers; None if they have none in common.
-    mean_difference: of the second less the first.
-    """
-    return statistics.agreement(_scores(first, measure), _scores(second, measure))
-
-
-def _scores(grades: Iterable[Grade], measure: str) -> dict[tuple[str, str], float]:
-    measures = {(grade["question_id"], grade["system"]): answer_measures(grade) for grade in grades}
-    return {key: values[measure] for key, values in measures.items() if measure in values}

@@ -1,20 +1,19 @@
-"""The stage `answer_grades`: the answers of a month, graded claim by claim by every judge.
+"""The stage `answer_grades`: the answers of a month, graded claim by claim by the judge.
 
-Answers are split by the first judge for all judges, so that they have the same claims before them;
-then evidence is looked up for all claims, which may block; then all claims are judged.
+Answers are split; then evidence is looked up for all claims, which may block; then all claims are
+judged.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline import tables
 from pipeline.answering.answer import Answer
-from pipeline.answering.model_calls import NOTHING
 from pipeline.answering.questions import PosedQuestion, Question, paper_months, read_posed_questions
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.digests import digest_of
@@ -48,7 +47,7 @@ from pipeline.evaluation.passages import (
 from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import LlmClient
 from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.models import Model, judge_models, judges_fingerprint
+from pipeline.llm.models import Model, judge_model
 from pipeline.llm.stage_loop import job_client
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import parse_writer, writer_name
@@ -64,9 +63,9 @@ Advance = Callable[[], None]
 
 
 def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Iterator[Row]:
-    """Rows of `answer_grades`, by question, writer and judge.
+    """Rows of `answer_grades`, by question and writer.
 
-    Raises SettingError where a judge's context is too small, or the embedder's model is not there.
+    Raises SettingError where the judge's context is too small, or the embedder's model is absent.
     """
     posed = {
         question.question.id: question
@@ -75,25 +74,18 @@ def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Ite
     answers = list(read_answers(job, posed))
     if not answers:
         return
-    models = judge_models(job.settings)
-    splits = run(_split(job, models[0], answers))
+    model = judge_model(job.settings)
+    splits = run(_split(job, model, answers))
     evidence = _evidence(job, posed, claims_by_question(answers, splits), make)
-    verdicts = len(_claim_jobs(answers, splits))
-    job.expect(len(models) * verdicts)
+    job.expect(len(_claim_jobs(answers, splits)))
     done = count(1)
-    grades: list[Row] = []
-    for model in models:
-        grades += run(
-            _judge(job, model, answers, splits, evidence, lambda: job.advance(next(done)))
-        )
-        # The splits were made by the first judge, and are a cost of its rows alone.
-        splits = [replace(split, spent=NOTHING) for split in splits]
+    grades = run(_judge(job, model, answers, splits, evidence, lambda: job.advance(next(done))))
     _note(job, grades)
-    yield from sorted(grades, key=lambda row: (row["question_id"], writer_name(row), row["judge"]))
+    yield from sorted(grades, key=lambda row: (row["question_id"], writer_name(row)))
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """The judges, their prompts, the embedder's model, and the papers' passages and vectors."""
+    """The judge, its prompts, the embedder's model, and the papers' passages and vectors."""
     rows = workspace.root.rows(tables.QUESTIONS, month)
     months = paper_months(question.question for question in read_posed_questions(rows))
     digests = {
@@ -102,7 +94,7 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     }
     return {
         "prompts": PROMPTS.digest(SPLIT, CLAIM, GOLD),
-        "judges": judges_fingerprint(workspace.settings),
+        "judges": judge_model(workspace.settings).fingerprint,
         "embedder": model_name(workspace.settings),
         **digests,
     }
@@ -191,7 +183,7 @@ class ClaimJob:
 
 
 def _claim_jobs(answers: Sequence[SampledAnswer], splits: Sequence[Split]) -> list[ClaimJob]:
-    """The verdicts of one judge.
+    """The verdicts to ask for.
 
     An answer that could not be split can still be searched for gold claims; one that claims nothing
     holds none, and nobody has to be asked.

@@ -34,7 +34,7 @@ from pipeline.evaluation.citation_support.sample import (
 )
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Spent
-from pipeline.llm.models import judge_models
+from pipeline.llm.models import judge_model
 from pipeline.llm.stage_loop import job_client, map_concurrently
 from pipeline.related_work.task_reader import MonthTasks, in_corpus
 from pipeline.settings.validators import OVERLAP_JUDGE
@@ -71,7 +71,7 @@ def build(
     SettingError where the judge's context is too small, or the embedder's model is not there.
     """
     by_overlap = judged_by_overlap(job.settings)
-    by_bundled = not by_overlap and judge_models(job.settings)[0].url is None
+    by_bundled = not by_overlap and judge_model(job.settings).url is None
     most = most_citations or (MOST_BY_BUNDLED_MODEL if by_bundled else MOST_CITATIONS)
     sample = with_passages(job, read_citations(job, most), make)
     job.expect(len(sample))
@@ -82,7 +82,7 @@ def build(
     elif places:
         verdicts = run(_judge_by_model(job, sample, places))
     _note(job, sample, verdicts)
-    judge_name = OVERLAP_JUDGE if by_overlap else judge_models(job.settings)[0].name
+    judge_name = OVERLAP_JUDGE if by_overlap else judge_model(job.settings).name
     for place, item in enumerate(sample):
         if place in verdicts:
             yield _row(item, judge_name, *verdicts[place])
@@ -121,7 +121,7 @@ def _judge_by_overlap(
 async def _judge_by_model(
     job: Job, sample: Sequence[SampledCitation], places: Sequence[int]
 ) -> Verdicts:
-    """The verdicts of the first judge; citations whose prompts have one prefix begin together."""
+    """The verdicts of the judge; citations whose prompts have one prefix begin together."""
 
     def prefix(place: int) -> tuple[str, list[int], str]:
         item = sample[place]
@@ -133,7 +133,7 @@ async def _judge_by_model(
         # Without its messages, which would be held until all are judged.
         return replace(request, messages=()), await judge(client, request)
 
-    model = judge_models(job.settings)[0]
+    model = judge_model(job.settings)
     order = sorted(places, key=prefix)
     async with job_client(job, model.name) as client:
         verdicts = await map_concurrently(job, order, judge_place, model.concurrency)
@@ -209,5 +209,5 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     if judged_by_overlap(workspace.settings):
         prompt, judge = fingerprint(), OVERLAP_JUDGE
     else:
-        prompt, judge = PROMPTS.digest(PROMPT), judge_models(workspace.settings)[0].fingerprint
+        prompt, judge = PROMPTS.digest(PROMPT), judge_model(workspace.settings).fingerprint
     return {"prompt": prompt, "judge": judge, "model": model_name(workspace.settings), **digests}

@@ -50,11 +50,13 @@ def named_judgement(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def votes_by_task(rows: Iterable[Row], judge: str | None = None) -> dict[str, list[str]]:
-    """Task → the systems voted the best, one for each row of `g_scores` with a vote."""
+def votes_by_task(rows: Iterable[Row], judge: str) -> dict[str, list[str]]:
+    """Task → the systems that the judge voted the best, one for each row of `g_scores` with a
+    vote.
+    """
     votes: dict[str, list[str]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: (row["task_id"], row["judge"], row["repeat"])):
-        if row["best"] is not None and judge in (None, row["judge"]):
+    for row in sorted(rows, key=lambda row: (row["task_id"], row["repeat"])):
+        if row["best"] is not None and row["judge"] == judge:
             votes[row["task_id"]].append(row["best"])
     return dict(votes)
 

@@ -1,4 +1,4 @@
-"""The stage `g_scores`: every judge's conversations about the sections of a month.
+"""The stage `g_scores`: the judge's conversations about the sections of a month.
 
 Every conversation is a coroutine of its own, and none waits for another's answer. A row counts
 cached calls and their tokens as the rest, so that a resumed run writes the same bytes as an
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import asdict
 
 from pipeline.engine.stage import Job, Workspace
@@ -17,17 +16,17 @@ from pipeline.evaluation.g_score.candidates import candidate_sets
 from pipeline.evaluation.g_score.judge import PROMPT, PROMPTS, Judgement, judge
 from pipeline.evaluation.g_score.sample import Assignment, assign, read_repeats
 from pipeline.llm.loop import run
-from pipeline.llm.models import Model, judge_models, judges_fingerprint
+from pipeline.llm.models import Model, judge_model
 from pipeline.llm.stage_loop import job_client, map_concurrently
 from pipeline.storage.writing import Row
 from pipeline.tables.writers import parse_writer
 
 
 def build(job: Job) -> Iterator[Row]:
-    """Rows of `g_scores`, by task, candidate set, repeat of the sections, judge and repeat;
-    failures are in the ledger.
+    """Rows of `g_scores`, by task, candidate set, repeat of the sections and repeat; failures are
+    in the ledger.
     """
-    models = judge_models(job.settings)
+    model = judge_model(job.settings)
     tasks = read_repeats(job)
     sets = candidate_sets(
         job.settings, {writer for repeats in tasks for writer in repeats[0].sections}
@@ -35,49 +34,35 @@ def build(job: Job) -> Iterator[Row]:
     assignments: list[Assignment] = []
     for repeats in tasks:
         if repeats[0].gold.strip():
-            assignments += assign(repeats, sets, models, job.settings.judge_repeats)
+            assignments += assign(repeats, sets, job.settings.judge_repeats)
         else:
             reason = "the task has no gold section, which is what sections are measured by"
             job.leave_out(repeats[0].task_id, "no_gold", reason)
-    judgements = run(_judge_all(job, models, assignments)) if assignments else []
+    judgements = run(_judge_all(job, model, assignments)) if assignments else []
     results = sorted(zip(assignments, judgements, strict=True), key=lambda pair: pair[0].key)
-    _note(job, results)
+    _note(job, model, results)
     for assignment, judgement in results:
         if judgement.failure is None:
-            yield _row(assignment, judgement)
+            yield _row(assignment, judgement, model.name)
 
 
-async def _judge_all(
-    job: Job, models: Sequence[Model], assignments: Sequence[Assignment]
-) -> list[Judgement]:
-    """The judgements of all assignments, in their order, over one client for each judge.
-
-    The highest limit of a judge is that of all together, as they may share an endpoint.
-    """
-    async with AsyncExitStack() as stack:
-        clients = {
-            model.name: await stack.enter_async_context(job_client(job, model.name))
-            for model in models
-        }
+async def _judge_all(job: Job, model: Model, assignments: Sequence[Assignment]) -> list[Judgement]:
+    """The judgements of all assignments, in their order."""
+    async with job_client(job, model.name) as client:
         return await map_concurrently(
             job,
             assignments,
-            lambda assignment: judge(
-                clients[assignment.judge.name],
-                assignment.task,
-                assignment.order,
-                assignment.judge.context,
-            ),
-            at_once=max(model.concurrency for model in models),
+            lambda assignment: judge(client, assignment.task, assignment.order, model.context),
+            at_once=model.concurrency,
         )
 
 
-def _row(assignment: Assignment, judgement: Judgement) -> Row:
+def _row(assignment: Assignment, judgement: Judgement, judge_name: str) -> Row:
     return {
         "task_id": assignment.task.task_id,
         "candidate_set": assignment.candidate_set,
         "section_repeat": assignment.section_repeat,
-        "judge": assignment.judge.name,
+        "judge": judge_name,
         "repeat": assignment.repeat,
         "order": list(assignment.order),
         "marks": [
@@ -90,15 +75,15 @@ def _row(assignment: Assignment, judgement: Judgement) -> Row:
     }
 
 
-def _note(job: Job, results: Sequence[tuple[Assignment, Judgement]]) -> None:
+def _note(job: Job, model: Model, results: Sequence[tuple[Assignment, Judgement]]) -> None:
     """Judgements by candidate set; to the ledger, what was not judged, and what was cut, once for a
-    task, set and judge, since every order cuts the same.
+    task and set, since every order cuts the same.
     """
     cut: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     judged: Counter[str] = Counter()
     for assignment, judgement in results:
         task_id = assignment.task.task_id
-        conversation = f"{assignment.judge.name}, candidate set {assignment.candidate_set}"
+        conversation = f"{model.name}, candidate set {assignment.candidate_set}"
         cut[task_id, conversation] |= dict.fromkeys(judgement.cut)
         if judgement.failure is None:
             judged[assignment.candidate_set] += 1
@@ -116,6 +101,6 @@ def _note(job: Job, results: Sequence[tuple[Assignment, Judgement]]) -> None:
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Inputs besides tables and settings: the judges and their prompt."""
-    judges = judges_fingerprint(workspace.settings)
-    return {"prompt": PROMPTS.digest(PROMPT), "judges": judges}
+    """Inputs besides tables and settings: the judge and its prompt."""
+    judge_fingerprint = judge_model(workspace.settings).fingerprint
+    return {"prompt": PROMPTS.digest(PROMPT), "judges": judge_fingerprint}

@@ -16,7 +16,6 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.engine.stage import Job
-from pipeline.llm.models import Model
 from pipeline.tables.writers import short_names, writer_name
 
 _TASK_COLUMNS = ["task_id", "description", "references", "gold"]
@@ -41,7 +40,7 @@ class TaskSections:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One conversation of one judge: the sections of a task by a candidate set, in an order.
+    """One conversation of the judge: the sections of a task by a candidate set, in an order.
 
     section_repeat: of the sections. repeat: of the conversation on the same sections.
     """
@@ -49,7 +48,6 @@ class Assignment:
     task: TaskSections
     candidate_set: str
     section_repeat: int
-    judge: Model
     repeat: int
     order: tuple[str, ...]
 
@@ -60,7 +58,6 @@ class Assignment:
             self.task.task_id,
             self.candidate_set,
             self.section_repeat,
-            self.judge.name,
             self.repeat,
         )
 
@@ -100,16 +97,14 @@ def read_repeats(job: Job) -> list[list[TaskSections]]:
 def assign(
     repeats: Sequence[TaskSections],
     sets: Mapping[str, Sequence[str]],
-    models: Sequence[Model],
     most_orders: int,
 ) -> Iterator[Assignment]:
-    """All conversations over one task: for every judge and candidate set, the sections in at most
+    """All conversations over one task: for every candidate set, the sections in at most
     `most_orders` orders, then those of each repeat in the first of these.
 
     repeats: the sections of every repeat, from 0. sets: name → writers. The orders are those of the
-    task whatever `most_orders` is, so more repeats keep the answers that are there; and they are
-    the same for every judge, so that judges compare in the same conversations. A repeat has one
-    order, so that its marks differ by the sections alone.
+    task whatever `most_orders` and the judge are, so more repeats keep the answers that are there.
+    A repeat has one order, so that its marks differ by the sections alone.
     """
     for name, writers in sets.items():
         of_set = _restrict(repeats, writers)
@@ -122,12 +117,11 @@ def assign(
             tuple(names[short] for short in order)
             for order in islice(shown_orders(task.task_id, names), most_orders)
         ]
-        for model in models:
-            for number, order in enumerate(orders):
-                yield Assignment(task, name, 0, model, number, order)
-            for repeat, sections in of_set.items():
-                if repeat > 0:
-                    yield Assignment(sections, name, repeat, model, 0, orders[0])
+        for number, order in enumerate(orders):
+            yield Assignment(task, name, 0, number, order)
+        for repeat, sections in of_set.items():
+            if repeat > 0:
+                yield Assignment(sections, name, repeat, 0, orders[0])
 
 
 def _restrict(repeats: Sequence[TaskSections], writers: Sequence[str]) -> dict[int, TaskSections]:

@@ -26,7 +26,7 @@ from pipeline.index.connection import Connection
 from pipeline.index.edge_folder import holder_of
 from pipeline.index.opening import edge_folder, is_layout_of_settings, open_collections
 from pipeline.llm.bundled import packaged_model
-from pipeline.llm.models import Model, get_model, judge_models, shown_url
+from pipeline.llm.models import Model, get_model, judge_model, shown_url
 from pipeline.ops.doctor.findings import (
     DoctorFinding,
     FindingState,
@@ -293,11 +293,8 @@ def _collection(workspace: Workspace, collections: Collections, live: str | None
 
 
 def language_models(workspace: Workspace) -> Iterator[DoctorFinding]:
-    """The endpoints of the writer and each judge, each asked once, or the bundled model."""
-    judges = judge_models(workspace.settings)
-    roles = {"llm": get_model(workspace.settings), "judge": judges[0]}
-    if len(judges) > 1:
-        roles["second judge"] = judges[1]
+    """The endpoints of the writer and the judge, each asked once, or the bundled model."""
+    roles = {"llm": get_model(workspace.settings), "judge": judge_model(workspace.settings)}
     probed: set[str] = set()
     for role, model in roles.items():
         if model.name in probed:

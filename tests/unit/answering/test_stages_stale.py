@@ -83,7 +83,6 @@ def other(done: Workspace, llm: ScriptedLlm, **settings: Any) -> Workspace:
         ("llm_model", "another", ALL_ASKING),
         ("llm_context", 9000, ALL_ASKING),
         ("judges", "another", {"answer_grades"}),
-        ("judges", "scripted,another", {"answer_grades"}),
         ("support_passages", 1, {"answer_grades"}),
         ("max_questions", 1, {"questions"}),
         ("answer_systems", "direct", {BOT, CHAT, QUOTING}),

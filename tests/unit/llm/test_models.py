@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.engine.redaction import collect_secrets
 from pipeline.errors import SettingError
-from pipeline.llm.models import BUNDLED_MODEL, get_model, judge_models, known_prices, models_of
+from pipeline.llm.models import BUNDLED_MODEL, get_model, judge_model, known_prices, models_of
 from pipeline.settings import Settings, load_settings
 
 KEY = "sk-sentinel-of-a-model"
@@ -69,15 +69,17 @@ def test_the_setting_names_the_default_of_the_file_or_a_model_beside_it(tmp_path
     )
 
 
-def test_judges_are_models_by_name_and_by_default_the_default_model(tmp_path: Path) -> None:
-    assert [model.name for model in judge_models(settings(tmp_path))] == ["gpt-3.5-turbo"]
-    both = settings(tmp_path, judges="strict,gpt-3.5-turbo,strict")
-    assert [model.name for model in judge_models(both)] == ["strict", "gpt-3.5-turbo"]
+def test_the_judge_is_a_model_by_name_and_by_default_the_default_model(tmp_path: Path) -> None:
+    assert judge_model(settings(tmp_path)).name == "gpt-3.5-turbo"
+    assert judge_model(settings(tmp_path, judges="overlap")).name == "gpt-3.5-turbo"
+    assert judge_model(settings(tmp_path, judges="overlap,strict,strict")).name == "strict"
+    with pytest.raises(SettingError, match="CITELOOM_JUDGES: names 2 models, and one judges"):
+        settings(tmp_path, judges="strict,gpt-3.5-turbo")
 
 
 def test_an_unknown_name_is_refused_with_its_setting_and_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"CITELOOM_JUDGES.* gone,.*gpt-3\.5-turbo, strict"):
-        _ = judge_models(settings(tmp_path, judges="gone"))
+        _ = judge_model(settings(tmp_path, judges="gone"))
     with pytest.raises(SettingError, match=r"CITELOOM_LLM_MODEL.* gone,.*CITELOOM_LLM_URL"):
         _ = get_model(settings(tmp_path, llm_model="gone"))
 

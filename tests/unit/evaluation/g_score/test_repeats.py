@@ -36,7 +36,7 @@ TASKS = {
 }
 FEW = {"chatcite_samples": 2, "chatcite_votes": 1, "chatcite_kept": 1, "judge_repeats": 1}
 SYSTEMS = "chatcite,chatcite_no_reflection,lead"
-JUDGES = ("scripted", "strict")
+JUDGE = "strict"
 STAGES = (KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT, SCORES)
 
 
@@ -52,9 +52,9 @@ def prepared(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
 def repeated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace, ScriptedLlm]]:
     """A month of which two of three tasks are written three times."""
     folder = tmp_path_factory.mktemp("repeated")
-    with ScriptedLlm(models=JUDGES) as llm:
-        models = write_models(folder / "settings", llm.url, JUDGES[1])
-        place = prepared(llm, folder, models=models, judges=",".join(JUDGES))
+    with ScriptedLlm(models=("scripted", JUDGE)) as llm:
+        models = write_models(folder / "settings", llm.url, JUDGE)
+        place = prepared(llm, folder, models=models, judges=JUDGE)
         for stage in STAGES:
             run_stage(stage, place, MONTH)
         yield place, llm
@@ -101,7 +101,7 @@ def test_repeat_0_is_the_section_that_is_written_once_and_nothing_is_paid_twice(
     assert set(paid.values()) == {1}
 
 
-def test_each_repeat_is_marked_by_each_judge_beside_the_same_writers_in_the_same_order(
+def test_each_repeat_is_marked_beside_the_same_writers_in_the_same_order(
     repeated: tuple[Workspace, ScriptedLlm],
 ) -> None:
     place, llm = repeated
@@ -109,11 +109,10 @@ def test_each_repeat_is_marked_by_each_judge_beside_the_same_writers_in_the_same
     assert [
         (row["task_id"], row["candidate_set"], row["section_repeat"], row["judge"]) for row in rows
     ] == [
-        (task, candidates, repeat, judge)
+        (task, candidates, repeat, JUDGE)
         for task in (FIRST, SECOND, THIRD)
         for candidates in ("ablations", "main")
         for repeat in range(1 if task == THIRD else 3)
-        for judge in JUDGES
     ]
     orders = {(row["task_id"], row["candidate_set"]): row["order"] for row in rows}
     assert all(row["order"] == orders[row["task_id"], row["candidate_set"]] for row in rows)
@@ -124,7 +123,7 @@ def test_each_repeat_is_marked_by_each_judge_beside_the_same_writers_in_the_same
         for body in llm.requests
         if "response_format" in body and text[FIRST, "chatcite", 2] in str(body["messages"])
     ]
-    assert [text[FIRST, "lead", 0] in prompt for prompt in shown].count(True) == len(JUDGES)
+    assert [text[FIRST, "lead", 0] in prompt for prompt in shown].count(True) == 1
 
 
 def test_a_repeat_has_its_own_rouge_and_coverage_but_nobody_judges_its_citations(
