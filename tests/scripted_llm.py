@@ -149,6 +149,8 @@ class ScriptedLlm:
         """Bodies of all requests, refused ones too, in order of arrival."""
         self.headers: dict[str, str] = {}
         """Sent with every answer, such as those that tell a rate limit."""
+        self.changes: Mapping[str, Any] = {}
+        """Fields that every answer has in place of its own."""
         self.generations = 0
         """Texts given: what a caller pays for."""
         self.at_once = 0
@@ -227,7 +229,7 @@ class ScriptedLlm:
             return refusals[0]
         with self._lock:
             self.generations += count
-        return _completion(body, [str(text) for text in texts], self.signs_a_token)
+        return _completion(body, [str(text) for text in texts], self.signs_a_token) | self.changes
 
     def _text(self, asked: Asked) -> str | Refusal:
         for rule in self.rules:

@@ -6,7 +6,6 @@ docs/methods/questions.md describes the formats. A question's month is that of i
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,6 +32,7 @@ from pipeline.index.papers import rows_of_papers
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.data_root import DataRoot
+from pipeline.storage.json_reader import parse_json
 from pipeline.storage.writing import Row
 from pipeline.text import one_line
 
@@ -44,6 +44,8 @@ FEWEST_WORDS, MOST_WORDS = 4, 20
 _MOST_BYTES = 50_000_000
 # Faults of a file that one message reports.
 _MOST_FAULTS = 5
+# After so many, the rest of the file is not read.
+_MOST_COUNTED = 1_000
 _FORMAT = "docs/methods/questions.md describes the format"
 # Characters that a keyboard lacks → what people type for them; bars separate the cells of a table.
 _PLAIN = str.maketrans(
@@ -158,8 +160,8 @@ def _json_entries(file: Path, text: str) -> Iterator[tuple[int, Any]]:
     for line, entry in enumerate(text.split("\n"), start=1):
         if entry.strip():
             try:
-                yield line, json.loads(entry)
-            except (json.JSONDecodeError, RecursionError) as error:
+                yield line, parse_json(entry)
+            except ValueError as error:
                 raise SettingError(
                     f"{file}, line {line} is not a JSON object ({one_line(str(error))}):"
                     " write one question on each line, or a YAML list into a file that ends in"
@@ -193,6 +195,8 @@ def _validate(file: Path, entries: Iterable[tuple[int, Any]]) -> tuple[Question,
     faults: list[str] = []
     lines: dict[str, int] = {}
     for line, entry in entries:
+        if len(faults) > _MOST_COUNTED:
+            break
         if not isinstance(entry, Mapping):
             faults.append(f"line {line}: is not an object with the fields of a question")
             continue

@@ -120,9 +120,6 @@ def open_workspace(**overrides: Any) -> Workspace:
 
 def export_settings(settings: Settings) -> None:
     """Write overridable settings to the environment, from which child processes read theirs."""
-    from pipeline.settings.env_file import find_env_file
-
-    os.environ["CITELOOM_ENV_FILE"] = str(find_env_file() or "")
     os.environ["CITELOOM_DUMP_DIR"] = str(settings.dump_dir)
     os.environ["CITELOOM_METADATA_SNAPSHOT"] = str(settings.metadata_snapshot or "")
     os.environ["CITELOOM_DATA"] = str(settings.data_root)

@@ -127,11 +127,11 @@ def ui(
     from pipeline.ops.preflight import check_data_root
     from pipeline.ops.run_months import months_of_status
     from pipeline.settings import PROJECT
-    from pipeline.settings.env_file import is_users_folder
+    from pipeline.settings.env_file import in_users_folder
     from resources.dagster_home import dagster_home, open_instance
 
     # Dagster takes its environment from that file, whoever wrote it.
-    if Path(".env").exists() and not is_users_folder(Path.cwd()):
+    if Path(".env").exists() and not in_users_folder():
         raise SettingError("Dagster would read .env of this folder: call citeloom ui in another")
     workspace = open_workspace()
     check_data_root(workspace)

@@ -39,14 +39,15 @@ def collect_secrets(settings: Settings | None) -> frozenset[str]:
     values += collect_keys(settings.models) if settings else []
     values += [os.environ.get(name, "") for name in LIBRARY_SECRETS]
     values += [password for value in values for password in _PASSWORD.findall(value)]
-    return frozenset(
-        form for value in values if len(value) >= MIN_SECRET_LENGTH for form in _encodings(value)
-    )
+    return frozenset(form for value in values for form in secret_forms(value))
 
 
-def _encodings(secret: str) -> Iterator[str]:
-    yield from (secret, quote(secret), quote(secret, safe=""), quote_plus(secret))
-    yield base64.b64encode(secret.encode()).decode()
+def secret_forms(secret: str) -> Collection[str]:
+    """A secret as it is, and as URLs and base64 write it; nothing for a short one."""
+    if len(secret) < MIN_SECRET_LENGTH:
+        return ()
+    encoded = base64.b64encode(secret.encode()).decode()
+    return secret, quote(secret), quote(secret, safe=""), quote_plus(secret), encoded
 
 
 def redact(text: str, secrets: Collection[str]) -> str:

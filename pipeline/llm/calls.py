@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from pipeline.engine import shutdown
+from pipeline.engine.redaction import redact, secret_forms
 from pipeline.llm.budget import Budget, Limits
 from pipeline.llm.cache import CallCache
-from pipeline.llm.context import count_message_tokens
+from pipeline.llm.context import count_message_tokens, count_tokens
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Completion, Message, Spent, Usage
 from pipeline.llm.models import Model
-from pipeline.llm.transport import Dialect, EndpointReply
+from pipeline.llm.transport import Dialect, EndpointReply, UnusableAnswer
 
 # Another process's answer is looked up this often, then less and less: a call takes seconds, and a
 # thousand tasks that look 20 times a second would take a core.
@@ -100,6 +101,7 @@ class PaidCalls:
         self._connect, self._cache, self._budget = connect, cache, budget or Budget(Limits())
         self._slots = Slots(model.concurrency)
         self._transport: Sender | None = None
+        self._secrets = secret_forms(model.api_key.get_secret_value()) if model.api_key else ()
         self._connecting = asyncio.Lock()
         self._claims: dict[tuple[str, int], asyncio.Event] = {}
         self._flights: dict[asyncio.Task[set[int]], tuple[str, int]] = {}
@@ -199,14 +201,6 @@ class PaidCalls:
         """
         slots, flights = self._slots, self._flights
         await slots.acquire(len(samples))
-        try:
-            shutdown.end_if_asked()
-            worst = call.worst_case(len(samples), tokens=self._budget.counts_tokens)
-            while not self._budget.reserve(worst, self.usage.prices):
-                await asyncio.sleep(_POLL_SECONDS)
-        except BaseException:
-            slots.release(len(samples))
-            raise
 
         def landed(flight: asyncio.Task[set[int]]) -> None:
             del flights[flight]
@@ -214,35 +208,54 @@ class PaidCalls:
             if not flight.cancelled():
                 flight.exception()  # asyncio complains of an exception that nobody retrieves
 
-        flight = asyncio.create_task(self._send(transport, call, samples, worst))
+        flight = asyncio.create_task(self._send(transport, call, samples))
         flights[flight] = call.claim
         flight.add_done_callback(landed)
         return await asyncio.shield(flight)
 
-    async def _send(
-        self, transport: Sender, call: Call, samples: list[int], worst: Spent
-    ) -> set[int]:
-        """Send a request and store its answers.
+    async def _send(self, transport: Sender, call: Call, samples: list[int]) -> set[int]:
+        """Send a request within the budget and store its answers.
 
-        An endpoint that gives fewer than it was asked for is not asked for several again.
+        An answer that cannot be used counts at its worst: it may have been paid for. An endpoint
+        that gives fewer than it was asked for is not asked for several again.
         """
+        from pipeline.llm.endpoint_client import ATTEMPTS
+
+        worst = call.worst_case(len(samples), tokens=self._budget.counts_tokens)
         body = {**call.request, "seed": call.first_seed + samples[0]}
         if len(samples) > 1:
             body["n"] = len(samples)
-        cost = Spent()
-        try:
-            reply = await transport.send(body)
-            cost = reply.spent
-        finally:
-            self._budget.settle(worst, cost, self.usage.prices)
-        self.usage.count_request(cost, reply.seconds)
+        shutdown.end_if_asked()
+        for attempt in range(1, ATTEMPTS + 1):
+            while not self._budget.reserve(worst, self.usage.prices):
+                await asyncio.sleep(_POLL_SECONDS)
+            cost = Spent()
+            try:
+                reply = await transport.send(body)
+                paid = reply.spent
+                # Some endpoints report no tokens, or too few; our own count is one from above.
+                written = sum(count_tokens(completion.text) for completion in reply.completions)
+                cost = Spent(
+                    paid.calls,
+                    max(paid.prompt_tokens, count_read(body)),
+                    max(paid.completion_tokens, written),
+                )
+                break
+            except UnusableAnswer:
+                cost = worst
+                if attempt == ATTEMPTS:
+                    raise
+            finally:
+                self._budget.settle(worst, cost, self.usage.prices)
+            await asyncio.sleep(0.25 * 2**attempt)
+        self.usage.count_request(paid, reply.seconds)
         self.usage.retries += reply.retries
         self.usage.waited += reply.waited
         answers = {}
         for sample, completion in zip(samples, reply.completions, strict=False):
-            answers[sample] = asdict(completion)
+            answers[sample] = asdict(completion) | {"text": redact(completion.text, self._secrets)}
             del answers[sample]["cached"]
-        self._cache.write(call.key, call.request, answers, cost, reply.seconds)
+        self._cache.write(call.key, call.request, answers, paid, reply.seconds)
         if len(answers) < len(samples):
             transport.dialect.refused.add("n")
         return set(answers)

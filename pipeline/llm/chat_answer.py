@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from pipeline.llm.messages import Completion
+from pipeline.storage.json_reader import parse_json
 
 _Tokens = Annotated[int, Field(ge=0, le=10**12)]
 
@@ -39,14 +39,17 @@ class ChatAnswer(BaseModel):
     """Only llama.cpp's server sends them."""
 
 
-def parse_chat_answer(content: bytes) -> ChatAnswer:
-    """The chat completion in the body of a response. Raises ValueError for any other body."""
-    try:
-        # Not pydantic's JSON parser, which refuses half of a surrogate pair. Its ValidationError is
-        # a ValueError.
-        return ChatAnswer.model_validate(json.loads(content))
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+def parse_chat_answer(content: bytes, most: int) -> ChatAnswer:
+    """The chat completion in the body of a response, of at most so many choices. Raises ValueError
+    for any other body.
+    """
+    # Not pydantic's JSON parser, which refuses half of a surrogate pair. Its ValidationError is a
+    # ValueError.
+    value = parse_json(content)
+    choices = isinstance(value, dict) and value.get("choices")
+    if isinstance(choices, list) and len(choices) > most:
+        raise ValueError(f"it has more choices than the {most} asked for")
+    return ChatAnswer.model_validate(value)
 
 
 def read_completions(answer: ChatAnswer) -> list[Completion]:

@@ -24,9 +24,10 @@ from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Completion, LlmAnswerError, Message, Spent, Usage, spent
 from pipeline.llm.models import Model, get_model
 from pipeline.llm.prompts import as_data
-from pipeline.llm.structured import copyable, parse_answer, repair, response_format, short
+from pipeline.llm.structured import copyable, parse_answer, repair, response_format
 from pipeline.llm.transport import Transport
 from pipeline.settings import Settings
+from pipeline.storage.json_reader import short
 from pipeline.storage.mounts import NETWORK, mount_of
 from pipeline.text import text_digest
 

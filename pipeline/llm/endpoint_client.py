@@ -15,16 +15,11 @@ from typing import Any
 
 import httpx2
 
-from pipeline.llm.chat_answer import parse_chat_answer
-from pipeline.llm.structured import short
-
 # 64 answers of 128,000 tokens are some 32 MB.
 MOST_BYTES = 32 << 20
 # In these encodings a chunk of 64 KB decodes to 66 MB at most; in others, or in two, there is no
 # bound.
 _ENCODINGS = ("", "identity", "gzip", "deflate")
-# Bytes of a bad answer that are kept for the message.
-_BEGINNING = 65536
 _TRANSFER_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 # A request is sent so often while the endpoint answers others: the fault is the request's own.
 ATTEMPTS = 5
@@ -37,11 +32,7 @@ MAX_RETRIES = 100
 
 
 class BadAnswer(httpx2.DecodingError):
-    """An answer that is no chat completion, or too large. beginning: the first text of its body."""
-
-    def __init__(self, message: str, beginning: str = "") -> None:
-        super().__init__(message)
-        self.beginning = beginning
+    """An answer that is too large, or encoded as was not asked for."""
 
 
 @dataclass(slots=True)
@@ -85,7 +76,7 @@ class EndpointClient(httpx2.AsyncClient):
 
         if request.headers.get("x-stainless-retry-count", "0") == "0":
             _attempts.set(_Attempts(_now()))
-        elif self.stopped:
+        if self.stopped:
             raise openai.APIConnectionError(message="the run is ending", request=request)
         started = time.perf_counter()
         options["stream"] = True  # `_read_body` limits the size
@@ -98,16 +89,14 @@ class EndpointClient(httpx2.AsyncClient):
                 raise openai.APITimeoutError(request=request) from error
             raise httpx2.ReadTimeout("no whole answer in time", request=request) from error
         except (httpx2.RequestError, ssl.SSLError) as error:
-            if self._is_last():
+            if isinstance(error, BadAnswer) or self._is_last():
                 raise openai.APIConnectionError(request=request) from error
             raise
         response.elapsed = timedelta(seconds=time.perf_counter() - started)
         return response
 
     def _note(self, response: httpx2.Response) -> None:
-        """Record a response, and mark one whose request must not be tried again. Raises BadAnswer
-        for a success without a chat completion.
-        """
+        """Record a response, and mark one whose request must not be tried again."""
         self._has_responded = True
         # A gateway may report with 200 that what is behind it failed.
         body = response.content
@@ -117,12 +106,7 @@ class EndpointClient(httpx2.AsyncClient):
         # With 500 an endpoint that is up reports a failed request.
         if response.status_code <= 500 and not limited:
             self._last_answer, self.down = _now(), False
-        if response.is_success:
-            try:
-                parse_chat_answer(body)
-            except ValueError as error:
-                raise BadAnswer(short(error), _beginning(body)) from None
-        elif self._is_last(limited=limited):
+        if not response.is_success and self._is_last(limited=limited):
             response.headers["x-should-retry"] = "false"
 
     def _is_last(self, *, limited: bool = False) -> bool:
@@ -152,7 +136,7 @@ async def _read_body(response: httpx2.Response) -> httpx2.Response:
         async for chunk in response.aiter_bytes():
             size += len(chunk)
             if size > MOST_BYTES:
-                raise BadAnswer(f"it has over {MOST_BYTES >> 20} MB", _beginning(b"".join(chunks)))
+                raise BadAnswer(f"it has over {MOST_BYTES >> 20} MB")
             chunks.append(chunk)
     finally:
         await response.aclose()
@@ -164,10 +148,6 @@ async def _read_body(response: httpx2.Response) -> httpx2.Response:
     return httpx2.Response(
         response.status_code, headers=headers, content=b"".join(chunks), request=response.request
     )
-
-
-def _beginning(body: bytes) -> str:
-    return body[:_BEGINNING].decode(errors="replace")
 
 
 def _now() -> float:

@@ -14,14 +14,13 @@ from pipeline.llm.chat_answer import parse_chat_answer, read_completions
 from pipeline.llm.messages import Completion, Spent
 from pipeline.llm.models import Model, shown_url
 from pipeline.retries import read_retry_after
+from pipeline.storage.json_reader import short
 from pipeline.text import one_line, visible
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
     from openai import APIStatusError
-
-    from pipeline.llm.endpoint_client import BadAnswer
 
 # Statuses that may pass.
 _TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -37,6 +36,10 @@ _TOO_LONG = re.compile(
 )
 # Characters of an answer that cannot be read, in the message about it.
 _SHOWN_CHARS = 200
+
+
+class UnusableAnswer(TransientFailure):
+    """An answer that is no chat completion. It may have been paid for."""
 
 
 @dataclass(slots=True)
@@ -173,8 +176,8 @@ class Transport:
     async def send(self, body: Mapping[str, Any]) -> EndpointReply:
         """The endpoint's answer to a chat completion request.
 
-        Raises SettingError (key, model, URL, context), TransientFailure (unreachable, overloaded,
-        down), PermanentFailure (the request is refused for another reason).
+        Raises SettingError (key, model, URL, context), UnusableAnswer, TransientFailure
+        (unreachable, overloaded, down), PermanentFailure (refused for another reason).
         """
         import openai
 
@@ -205,7 +208,7 @@ class Transport:
                 raise self._timeout() from None
             except openai.APIConnectionError as error:
                 if isinstance(error.__cause__, BadAnswer):
-                    raise self._bad_answer(error.__cause__) from None
+                    raise self._unusable(str(error.__cause__)) from None
                 raise self._unreachable(error) from None
 
     async def _request(self, body: Mapping[str, Any]) -> EndpointReply:
@@ -217,9 +220,15 @@ class Transport:
         raw = await completions.create(
             model=body["model"], messages=body["messages"], extra_body=rest
         )
-        # Not parsed by the SDK, which does not validate.
-        answers = read_completions(parse_chat_answer(raw.http_response.content))
-        seconds = raw.elapsed.total_seconds()
+        received, content = time.perf_counter(), raw.http_response.content
+        try:
+            # Not parsed by the SDK, which does not validate.
+            answers = read_completions(parse_chat_answer(content, body.get("n", 1)))
+            seconds = raw.elapsed.total_seconds() + time.perf_counter() - received
+            if seconds > self._model.timeout:
+                raise ValueError("it was not read within CITELOOM_LLM_TIMEOUT")
+        except ValueError as error:
+            raise self._unusable(short(error), content) from None
         waited = time.perf_counter() - started - seconds if raw.retries_taken else 0.0
         return EndpointReply(answers, seconds, raw.retries_taken, waited)
 
@@ -280,11 +289,11 @@ class Transport:
             "CITELOOM_LLM_TIMEOUT, or lower CITELOOM_LLM_CONCURRENCY; answers so far are kept"
         )
 
-    def _bad_answer(self, error: BadAnswer) -> CiteloomError:
-        beginning = self._clean(error.beginning)[:_SHOWN_CHARS]
-        return TransientFailure(
+    def _unusable(self, reason: str, body: bytes = b"") -> UnusableAnswer:
+        beginning = self._clean(body[:65536].decode(errors="replace"))[:_SHOWN_CHARS]
+        return UnusableAnswer(
             f"{self._url} does not answer as an OpenAI-compatible endpoint"
-            f" ({self._clean(str(error))}; its answer begins {beginning!r}): run again, or correct"
+            f" ({self._clean(reason)}; its answer begins {beginning!r}): run again, or correct"
             f" {self._model.setting('url')}"
         )
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.arxiv.months import is_month
 from pipeline.errors import SettingError
+from pipeline.storage.json_reader import parse_json, short
 
 Words = Annotated[str, Field(min_length=1, max_length=2_000)]
 ReferenceSource = Literal["full_text", "abstract", "item"]
@@ -167,18 +168,14 @@ def _reference_row(number: int, reference: FileReference) -> dict[str, Any]:
 def read_task_file(file: Path) -> TaskFile:
     """The task of a file. Raises SettingError that names the file and what is wrong with it."""
     try:
-        return TaskFile.model_validate_json(file.read_bytes())
+        return TaskFile.model_validate(parse_json(file.read_bytes()))
     except OSError as error:
         raise SettingError(
             f"{file} cannot be read ({error.strerror}): give the path of a task file"
         ) from error
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'file'}: {item['msg']}"
-            for item in error.errors()[:3]
-        )
+    except ValueError as error:
         raise SettingError(
-            f"{file} is no task file: {faults}. docs/methods/related-work.md has the format"
+            f"{file} is no task file: {short(error)}. docs/methods/related-work.md has the format"
         ) from None
 
 

@@ -28,7 +28,7 @@ class EnvLine(NamedTuple):
 
 def find_env_file() -> Path | None:
     """The file that CITELOOM_ENV_FILE names, else `.env` of the working folder if that is the
-    user's (`is_users_folder`). Any other `.env` there is named in a warning: the author of a draft
+    user's (`in_users_folder`). Any other `.env` there is named in a warning: the author of a draft
     may have written it.
 
     Raises SettingError where CITELOOM_ENV_FILE names no file by its whole path.
@@ -45,20 +45,20 @@ def find_env_file() -> Path | None:
     if not file.is_file():
         return None
     file = file.absolute()
-    if is_users_folder(file.parent):
+    if in_users_folder():
         return file
     _warn_ignored(file)
     return None
 
 
-def is_users_folder(folder: Path) -> bool:
-    """Whether settings in a folder are the user's: it is the checkout, the data root, or that of
-    the file of CITELOOM_ENV_FILE. The environment must name it by its whole path, since the rest of
-    a relative one may lie in any folder.
+def in_users_folder() -> bool:
+    """Whether settings in the working folder are the user's: it is the checkout, the data root, or
+    that of the file of CITELOOM_ENV_FILE. The environment must name it by its whole path, since the
+    rest of a relative one may lie in any folder.
     """
     data, file = Path(os.environ.get("CITELOOM_DATA", "")), Path(os.environ.get(ENV_FILE, ""))
     users = [path.resolve() for path in (data, file.parent) if path.is_absolute()]
-    return folder.resolve() in {PROJECT, *users}
+    return Path.cwd() in {PROJECT, *users}
 
 
 def read_env_file(file: Path | None) -> Mapping[str, EnvLine]:
@@ -87,8 +87,6 @@ def read_env_file(file: Path | None) -> Mapping[str, EnvLine]:
         key, value = binding.key or "", binding.value
         if binding.error or (value is None and key.upper().startswith(PREFIX)):
             wrong.append(f"{place}: not of the form NAME=value")
-        elif key == ENV_FILE:
-            wrong.append(f"{place}: {ENV_FILE} must be in the environment")
         elif value is not None:
             lines[key] = EnvLine(value, place)
     if wrong:

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from pathlib import Path
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -16,14 +15,14 @@ from pipeline.settings.env_file import (
     ENV_FILE,
     PREFIX,
     find_env_file,
-    is_users_folder,
+    in_users_folder,
     read_env_file,
 )
 from pipeline.settings.settings import Settings, is_secret
 from pipeline.settings.validators import WITH_PASSWORD
 
-# Names with these beginnings are no settings: of the project's own tests, and the file of settings.
-OTHER_PREFIXES = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS", ENV_FILE)
+# Names with these beginnings belong to the project's own tests.
+TEST_PREFIXES = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS")
 
 # A setting that was removed → what to do instead.
 _REMOVED = {
@@ -45,13 +44,14 @@ _MAY_HOLD_SECRET = re.compile(rf"{WITH_PASSWORD.pattern}|[^?]*://[^?]*\?")
 def load_settings(**overrides: object) -> Settings:
     """Settings from overrides, the environment and `.env`, in this order of precedence.
 
-    _env_file: another file than that of `find_env_file`; None for none. Raises SettingError with
-    one line for each thing that is wrong: a line of `.env`, an unknown name, a value.
+    _env_file: None to read no `.env`. Raises SettingError with one line for each thing that is
+    wrong: a line of `.env`, an unknown name, a value.
     """
-    file = overrides.pop("_env_file") if "_env_file" in overrides else find_env_file()
-    in_file = read_env_file(Path(str(file)) if file else None)
+    in_file = {} if "_env_file" in overrides else read_env_file(find_env_file())
     places = {name: line.place for name, line in in_file.items()}
-    wrong = list(check_names({**places, **dict.fromkeys(os.environ, "the environment")}))
+    wrong = list(
+        check_names({**places, **dict.fromkeys(os.environ.keys() - {ENV_FILE}, "the environment")})
+    )
     environment = {name.upper() for name in os.environ}
     values = {name.upper(): line.value for name, line in in_file.items()}
     from_file = {
@@ -60,7 +60,7 @@ def load_settings(**overrides: object) -> Settings:
         if (name := f"{PREFIX}{field.upper()}") in values and name not in environment
     }
     try:
-        settings = Settings(**{**from_file, **overrides})  # type: ignore[arg-type]
+        settings = Settings(**{**from_file, **overrides, "_env_file": None})  # type: ignore[arg-type]
     except ValidationError as error:
         wrong += map(_describe, error.errors())
         raise SettingError("\n".join(wrong)) from None
@@ -74,7 +74,7 @@ def load_settings(**overrides: object) -> Settings:
         )
     # A relative path may lead to a file of a draft's author, and that file names where keys go.
     models = settings.models
-    if models and not models.is_absolute() and not is_users_folder(Path.cwd()):
+    if models and not models.is_absolute() and not in_users_folder():
         wrong.append(f"CITELOOM_MODELS: must be a whole path in this folder (it is {models})")
     if wrong:
         raise SettingError("\n".join(wrong))
@@ -87,7 +87,7 @@ def check_names(places: Mapping[str, str]) -> Iterator[str]:
     in_kubernetes = "KUBERNETES_SERVICE_HOST" in places
     ours = {name.upper(): place for name, place in places.items() if _is_ours(name)}
     for name, place in sorted(ours.items()):
-        if name in names or name.startswith(OTHER_PREFIXES):
+        if name in names or name.startswith(TEST_PREFIXES):
             continue
         if in_kubernetes and _KUBERNETES_SERVICE.search(name):
             continue

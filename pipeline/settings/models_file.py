@@ -164,9 +164,8 @@ def default_model_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_key(variable: str) -> SecretStr | None:
     """The key that a variable of the environment or of `.env` holds."""
-    value = os.environ.get(variable)
-    if not value and variable in (lines := read_env_file(find_env_file())):
-        value = lines[variable].value
+    line = read_env_file(find_env_file()).get(variable)
+    value = os.environ.get(variable) or (line and line.value)
     return SecretStr(value) if value else None
 
 

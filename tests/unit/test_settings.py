@@ -54,14 +54,15 @@ def test_the_environment_and_dotenv_are_read(
     monkeypatch: pytest.MonkeyPatch, own_env_file: Path
 ) -> None:
     own_env_file.write_text(
-        "CITELOOM_LLM_MODEL=from-file\nciteloom_max_tasks=7\nCITELOOM_SUBSETS=error\nOTHER=1\n"
-        'CITELOOM_QDRANT_URL=\nCITELOOM_CANDIDATE_SETS={"main": ["lead"]}\n'
+        'CITELOOM_LLM_MODEL="m-${HOME}"\nciteloom_max_tasks=7\nCITELOOM_SUBSETS=error\nOTHER=${HOME}\n'
     )
     monkeypatch.setenv("citeloom_subsets", "no_problem, warning")
-    settings = load_settings()
-    assert settings.llm_model == "from-file"
-    assert (settings.max_tasks, settings.qdrant_url) == (7, None)
-    assert settings.candidate_sets == {"main": ("lead",)}
+    settings, other = load_settings(), read_key("OTHER")
+    # Values are no templates.
+    assert settings.llm_model == "m-${HOME}"
+    assert other is not None
+    assert other.get_secret_value() == "${HOME}"
+    assert settings.max_tasks == 7
     assert settings.subsets == ("no_problem", "warning")
     assert settings.dump_dir == SAMPLE_DUMP
 
@@ -90,6 +91,8 @@ def test_empty_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
         ("JUDGES", "one,two,three"),
         ("DATA", "memory://corpus"),
         ("EXECUTOR", "k8s"),
+        ("ENV_FILE", ".env"),
+        ("ENV_FILE", "/no/such/file"),
     ],
 )
 def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
@@ -219,11 +222,10 @@ class TestEnvFile:
     ) -> None:
         own_env_file.write_text(
             "# head\nCITELOOM_SUBSETS=error\n\nsesame sentinel\nCITELOOM_DATA\n"
-            "CITELOOM_ENV_FILE=/else/.env\n"
         )
         lines = refusal()
         places = [line.partition(":")[0] for line in lines]
-        assert places == [f"{own_env_file} line {number}" for number in (4, 5, 6)]
+        assert places == [f"{own_env_file} line {number}" for number in (4, 5)]
         assert "sesame" not in "".join(lines)
         assert caplog.records == []
 
@@ -234,60 +236,33 @@ class TestEnvFile:
 
 
 @pytest.mark.parametrize(
-    ("environment", "is_read"),
+    ("name", "value", "is_read"),
     [
-        ({}, False),
-        ({"CITELOOM_DATA": "data"}, False),
-        ({"CITELOOM_DATA": "."}, False),
-        ({"CITELOOM_DATA": "{folder}/data"}, False),
-        ({"CITELOOM_DATA": "{folder}"}, True),
-        ({"CITELOOM_DATA": "{folder}/../{name}"}, True),
-        ({"CITELOOM_ENV_FILE": "{folder}/.env"}, True),
-        ({"CITELOOM_ENV_FILE": "", "CITELOOM_DATA": "{folder}"}, False),
+        ("DATA", "", False),
+        ("DATA", ".", False),
+        ("DATA", "{}/data", False),
+        ("DATA", "{}", True),
+        ("ENV_FILE", "{}/.env", True),
+        ("ENV_FILE", "", False),
     ],
 )
 def test_a_working_folders_file_is_read_only_if_the_user_named_the_folder(
-    environment: dict[str, str],
+    name: str,
+    value: str,
     is_read: bool,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    folder = Path(tempfile.mkdtemp(dir=tmp_path))  # each is named once in a process
+    folder = tempfile.mkdtemp(dir=tmp_path)  # each is named once in a process
     monkeypatch.chdir(folder)
-    (folder / ".env").write_text("CITELOOM_LLM_MODEL=m\nMODEL_KEY=key\nCITELOOM_DATA=.\n")
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value.format(folder=folder, name=folder.name))
+    Path(".env").write_text("CITELOOM_MAX_TASKS=7\nMODEL_KEY=key\nCITELOOM_DATA=.\n")
+    monkeypatch.setenv(f"CITELOOM_{name}", value.format(folder))
     for _ in range(2):
-        assert ("llm_model" in load_settings().model_fields_set) is is_read
+        assert (load_settings().max_tasks == 7) is is_read
     assert (read_key("MODEL_KEY") is not None) is is_read
-    named = [record.getMessage().partition(" ")[0] for record in caplog.records]
-    ignored = not is_read and "CITELOOM_ENV_FILE" not in environment
-    assert named == [str(folder / ".env")] * ignored
-
-
-@pytest.mark.parametrize("value", [".env", "/no/such/file"])
-def test_a_named_file_must_exist_and_its_path_be_whole(
-    value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / ".env").touch()
-    monkeypatch.setenv("CITELOOM_ENV_FILE", value)
-    (line,) = refusal()
-    assert line.startswith("CITELOOM_ENV_FILE: ")
-
-
-def test_values_of_the_file_are_no_templates(
-    own_env_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OTHER", "sesame-sentinel")
-    own_env_file.write_text(
-        'CITELOOM_LLM_MODEL="m-${OTHER}"\nMODEL_KEY=${OTHER}\nCITELOOM_SUBSETS=error # one\n'
-    )
-    settings, key = load_settings(), read_key("MODEL_KEY")
-    assert settings.llm_model == "m-${OTHER}"
-    assert key is not None
-    assert key.get_secret_value() == "${OTHER}"
-    assert settings.subsets == ("error",)
+    ignored = not is_read and name == "DATA"
+    assert [f"{folder}/.env" in message for message in caplog.messages] == [True] * ignored
 
 
 def test_a_file_of_models_beside_a_draft_is_refused(

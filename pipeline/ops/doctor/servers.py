@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import socket
@@ -36,6 +35,7 @@ from pipeline.ops.doctor.findings import (
     warning,
 )
 from pipeline.settings import Settings
+from pipeline.storage.json_reader import parse_json
 from pipeline.text import number_of
 
 if TYPE_CHECKING:
@@ -324,12 +324,12 @@ def _probe_endpoint(model: Model, url: str) -> DoctorFinding:
         status, body = _get(f"{url.rstrip('/')}/models", headers)
         models = []
         if status == 200:
-            models = [str(item["id"]) for item in json.loads(body)["data"]]
+            models = [str(item["id"]) for item in parse_json(body)["data"]]
     except httpx2.HTTPError as error:
         return problem(
             f"{address} cannot be reached ({error})", f"start it, or correct {url_setting}"
         )
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         return problem(
             f"{address}/models does not answer as OpenAI's does", f"correct {url_setting} (…/v1)"
         )

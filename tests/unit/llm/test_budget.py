@@ -101,6 +101,16 @@ def test_tokens_and_money_have_ceilings_too(tmp_path: Path) -> None:
         assert 0 < written * 10.0 / 1e6 <= 0.001
 
 
+def test_no_answer_is_free(tmp_path: Path) -> None:
+    too_few = {"prompt_tokens": 1, "completion_tokens": 1}
+    for number, changes in enumerate([{"usage": None}, {"usage": too_few}, {"choices": []}]):
+        with ScriptedLlm() as llm:
+            llm.changes = changes
+            with pytest.raises(BudgetReached):
+                ask_many(workspace(llm, tmp_path / str(number), llm_budget_tokens=200), 25)
+            assert 2 <= len(llm.requests) < 10
+
+
 def test_a_ceiling_on_money_needs_a_price() -> None:
     with pytest.raises(SettingError, match="CITELOOM_LLM_PRICE"):
         check_model(load_settings(llm_budget_money=1.0, _env_file=None))

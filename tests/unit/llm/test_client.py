@@ -72,6 +72,12 @@ async def texts(
     return [each.text for each in found]
 
 
+def test_a_key_that_a_model_repeats_is_not_stored(tmp_path: Path) -> None:
+    with ScriptedLlm(lambda asked: f"It is {SECRET}.") as llm:
+        place = workspace(llm, tmp_path, llm_api_key=SECRET)
+        assert ask(place, texts) == ask(place, texts) == ["It is ***."]
+
+
 def ask_texts(place: Workspace, *given: Any, **more: Any) -> list[str]:
     """`texts` of a client of its own."""
     found: list[str] = ask(place, lambda client: texts(client, *given, **more))

@@ -48,7 +48,14 @@ def test_a_copy_of_a_copyable_text_is_read_as_the_text(text: str) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    ["", "} then {", '{"grade": 3}', '{"why": ' + "[" * 5000 + "}", '{"why": ' * 5000 + "}"],
+    [
+        "",
+        "} then {",
+        '{"why": ["' + "'" * 20_000 + "}",
+        '{"grade": 3}',
+        '{"why": ' + "[" * 5000 + "}",
+        '{"why": ' * 5000 + "}",
+    ],
 )
 def test_what_holds_no_answer_is_an_error(answer: str) -> None:
     with pytest.raises(ValueError, match=r"JSON|why|nested too deeply"):
