@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 if TYPE_CHECKING:
-    from pipeline.answering.session import Reply
+    from pipeline.answering.reply import Reply
     from pipeline.corpus.paper import FullPaper
     from pipeline.corpus.references.citation_index import CitingPaper
     from pipeline.draft_check.check import DraftCheck, PaperToCite
     from pipeline.engine.stage import Workspace
     from pipeline.index.corpus_papers import PaperListing
-    from pipeline.index.output import Hits
     from pipeline.index.paper_results import SearchResults
     from pipeline.index.quotes import QuoteSource
+    from pipeline.index.scored import Hits
     from pipeline.related_work.relate import Related
 
 Arguments = ParamSpec("Arguments")
@@ -183,8 +183,8 @@ class Corpus:
 
         papers: arXiv ids of the only papers. Other arguments and errors as those of `search`.
         """
-        from pipeline.index.output import Hits
         from pipeline.index.passage_results import search_passages
+        from pipeline.index.scored import Hits
         from pipeline.index.search_options import SearchOptions
 
         options = SearchOptions(

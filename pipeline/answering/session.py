@@ -6,12 +6,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from pipeline.answering.answer import Answer
 from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.model_calls import Tools
+from pipeline.answering.reply import Reply
 from pipeline.answering.retriever import (
     ALL_MONTHS,
     MonthSpan,
@@ -32,27 +32,6 @@ from pipeline.llm.models import settings_for
 
 StepObserver = Callable[[Mapping[str, Any], Mapping[str, Passage]], None]
 """Called after each step, with the passages retrieved so far by id: steps name passages by id."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer and its cost.
-
-    model: None for a system that calls none. usage: of this question; cached answers are free.
-    """
-
-    question: str
-    system: AnsweringSystem
-    model: str | None
-    answer: Answer
-    usage: Usage
-    seconds: float
-
-    def __str__(self) -> str:
-        """The answer and its sources, as `citeloom ask` prints them."""
-        from pipeline.answering.rendering import answer_lines
-
-        return "\n".join(answer_lines(self))
 
 
 class Conversation:

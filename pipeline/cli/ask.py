@@ -14,7 +14,8 @@ from pipeline.cli.common import AnsweringSystemOption, AsJsonNotText, open_works
 from pipeline.errors import CiteloomError, SettingError, exit_code_of
 
 if TYPE_CHECKING:
-    from pipeline.answering.session import Conversation, Reply, StepObserver
+    from pipeline.answering.reply import Reply
+    from pipeline.answering.session import Conversation, StepObserver
     from pipeline.corpus.passage import Passage
 
 PapersOfOption = Annotated[
@@ -52,7 +53,7 @@ def ask(
     if not question.strip():
         raise SettingError("the question is empty: write what you want to know")
 
-    from pipeline.answering.rendering import reply_json as reply_as_json
+    from pipeline.answering.reply import reply_json as reply_as_json
     from pipeline.answering.session import open_conversation
     from pipeline.cli.console import print_json
 
@@ -158,7 +159,8 @@ class _ChatSession:
         return 0
 
     def _answer(self, question: str) -> None:
-        from pipeline.answering.rendering import reply_json, terminal_line
+        from pipeline.answering.rendering import terminal_line
+        from pipeline.answering.reply import reply_json
 
         if not sys.stdin.isatty() and not self._as_json:
             typer.echo(f"{_PROMPT}{terminal_line(question)}")
@@ -202,7 +204,7 @@ def _step_printer(show_step: Callable[[str], None], *, show_work: bool) -> StepO
 
 def _print_reply(reply: Reply) -> None:
     """Print the answer and its sources on standard output, notes and costs on standard error."""
-    from pipeline.answering.rendering import answer_notes, cost_line
+    from pipeline.answering.reply import answer_notes, cost_line
     from pipeline.cli.console import print_note
     from pipeline.llm.models import small_model_note
 

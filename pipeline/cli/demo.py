@@ -92,7 +92,7 @@ def _task(workspace: Workspace) -> Mapping[str, Any] | None:
 
 def _print_texts(workspace: Workspace, task: Mapping[str, Any], cited: Sequence[str]) -> None:
     """Print a related-work section and an answer, both made of sentences of the papers."""
-    from pipeline.answering.rendering import answer_lines
+    from pipeline.answering.reply import answer_lines
     from pipeline.answering.session import open_conversation
     from pipeline.cli.console import out, print_error, spinner
     from pipeline.errors import CiteloomError

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from pipeline.index.output import Hit
     from pipeline.index.paper_results import PaperHit, SearchResults
     from pipeline.index.passage_results import PassageRanking
+    from pipeline.index.scored import Hit
     from pipeline.index.search_options import SearchOptions
 
 QueriesOption = Annotated[

@@ -17,8 +17,8 @@ from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.reading import read_bibliography
 from pipeline.draft_check.references import ReferenceCheck, check_references, keys_by_paper
 from pipeline.engine.stage import Workspace
-from pipeline.index.output import Hit
 from pipeline.index.papers import rows_of_papers
+from pipeline.index.scored import Hit
 from pipeline.index.search import search, search_many
 from pipeline.index.search_options import SearchOptions
 

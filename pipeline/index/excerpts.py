@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.lexical import term_id, terms_of
-from pipeline.index.output import Hit
+from pipeline.index.scored import Hit
 
 _MOST_SENTENCES = 2
 # A second sentence is marked only if it is nearly as good as the best.

@@ -6,86 +6,22 @@ A paper's text is data: marks that Markdown or a terminal would interpret are es
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import PaperReference
 from pipeline.corpus.parse.policies import without_known_markers
-from pipeline.index.relevance import Relevance
-from pipeline.index.scored import IndexedPassage, Scored
+from pipeline.index.paper_results import PaperHit, SearchResults
+from pipeline.index.scored import Hit
 from pipeline.text import number_of, one_line, visible
-
-if TYPE_CHECKING:
-    from pipeline.index.paper_results import PaperHit, SearchResults
 
 # What Markdown reads anywhere, and what it reads at the beginning of a line alone.
 _INLINE = re.compile(r"[\\`*_\[\]<>&~$|]|(?<!\w)#|:(?=//)|(?<=www)\.")
 _AT_START = re.compile(r"^(\d+)(?=[.)])|^(?=[+\-=])")
 _AUTHORS_SHOWN = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A passage that a search returns, as JSON and Python have it.
-
-    score: of fusion (0 to 1), of one kind of vector (dense: cosine); comparable only
-    within one search. relevance: whether the passage fits the query at all; None if unknown.
-    url: the paper's page on arXiv. passage_url: the paper as HTML, at this passage.
-    """
-
-    score: float
-    relevance: Relevance | None
-    arxiv_id: str
-    title: str
-    section_path: tuple[str, ...]
-    anchor: str
-    kind: str
-    month: str
-    text: str
-    passage_id: str
-    categories: tuple[str, ...]
-    primary_category: str
-    subset: str
-    grade: str
-    url: str
-    passage_url: str
-
-    @classmethod
-    def of(cls, scored: Scored[IndexedPassage]) -> Hit:
-        """The hit of a scored passage."""
-        passage = scored.item
-        return cls(
-            score=scored.score,
-            relevance=scored.relevance,
-            arxiv_id=passage.arxiv_id,
-            title=passage.title,
-            section_path=passage.section_path,
-            anchor=passage.anchor,
-            kind=passage.kind,
-            month=passage.month,
-            text=passage.text,
-            passage_id=passage.passage_id,
-            categories=passage.categories,
-            primary_category=passage.primary_category,
-            subset=passage.subset,
-            grade=passage.grade,
-            url=abstract_url(passage.arxiv_id),
-            passage_url=passage.url,
-        )
-
-
-class Hits(list[Hit]):
-    """The hits of a query, best first. note: how the query was read, such as "showing results for
-    …"; empty for an ordinary search.
-    """
-
-    def __init__(self, hits: Iterable[Hit] = (), note: str = "") -> None:
-        super().__init__(hits)
-        self.note = note
 
 
 class PassageJson(BaseModel):

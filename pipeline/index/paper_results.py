@@ -14,11 +14,11 @@ from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.corpus.references.citation_index import CitingPaper, count_citing_papers
 from pipeline.index.author_queries import AuthorQuery
 from pipeline.index.excerpts import RankedPassage, rank_sentences
-from pipeline.index.output import Hit
 from pipeline.index.paper_ranking import RankedPaper, best_passages, rank_papers
 from pipeline.index.papers import rows_of_papers
 from pipeline.index.passage_results import own_passages
 from pipeline.index.relevance import Relevance
+from pipeline.index.scored import Hit
 from pipeline.index.search_options import SearchOptions, check_queries
 from pipeline.index.typed_queries import QueryReading, read_example, read_query, spelling_note
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.citation_index import CitingPaper
-from pipeline.index.output import Hit
 from pipeline.index.papers import text_of_paper
-from pipeline.index.scored import IndexedPassage, Scored
+from pipeline.index.scored import Hit, IndexedPassage, Scored
 from pipeline.index.search import search_many
 from pipeline.index.search_options import MOST, SearchOptions, check_queries
 from pipeline.index.typed_queries import (

@@ -16,8 +16,7 @@ from pipeline.corpus.parse.policies import (
     without_markers,
 )
 from pipeline.errors import SettingError
-from pipeline.index.output import Hit
-from pipeline.index.scored import IndexedPassage, Scored
+from pipeline.index.scored import Hit, IndexedPassage, Scored
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from pipeline.corpus.links import abstract_url
 from pipeline.corpus.passage import Passage
 from pipeline.index.relevance import Relevance
 from pipeline.text import clip
@@ -56,3 +57,63 @@ class IndexedPassage(Passage):
             subset=payload["subset"],
             grade=payload["grade"],
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that a search returns, as JSON and Python have it.
+
+    score: of fusion (0 to 1), of one kind of vector (dense: cosine); comparable only
+    within one search. relevance: whether the passage fits the query at all; None if unknown.
+    url: the paper's page on arXiv. passage_url: the paper as HTML, at this passage.
+    """
+
+    score: float
+    relevance: Relevance | None
+    arxiv_id: str
+    title: str
+    section_path: tuple[str, ...]
+    anchor: str
+    kind: str
+    month: str
+    text: str
+    passage_id: str
+    categories: tuple[str, ...]
+    primary_category: str
+    subset: str
+    grade: str
+    url: str
+    passage_url: str
+
+    @classmethod
+    def of(cls, scored: Scored[IndexedPassage]) -> Hit:
+        """The hit of a scored passage."""
+        passage = scored.item
+        return cls(
+            score=scored.score,
+            relevance=scored.relevance,
+            arxiv_id=passage.arxiv_id,
+            title=passage.title,
+            section_path=passage.section_path,
+            anchor=passage.anchor,
+            kind=passage.kind,
+            month=passage.month,
+            text=passage.text,
+            passage_id=passage.passage_id,
+            categories=passage.categories,
+            primary_category=passage.primary_category,
+            subset=passage.subset,
+            grade=passage.grade,
+            url=abstract_url(passage.arxiv_id),
+            passage_url=passage.url,
+        )
+
+
+class Hits(list[Hit]):
+    """The hits of a query, best first. note: how the query was read, such as "showing results for
+    …"; empty for an ordinary search.
+    """
+
+    def __init__(self, hits: Iterable[Hit] = (), note: str = "") -> None:
+        super().__init__(hits)
+        self.note = note

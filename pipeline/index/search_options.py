@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from pipeline import tables
-from pipeline.arxiv.categories import normalize_category
 from pipeline.arxiv.months import parse_month
 from pipeline.arxiv.titles import title_words
 from pipeline.errors import SettingError
@@ -15,6 +14,7 @@ from pipeline.index.fusion import By, Ranking
 from pipeline.index.passage_index import MONTH_NUMBER, Condition, month_number
 from pipeline.index.points import venue_words
 from pipeline.settings import SUBSETS
+from pipeline.settings.categories import normalize_category
 
 BY: tuple[By, ...] = get_args(By)
 

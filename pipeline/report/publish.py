@@ -13,7 +13,7 @@ from pipeline.engine.digests import json_digest
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import CiteloomError
 from pipeline.llm.models import known_cutoffs, known_prices
-from pipeline.report import pages
+from pipeline.report import VERSION, pages
 from pipeline.report.data import (
     ReportData,
     judges_of,
@@ -23,7 +23,6 @@ from pipeline.report.data import (
 from pipeline.report.formatting import ANSWERS_PAGE, FAILURES_PAGE
 from pipeline.report.question_page import question_pages
 from pipeline.report.rendering import render, templates_digest
-from pipeline.report.stages import REPORT
 from pipeline.report.summary import summary_key
 from pipeline.report.task_page import task_pages
 from pipeline.storage.provenance import Provenance
@@ -115,7 +114,7 @@ def _overall_digest(workspace: Workspace) -> str:
             summaries[month] = summary_key(root, month)
         except CiteloomError:
             summaries[month] = "unreadable"
-    basis = [REPORT.version, _settings_inputs(workspace), summaries]
+    basis = [VERSION, _settings_inputs(workspace), summaries]
     return json_digest(basis)
 
 

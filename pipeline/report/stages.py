@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from pipeline import tables
 from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.report import VERSION
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import Row
 
@@ -58,7 +59,7 @@ REPORT = Stage(
         tables.ANSWER_GRADES,
         tables.ANSWER_SCORES,
     ),
-    version=3,
+    version=VERSION,
     inputs=_inputs,
     outputs_exist=_outputs_exist,
     finish=_finish,

@@ -122,7 +122,7 @@ def _quotes(site: Site, request: Request) -> list[QuoteSource]:
     Parameter("system", "arxivbot, wikichat, direct or extractive", _TEXT),
 )
 def _ask(site: Site, request: Request) -> dict[str, Any]:
-    from pipeline.answering.rendering import reply_json
+    from pipeline.answering.reply import reply_json
 
     values = request.query_params
     system = values.get("system") or None

@@ -34,11 +34,11 @@ from pipeline.corpus.references.citation_index import read_citing_papers
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
 from pipeline.index.corpus_papers import list_papers
-from pipeline.index.output import Hit
 from pipeline.index.paper_results import PaperHit
 from pipeline.index.papers import count_passages, read_paper
 from pipeline.index.quotes import find_quote
 from pipeline.index.relevance import Relevance
+from pipeline.index.scored import Hit
 from pipeline.llm.prompts import fenced
 from pipeline.serve.guard import problem_of
 from pipeline.serve.paper_view import outline_of, section_passages

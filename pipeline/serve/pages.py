@@ -14,12 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from pipeline.answering.rendering import (
-    answer_heading,
-    answer_notes,
-    claims_by_passage,
-    cost_line,
-)
+from pipeline.answering.rendering import claims_by_passage
+from pipeline.answering.reply import answer_heading, answer_notes, cost_line
 from pipeline.arxiv.months import month_name
 from pipeline.errors import CiteloomError, MissingInput
 from pipeline.index.output import place

@@ -10,9 +10,9 @@ from pydantic import ConfigDict, Field
 
 from pipeline.corpus.references.citation_index import CitingPaper
 from pipeline.index.excerpts import RankedPassage, rank_sentences
-from pipeline.index.output import Hit
 from pipeline.index.paper_results import SearchResults, search_papers
 from pipeline.index.passage_results import search_passages
+from pipeline.index.scored import Hit
 from pipeline.index.search_options import DEEPEST, MOST, SearchOptions, parse_years
 from pipeline.serve.address_form import AddressForm
 from pipeline.serve.site import LONGEST_QUERY, Site

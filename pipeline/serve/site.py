@@ -18,7 +18,8 @@ from pipeline.serve.corpus_view import CorpusView, read_corpus
 from pipeline.storage.data_root import DataRoot
 
 if TYPE_CHECKING:
-    from pipeline.answering.session import Reply, StepObserver
+    from pipeline.answering.reply import Reply
+    from pipeline.answering.session import StepObserver
     from pipeline.corpus.passage import Passage
 
 # A query of one page of text. The models read some 500 words of it.

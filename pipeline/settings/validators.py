@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from pydantic import SecretStr
 
-from pipeline.arxiv.categories import is_category, nearest_categories, normalize_category
+from pipeline.settings.categories import is_category, nearest_categories, normalize_category
 
 SUBSETS = ("no_problem", "warning", "error", "unrated")
 

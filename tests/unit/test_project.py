@@ -9,8 +9,10 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 import yaml
 
@@ -63,6 +65,13 @@ def test_loading_the_code_location_loads_nothing_heavy(
     loaded: dict[str, dict[str, str | None]],
 ) -> None:
     assert sorted({name.split(".")[0] for name in loaded["heavy"]}) == []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """Imports within functions and for types alone count too."""
+    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+    imports = {file: graph.find_modules_directly_imported_by(file) for file in graph.modules}
+    TopologicalSorter(imports).prepare()  # raises CycleError, which names the files
 
 
 # Part of what the project is: each stays a dependency, and is imported by the product.

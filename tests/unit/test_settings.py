@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.arxiv.categories import (
+from pipeline.errors import SettingError
+from pipeline.llm.models import models_of
+from pipeline.settings import SAMPLE_DUMP, Settings, load_settings
+from pipeline.settings.categories import (
     CLOSED_ARCHIVES,
     SUBJECTS,
     is_category,
     nearest_categories,
     normalize_category,
 )
-from pipeline.errors import SettingError
-from pipeline.llm.models import models_of
-from pipeline.settings import SAMPLE_DUMP, Settings, load_settings
 from pipeline.settings.loading import check_names
 from pipeline.settings.models_file import read_key
 from pipeline.settings.profiles import profile_names, profile_values

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 
-from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
+from pipeline.corpus.parse.bibliography import read_bibliography
 from pipeline.corpus.parse.byline import read_bylines
 from pipeline.corpus.parse.byline_text import Byline
+from pipeline.corpus.parse.findings import Findings
 from pipeline.corpus.parse.front_matter import (
     affiliation_paragraphs,
     affiliations_with_emails,
@@ -25,7 +25,6 @@ from pipeline.corpus.parse.measures import (
     unconverted_macros,
 )
 from pipeline.corpus.parse.parsed_page import (
-    BibliographyItem,
     Block,
     PageError,
     ParsedPage,
@@ -49,40 +48,6 @@ _FIRST_BLOCKS = 6
 # A thesis of 500 pages has 1,500,000.
 _MOST_CHARACTERS = 10_000_000
 _WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ERRED), " "))
-
-
-@dataclass(slots=True)
-class Findings:
-    """The result of a walk over a page. seen: visible characters, with each formula as its TeX."""
-
-    title: str | None = None
-    subtitle: str | None = None
-    abstract: str | None = None
-    bylines: list[Byline] = field(default_factory=list)
-    front: list[str] = field(default_factory=list)
-    """Paragraphs before the first section, of a page without bylines."""
-    institutes: list[str] = field(default_factory=list)
-    """Affiliations and e-mails given for all authors at once."""
-    sections: list[Section] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=list)
-    items: list[BibliographyItem] = field(default_factory=list)
-    printed_items: list[ItemParts] = field(default_factory=list)
-    typed_emphases: list[str] = field(default_factory=list)
-    """Words in italics below a heading such as References."""
-    typed_links: list[tuple[str, str]] = field(default_factory=list)
-    """(words, address) of each link there."""
-    lost: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """Texts that went nowhere, by kind of element."""
-    citations: list[tuple[str, str]] = field(default_factory=list)
-    """(text with markers, what the page shows) of each citation."""
-    missing_citations: int = 0
-    tables: int = 0
-    figures: int = 0
-    formulas: int = 0
-    math_without_tex: int = 0
-    seen: int = 0
-    repeated: int = 0
-    """Characters that tables hold more than once: heads over several columns."""
 
 
 def assemble(

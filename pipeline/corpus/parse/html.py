@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from pipeline.corpus.parse import policies
-from pipeline.corpus.parse.assembly import Findings, assemble
+from pipeline.corpus.parse.assembly import assemble
 from pipeline.corpus.parse.browser import browse
+from pipeline.corpus.parse.findings import Findings
 from pipeline.corpus.parse.parsed_page import PageError, ParsedPage
 from pipeline.corpus.parse.policies import LINE
 from pipeline.corpus.parse.source import (

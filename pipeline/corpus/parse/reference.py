@@ -15,9 +15,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.corpus.parse import policies
-from pipeline.corpus.parse.assembly import Findings, assemble
+from pipeline.corpus.parse.assembly import assemble
 from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.parse.byline_text import Byline
+from pipeline.corpus.parse.findings import Findings
 from pipeline.corpus.parse.grids import TableCell, markdown_grid, span
 from pipeline.corpus.parse.html import read_front
 from pipeline.corpus.parse.kinds import (

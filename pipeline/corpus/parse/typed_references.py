@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pipeline.corpus.parse import policies
 from pipeline.corpus.parse.bibliography import ItemParts
+from pipeline.corpus.parse.findings import Findings
 from pipeline.corpus.parse.parsed_page import Block
 from pipeline.corpus.passages.sentences import mask
-
-if TYPE_CHECKING:
-    from pipeline.corpus.parse.assembly import Findings
 
 # Headings of lists of references, language by language.
 _HEADINGS = "|".join(

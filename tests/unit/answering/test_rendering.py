@@ -21,14 +21,8 @@ from pipeline.answering.answer import (
     plain_answer,
 )
 from pipeline.answering.model_calls import passage_trace
-from pipeline.answering.rendering import (
-    StepRenderer,
-    answer_lines,
-    answer_notes,
-    cost_line,
-    reply_json,
-)
-from pipeline.answering.session import Reply
+from pipeline.answering.rendering import StepRenderer
+from pipeline.answering.reply import Reply, answer_lines, answer_notes, cost_line, reply_json
 from pipeline.answering.systems import SYSTEMS
 from pipeline.corpus.passage import Passage
 from pipeline.llm.messages import Prices, Usage

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.answering.rendering import cost_line
+from pipeline.answering.reply import cost_line
 from pipeline.answering.session import Conversation, open_conversation
 from pipeline.answering.systems import SYSTEMS
 from pipeline.corpus.passage import Passage

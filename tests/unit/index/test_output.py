@@ -16,7 +16,8 @@ from rich.console import Console
 
 from pipeline.cli.search import search_table
 from pipeline.corpus.links import abstract_url, passage_url
-from pipeline.index.output import Hit, as_markdown, as_rows, batch_markdown, batch_rows
+from pipeline.index.output import as_markdown, as_rows, batch_markdown, batch_rows
+from pipeline.index.scored import Hit
 from pipeline.text import visible
 
 NASTY = (

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pipeline.corpus.parse import policies
-from pipeline.corpus.parse.assembly import Findings
 from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.parse.byline_text import Byline
+from pipeline.corpus.parse.findings import Findings
 from pipeline.corpus.parse.kinds import (
     HEADING_NAMES,
     NO_TEXT_KINDS,
