@@ -1,7 +1,5 @@
 """Cases of a parser, kept in a TOML file."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import pytest
 TESTS = Path(__file__).resolve().parent
 
 
-def cases(file: str, group: str | None = None) -> pytest.MarkDecorator:
+def cases(file, group=None):
     """Run a test once for each case of a file below `tests/`, or of one group in it.
 
     A file or group is a table of cases by name, or a list of cases: texts, or rows that begin with

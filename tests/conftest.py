@@ -1,14 +1,11 @@
 """Fixtures that every tier shares."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from pytest_httpserver import HTTPServer
 
 from tests.fake_arxiv import FakeOai
 from tests.required_tools import tests_not_run
@@ -38,7 +35,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
+def shared_data():
     """The folder of real papers and metadata that lies beside a checkout where it was laid out
     so.
     """
@@ -48,7 +45,7 @@ def shared_data() -> Path:
 
 
 @pytest.fixture
-def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_settings(monkeypatch, tmp_path):
     """No setting of the machine's environment, and no `.env` beside the checkout."""
     for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
         monkeypatch.delenv(name)
@@ -56,7 +53,7 @@ def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def oai(httpserver: HTTPServer) -> FakeOai:
+def oai(httpserver):
     """An arXiv that has nothing new to say."""
     return FakeOai(httpserver)
 
@@ -75,7 +72,7 @@ _FIRST = (
 
 # First, since pytest-xdist reads the groups in the same hook.
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Tests that share costly fixtures and imports go to one worker: those of a folder."""
     items.sort(
         key=lambda item: _FIRST.index(_group(item)) if _group(item) in _FIRST else len(_FIRST)
@@ -87,7 +84,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter):
     """Name the tests that were not run because this machine lacks a tool."""
     for reason, tests in tests_not_run(terminalreporter.stats.get("skipped", [])).items():
         terminalreporter.write_sep("!", f"{len(tests)} TESTS NOT RUN", red=True, bold=True)
@@ -96,7 +93,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(f"  {test}")
 
 
-def _group(item: pytest.Item) -> str:
+def _group(item):
     file = item.path.relative_to(PROJECT / "tests")
     folders = file.parts[:-1]
     package = folders[:2] if folders[:1] == ("unit",) else folders[:1]

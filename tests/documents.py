@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +27,7 @@ class Line:
     text: str
 
 
-def fenced(text: str, place: str = "") -> Iterator[Line]:
+def fenced(text, place=""):
     """The lines to type in code blocks without a language. If a block has prompts (`$`), other
     lines are answers.
     """
@@ -41,7 +40,7 @@ def fenced(text: str, place: str = "") -> Iterator[Line]:
                 yield Line(f"{place}: {line}", typed)
 
 
-def inline(text: str, place: str = "") -> Iterator[Line]:
+def inline(text, place=""):
     """The text between single backticks, outside of code blocks."""
     outside = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", outside):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 
-from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from tests.unit.corpus.arxiv_site import site_page
@@ -15,15 +14,13 @@ TODAY = "2024-11-20"
 Reply = Callable[[Request], Response]
 
 
-def reply(
-    body: str | bytes = "", code: int = 200, kind: str = "application/xml", **headers: str
-) -> Reply:
+def reply(body="", code=200, kind="application/xml", **headers):
     """An answer to any request; `_` in the name of a header stands for `-`."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return lambda request: Response(body, code, named, content_type=kind)
 
 
-def status(code: int, **headers: str) -> Reply:
+def status(code, **headers):
     return reply("", code, **headers)
 
 
@@ -33,24 +30,24 @@ class FakeServer:
     times: when each came, on the clock `now`.
     """
 
-    def __init__(self, server: HTTPServer, path: str) -> None:
+    def __init__(self, server, path):
         self.url = server.url_for(path)
-        self.script: list[Reply | None] = []
-        self.requests: list[Request] = []
-        self.times: list[float] = []
-        self.now: Callable[[], float] = time.time
+        self.script = []
+        self.requests = []
+        self.times = []
+        self.now = time.time
         server.expect_request(re.compile(f"{path}(/|$)")).respond_with_handler(self._answer)
 
-    def _answer(self, request: Request) -> Response:
+    def _answer(self, request):
         self.note(request)
         scripted = self.script.pop(0) if self.script else None
         return scripted(request) if scripted else self.usual(request)
 
-    def note(self, request: Request) -> None:
+    def note(self, request):
         self.requests.append(request)
         self.times.append(self.now())
 
-    def usual(self, request: Request) -> Response:
+    def usual(self, request):
         raise NotImplementedError
 
     @property
@@ -61,7 +58,7 @@ class FakeServer:
 # Its OAI-PMH server
 
 
-def raw(arxiv_id: str, versions: int = 1, source: str = "", **told: str) -> str:
+def raw(arxiv_id, versions=1, source="", **told):
     """The metadata of a paper in the format arXivRaw."""
     content = {
         "title": f"On\n  {arxiv_id}",
@@ -81,18 +78,18 @@ def raw(arxiv_id: str, versions: int = 1, source: str = "", **told: str) -> str:
     )
 
 
-def record(arxiv_id: str, day: str = "2024-11-10", metadata: str | None = None) -> str:
+def record(arxiv_id, day="2024-11-10", metadata=None):
     """A record as arXiv's server writes it."""
     header = f"<header><identifier>oai:arXiv.org:{arxiv_id}</identifier><datestamp>{day}</datestamp></header>"
     return f"<record>{header}<metadata>{metadata or raw(arxiv_id)}</metadata></record>"
 
 
-def deleted(arxiv_id: str, day: str) -> str:
+def deleted(arxiv_id, day):
     header = f"<identifier>oai:arXiv.org:{arxiv_id}</identifier><datestamp>{day}</datestamp>"
     return f'<record><header status="deleted">{header}</header></record>'
 
 
-def answer(content: str, day: str = TODAY) -> Response:
+def answer(content, day=TODAY):
     body = (
         '<?xml version="1.0" encoding="UTF-8"?><OAI-PMH'
         ' xmlns="http://www.openarchives.org/OAI/2.0/">'
@@ -101,29 +98,27 @@ def answer(content: str, day: str = TODAY) -> Response:
     return Response(body, content_type="application/xml")
 
 
-def page(
-    records: Sequence[str], token: str = "", expires: str = "2099-01-01T00:00:00Z", day: str = TODAY
-) -> Response:
+def page(records, token="", expires="2099-01-01T00:00:00Z", day=TODAY):
     more = f"<resumptionToken expires='{expires}'>{token}</resumptionToken>" if token else ""
     return answer(f"<ListRecords>{''.join(records)}{more}</ListRecords>", day)
 
 
-def error(code: str) -> Response:
+def error(code):
     return answer(f'<error code="{code}">as it is</error>')
 
 
 class FakeOai(FakeServer):
     """Answers the pages of `list` one after another."""
 
-    def __init__(self, server: HTTPServer) -> None:
+    def __init__(self, server):
         super().__init__(server, "/oai")
-        self.list: list[list[str]] = []
+        self.list = []
 
     @property
     def asked(self) -> list[dict[str, str]]:
         return [request.args.to_dict() for request in self.requests]
 
-    def usual(self, request: Request) -> Response:
+    def usual(self, request):
         number = int(request.args.get("resumptionToken", "from=x&skip=0").rpartition("=")[2])
         if number >= len(self.list):
             return error("noRecordsMatch")
@@ -142,7 +137,7 @@ FEED = (
 )
 
 
-def entry(arxiv_id: str, version: int = 1) -> str:
+def entry(arxiv_id, version=1):
     """An entry as arXiv writes it."""
     return (
         f"<entry><id>http://arxiv.org/abs/{arxiv_id}v{version}</id><title>On\n "
@@ -153,7 +148,7 @@ def entry(arxiv_id: str, version: int = 1) -> str:
     )
 
 
-def feed(entries: Iterable[str]) -> Response:
+def feed(entries):
     """A whole answer."""
     content = list(entries)
     return Response(
@@ -164,15 +159,15 @@ def feed(entries: Iterable[str]) -> Response:
 class FakeApi(FakeServer):
     """Answers from `papers`: identifier → entry."""
 
-    def __init__(self, server: HTTPServer) -> None:
+    def __init__(self, server):
         super().__init__(server, "/api/query")
-        self.papers: dict[str, str] = {}
+        self.papers = {}
 
     @property
     def asked(self) -> list[list[str]]:
         return [request.args["id_list"].split(",") for request in self.requests]
 
-    def usual(self, request: Request) -> Response:
+    def usual(self, request):
         """Those papers that it has, the last first: arXiv promises no order."""
         ids = reversed(request.args["id_list"].split(","))
         return feed(self.papers[name] for name in ids if name in self.papers)
@@ -184,10 +179,10 @@ class FakeApi(FakeServer):
 class FakeSite(FakeServer):
     """Has a page of every paper but those `without`, all with the same body."""
 
-    def __init__(self, server: HTTPServer, body: str) -> None:
+    def __init__(self, server, body):
         super().__init__(server, "/html")
         self.body = body
-        self.without: set[str] = set()
+        self.without = set()
         self.robots = "User-agent: *\nDisallow: /user"
         server.expect_request("/robots.txt").respond_with_handler(self._answer_robots)
 
@@ -200,11 +195,11 @@ class FakeSite(FakeServer):
             for request in self.requests
         ]
 
-    def _answer_robots(self, request: Request) -> Response:
+    def _answer_robots(self, request):
         self.note(request)
         return Response(self.robots, content_type="text/plain")
 
-    def usual(self, request: Request) -> Response:
+    def usual(self, request):
         name = request.path.removeprefix("/html/")
         if name in self.without:
             return Response("none", 404)

@@ -12,14 +12,14 @@ class FakeClock:
     waited for. Called, it gives the time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.time = time.time()
-        self.pauses: list[float] = []
+        self.pauses = []
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.time
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds):
         self.time += seconds
         self.pauses.append(seconds)
 

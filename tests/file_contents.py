@@ -7,15 +7,12 @@ Zstandard comes once more as what it packs. Not unpacked: the LZ4 blocks of Qdra
 in which a text that does not repeat stands as it is.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import sqlite3
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,7 +22,7 @@ import pyarrow.parquet as pq
 _DEEPEST = 3
 
 
-def contents(folder: Path) -> Iterator[tuple[str, bytes]]:
+def contents(folder):
     """(place, bytes) of every file below a folder: its name, itself, and what it holds."""
     for file in sorted(folder.rglob("*")):
         if file.is_file() and not file.is_symlink():
@@ -35,7 +32,7 @@ def contents(folder: Path) -> Iterator[tuple[str, bytes]]:
                 yield f"{place}{inside}", content
 
 
-def _of_file(file: Path) -> Iterator[tuple[str, bytes]]:
+def _of_file(file):
     content = file.read_bytes()
     yield "", content
     if content.startswith(b"SQLite format 3\0"):
@@ -46,7 +43,7 @@ def _of_file(file: Path) -> Iterator[tuple[str, bytes]]:
         yield from (("", each) for each in unpacked(content))
 
 
-def _of_database(file: Path) -> Iterator[tuple[str, bytes]]:
+def _of_database(file):
     """Every value with its table, from a copy: reading must not change what tests share."""
     with tempfile.TemporaryDirectory() as folder:
         for part in ("", "-wal", "-shm"):
@@ -67,7 +64,7 @@ def _of_database(file: Path) -> Iterator[tuple[str, bytes]]:
         connection.close()
 
 
-def _of_table(content: bytes) -> Iterator[tuple[str, bytes]]:
+def _of_table(content):
     """The file's own notes, and the texts of each column as one; vectors hold none."""
     with pq.ParquetFile(io.BytesIO(content)) as table:
         yield from ((": metadata", value) for value in (table.schema_arrow.metadata or {}).values())
@@ -79,14 +76,14 @@ def _of_table(content: bytes) -> Iterator[tuple[str, bytes]]:
                 )
 
 
-def unpacked(content: bytes, depth: int = 0) -> Iterator[bytes]:
+def unpacked(content, depth=0):
     """What the bytes pack, and what that packs."""
     for made in _once(content) if depth < _DEEPEST else ():
         yield made
         yield from unpacked(made, depth + 1)
 
 
-def _once(content: bytes) -> Iterator[bytes]:
+def _once(content):
     if content.startswith(b"PK\3\4"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             yield from (archive.read(name) for name in archive.namelist())

@@ -1,20 +1,18 @@
 """Copies of folders for tests to write into."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path
 
 
-def copy_folder(source: Path, target: Path) -> Path:
+def copy_folder(source, target):
     """A copy of a folder, into one that may exist. Holes stay holes: an index of 1 MB has files of
     250 MB.
     """
     return Path(shutil.copytree(source, target, copy_function=_copy_file, dirs_exist_ok=True))
 
 
-def _copy_file(source: str, target: str) -> str:
+def _copy_file(source, target):
     with Path(source).open("rb") as reader, Path(target).open("wb") as writer:
         size = os.fstat(reader.fileno()).st_size
         writer.truncate(size)

@@ -1,12 +1,9 @@
 """Files of CITELOOM_MODELS for tests."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 
-def write_models(folder: Path, url: str, *names: str, **fields: str | int) -> Path:
+def write_models(folder, url, *names, **fields):
     """A file `models.toml` in the folder that defines models at one endpoint, all with the same
     further fields.
     """

@@ -1,30 +1,23 @@
 """Months of tables, written as a stage leaves them."""
 
-from __future__ import annotations
-
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from pipeline.corpus.passages.text import embedded_text
-from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
-from pipeline.tables import Table
 from pipeline.text import text_digest
 
 
 def write_table(
-    root: DataRoot,
-    table: Table,
-    month: str,
-    rows: Iterable[Mapping[str, Any]],
+    root,
+    table,
+    month,
+    rows,
     *,
-    file: Path | None = None,
-    **about: Any,
-) -> None:
+    file=None,
+    **about,
+):
     """Put a month of a table in place, or in another file; `about` are fields of its provenance."""
     made = Provenance(table.name, month, table.version, 1, "0", "made by a test", {}, {})
     with MonthWriter(table, file or root.file(table, month)) as writer:
@@ -34,16 +27,16 @@ def write_table(
 
 
 def passage_row(
-    arxiv_id: str,
-    place: int,
-    title: str,
-    path: Sequence[str],
-    text: str,
+    arxiv_id,
+    place,
+    title,
+    path,
+    text,
     *,
-    kind: str = "paragraph",
-    anchor: str | None = None,
-    cited: Sequence[str] = (),
-) -> dict[str, Any]:
+    kind="paragraph",
+    anchor=None,
+    cited=(),
+):
     """A row of `passages`: the passage of a paper at a place, from 0."""
     return {
         "passage_id": passage_id(arxiv_id, place),
@@ -60,6 +53,6 @@ def passage_row(
     }
 
 
-def passage_id(arxiv_id: str, place: int) -> str:
+def passage_id(arxiv_id, place):
     """The id of the passage of `passage_row`."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{arxiv_id} {place}"))

@@ -1,16 +1,13 @@
 """The sample's pages in one zip a month, of which one may be cut short."""
 
-from __future__ import annotations
-
 import zipfile
-from pathlib import Path
 
 from pipeline.settings import SAMPLE_DUMP
 
 
-def write_monthly_dump(folder: Path) -> Path:
+def write_monthly_dump(folder):
     """Fill a folder with `ar5iv-<yymm>.zip`; the folder."""
-    pages: dict[str, dict[str, bytes]] = {}
+    pages = {}
     for file in sorted(SAMPLE_DUMP.glob("*.zip")):
         with zipfile.ZipFile(file) as old:
             for name in old.namelist():
@@ -23,7 +20,7 @@ def write_monthly_dump(folder: Path) -> Path:
     return folder
 
 
-def cut_short(file: Path) -> bytes:
+def cut_short(file):
     """Take the end off a zip, as a broken download does; its bytes before."""
     whole = file.read_bytes()
     file.write_bytes(whole[:-100])

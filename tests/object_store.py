@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from tests.sentinels import sentinel
@@ -25,7 +24,7 @@ class Object:
     written: Any
 
 
-def _nothing(method: str, path: str, query: str) -> None:
+def _nothing(method, path, query):
     """Let every request be answered."""
 
 
@@ -37,17 +36,17 @@ class ObjectStore:
     is refused, as by a store that is out of order.
     """
 
-    def __init__(self) -> None:
-        self.before: Callable[[str, str, str], bool | None] = _nothing
-        self.asked: list[tuple[str, str]] = []
+    def __init__(self):
+        self.before = _nothing
+        self.asked = []
 
-    def __enter__(self) -> ObjectStore:
+    def __enter__(self):
         from moto.backends import get_backend
         from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
         from werkzeug.serving import WSGIRequestHandler, make_server
 
         class Quiet(WSGIRequestHandler):
-            def log_request(self, *_: object) -> None:
+            def log_request(self, *_):
                 """Say nothing of it."""
 
         self._app = DomainDispatcherApplication(create_backend_app)
@@ -63,19 +62,19 @@ class ObjectStore:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+        kind,
+        error,
+        trace,
+    ):
         self.vanish()
         self.forget()
 
-    def vanish(self) -> None:
+    def vanish(self):
         """Answer no more; what it holds stays."""
         self._server.shutdown()
         self._server.server_close()
 
-    def forget(self) -> None:
+    def forget(self):
         """Have this process read the environment again: fsspec keeps a store's client as long as
         the process lives.
         """
@@ -83,7 +82,7 @@ class ObjectStore:
 
         S3FileSystem.clear_instance_cache()
 
-    def _answer(self, environ: dict[str, Any], start: Any) -> Any:
+    def _answer(self, environ, start):
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         self.asked.append((method, path))
         if self.before(method, path, environ["QUERY_STRING"]):
@@ -103,7 +102,7 @@ class ObjectStore:
             "AWS_DEFAULT_REGION": "us-east-1",
         }
 
-    def objects(self, below: str = "") -> dict[str, Object]:
+    def objects(self, below=""):
         """Everything that can be read, by name; of a name that begins with `below`, what follows
         it.
         """
@@ -113,11 +112,11 @@ class ObjectStore:
             if name.startswith(below)
         }
 
-    def unfinished(self) -> int:
+    def unfinished(self):
         """Uploads in parts that were begun and neither completed nor given up."""
         return len(self._backend.buckets[BUCKET].multiparts)
 
-    def counted(self) -> Counter[str]:
+    def counted(self):
         """Requests by method, since it was last asked."""
         asked, self.asked = self.asked, []
         return Counter(method for method, _ in asked)

@@ -2,14 +2,11 @@
 counted runs are compared with them, and so is the estimate, which knows no formula.
 """
 
-from __future__ import annotations
-
 from pipeline.answering.ranking import windows
 from pipeline.answering.wikichat import MOST_CHECKED
-from pipeline.settings import Settings
 
 
-def beam_calls(references: int, settings: Settings) -> int:
+def beam_calls(references, settings):
     """Calls of ChatCite's search, key elements not counted.
 
     |R|·(n_c·n_s + n_v) less (n_c - 1)·n_s at the first step, where there is one draft to continue; less still in the
@@ -23,7 +20,7 @@ def beam_calls(references: int, settings: Settings) -> int:
     return calls
 
 
-def writing_calls(system: str, references: int, settings: Settings, *, whole: bool = False) -> int:
+def writing_calls(system, references, settings, *, whole=False):
     """Calls of a section on so many references, key elements not counted. whole: whether the texts
     fit as they are.
     """
@@ -41,9 +38,7 @@ def writing_calls(system: str, references: int, settings: Settings, *, whole: bo
     }.get(system, 0)
 
 
-def answering_calls(
-    system: str, settings: Settings, *, hops: int | None = None, checked: int = MOST_CHECKED
-) -> int:
+def answering_calls(system, settings, *, hops=None, checked=MOST_CHECKED):
     """Calls of one question with so many hops (by default the most) and claims to check, if
     searches find enough.
     """

@@ -1,8 +1,5 @@
 """A real PostgreSQL on loopback, of Debian's package, with a password and data that go with it."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchmarks.postgres_server import programs, running
@@ -12,7 +9,7 @@ PASSWORD = "a-password-of-the-tests"
 
 
 @contextmanager
-def postgres() -> Iterator[str]:
+def postgres():
     """The URL of a database on a server of its own, password included."""
     found = programs()
     if found is None:

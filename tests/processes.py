@@ -2,17 +2,14 @@
 end.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import psutil
 
@@ -38,10 +35,10 @@ with contextlib.suppress(psutil.NoSuchProcess):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
 """
-_watches: list[subprocess.Popen[bytes]] = []
+_watches = []
 
 
-def end_with_tests(process: subprocess.Popen[Any]) -> None:
+def end_with_tests(process):
     """Have a process and all that it started killed as soon as this process is gone."""
     _watches[:] = [watch for watch in _watches if watch.poll() is None]
     watch = subprocess.Popen(
@@ -54,7 +51,7 @@ def end_with_tests(process: subprocess.Popen[Any]) -> None:
     _watches.append(watch)
 
 
-def environment_without_settings() -> dict[str, str]:
+def environment_without_settings():
     """This process's environment without the settings of citeloom and Dagster."""
     return {
         name: value
@@ -63,14 +60,12 @@ def environment_without_settings() -> dict[str, str]:
     }
 
 
-def free_port() -> int:
+def free_port():
     """A port of loopback on which nobody listens."""
     return free_ports(1)[0]
 
 
-def wait_until(
-    happens: Callable[[], T | None], what: str = "what was waited for", seconds: float = PATIENCE
-) -> T:
+def wait_until(happens, what="what was waited for", seconds=PATIENCE):
     """The first true value of a function that is called repeatedly; raises TimeoutError."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -80,7 +75,7 @@ def wait_until(
     raise TimeoutError(f"no {what} within {seconds:.0f} s")
 
 
-def is_alive(process: int) -> bool:
+def is_alive(process):
     """Whether a process runs; a zombie does not."""
     try:
         return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
@@ -88,19 +83,19 @@ def is_alive(process: int) -> bool:
         return False
 
 
-def family(process: int) -> list[int]:
+def family(process):
     """A process and its descendants."""
     return [process, *(child.pid for child in psutil.Process(process).children(recursive=True))]
 
 
-def listening(processes: Iterable[int]) -> list[str]:
+def listening(processes):
     """The addresses on which any of the processes accepts TCP connections."""
     mine = set(processes)
     connections = [each for each in psutil.net_connections("tcp") if each.pid in mine]
     return sorted(each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN)
 
 
-def ask_graphql(url: str, query: str, **variables: object) -> Any:
+def ask_graphql(url, query, **variables):
     """The data with which Dagster's webserver answers a GraphQL query."""
     body = json.dumps({"query": query, "variables": variables}).encode()
     request = urllib.request.Request(f"{url}/graphql", body, {"Content-Type": "application/json"})

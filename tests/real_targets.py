@@ -2,15 +2,9 @@
 tasks.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 from pipeline.related_work.importers.task import (
-    ImportedTask,
     NameYearCitations,
     item_text,
     make_imported_task,
@@ -18,11 +12,11 @@ from pipeline.related_work.importers.task import (
 from pipeline.related_work.task import FileReference
 
 
-def read_real_targets(shared_data: Path, month: str | None = None) -> list[ImportedTask]:
+def read_real_targets(shared_data, month=None):
     return [_read(file, month) for file in sorted((shared_data / "related_work").glob("*.json"))]
 
 
-def _read(file: Path, month: str | None) -> ImportedTask:
+def _read(file, month):
     content = json.loads(file.read_bytes())
     root, works = content["root"], [_reference(leaf) for leaf in content["leaves"]]
     citations = NameYearCitations(works)
@@ -34,16 +28,16 @@ def _read(file: Path, month: str | None) -> ImportedTask:
     )
 
 
-def _sections(paper: Mapping[str, Any]) -> str:
+def _sections(paper):
     return (
         f"## Abstract\n\n{paper['abstract'].strip()}\n\n##"
         f" Introduction\n\n{paper['introduction'].strip()}"
     )
 
 
-def _reference(leaf: Mapping[str, Any]) -> FileReference:
+def _reference(leaf):
     title, authors, year = " ".join(leaf["title"].split()), tuple(leaf["author"]), leaf["year"]
-    known: dict[str, Any] = {"title": title, "authors": authors, "year": year}
+    known = {"title": title, "authors": authors, "year": year}
     if leaf["introduction"].strip():
         return FileReference(**known, source="full_text", text=_sections(leaf))
     if leaf["abstract"].strip():

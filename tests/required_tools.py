@@ -1,26 +1,22 @@
 """Tools that some tests need: without one they are not run, and the summary names them."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Iterable
-from typing import NoReturn
 
 import pytest
 
 _NOT_RUN = "not run: "
 
 
-def missing_tool(reason: str) -> NoReturn:
+def missing_tool(reason):
     """End a test that cannot run; it fails where CITELOOM_REQUIRE_TOOLS=1."""
     if os.environ.get("CITELOOM_REQUIRE_TOOLS") == "1":
         pytest.fail(f"{reason}; CITELOOM_REQUIRE_TOOLS is 1")
     pytest.skip(_NOT_RUN + reason)
 
 
-def tests_not_run(skipped: Iterable[pytest.TestReport]) -> dict[str, list[str]]:
+def tests_not_run(skipped):
     """What `missing_tool` said → the tests that it ended, in order."""
-    tests: dict[str, list[str]] = {}
+    tests = {}
     for report in skipped:
         *_, reason = report.longrepr  # the file, the line, the reason
         _, marked, missing = str(reason).partition(_NOT_RUN)

@@ -1,11 +1,7 @@
 """Secrets that can be told wherever they turn up, and the search for them."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import get_args
 
 from pydantic import SecretStr
@@ -23,22 +19,22 @@ _FORM = 'sk-/+"{}"&=%'
 _ADDRESS = "http://127.0.0.1:9/services/{}"
 
 
-def is_secret(field: str) -> bool:
+def is_secret(field):
     """Whether a setting is read as a secret."""
     kind = Settings.model_fields[field].annotation
     return SecretStr in (kind, *get_args(kind))
 
 
-def sentinel(name: str) -> str:
+def sentinel(name):
     """A secret for a setting or a variable, which no other has; a header can carry it."""
     return (_ADDRESS if name.endswith("_URL") else _FORM).format(_core(name))
 
 
-def _core(name: str) -> str:
+def _core(name):
     return _MARK + hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
-def _forms() -> Mapping[str, bytes]:
+def _forms():
     """Each way in which a sentinel may be written, and the bytes that would show it."""
     mark = _MARK.encode()
     forms = {"plain": mark, "hexadecimal": mark.hex().encode(), "UTF-16": _MARK.encode("utf-16-le")}
@@ -53,22 +49,22 @@ class Search:
     searched.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names):
         self._whose = {_core(name).encode(): name for name in names}
         self._forms = _forms()
         self.looked_at = 0
 
-    def in_text(self, *texts: str) -> list[str]:
+    def in_text(self, *texts):
         """What of the secrets stands in texts."""
         return [told for text in texts for told in self._in(text.encode("utf-8", "surrogatepass"))]
 
-    def in_folder(self, folder: Path) -> list[str]:
+    def in_folder(self, folder):
         """What of the secrets stands in any file below a folder, packed or not, with the place."""
         return [
             f"{place}: {told}" for place, content in contents(folder) for told in self._in(content)
         ]
 
-    def _in(self, content: bytes) -> list[str]:
+    def _in(self, content):
         self.looked_at += 1
         found = [form for form, shape in self._forms.items() if shape in content]
         whose = " and ".join(

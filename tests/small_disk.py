@@ -1,17 +1,13 @@
 """A small file system in memory, for tests of a full disk; root alone can mount one."""
 
-from __future__ import annotations
-
 import subprocess
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 
 @contextmanager
-def small_disk_in(folder: Path, megabytes: float) -> Iterator[Path]:
+def small_disk_in(folder, megabytes):
     """A disk of so many megabytes below a folder; the test skips where none can be mounted."""
     disk = folder / "disk"
     disk.mkdir()

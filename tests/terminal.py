@@ -1,14 +1,10 @@
 """The command on a terminal of its own, as a user has it."""
 
-from __future__ import annotations
-
 import os
 import pty
 import select
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from tests.processes import COMMAND, PATIENCE, end_with_tests, environment_without_settings
 
@@ -21,9 +17,7 @@ class Terminal:
     handed on.
     """
 
-    def __init__(
-        self, arguments: Sequence[str], variables: Mapping[str, str], folder: Path
-    ) -> None:
+    def __init__(self, arguments, variables, folder):
         self._end, theirs = pty.openpty()
         self._process = subprocess.Popen(
             [COMMAND, *arguments],
@@ -39,21 +33,21 @@ class Terminal:
         os.close(theirs)
         self.shown = ""
 
-    def __enter__(self) -> Terminal:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self._process.kill()
         self._process.wait()
         os.close(self._end)
 
-    def type(self, keys: str, until: str) -> None:
+    def type(self, keys, until):
         """Type something, once the prompt is there, and wait for what it brings."""
         start = len(self.shown)
         os.write(self._end, keys.encode())
         self.wait(until, start)
 
-    def wait(self, until: str, start: int = 0) -> None:
+    def wait(self, until, start=0):
         """Wait until something is shown, from a place in what is."""
         end = time.monotonic() + PATIENCE
         while until not in self.shown[start:]:
@@ -61,14 +55,14 @@ class Terminal:
             if select.select([self._end], [], [], 0.2)[0]:
                 self.shown += os.read(self._end, 65_536).decode(errors="replace")
 
-    def end(self, keys: str) -> int:
+    def end(self, keys):
         """Type the last keys, if there are any; the exit code."""
         if keys:
             os.write(self._end, keys.encode())
         return self._process.wait()
 
 
-def _take_terminal(descriptor: int) -> None:
+def _take_terminal(descriptor):
     """Make a terminal that of this session, so that Ctrl-C on it reaches the process."""
     import fcntl
     import termios

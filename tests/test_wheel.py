@@ -4,8 +4,6 @@ searched and shown.
 The dependencies are those of the test environment, linked in by a .pth file.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -27,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def installed(tmp_path_factory):
     """The interpreter of an environment that has only the wheel and its dependencies, and an empty
     folder.
     """
@@ -53,7 +51,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "environment" / "bin" / "python", empty
 
 
-def _environment() -> dict[str, str]:
+def _environment():
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -63,7 +61,7 @@ def _environment() -> dict[str, str]:
     return kept
 
 
-def _citeloom(installed: tuple[Path, Path], *arguments: str) -> str:
+def _citeloom(installed, *arguments):
     python, folder = installed
     command = [str(python), "-c", "from pipeline.cli import main; main()", *arguments]
     ended = subprocess.run(
@@ -73,7 +71,7 @@ def _citeloom(installed: tuple[Path, Path], *arguments: str) -> str:
     return ended.stdout
 
 
-def test_its_modules_are_its_own(installed: tuple[Path, Path]) -> None:
+def test_its_modules_are_its_own(installed):
     python, folder = installed
     code = "import assets, pipeline, resources, sensors; print(pipeline.__file__, assets.__file__)"
     printed = subprocess.run(
@@ -88,7 +86,7 @@ def test_its_modules_are_its_own(installed: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.faults
-def test_the_packaged_sample_is_indexed_and_searched(installed: tuple[Path, Path]) -> None:
+def test_the_packaged_sample_is_indexed_and_searched(installed):
     run = json.loads(
         _citeloom(installed, "run", "--months", "2024-03", "--until", "index_receipts", "--json")
     )
@@ -108,7 +106,7 @@ def test_the_packaged_sample_is_indexed_and_searched(installed: tuple[Path, Path
 
 
 @pytest.mark.faults
-def test_the_ui_starts(installed: tuple[Path, Path]) -> None:
+def test_the_ui_starts(installed):
     (python, folder), port = installed, free_port()
     command = [
         str(python),
@@ -127,7 +125,7 @@ def test_the_ui_starts(installed: tuple[Path, Path]) -> None:
             server.send_signal(signal.SIGINT)
 
 
-def _locations(port: int) -> str:
+def _locations(port):
     """What the web server answers about its code locations, once it does."""
     query = json.dumps(
         {
@@ -141,7 +139,7 @@ def _locations(port: int) -> str:
         f"http://127.0.0.1:{port}/graphql", query, headers={"Content-Type": "application/json"}
     )
 
-    def locations() -> str | None:
+    def locations():
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 text = answer.read().decode()

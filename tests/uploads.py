@@ -5,8 +5,6 @@ in parts.
 version.
 """
 
-from __future__ import annotations
-
 import base64
 import random
 import sys
@@ -23,12 +21,12 @@ MONTHS = ("2024-03", "2024-04")
 ROWS, CHARACTERS = 1_100, 24_000
 
 
-def provenance(month: str, version: str) -> Provenance:
+def provenance(month, version):
     """What a month of a version says of itself, rows not yet counted."""
     return Provenance(LEDGER.name, month, LEDGER.version, 1, "0", version, {}, {})
 
 
-def write_months(root: DataRoot, version: str) -> None:
+def write_months(root, version):
     """Write all months, and after each a small file."""
     for month in MONTHS:
         chance = random.Random(f"{month} {version}")

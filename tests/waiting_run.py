@@ -2,13 +2,9 @@
 there.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from tests.processes import end_with_tests
 
@@ -31,7 +27,7 @@ with dg.DagsterInstance.from_config(sys.argv[1]) as instance:
 
 
 @contextmanager
-def waiting_run(home: Path) -> Iterator[subprocess.Popen[str]]:
+def waiting_run(home):
     """The process, in the middle of a run of the instance at `home`; killed afterwards."""
     process = subprocess.Popen(
         [sys.executable, "-c", _RUN, str(home)],

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,12 +17,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 from filelock import FileLock
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from assets.partitions import offer_months
 from pipeline.cli.dagster_reporter import reporting_to_dagster
-from pipeline.engine.stage import Stage, Workspace
-from pipeline.ops.run_months import RunReport, run_months
+from pipeline.engine.stage import Workspace
+from pipeline.ops.run_months import run_months
 from pipeline.ops.services import release_services
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from resources.dagster_home import dagster_home, open_instance
@@ -52,23 +52,23 @@ class Place:
     root: Path
     variables: Mapping[str, str]
 
-    def with_settings(self, **changes: object) -> Place:
+    def with_settings(self, **changes):
         """The same place under other settings, named as the fields of Settings."""
         changed = {f"CITELOOM_{name.upper()}": str(value) for name, value in changes.items()}
         return replace(self, variables={**self.variables, **changed})
 
-    def copy_to(self, folder: Path) -> Place:
+    def copy_to(self, folder):
         """A copy that a test may change."""
         copy_folder(self.root, folder)
         return replace(self, root=folder).with_settings(data=folder)
 
-    def workspace(self, **overrides: object) -> Workspace:
+    def workspace(self, **overrides):
         """A workspace on this data root; overrides as for `load_settings`."""
         with self.entered():
             return Workspace(load_settings(**overrides))
 
     @contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self):
         """This process under the settings of this place and no others; the in-process index is let go
         at the end.
         """
@@ -93,7 +93,7 @@ class Place:
                 ]:
                     del os.environ[name]
 
-    def citeloom(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def citeloom(self, *arguments):
         """Run the command as a user does, in a process of its own."""
         return subprocess.run(
             [COMMAND, *arguments],
@@ -103,7 +103,7 @@ class Place:
             text=True,
         )
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments):
         """Start the command in a process group of its own, its progress lines to be read."""
         process = subprocess.Popen(
             [COMMAND, *arguments],
@@ -127,9 +127,7 @@ class Place:
             **self.variables,
         }
 
-    def run_months(
-        self, stages: Sequence[Stage], months: Sequence[str], *, force: bool = False
-    ) -> RunReport:
+    def run_months(self, stages, months, *, force=False):
         """Run stages as the command line does, and report them to Dagster as it does."""
         with self.entered():
             workspace = self.workspace()
@@ -137,14 +135,12 @@ class Place:
                 return run_months(workspace, months, stages, force=force)
 
     @contextmanager
-    def dagster(self) -> Iterator[dg.DagsterInstance]:
+    def dagster(self):
         """Dagster's instance of this data root, made where it is missing."""
         with self.entered(), open_instance(dagster_home(self.workspace())) as instance:
             yield instance
 
-    def run_in_dagster(
-        self, stages: Sequence[str], month: str, *, force: bool = False
-    ) -> dg.ExecuteInProcessResult:
+    def run_in_dagster(self, stages, month, *, force=False):
         """Run stages as a run of Dagster's does, in this process."""
         from pipeline.definitions import build_defs
 
@@ -163,7 +159,7 @@ class Place:
                 )
             )
 
-    def invoke(self, *arguments: str) -> Result:
+    def invoke(self, *arguments):
         """Run the command within this process, where what is loaded need not be loaded again."""
         from pipeline.cli.app import app
 
@@ -184,14 +180,14 @@ class Finished:
 
 
 @pytest.fixture(scope="session")
-def llm() -> Iterator[ScriptedLlm]:
+def llm():
     """A scripted LLM on loopback."""
     with ScriptedLlm() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Finished:
+def finished(tmp_path_factory, llm):
     """Every stage of the three months of the sample corpus, run and reported to Dagster as the
     command line does.
 
@@ -214,7 +210,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Fini
     return Finished(place.with_settings(llm_url=llm.url), computed, failures)
 
 
-def run_all_stages(folder: Path, llm: ScriptedLlm) -> dict[str, object]:
+def run_all_stages(folder, llm):
     """Run every stage in a new data root. Returns its variables and what the run reported, as JSON
     can hold it.
     """
@@ -235,30 +231,30 @@ def run_all_stages(folder: Path, llm: ScriptedLlm) -> dict[str, object]:
 
 
 @pytest.fixture
-def place(finished: Finished) -> Place:
+def place(finished):
     """The shared data root, to be read."""
     return finished.place
 
 
 @pytest.fixture
-def own(finished: Finished, tmp_path: Path) -> Place:
+def own(finished, tmp_path):
     """A copy of the shared data root, to be changed."""
     return finished.place.copy_to(tmp_path / "data")
 
 
 @pytest.fixture
-def empty(tmp_path: Path, llm: ScriptedLlm) -> Place:
+def empty(tmp_path, llm):
     """A data root with nothing in it."""
     return make_place(tmp_path / "data", llm_url=llm.url, llm_model="scripted")
 
 
 @pytest.fixture
-def dump(tmp_path: Path) -> Path:
+def dump(tmp_path):
     """A copy of the sample zips, to be changed."""
     return Path(shutil.copytree(SAMPLE_DUMP, tmp_path / "dump"))
 
 
-def make_place(root: Path, **settings: object) -> Place:
+def make_place(root, **settings):
     """A new place on the sample corpus, which asks no server but the scripted LLM."""
     root.mkdir(parents=True)
     base = {
@@ -273,7 +269,7 @@ def make_place(root: Path, **settings: object) -> Place:
     return Place(root, {"OMP_NUM_THREADS": "1"}).with_settings(**{**base, **small, **settings})
 
 
-def rewrite_zip(file: Path, changes: Mapping[str, bytes]) -> None:
+def rewrite_zip(file, changes):
     """Give members of a zip other bytes, or add them."""
     with zipfile.ZipFile(file) as old:
         content = {name: old.read(name) for name in old.namelist()}
@@ -282,7 +278,7 @@ def rewrite_zip(file: Path, changes: Mapping[str, bytes]) -> None:
             new.writestr(name, page)
 
 
-def digests(root: Path) -> dict[str, bytes]:
+def digests(root):
     """Every table and every page of the report below a data root, by its path; not the page of what
     runs took.
     """

@@ -2,20 +2,16 @@
 demand, a conversation.
 """
 
-from __future__ import annotations
-
 import json
 import threading
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from pipeline.answering.answer import ABSTAINED
 from pipeline.cli.app import app
 from tests.assets.conftest import Place
-from tests.scripted_llm import Asked, Refusal, ScriptedLlm
+from tests.scripted_llm import Refusal, ScriptedLlm
 from tests.terminal import Terminal
 from tests.unit.answering.corpus import FERNS, QUILLNET, build_corpus
 from tests.unit.answering.scripted_answers import form_of
@@ -26,7 +22,7 @@ TESTED = threading.Event()
 LINK = f"https://arxiv.org/html/{FERNS}#S1.p1"
 
 
-def reader(asked: Asked) -> str | Refusal | None:
+def reader(asked):
     """A model that says what the first passage says; nothing of races, and of broken things it
     breaks.
     """
@@ -38,7 +34,7 @@ def reader(asked: Asked) -> str | Refusal | None:
     claims = (
         [] if "race" in words else [{"passage": 1, "claim": "So says [red]it[/] \x1b[2J:key:."}]
     )
-    given: dict[str, Any] = {
+    given = {
         "Query": {"query": words},
         "FollowUp": {"question": f"{words} (of ferns)", "query": "ferns light"},
         "Claims": {"relevant": [1] if claims else [], "claims": claims},
@@ -53,14 +49,14 @@ def reader(asked: Asked) -> str | Refusal | None:
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[ScriptedLlm]:
+def model():
     with ScriptedLlm(reader) as server:
         yield server
         TESTED.set()
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory, model: ScriptedLlm) -> Place:
+def small(tmp_path_factory, model):
     """A small corpus, indexed."""
     root = tmp_path_factory.mktemp("asked") / "data"
     place = Place(root, {"OMP_NUM_THREADS": "1"}).with_settings(
@@ -72,12 +68,12 @@ def small(tmp_path_factory: pytest.TempPathFactory, model: ScriptedLlm) -> Place
     return place
 
 
-def invoke(place: Place, *arguments: str, typed: str | bytes | None = None) -> Result:
+def invoke(place, *arguments, typed=None):
     with place.entered():
         return CliRunner().invoke(app, list(arguments), input=typed)
 
 
-def test_an_answer_comes_with_its_sources_and_what_it_cost(small: Place) -> None:
+def test_an_answer_comes_with_its_sources_and_what_it_cost(small):
     done = invoke(small, "ask", PLANTS)
     assert done.exit_code == 0, done.output
     # Markup of a model is text, and what would steer a terminal is a sign.
@@ -92,14 +88,14 @@ def test_an_answer_comes_with_its_sources_and_what_it_cost(small: Place) -> None
     assert "arxivbot · scripted · 5 calls" in done.stderr
 
 
-def test_the_small_model_is_announced_before_it_is_asked(small: Place) -> None:
+def test_the_small_model_is_announced_before_it_is_asked(small):
     done = invoke(small.with_settings(llm_model="smollm2-135m-instruct"), "ask", PLANTS)
     notice = " ".join(done.stderr.partition("reads and answers")[0].split())
     assert "arxivbot asks smollm2-135m-instruct" in notice
     assert "minutes" in notice
 
 
-def test_the_work_is_shown_beside_the_answer(small: Place) -> None:
+def test_the_work_is_shown_beside_the_answer(small):
     done = invoke(small, "ask", PLANTS, "--show-work")
     assert done.stdout.startswith("By [bold]leaves[/]. [1]\n")
     told = done.stderr.splitlines()
@@ -110,7 +106,7 @@ def test_the_work_is_shown_beside_the_answer(small: Place) -> None:
     assert [line.split(":")[0] for line in told if not line.startswith(" ")][-2:-1] == ["answer"]
 
 
-def test_json_is_one_document_with_the_work_where_asked(small: Place) -> None:
+def test_json_is_one_document_with_the_work_where_asked(small):
     told = json.loads(invoke(small, "ask", PLANTS, "--json").stdout)
     assert (told["answer"], told["abstained"], told["hops"]) == ("By [bold]leaves[/].", False, 1)
     assert told["claims"][0]["passage_url"] == LINK
@@ -127,7 +123,7 @@ def test_json_is_one_document_with_the_work_where_asked(small: Place) -> None:
     ]
 
 
-def test_the_second_time_an_answer_is_free(small: Place, model: ScriptedLlm) -> None:
+def test_the_second_time_an_answer_is_free(small, model):
     first = invoke(small, "ask", "What of ferns in shade?")
     paid = model.generations
     again = invoke(small, "ask", "What of ferns in shade?")
@@ -135,7 +131,7 @@ def test_the_second_time_an_answer_is_free(small: Place, model: ScriptedLlm) -> 
     assert "5 calls, 5 of them answered by the cache · 0 tokens read, 0 written" in again.stderr
 
 
-def test_what_the_corpus_does_not_hold_is_said_plainly(small: Place) -> None:
+def test_what_the_corpus_does_not_hold_is_said_plainly(small):
     done = invoke(small, "ask", "Who won the race?")
     assert (done.exit_code, done.stdout) == (0, f"{ABSTAINED}\n")
     assert "searched for: Who won the race?" in done.stderr
@@ -144,7 +140,7 @@ def test_what_the_corpus_does_not_hold_is_said_plainly(small: Place) -> None:
     )
 
 
-def test_months_and_systems_are_chosen(small: Place) -> None:
+def test_months_and_systems_are_chosen(small):
     told = json.loads(invoke(small, "ask", PLANTS, "--months", "2024-03", "--json").stdout)
     assert {each["month"] for hop in told["passages"] for each in hop} == {"2024-03"}
     alone = invoke(small, "ask", PLANTS, "--system", "direct")
@@ -162,9 +158,7 @@ def test_months_and_systems_are_chosen(small: Place) -> None:
         ([], {"qdrant_collection": "another"}, 1, "there is no index another"),
     ],
 )
-def test_what_cannot_be_asked_says_why(
-    small: Place, arguments: list[str], settings: dict[str, str], code: int, named: str
-) -> None:
+def test_what_cannot_be_asked_says_why(small, arguments, settings, code, named):
     for command in (["ask", PLANTS], ["chat"]):
         done = invoke(small.with_settings(**settings), *command, *arguments)
         assert (done.exit_code, done.stdout) == (code, ""), done.output
@@ -172,7 +166,7 @@ def test_what_cannot_be_asked_says_why(
         assert "error: " in done.stderr
 
 
-def test_a_piped_conversation_answers_line_by_line(small: Place) -> None:
+def test_a_piped_conversation_answers_line_by_line(small):
     done = invoke(
         small, "chat", typed=f"\ufeff{PLANTS}\r\n\n  And in shade?\n/quit\nNever asked\n".encode()
     )
@@ -182,7 +176,7 @@ def test_a_piped_conversation_answers_line_by_line(small: Place) -> None:
     assert lines.count("By [bold]leaves[/]. [1]") == 2
 
 
-def test_a_follow_up_leans_on_what_was_said_until_that_is_forgotten(small: Place) -> None:
+def test_a_follow_up_leans_on_what_was_said_until_that_is_forgotten(small):
     typed = f"{PLANTS}\nAnd in shade?\n/reset\nAnd in shade?\n"
     done = invoke(small, "chat", "--json", "--show-work", typed=typed)
     told = [json.loads(line) for line in done.stdout.splitlines()]
@@ -190,7 +184,7 @@ def test_a_follow_up_leans_on_what_was_said_until_that_is_forgotten(small: Place
     assert told[1]["steps"][0]["question"] == "And in shade? (of ferns)"
 
 
-def test_work_is_turned_on_and_off(small: Place) -> None:
+def test_work_is_turned_on_and_off(small):
     done = invoke(small, "chat", typed=f"/work\n{PLANTS}\n/work\n{PLANTS}\n/dance\n/help\n")
     assert done.stderr.count("search: ") == 1
     assert "steps are shown\n" in done.stderr
@@ -198,7 +192,7 @@ def test_work_is_turned_on_and_off(small: Place) -> None:
     assert done.exit_code == 2
 
 
-def test_a_conversation_goes_on_after_a_question_that_failed(small: Place) -> None:
+def test_a_conversation_goes_on_after_a_question_that_failed(small):
     done = invoke(
         small, "chat", "--json", typed=f"What is broken?\n{PLANTS}\n".encode() + b"caf\xe9?\n"
     )
@@ -211,14 +205,14 @@ def test_a_conversation_goes_on_after_a_question_that_failed(small: Place) -> No
     assert done.exit_code == 2
 
 
-def test_nothing_piped_is_nothing_asked(small: Place) -> None:
+def test_nothing_piped_is_nothing_asked(small):
     assert invoke(small, "chat", typed="").exit_code == 0
 
 
 PROMPT_AFTER_AN_ANSWER = " s\r\n\r\n> "
 
 
-def test_a_conversation_on_a_terminal_outlives_an_interrupted_answer(small: Place) -> None:
+def test_a_conversation_on_a_terminal_outlives_an_interrupted_answer(small):
     with Terminal(["chat"], {"TERM": "xterm", **small.variables}, small.root) as terminal:
         terminal.wait("> ")
         terminal.type(f"{PLANTS}\n", until=PROMPT_AFTER_AN_ANSWER)

@@ -1,19 +1,15 @@
 """`citeloom check` on the example draft and the finished sample corpus, and `citeloom cite`."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.draft_check.bibliography import write_bibliography
-from pipeline.draft_check.check import DraftCheck, check_draft, papers_to_cite
+from pipeline.draft_check.check import check_draft, papers_to_cite
 from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.draft_check.page import sections, write_page
 from pipeline.draft_check.reading import read_draft
@@ -23,7 +19,6 @@ from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes
 from pipeline.index.papers import read_paper
 from pipeline.settings import load_settings
-from tests.assets.conftest import Finished
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "draft"
 # The form in which Zotero exports a preprint.
@@ -53,7 +48,7 @@ FAULTS = json.loads((EXAMPLE / "faults.json").read_text())
 
 
 @pytest.fixture(scope="module")
-def workspace(finished: Finished) -> Iterator[Workspace]:
+def workspace(finished):
     """The finished sample corpus, without an endpoint."""
     with finished.place.entered():
         yield Workspace(load_settings(llm_url=None, llm_model="", _env_file=None))
@@ -61,12 +56,12 @@ def workspace(finished: Finished) -> Iterator[Workspace]:
 
 
 @pytest.fixture(scope="module")
-def checked(workspace: Workspace) -> DraftCheck:
+def checked(workspace):
     """The check of the example."""
     return check_draft(workspace, read_draft(EXAMPLE / "draft.tex"))
 
 
-def test_every_planted_fault_of_a_reference_is_found_and_nothing_else(checked: DraftCheck) -> None:
+def test_every_planted_fault_of_a_reference_is_found_and_nothing_else(checked):
     remarkable = {
         check.key: check
         for check in checked.references
@@ -86,7 +81,7 @@ def test_every_planted_fault_of_a_reference_is_found_and_nothing_else(checked: D
         assert (remarkable[key].status, words in found) == (status, True), (key, found)
 
 
-def test_every_planted_fault_of_a_citation_is_found_and_nothing_else(checked: DraftCheck) -> None:
+def test_every_planted_fault_of_a_citation_is_found_and_nothing_else(checked):
     faults = {
         f"{check.sentence.file}:{check.sentence.line}": check
         for check in checked.citations
@@ -101,7 +96,7 @@ def test_every_planted_fault_of_a_citation_is_found_and_nothing_else(checked: Dr
     assert sum(check.verdict == "not_checked" for check in checked.citations) == 2
 
 
-def test_a_verdict_leads_to_its_passage(checked: DraftCheck, workspace: Workspace) -> None:
+def test_a_verdict_leads_to_its_passage(checked, workspace):
     judged = [check for check in checked.citations if check.passage_id]
     assert len(judged) > 10
     for check in judged:
@@ -111,8 +106,8 @@ def test_a_verdict_leads_to_its_passage(checked: DraftCheck, workspace: Workspac
         assert check.quote in without_markers(passage.text)
 
 
-def test_the_result_as_json_counts_every_citation(checked: DraftCheck) -> None:
-    result: dict[str, Any] = json.loads(json.dumps(checked.as_json()))
+def test_the_result_as_json_counts_every_citation(checked):
+    result = json.loads(json.dumps(checked.as_json()))
     assert len(result["citations"]) == sum(
         len(sentence.keys) for sentence in checked.draft.sentences
     )
@@ -128,8 +123,8 @@ def test_the_result_as_json_counts_every_citation(checked: DraftCheck) -> None:
 
 
 def test_what_has_no_fault_is_no_row_and_uncited_entries_are_one_sentence(
-    checked: DraftCheck,
-) -> None:
+    checked,
+):
     citations, references = sections(checked, good=False)
     assert len(citations.grids[0].rows) == len(checked.citations) - 2
     assert any("Not checked" in words for words in citations.paragraphs)
@@ -143,7 +138,7 @@ def test_what_has_no_fault_is_no_row_and_uncited_entries_are_one_sentence(
     assert not sections(clean, good=False)[1].grids
 
 
-def test_the_page_escapes_what_the_draft_says(workspace: Workspace, tmp_path: Path) -> None:
+def test_the_page_escapes_what_the_draft_says(workspace, tmp_path):
     (tmp_path / "draft.md").write_text("<script>alert(1)</script> is said [@<b>x].\n")
     draft = read_draft(tmp_path / "draft.md")
     page = write_page(check_draft(workspace, draft), tmp_path / "page").read_text()
@@ -151,16 +146,14 @@ def test_the_page_escapes_what_the_draft_says(workspace: Workspace, tmp_path: Pa
     assert "<b>x" not in page
 
 
-def test_a_corrected_bibliography_is_verified(
-    workspace: Workspace, checked: DraftCheck, tmp_path: Path
-) -> None:
+def test_a_corrected_bibliography_is_verified(workspace, checked, tmp_path):
     target = tmp_path / "mended.bib"
     assert write_bibliography(EXAMPLE / "references.bib", checked.references, target) == 2
     again = check_draft(workspace, read_draft(EXAMPLE / "draft.tex", target))
     assert not [check for check in again.references if check.status == "differs"]
 
 
-def test_papers_that_fit_a_paragraph_are_suggested(workspace: Workspace, tmp_path: Path) -> None:
+def test_papers_that_fit_a_paragraph_are_suggested(workspace, tmp_path):
     (tmp_path / "draft.txt").write_text(
         "A judge that reads several summaries in a list prefers the first of them more often than"
         " chance would, and shuffling the order in which summaries are read removes most of this"
@@ -179,9 +172,7 @@ def test_papers_that_fit_a_paragraph_are_suggested(workspace: Workspace, tmp_pat
     assert papers[0].bibtex.startswith(f"@misc{{{papers[0].key},")
 
 
-def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(
-    finished: Finished, tmp_path: Path
-) -> None:
+def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(finished, tmp_path):
     draft = str(EXAMPLE / "draft.tex")
     ended = finished.place.invoke(
         "check", draft, "--json", "--fail-on", "contradicted", "--report", str(tmp_path / "page")
@@ -193,7 +184,7 @@ def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(
     assert finished.place.invoke("check", "no-such.tex").exit_code == 2
 
 
-def test_a_section_for_the_draft_cites_its_own_keys(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_section_for_the_draft_cites_its_own_keys(workspace, tmp_path):
     related = relate_draft(workspace, EXAMPLE / "draft.tex", system="extractive")
     draft = read_draft(EXAMPLE / "draft.tex")
     assert set(related.keys.values()) <= draft.entries.keys()
@@ -208,9 +199,7 @@ def test_a_section_for_the_draft_cites_its_own_keys(workspace: Workspace, tmp_pa
     assert "tidepool" in note
 
 
-def test_references_by_key_in_zoteros_bibtex_and_by_id(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_references_by_key_in_zoteros_bibtex_and_by_id(workspace, tmp_path):
     # Its DOI alone says which paper it is.
     library = ZOTERO.replace("http://arxiv.org/abs/2403.90001", "").replace("arXiv:2403.90001", "")
     (tmp_path / "library.bib").write_text(library)

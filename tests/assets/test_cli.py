@@ -2,23 +2,20 @@
 that is wrong.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import socket
 from pathlib import Path
 
 import pytest
-from typer.testing import Result
 
 from pipeline.settings import SAMPLE_QUESTIONS
 from pipeline.stages import STAGES
-from tests.assets.conftest import MONTHS, Place, digests
+from tests.assets.conftest import MONTHS, digests
 from tests.scripted_llm import ScriptedLlm
 
 
-def one_message(done: Result) -> str:
+def one_message(done):
     """The message with which a command ended, being all that it wrote on standard error but what it
     was at.
     """
@@ -30,14 +27,14 @@ def one_message(done: Result) -> str:
     return lines[0]
 
 
-def errors_about(thing: str, done: Result) -> list[str]:
+def errors_about(thing, done):
     """The error messages of a run that name a thing."""
     return [
         line for line in done.stderr.splitlines() if line.startswith("error: ") and thing in line
     ]
 
 
-def test_run_until_a_stage_runs_what_it_needs_and_no_more(empty: Place) -> None:
+def test_run_until_a_stage_runs_what_it_needs_and_no_more(empty):
     done = empty.citeloom("run", "--months", "2024-03", "--until", "passages")
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
     assert sorted(folder.parent.name for folder in empty.root.glob("*/*.parquet")) == [
@@ -51,7 +48,7 @@ def test_run_until_a_stage_runs_what_it_needs_and_no_more(empty: Place) -> None:
     ]
 
 
-def test_a_second_run_keeps_everything_and_its_json_is_one_document(own: Place) -> None:
+def test_a_second_run_keeps_everything_and_its_json_is_one_document(own):
     before = digests(own.root)
     done = own.invoke("run", "--months", "2024-03..2024-05", "--json")
     assert done.exit_code == 0
@@ -63,7 +60,7 @@ def test_a_second_run_keeps_everything_and_its_json_is_one_document(own: Place) 
     assert digests(own.root) == before
 
 
-def test_run_select_runs_these_stages_alone(own: Place) -> None:
+def test_run_select_runs_these_stages_alone(own):
     done = own.invoke(
         "run", "--months", "2024-03", "--select", "papers,passages", "--force", "--json"
     )
@@ -79,9 +76,7 @@ def test_run_select_runs_these_stages_alone(own: Place) -> None:
     ("arguments", "named"),
     [(["--months", "2031-01"], "2031-01"), (["--select", "papers,passagez"], "passagez")],
 )
-def test_a_wrong_argument_ends_with_2_and_names_it(
-    empty: Place, arguments: list[str], named: str
-) -> None:
+def test_a_wrong_argument_ends_with_2_and_names_it(empty, arguments, named):
     done = empty.invoke("run", *arguments)
     assert done.exit_code == 2
     assert named in one_message(done)
@@ -90,15 +85,13 @@ def test_a_wrong_argument_ends_with_2_and_names_it(
 @pytest.mark.parametrize(
     ("name", "value"), [("temperature", "warm"), ("dump_dir", "/nowhere/at/all")]
 )
-def test_a_wrong_setting_ends_with_2_and_names_it(empty: Place, name: str, value: str) -> None:
+def test_a_wrong_setting_ends_with_2_and_names_it(empty, name, value):
     done = empty.with_settings(**{name: value}).invoke("run", "--months", "2024-03")
     assert done.exit_code == 2
     assert f"CITELOOM_{name.upper()}" in one_message(done)
 
 
-def test_bad_zips_beside_good_ones_are_named_and_nothing_done_is_lost(
-    own: Place, dump: Path
-) -> None:
+def test_bad_zips_beside_good_ones_are_named_and_nothing_done_is_lost(own, dump):
     bad = {"empty": b"", "text": b"this is no zip", "no-member": b"PK\5\6" + bytes(18)}
     for name, content in bad.items():
         (dump / f"ar5iv-04-2024-{name}.zip").write_bytes(content)
@@ -120,7 +113,7 @@ def test_bad_zips_beside_good_ones_are_named_and_nothing_done_is_lost(
     }  # fmt: skip
 
 
-def test_zips_that_are_all_cut_off_end_the_run(empty: Place, dump: Path) -> None:
+def test_zips_that_are_all_cut_off_end_the_run(empty, dump):
     for file in dump.glob("*.zip"):
         file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     done = empty.with_settings(dump_dir=dump).invoke("run", "--months", "all", "--json")
@@ -129,9 +122,7 @@ def test_zips_that_are_all_cut_off_end_the_run(empty: Place, dump: Path) -> None
     assert json.loads(done.stdout)["error"] == "MissingInput"
 
 
-def test_a_snapshot_that_is_not_there_fails_the_stage_that_reads_it(
-    empty: Place, tmp_path: Path
-) -> None:
+def test_a_snapshot_that_is_not_there_fails_the_stage_that_reads_it(empty, tmp_path):
     done = empty.with_settings(metadata_snapshot=tmp_path / "no.jsonl").invoke(
         "run", "--months", "2024-03"
     )
@@ -139,7 +130,7 @@ def test_a_snapshot_that_is_not_there_fails_the_stage_that_reads_it(
     assert len(errors_about("no.jsonl", done)) == 1, done.stderr
 
 
-def test_an_llm_that_does_not_answer_is_named_and_what_was_done_stays(own: Place) -> None:
+def test_an_llm_that_does_not_answer_is_named_and_what_was_done_stays(own):
     asking = ["key_elements", "answers"]  # neither needs the other
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -159,7 +150,7 @@ def test_an_llm_that_does_not_answer_is_named_and_what_was_done_stays(own: Place
     )
 
 
-def test_a_key_that_is_refused_is_named_by_its_setting_and_written_nowhere(own: Place) -> None:
+def test_a_key_that_is_refused_is_named_by_its_setting_and_written_nowhere(own):
     key = "sk-0f5a-never-to-be-seen"
     shutil.rmtree(own.root / "cache" / "llm")
     with ScriptedLlm(key="another") as llm:
@@ -174,7 +165,7 @@ def test_a_key_that_is_refused_is_named_by_its_setting_and_written_nowhere(own: 
     assert holding == []
 
 
-def test_status_tells_every_stage_of_every_month(place: Place) -> None:
+def test_status_tells_every_stage_of_every_month(place):
     done = place.invoke("status", "--json")
     assert done.exit_code == 0
     told = json.loads(done.stdout)["stages"]
@@ -186,22 +177,21 @@ def test_status_tells_every_stage_of_every_month(place: Place) -> None:
     assert (papers["rows"], papers["left_out"]) == (8, {"not_computer_science": 1, "withdrawn": 1})
 
 
-def search(place: Place, *arguments: str) -> list[dict[str, object]]:
+def search(place, *arguments):
     """The papers of a search."""
     done = place.invoke("search", *arguments, "--json")
     assert done.exit_code == 0, done.output
-    papers: list[dict[str, object]] = json.loads(done.stdout)["papers"]
-    return papers
+    return json.loads(done.stdout)["papers"]
 
 
-def test_search_finds_the_paper_that_says_it(place: Place) -> None:
+def test_search_finds_the_paper_that_says_it(place):
     papers = search(place, "reciprocal rank fusion of dense and sparse retrieval", "--limit", "5")
     assert len(papers) == 5
     assert papers[0]["arxiv_id"] == "2404.90001"
     assert {"title", "authors", "abstract", "passages", "cited_by", "bibtex"} <= papers[0].keys()
 
 
-def test_search_keeps_to_months_and_category(place: Place) -> None:
+def test_search_keeps_to_months_and_category(place):
     hits = search(
         place,
         "passages of scientific papers",

@@ -8,11 +8,9 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pytest
@@ -24,7 +22,7 @@ from pipeline import tables
 from pipeline.definitions import build_defs, defs
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.failures import read_failure, record_failure
-from pipeline.engine.progress import Event, Listener, StageStarted, listening
+from pipeline.engine.progress import StageStarted, listening
 from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status, stages_due
 from pipeline.errors import PermanentFailure
@@ -34,7 +32,7 @@ from pipeline.storage.provenance import read_provenance
 from resources.services import ArxivResource, DataRootResource, LlmResource, QdrantResource
 from sensors import stuck_runs
 from sensors.months import dump_folder, new_months
-from tests.assets.conftest import MONTHS, Place
+from tests.assets.conftest import MONTHS
 
 PROJECT = Path(__file__).resolve().parents[2]
 MONTH = MONTHS[0]
@@ -43,15 +41,13 @@ GROUPS = {"corpus", "search", "related_work", "answers", "evaluation"}
 
 
 @pytest.fixture
-def instance(place: Place) -> Iterator[dg.DagsterInstance]:
+def instance(place):
     """The Dagster instance to which the shared runs were reported."""
     with place.dagster() as found:
         yield found
 
 
-def materializations(
-    instance: dg.DagsterInstance, name: str, month: str, limit: int = 1
-) -> list[dg.AssetMaterialization]:
+def materializations(instance, name, month, limit=1):
     """The newest materializations of a month."""
     wanted = dg.AssetRecordsFilter(asset_key=dg.AssetKey(name), asset_partitions=[month])
     records = instance.fetch_materializations(wanted, limit=limit).records
@@ -62,16 +58,14 @@ def materializations(
     ]
 
 
-def metadata_of(instance: dg.DagsterInstance, name: str, month: str) -> dict[str, Any]:
+def metadata_of(instance, name, month):
     """The metadata of the newest materialization of a month."""
     (newest,) = materializations(instance, name, month)
     return {key: value.value for key, value in newest.metadata.items()}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_materialization_tells_rows_seconds_bytes_and_what_was_left_out(
-    place: Place, instance: dg.DagsterInstance, name: str
-) -> None:
+def test_a_materialization_tells_rows_seconds_bytes_and_what_was_left_out(place, instance, name):
     for month in MONTHS:
         told = metadata_of(instance, name, month)
         written = read_provenance(place.root / name / f"{month}.parquet")
@@ -84,7 +78,7 @@ def test_a_materialization_tells_rows_seconds_bytes_and_what_was_left_out(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_preview_is_a_table_of_at_most_five_rows(instance: dg.DagsterInstance, name: str) -> None:
+def test_a_preview_is_a_table_of_at_most_five_rows(instance, name):
     told = metadata_of(instance, name, "2024-04")
     head, rule, *rows = told["preview"].splitlines()
     columns = sum(is_readable(column) for column in tables.TABLES[name].schema)
@@ -95,7 +89,7 @@ def test_a_preview_is_a_table_of_at_most_five_rows(instance: dg.DagsterInstance,
     )
 
 
-def test_every_check_ran_on_every_month_and_passed(instance: dg.DagsterInstance) -> None:
+def test_every_check_ran_on_every_month_and_passed(instance):
     keys = defs.resolve_asset_graph().asset_check_keys
     runs = [(run.job_name, run.tags["dagster/partition"]) for run in instance.get_runs()]
     # A month is computed in two passes: to the index, then by the stages that ask a model.
@@ -109,7 +103,7 @@ def test_every_check_ran_on_every_month_and_passed(instance: dg.DagsterInstance)
         }
 
 
-def test_a_failing_blocking_check_stops_its_month_in_both_doors(own: Place) -> None:
+def test_a_failing_blocking_check_stops_its_month_in_both_doors(own):
     """An embedding without its passage: the month's index is not touched, and the check is asked
     again.
     """
@@ -140,7 +134,7 @@ def test_a_failing_blocking_check_stops_its_month_in_both_doors(own: Place) -> N
         assert read_failure(own.workspace(), "check-embeddings", MONTH) is None
 
 
-def test_a_check_that_failed_is_asked_again_before_anything_below_runs(own: Place) -> None:
+def test_a_check_that_failed_is_asked_again_before_anything_below_runs(own):
     """Else a second run would find the stage done, and go on below it as if the check had never
     failed.
     """
@@ -160,7 +154,7 @@ def test_a_check_that_failed_is_asked_again_before_anything_below_runs(own: Plac
         assert {row["state"] for row in month_status(STAGES, own.workspace(), MONTH)} == {"done"}
 
 
-def test_both_doors_give_a_month_the_same_data_and_code_version(own: Place) -> None:
+def test_both_doors_give_a_month_the_same_data_and_code_version(own):
     assert own.run_in_dagster(["papers", "passages"], MONTH, force=True).success
     with own.dagster() as instance:
         for name in ("papers", "passages"):
@@ -173,17 +167,17 @@ def test_both_doors_give_a_month_the_same_data_and_code_version(own: Place) -> N
             assert by_run.metadata.keys() == by_command.metadata.keys()
 
 
-def test_a_month_that_is_skipped_says_so(own: Place) -> None:
+def test_a_month_that_is_skipped_says_so(own):
     assert own.run_in_dagster([stage.name for stage in choose_stages("passages")], MONTH).success
     with own.dagster() as instance:
         assert metadata_of(instance, "passages", MONTH)["skipped"] is True
         assert metadata_of(instance, "passages", "2024-04")["skipped"] is False
 
 
-def _cancel_once_started(instance: dg.DagsterInstance) -> Listener:
+def _cancel_once_started(instance):
     """A user who ends the run on its page as soon as a stage has begun."""
 
-    def cancel(event: Event) -> None:
+    def cancel(event):
         if isinstance(event, StageStarted):
             for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
                 instance.report_run_canceled(run)
@@ -191,7 +185,7 @@ def _cancel_once_started(instance: dg.DagsterInstance) -> Listener:
     return cancel
 
 
-def test_a_run_that_was_ended_by_others_puts_nothing_in_place(empty: Place) -> None:
+def test_a_run_that_was_ended_by_others_puts_nothing_in_place(empty):
     file = empty.root / "dump_members" / f"{MONTH}.parquet"
     with empty.dagster() as instance, listening(_cancel_once_started(instance)):
         assert not empty.run_in_dagster(["dump_members"], MONTH).success
@@ -202,7 +196,7 @@ def test_a_run_that_was_ended_by_others_puts_nothing_in_place(empty: Place) -> N
     assert file.exists()
 
 
-def test_a_disabled_stage_cannot_be_materialized_and_says_why(place: Place) -> None:
+def test_a_disabled_stage_cannot_be_materialized_and_says_why(place):
     definitions, name = (
         definitions_of(place.with_settings(llm_url="", systems="extractive")),
         "citation_support",
@@ -213,7 +207,7 @@ def test_a_disabled_stage_cannot_be_materialized_and_says_why(place: Place) -> N
     assert name not in {dep.asset_key.to_user_string() for dep in specs["report"].deps}
 
 
-def test_stages_that_read_a_disabled_one_run_in_both_doors(own: Place) -> None:
+def test_stages_that_read_a_disabled_one_run_in_both_doors(own):
     there = own.with_settings(llm_url="", systems="extractive")
     (own.root / "citation_support" / f"{MONTH}.parquet").unlink()
     assert there.run_in_dagster(["scores"], MONTH).success
@@ -222,9 +216,7 @@ def test_stages_that_read_a_disabled_one_run_in_both_doors(own: Place) -> None:
     assert [(outcome.rows, outcome.disabled) for outcome in report.outcomes] == [(0, True)]
 
 
-def test_the_means_of_each_system_can_be_plotted(
-    place: Place, instance: dg.DagsterInstance
-) -> None:
+def test_the_means_of_each_system_can_be_plotted(place, instance):
     figures = metadata_of(instance, "scores", MONTH)
     rows = place.workspace().root.rows(tables.SCORES, MONTH)
     rouge = [
@@ -235,7 +227,7 @@ def test_the_means_of_each_system_can_be_plotted(
     assert "ROUGE-1/chatcite@scripted" in figures["means"].replace("\\", "")
 
 
-def test_each_service_can_be_given_instead_of_its_settings(empty: Place, tmp_path: Path) -> None:
+def test_each_service_can_be_given_instead_of_its_settings(empty, tmp_path):
     services = {
         "data_root": DataRootResource(data=str(tmp_path / "elsewhere")),
         "qdrant": QdrantResource(qdrant_url="http://127.0.0.1:1", qdrant_collection="mine"),
@@ -258,7 +250,7 @@ def test_each_service_can_be_given_instead_of_its_settings(empty: Place, tmp_pat
     assert result.output_for_node("settings_of_the_workspace") == expected
 
 
-def test_months_are_offered_in_order_whenever_they_come() -> None:
+def test_months_are_offered_in_order_whenever_they_come():
     with dg.DagsterInstance.ephemeral() as instance:
         for months in (["2024-05"], ["2024-03", "2024-05"], ["2024-06", "2024-04"]):
             offer_months(instance, months)
@@ -270,7 +262,7 @@ def test_months_are_offered_in_order_whenever_they_come() -> None:
         ]
 
 
-def test_a_sensor_offers_the_months_of_the_dump(empty: Place) -> None:
+def test_a_sensor_offers_the_months_of_the_dump(empty):
     with empty.entered(), dg.DagsterInstance.ephemeral() as instance:
         context = dg.build_sensor_context(
             instance=instance, resources={"workspace": empty.workspace()}
@@ -279,7 +271,7 @@ def test_a_sensor_offers_the_months_of_the_dump(empty: Place) -> None:
         assert tuple(instance.get_dynamic_partitions("months")) == MONTHS
 
 
-def test_everything_in_dagster_has_an_owner_a_tag_and_a_description() -> None:
+def test_everything_in_dagster_has_an_owner_a_tag_and_a_description():
     team = "team:citeloom"
     for spec in defs.resolve_all_asset_specs():
         assert list(spec.owners) == [team], spec.key
@@ -304,7 +296,7 @@ def test_everything_in_dagster_has_an_owner_a_tag_and_a_description() -> None:
         assert item.tags, item.name
 
 
-def stale_in_dagster(place: Place) -> set[tuple[str, str]]:
+def stale_in_dagster(place):
     """Stages and months that Dagster shows as out of date, and what reads one of these.
 
     Dagster compares a month with its own inputs alone, `citeloom status` counts what is below as
@@ -333,7 +325,7 @@ def stale_in_dagster(place: Place) -> set[tuple[str, str]]:
     )  # beside lines of logs
     nodes = json.loads(answer)["data"]["assetNodes"]
     states = {node["assetKey"]["path"][-1]: node for node in nodes}
-    stale: set[tuple[str, str]] = set()
+    stale = set()
     for stage in STAGES:
         for month in MONTHS:
             below = any((table.name, month) in stale for table in stage.upstream)
@@ -342,14 +334,14 @@ def stale_in_dagster(place: Place) -> set[tuple[str, str]]:
     return stale
 
 
-def stale_in_status(place: Place) -> set[tuple[str, str]]:
+def stale_in_status(place):
     """Stages and months that `citeloom status` shows as out of date."""
     rows = json.loads(place.invoke("status", "--json").stdout)["stages"]
     return {(row["stage"], row["month"]) for row in rows if row["state"] == "stale"}
 
 
 @pytest.mark.faults
-def test_dagster_and_the_command_line_agree_on_what_is_out_of_date(own: Place) -> None:
+def test_dagster_and_the_command_line_agree_on_what_is_out_of_date(own):
     assert stale_in_dagster(own) == stale_in_status(own) == set()
 
     fewer = own.with_settings(max_questions=5, chatcite_samples=3)
@@ -377,13 +369,13 @@ def test_dagster_and_the_command_line_agree_on_what_is_out_of_date(own: Place) -
     assert stale_in_dagster(fewer) == stale_in_status(fewer) == set()
 
 
-def definitions_of(place: Place) -> dg.Definitions:
+def definitions_of(place):
     """The definitions under the settings of a place."""
     with place.entered():
         return build_defs()
 
 
-def test_a_month_that_the_dump_lacks_holds_nothing(empty: Place) -> None:
+def test_a_month_that_the_dump_lacks_holds_nothing(empty):
     """The newest partition is the present month, which a dump never has: its run ends well, and
     with no row.
     """
@@ -393,13 +385,13 @@ def test_a_month_that_the_dump_lacks_holds_nothing(empty: Place) -> None:
     assert empty.workspace().root.read(tables.PASSAGES, "2024-06").num_rows == 0
 
 
-def months_asked_for(answer: dg.SensorResult | dg.SkipReason) -> list[str | None]:
+def months_asked_for(answer):
     """The months for which the sensor asks for runs."""
     assert isinstance(answer, dg.SensorResult), answer
     return [request.partition_key for request in answer.run_requests or ()]
 
 
-def ask_sensor(place: Place, cursor: str | None, instance: dg.DagsterInstance | None = None) -> Any:
+def ask_sensor(place, cursor, instance=None):
     """What the sensor answers, a SensorResult or a SkipReason, given what it remembers."""
     with place.entered(), ExitStack() as stack:
         instance = instance or stack.enter_context(dg.DagsterInstance.ephemeral())
@@ -412,9 +404,7 @@ def ask_sensor(place: Place, cursor: str | None, instance: dg.DagsterInstance | 
         return dump_folder(context)
 
 
-def test_the_sensor_asks_for_each_month_once_and_again_when_its_pages_change(
-    empty: Place, dump: Path
-) -> None:
+def test_the_sensor_asks_for_each_month_once_and_again_when_its_pages_change(empty, dump):
     here = empty.with_settings(dump_dir=dump)
     first = ask_sensor(here, None)
     assert months_asked_for(first) == list(MONTHS)
@@ -427,13 +417,11 @@ def test_the_sensor_asks_for_each_month_once_and_again_when_its_pages_change(
     assert isinstance(ask_sensor(here, second.cursor), dg.SkipReason)
 
 
-def test_a_month_whose_run_died_before_its_first_step_is_asked_for_again(
-    empty: Place, dump: Path
-) -> None:
+def test_a_month_whose_run_died_before_its_first_step_is_asked_for_again(empty, dump):
     here = empty.with_settings(dump_dir=dump)
     cursor = ask_sensor(here, None).cursor
 
-    def end_run(instance: dg.DagsterInstance) -> None:
+    def end_run(instance):
         run = instance.create_run_for_job(
             defs.resolve_job_def("refresh_corpus"),
             tags={"dagster/sensor_name": "dump_folder", "dagster/partition": MONTH},
@@ -449,9 +437,7 @@ def test_a_month_whose_run_died_before_its_first_step_is_asked_for_again(
         assert isinstance(ask_sensor(here, cursor, instance), dg.SkipReason)
 
 
-def test_a_month_whose_run_failed_in_a_step_is_not_asked_for_again(
-    empty: Place, dump: Path
-) -> None:
+def test_a_month_whose_run_failed_in_a_step_is_not_asked_for_again(empty, dump):
     here = empty.with_settings(dump_dir=dump)
     cursor = ask_sensor(here, None).cursor
 
@@ -469,7 +455,7 @@ def test_a_month_whose_run_failed_in_a_step_is_not_asked_for_again(
         assert isinstance(ask_sensor(here, cursor, instance), dg.SkipReason)
 
 
-def test_a_page_that_comes_and_goes_twice_is_asked_for_each_time(empty: Place, dump: Path) -> None:
+def test_a_page_that_comes_and_goes_twice_is_asked_for_each_time(empty, dump):
     """Dagster runs no run_key twice; the sensor's own memory keeps it from asking twice for the
     same state.
     """
@@ -489,9 +475,7 @@ def test_a_page_that_comes_and_goes_twice_is_asked_for_each_time(empty: Place, d
     assert len(keys) == len(set(keys))
 
 
-def test_the_sensor_skips_with_a_reason_where_there_is_no_dump(
-    empty: Place, tmp_path: Path
-) -> None:
+def test_the_sensor_skips_with_a_reason_where_there_is_no_dump(empty, tmp_path):
     answer = ask_sensor(empty.with_settings(dump_dir=tmp_path / "nowhere"), None)
     assert isinstance(answer, dg.SkipReason)
     assert "nowhere" in (answer.skip_message or "")
@@ -502,7 +486,7 @@ def test_the_sensor_skips_with_a_reason_where_there_is_no_dump(
     ["dg check defs", "dagster definitions validate -w workspace.yaml"],
     ids=["dg", "dagster"],
 )
-def test_the_code_location_passes_the_tools_own_check(command: str, tmp_path: Path) -> None:
+def test_the_code_location_passes_the_tools_own_check(command, tmp_path):
     program, *arguments = command.split()
     done = subprocess.run(
         [str(Path(sys.executable).with_name(program)), *arguments],

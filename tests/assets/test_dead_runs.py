@@ -2,12 +2,8 @@
 are left alone.
 """
 
-from __future__ import annotations
-
 import os
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
@@ -15,30 +11,29 @@ import pytest
 
 from resources.dead_runs import dead_runs
 from sensors.stuck_runs import stuck_runs
-from tests.assets.conftest import Place
 from tests.waiting_run import waiting_run
 
 
 @pytest.fixture
-def instance(empty: Place) -> Iterator[dg.DagsterInstance]:
+def instance(empty):
     with empty.dagster() as found:
         yield found
 
 
 @pytest.fixture
-def process(instance: dg.DagsterInstance) -> Iterator[subprocess.Popen[str]]:
+def process(instance):
     """A process in the middle of a run of that instance."""
     with waiting_run(Path(os.environ["DAGSTER_HOME"])) as started:
         yield started
 
 
-def status_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dg.DagsterRunStatus:
+def status_of(instance, run):
     found = instance.get_run_by_id(run.run_id)
     assert found is not None
     return found.status
 
 
-def evaluate_sensor(instance: dg.DagsterInstance) -> str:
+def evaluate_sensor(instance):
     """What the sensor says it did."""
     with dg.build_sensor_context(instance=instance) as context:
         answer = stuck_runs(context)
@@ -47,8 +42,8 @@ def evaluate_sensor(instance: dg.DagsterInstance) -> str:
 
 
 def test_a_run_whose_process_lives_is_left_alone_and_one_whose_process_is_gone_fails(
-    instance: dg.DagsterInstance, process: subprocess.Popen[str]
-) -> None:
+    instance, process
+):
     (run,) = instance.get_runs()
     assert dead_runs(instance) == []
     evaluate_sensor(instance)
@@ -61,9 +56,7 @@ def test_a_run_whose_process_lives_is_left_alone_and_one_whose_process_is_gone_f
     assert dead_runs(instance) == []
 
 
-def test_a_run_that_was_being_cancelled_ends_as_cancelled(
-    instance: dg.DagsterInstance, process: subprocess.Popen[str]
-) -> None:
+def test_a_run_that_was_being_cancelled_ends_as_cancelled(instance, process):
     (run,) = instance.get_runs()
     instance.report_run_canceling(run)
     process.kill()
@@ -72,9 +65,7 @@ def test_a_run_that_was_being_cancelled_ends_as_cancelled(
     assert status_of(instance, run) is dg.DagsterRunStatus.CANCELED
 
 
-def test_a_process_number_that_a_younger_process_has_is_that_of_one_that_is_gone(
-    instance: dg.DagsterInstance, process: subprocess.Popen[str]
-) -> None:
+def test_a_process_number_that_a_younger_process_has_is_that_of_one_that_is_gone(instance, process):
     (run,) = instance.get_runs()
     events = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT)
     event = next(
@@ -88,8 +79,8 @@ def test_a_process_number_that_a_younger_process_has_is_that_of_one_that_is_gone
 
 
 def test_a_run_whose_events_name_no_process_yet_is_left_to_run_monitoring(
-    instance: dg.DagsterInstance,
-) -> None:
+    instance,
+):
     run = instance.create_run_for_job(
         dg.job(name="new")(lambda: None), status=dg.DagsterRunStatus.STARTING
     )

@@ -2,25 +2,22 @@
 to new papers.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 
 from pipeline import tables
 from pipeline.definitions import defs
 from pipeline.index.opening import live_index
-from tests.assets.conftest import MONTHS, Place
+from tests.assets.conftest import MONTHS
 from tests.documents import DOCS
 from tests.processes import COMMAND
 
 
-def lose_points(place: Place, month: str, count: int) -> list[str]:
+def lose_points(place, month, count):
     """Delete points of a month behind everybody's back; their ids, in order."""
     with place.entered():
         workspace = place.workspace()
@@ -31,21 +28,21 @@ def lose_points(place: Place, month: str, count: int) -> list[str]:
     return ids[:count]
 
 
-def told(place: Place, *arguments: str, exit_code: int = 0) -> Any:
+def told(place, *arguments, exit_code=0):
     """What a command prints as JSON."""
     done = place.invoke(*arguments, "--json")
     assert done.exit_code == exit_code, done.output
     return json.loads(done.stdout)
 
 
-def test_an_audit_of_an_index_that_is_whole_ends_with_0(place: Place) -> None:
+def test_an_audit_of_an_index_that_is_whole_ends_with_0(place):
     audit = told(place, "audit")
     assert audit["clean"]
     assert [month["month"] for month in audit["months"]] == list(MONTHS)
     assert all(month["present"] == month["expected"] > 0 for month in audit["months"])
 
 
-def test_an_audit_names_what_is_missing_and_repair_brings_it_back(own: Place) -> None:
+def test_an_audit_names_what_is_missing_and_repair_brings_it_back(own):
     gone = lose_points(own, "2024-04", 7)
     done = own.invoke("audit")
     assert done.exit_code == 1
@@ -60,7 +57,7 @@ def test_an_audit_names_what_is_missing_and_repair_brings_it_back(own: Place) ->
     )
 
 
-def test_the_check_of_the_index_asks_the_index_itself(own: Place) -> None:
+def test_the_check_of_the_index_asks_the_index_itself(own):
     (gone,) = lose_points(own, "2024-03", 1)
     key = dg.AssetCheckKey(dg.AssetKey("index_receipts"), "index_holds_the_embeddings")
     job = defs.resolve_job_def("refresh_corpus").get_subset(
@@ -75,7 +72,7 @@ def test_the_check_of_the_index_asks_the_index_itself(own: Place) -> None:
     assert found.metadata["missing"].value == [gone]
 
 
-def test_settings_of_another_layout_are_refused_before_anything_runs(own: Place) -> None:
+def test_settings_of_another_layout_are_refused_before_anything_runs(own):
     changed = own.with_settings(qdrant_quantization="binary")
     done = changed.invoke("run", "--months", "2024-03", "--until", "index_receipts")
     assert done.exit_code == 2
@@ -83,7 +80,7 @@ def test_settings_of_another_layout_are_refused_before_anything_runs(own: Place)
     assert "2024-03" not in done.stderr + done.stdout
 
 
-def test_reindex_changes_over_and_drops_the_old_collection_where_it_is_told_to(own: Place) -> None:
+def test_reindex_changes_over_and_drops_the_old_collection_where_it_is_told_to(own):
     changed = own.with_settings(qdrant_quantization="binary")
     first = told(changed, "reindex")
     assert (first["done"], first["audit"]["clean"], first["kept"]) == (
@@ -97,7 +94,7 @@ def test_reindex_changes_over_and_drops_the_old_collection_where_it_is_told_to(o
     assert "nothing was loaded" in changed.invoke("reindex").stdout
 
 
-def test_the_script_of_the_guide_lists_the_papers_of_a_month(own: Place, tmp_path: Path) -> None:
+def test_the_script_of_the_guide_lists_the_papers_of_a_month(own, tmp_path):
     page = (DOCS / "how-to" / "new-papers.md").read_text()
     (script,) = re.findall(r"^```bash\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     folder = tmp_path / "corpus"

@@ -1,10 +1,7 @@
 """The checks over all months, the warnings of a month's data, and the run that finishes them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
-from typing import Any
 
 import dagster as dg
 import pytest
@@ -20,12 +17,12 @@ from pipeline.stages import choose_stages
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
 from sensors.months import computed_months
-from tests.assets.conftest import MONTHS, Place
+from tests.assets.conftest import MONTHS
 
 BAD = "2024-04"
 
 
-def check_months(place: Place) -> dict[str, Any]:
+def check_months(place):
     """What the job of the checks over all months finds: name of the check → its evaluation."""
     with place.entered(), dg.DagsterInstance.ephemeral() as instance:
         given = build_defs(workspace=dg.ResourceDefinition.hardcoded_resource(place.workspace()))
@@ -34,13 +31,13 @@ def check_months(place: Place) -> dict[str, Any]:
         return {found.check_name: found for found in done.get_asset_check_evaluations()}
 
 
-def told(found: Any) -> dict[str, Any]:
+def told(found):
     return {name: value.value for name, value in found.metadata.items()}
 
 
 def test_where_all_is_well_the_checks_say_so_and_without_a_deadline_no_month_is_expected(
-    place: Place,
-) -> None:
+    place,
+):
     found = check_months(place)
     check = found["every_month_is_up_to_date"]
     assert (check.passed, told(check)) == (True, {"months": 3, "failed": 0, "stale": 0})
@@ -49,7 +46,7 @@ def test_where_all_is_well_the_checks_say_so_and_without_a_deadline_no_month_is_
         assert (check.passed, told(check)) == (True, {"newest": "2024-05", "expected": "none"})
 
 
-def test_failed_and_stale_months_are_named_with_what_mends_them(own: Place) -> None:
+def test_failed_and_stale_months_are_named_with_what_mends_them(own):
     with own.entered():
         record_failure(
             own.workspace(),
@@ -74,13 +71,13 @@ def test_failed_and_stale_months_are_named_with_what_mends_them(own: Place) -> N
     assert "<b>" not in facts["to_repair"]
 
 
-def test_a_failure_that_another_run_has_cleared_is_no_more_told(own: Place) -> None:
+def test_a_failure_that_another_run_has_cleared_is_no_more_told(own):
     with own.entered():
         record_failure(own.workspace(), "scores", BAD, PermanentFailure("x"))
     assert check_months(own)["every_month_is_up_to_date"].passed
 
 
-def test_a_month_whose_status_could_not_be_read_is_named(own: Place) -> None:
+def test_a_month_whose_status_could_not_be_read_is_named(own):
     with own.entered():
         record_failure(own.workspace(), "run", BAD, TransientFailure("the store does not answer"))
     facts = told(check_months(own)["every_month_is_up_to_date"])
@@ -88,7 +85,7 @@ def test_a_month_whose_status_could_not_be_read_is_named(own: Place) -> None:
     assert "the store does not answer" in facts["to_repair"]
 
 
-def test_a_damaged_table_without_a_recorded_failure_is_repaired_by_a_run(own: Place) -> None:
+def test_a_damaged_table_without_a_recorded_failure_is_repaired_by_a_run(own):
     (own.root / "scores" / f"{BAD}.parquet").write_bytes(b"damaged")
     facts = told(check_months(own)["every_month_is_up_to_date"])
     assert facts["failed"] == 1
@@ -96,7 +93,7 @@ def test_a_damaged_table_without_a_recorded_failure_is_repaired_by_a_run(own: Pl
     assert "--failed" not in facts["to_repair"].split("```")[1]
 
 
-def test_months_that_were_never_run_are_no_fault_and_a_missing_dump_is_told(empty: Place) -> None:
+def test_months_that_were_never_run_are_no_fault_and_a_missing_dump_is_told(empty):
     found = check_months(empty)["every_month_is_up_to_date"]
     assert (found.passed, told(found)["months"]) == (True, 3)
     found = check_months(empty.with_settings(dump_dir=empty.root / "nowhere"))[
@@ -115,13 +112,11 @@ def test_months_that_were_never_run_are_no_fault_and_a_missing_dump_is_told(empt
         (20, date(2024, 7, 21), "2024-06"),
     ],
 )
-def test_a_month_is_expected_so_many_days_after_its_end(
-    days: int, today: date, expected: str
-) -> None:
+def test_a_month_is_expected_so_many_days_after_its_end(days, today, expected):
     assert expected_month(today, days) == expected
 
 
-def test_an_overdue_month_warns(place: Place) -> None:
+def test_an_overdue_month_warns(place):
     found = check_months(place.with_settings(fresh_days=1))
     for name in ("papers", "index_receipts"):
         check = found[f"newest_month_of_{name}_exists"]
@@ -129,13 +124,13 @@ def test_an_overdue_month_warns(place: Place) -> None:
         assert told(check)["newest"] == "2024-05"
 
 
-def test_the_checks_over_all_months_are_no_part_of_a_months_run() -> None:
+def test_the_checks_over_all_months_are_no_part_of_a_months_run():
     nodes = {node.name for node in defs.resolve_job_def("refresh_corpus").nodes}
     assert not [name for name in nodes if name.startswith("months_")]
     assert "papers_most_pages_are_read_whole" in nodes
 
 
-def test_a_month_outside_the_bounds_warns_and_fails_nothing(own: Place) -> None:
+def test_a_month_outside_the_bounds_warns_and_fails_nothing(own):
     """Every page of the month breaks off: far more than the bound lets pass."""
     with own.entered():
         workspace = own.workspace()
@@ -158,7 +153,7 @@ def test_a_month_outside_the_bounds_warns_and_fails_nothing(own: Place) -> None:
     assert facts["cut_off"] == 1.0
 
 
-def test_months_are_finished_by_one_run_once_no_more_are_computed(empty: Place) -> None:
+def test_months_are_finished_by_one_run_once_no_more_are_computed(empty):
     with empty.entered(), dg.DagsterInstance.ephemeral() as instance:
         workspace, cursor = empty.workspace(), None
         keys = []
@@ -183,7 +178,7 @@ def test_months_are_finished_by_one_run_once_no_more_are_computed(empty: Place) 
     assert made.metadata["finished"].value == "report"
 
 
-def test_an_overall_page_that_cannot_be_written_fails_the_run_in_words(empty: Place) -> None:
+def test_an_overall_page_that_cannot_be_written_fails_the_run_in_words(empty):
     page = empty.root / "reports" / "index.html"
     page.mkdir(parents=True)
     with empty.entered(), dg.DagsterInstance.ephemeral() as instance:

@@ -5,17 +5,12 @@ Up to the index, since what a request costs is the same further down; all stages
 tests/faults.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from pipeline.tables import TABLES
-from tests.assets.conftest import Finished, Place
 from tests.object_store import BUCKET, ObjectStore
 from tests.sentinels import Search
 
@@ -27,16 +22,14 @@ RUN = ("run", "--months", f"{MONTHS[0]}..{MONTHS[1]}", "--until", STAGES[-1], "-
 
 
 @pytest.fixture(scope="module")
-def store() -> Iterator[ObjectStore]:
+def store():
     """The store, for all tests here."""
     with ObjectStore() as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def there(
-    store: ObjectStore, finished: Finished, tmp_path_factory: pytest.TempPathFactory
-) -> Place:
+def there(store, finished, tmp_path_factory):
     """A data root on the store, on which the months have been run."""
     folder = tmp_path_factory.mktemp("local")
     place = replace(finished.place, root=folder).with_settings(
@@ -49,7 +42,7 @@ def there(
     return place
 
 
-def test_the_tables_are_those_of_a_run_on_a_disk(there: Place, finished: Finished) -> None:
+def test_the_tables_are_those_of_a_run_on_a_disk(there, finished):
     with there.entered():
         found = {
             (name, month): _rows_sha256(there, name, month) for name in STAGES for month in MONTHS
@@ -60,13 +53,13 @@ def test_the_tables_are_those_of_a_run_on_a_disk(there: Place, finished: Finishe
     assert not [file for file in there.root.rglob("*.parquet") if "cache" not in file.parts]
 
 
-def _rows_sha256(place: Place, table: str, month: str) -> str:
+def _rows_sha256(place, table, month):
     written = place.workspace().root.provenance(TABLES[table], month)
     assert written is not None
     return written.rows_sha256
 
 
-def test_a_second_run_writes_nothing_and_asks_little(there: Place, store: ObjectStore) -> None:
+def test_a_second_run_writes_nothing_and_asks_little(there, store):
     before = {name: each.written for name, each in store.objects().items()}
     store.counted()
     done = there.invoke(*RUN)
@@ -82,7 +75,7 @@ def test_a_second_run_writes_nothing_and_asks_little(there: Place, store: Object
     assert asked.total() < 60 * len(MONTHS), asked
 
 
-def test_status_asks_for_each_folder_once(there: Place, store: ObjectStore) -> None:
+def test_status_asks_for_each_folder_once(there, store):
     shown = there.invoke("status", "--months", MONTHS[0], "--json")
     assert {
         row["state"] for row in json.loads(shown.stdout)["stages"] if row["stage"] in STAGES
@@ -99,7 +92,7 @@ def test_status_asks_for_each_folder_once(there: Place, store: ObjectStore) -> N
     assert of_one[1] <= 120
 
 
-def test_other_commands_work_there(there: Place, tmp_path: Path) -> None:
+def test_other_commands_work_there(there, tmp_path):
     exported = there.invoke(
         "export", "--to", str(tmp_path / "export"), "--tables", "passages,ledger", "--json"
     )
@@ -111,9 +104,7 @@ def test_other_commands_work_there(there: Place, tmp_path: Path) -> None:
     assert there.invoke("run", "--failed", "--json").exit_code == 0
 
 
-def test_no_secret_is_on_the_store_or_on_the_disk(
-    there: Place, store: ObjectStore, tmp_path: Path
-) -> None:
+def test_no_secret_is_on_the_store_or_on_the_disk(there, store, tmp_path):
     for name, each in store.objects().items():
         file = tmp_path / "objects" / name
         file.parent.mkdir(parents=True, exist_ok=True)

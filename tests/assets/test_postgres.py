@@ -2,27 +2,23 @@
 in the data root.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import dagster as dg
 import pytest
 
 from pipeline.errors import SettingError
 from resources.dagster_home import dagster_home
-from tests.assets.conftest import MONTHS, Place
+from tests.assets.conftest import MONTHS
 from tests.postgres import PASSWORD, postgres
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
+def url():
     """Of a Postgres of this module's own."""
     with postgres() as found:
         yield found
 
 
-def test_runs_are_kept_in_postgres_and_the_password_nowhere(empty: Place, url: str) -> None:
+def test_runs_are_kept_in_postgres_and_the_password_nowhere(empty, url):
     place = empty.with_settings(dagster_pg_url=url)
     result = place.run_in_dagster(["dump_members"], MONTHS[0])
     assert result.success
@@ -38,7 +34,7 @@ def test_runs_are_kept_in_postgres_and_the_password_nowhere(empty: Place, url: s
     assert [file for file in files if PASSWORD.encode() in file.read_bytes()] == []
 
 
-def test_months_of_the_command_line_are_reported_to_postgres(empty: Place, url: str) -> None:
+def test_months_of_the_command_line_are_reported_to_postgres(empty, url):
     place = empty.with_settings(dagster_pg_url=url)
     done = place.invoke("run", "--months", MONTHS[1], "--until", "dump_members")
     assert done.exit_code == 0, done.stderr
@@ -49,7 +45,7 @@ def test_months_of_the_command_line_are_reported_to_postgres(empty: Place, url: 
     assert not list(place.root.rglob("*.db"))
 
 
-def test_an_address_that_is_none_is_refused_without_its_password(empty: Place) -> None:
+def test_an_address_that_is_none_is_refused_without_its_password(empty):
     place = empty.with_settings(dagster_pg_url=f"mysql://citeloom:{PASSWORD}@127.0.0.1/runs")
     with place.entered(), pytest.raises(SettingError, match="CITELOOM_DAGSTER_PG_URL") as refused:
         dagster_home(place.workspace())

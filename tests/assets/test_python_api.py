@@ -1,28 +1,25 @@
 """The package `citeloom` on the finished sample corpus, and the page that documents it."""
 
-from __future__ import annotations
-
 import doctest
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import citeloom
-from tests.assets.conftest import MONTHS, Place
+from tests.assets.conftest import MONTHS
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "python.md"
 
 
 @pytest.fixture
-def corpus(place: Place) -> Iterator[citeloom.Corpus]:
+def corpus(place):
     with place.entered(), citeloom.open_corpus(place.root) as opened:
         yield opened
 
 
-def test_the_guide_says_what_happens(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guide_says_what_happens(place, monkeypatch):
     with place.entered():
         monkeypatch.chdir(place.root.parent)
         failed, tried = doctest.testfile(str(GUIDE), module_relative=False)
@@ -30,7 +27,7 @@ def test_the_guide_says_what_happens(place: Place, monkeypatch: pytest.MonkeyPat
     assert failed == 0
 
 
-def test_a_paper_has_what_its_tables_hold(corpus: citeloom.Corpus) -> None:
+def test_a_paper_has_what_its_tables_hold(corpus):
     hit = corpus.search_passages("related work", limit=1, include_unfit=True)[0]
     paper = corpus.paper(f"arXiv:{hit.arxiv_id}v1")
     passages = {passage.passage_id: passage for passage in paper.passages}
@@ -43,7 +40,7 @@ def test_a_paper_has_what_its_tables_hold(corpus: citeloom.Corpus) -> None:
     assert len(keys) == len(paper.references)
 
 
-def test_citations_agree_with_the_references_of_the_citing_papers(corpus: citeloom.Corpus) -> None:
+def test_citations_agree_with_the_references_of_the_citing_papers(corpus):
     paper = corpus.paper("2404.90003")
     cited = {reference.arxiv_id for reference in paper.references if reference.arxiv_id}
     assert cited
@@ -58,12 +55,12 @@ def test_citations_agree_with_the_references_of_the_citing_papers(corpus: citelo
 
 
 @pytest.mark.parametrize("identifier", ["2404.99999", "1901.00001", "no id", ""])
-def test_a_paper_that_is_not_there_is_named(corpus: citeloom.Corpus, identifier: str) -> None:
+def test_a_paper_that_is_not_there_is_named(corpus, identifier):
     with pytest.raises(citeloom.MissingInput, match=repr(identifier)):
         corpus.paper(identifier)
 
 
-def test_what_does_not_fit_is_returned_on_demand(corpus: citeloom.Corpus) -> None:
+def test_what_does_not_fit_is_returned_on_demand(corpus):
     assert not corpus.search("asdfgh qwerty").fits
     assert len(corpus.search("asdfgh qwerty", include_unfit=True)) > len(corpus.search("asdfgh"))
     assert corpus.search_passages("asdfgh qwerty") == []
@@ -71,15 +68,15 @@ def test_what_does_not_fit_is_returned_on_demand(corpus: citeloom.Corpus) -> Non
 
 
 def test_a_wrong_argument_is_refused_with_the_names_of_the_right_ones(
-    corpus: citeloom.Corpus,
-) -> None:
+    corpus,
+):
     with pytest.raises(citeloom.SettingError, match=r"categorys.*categories"):
         corpus.search("related work", categorys=["cs.CL"])  # type: ignore[call-arg]
     with pytest.raises(citeloom.SettingError, match="arxiv_ids"):
         corpus.bibtex()  # type: ignore[call-arg]
 
 
-def test_papers_can_be_listed_cited_and_checked(corpus: citeloom.Corpus, tmp_path: Path) -> None:
+def test_papers_can_be_listed_cited_and_checked(corpus, tmp_path):
     (paper,) = corpus.papers(author="Haddad", year=2024).papers
     assert paper.arxiv_id not in {other.arxiv_id for other in corpus.similar(paper.arxiv_id)}
     bibliography, draft = tmp_path / "refs.bib", tmp_path / "draft.tex"
@@ -92,7 +89,7 @@ def test_papers_can_be_listed_cited_and_checked(corpus: citeloom.Corpus, tmp_pat
     assert key in [found.key for found in cited]
 
 
-def test_settings_that_are_none_are_refused(place: Place) -> None:
+def test_settings_that_are_none_are_refused(place):
     with place.entered():
         with pytest.raises(citeloom.SettingError, match="qdrant_ulr"):
             citeloom.open_corpus(place.root, qdrant_ulr="http://localhost:6333")
@@ -100,14 +97,14 @@ def test_settings_that_are_none_are_refused(place: Place) -> None:
             citeloom.open_corpus(place.root, embedder="word2vec")
 
 
-def test_a_folder_without_a_corpus_has_no_index(place: Place, tmp_path: Path) -> None:
+def test_a_folder_without_a_corpus_has_no_index(place, tmp_path):
     with place.entered(), citeloom.open_corpus(tmp_path) as corpus:
         assert corpus.months() == []
         with pytest.raises(citeloom.MissingInput, match=str(tmp_path)):
             corpus.search("anything")
 
 
-def test_the_import_is_light() -> None:
+def test_the_import_is_light():
     code = (
         "import sys, citeloom; print(*sorted({'pyarrow', 'torch', 'numpy', 'pydantic'} &"
         " sys.modules.keys()))"

@@ -1,11 +1,8 @@
 """A refresh over the sample corpus: what is run for what changed, and what is told."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -19,16 +16,15 @@ from pipeline.stages import CORPUS_STAGES, STAGES
 from resources.dagster_home import dagster_home, open_instance
 from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG, build_resources
 from sensors.refresh import PART_TAG, STAGES_TAG, refresh_schedule, refreshed_months
-from tests.assets.conftest import Place, digests
-from tests.fake_arxiv import FakeOai, deleted, error, raw, record
-from tests.scripted_llm import ScriptedLlm
+from tests.assets.conftest import digests
+from tests.fake_arxiv import deleted, error, raw, record
 
 LAST, NEW = "2024-05", "2024-06"
 ALL_PREPARED = [stage.name for stage in CORPUS_STAGES]
 
 
 @pytest.fixture
-def here(own: Place, dump: Path, oai: FakeOai, tmp_path: Path) -> Place:
+def here(own, dump, oai, tmp_path):
     """A copy of the finished data root and of its dump, with an arXiv and an arXiv's pace of its
     own.
     """
@@ -38,14 +34,14 @@ def here(own: Place, dump: Path, oai: FakeOai, tmp_path: Path) -> Place:
     )
 
 
-def refresh(place: Place, *arguments: str) -> dict[str, Any]:
+def refresh(place, *arguments):
     """What `citeloom refresh --json` says."""
     done = place.invoke("refresh", "--json", *arguments)
     assert done.exit_code == 0, done.output
     return cast("dict[str, Any]", json.loads(done.stdout))
 
 
-def page_of(arxiv_id: str) -> bytes:
+def page_of(arxiv_id):
     """A page of the sample corpus, as its zip has it."""
     import zipfile
 
@@ -57,21 +53,19 @@ def page_of(arxiv_id: str) -> bytes:
     raise LookupError(arxiv_id)
 
 
-def put_page(dump: Path, arxiv_id: str, content: bytes) -> None:
+def put_page(dump, arxiv_id, content):
     """A loose page, which goes before one of the same paper in a zip."""
     file = dump / "no_problem" / arxiv_id[:4] / f"{arxiv_id}.html"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
 
 
-def passages_of(place: Place, month: str, *papers: str) -> int:
+def passages_of(place, month, *papers):
     rows = place.workspace().root.rows(tables.PASSAGES, month, ["arxiv_id"])
     return sum(not papers or row["arxiv_id"] in papers for row in rows)
 
 
-def test_an_arxiv_that_does_not_answer_leaves_the_rest_to_be_done(
-    here: Place, oai: FakeOai
-) -> None:
+def test_an_arxiv_that_does_not_answer_leaves_the_rest_to_be_done(here, oai):
     oai.script = [lambda request: error("badArgument")]
     done = here.invoke("refresh", "--json")
     told = json.loads(done.stdout)
@@ -80,9 +74,7 @@ def test_an_arxiv_that_does_not_answer_leaves_the_rest_to_be_done(
     assert told["failures"] == []
 
 
-def test_what_changed_is_run_in_its_months_alone_and_told_exactly(
-    here: Place, dump: Path, oai: FakeOai, llm: ScriptedLlm
-) -> None:
+def test_what_changed_is_run_in_its_months_alone_and_told_exactly(here, dump, oai, llm):
     """A changed page, a new version, a withdrawn paper, a new month; then nothing; then what was
     left, in a budget.
     """
@@ -156,9 +148,7 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(
     assert not any(last["changes"].values()), "language models change no paper, passage or vector"
 
 
-def test_the_schedule_starts_a_run_that_finds_the_months_and_the_sensor_their_runs(
-    here: Place, dump: Path, oai: FakeOai
-) -> None:
+def test_the_schedule_starts_a_run_that_finds_the_months_and_the_sensor_their_runs(here, dump, oai):
     put_page(dump, "2405.90001", page_of("2405.90001").replace(b"</p>", b" New.</p>", 1))
     with here.entered(), dg.DagsterInstance.ephemeral() as instance:
         done = defs.resolve_job_def("find_changes").execute_in_process(instance=instance)
@@ -183,7 +173,7 @@ def test_the_schedule_starts_a_run_that_finds_the_months_and_the_sensor_their_ru
     ] == [LAST]
 
 
-def follow(place: Place, instance: dg.DagsterInstance, run: dg.DagsterRun, job: str = "") -> Any:
+def follow(place, instance, run, job=""):
     """What the sensor answers to a run that succeeded."""
     event = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_SUCCESS)[0].dagster_event
     assert event is not None
@@ -199,8 +189,8 @@ FOLLOWED = {PART_TAG: "corpus", LLM_BUDGET_TAG: "refresh r1", "dagster/partition
 
 @pytest.mark.parametrize(("tokens", "asks"), [(0, False), (5000, True)])
 def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_alone(
-    own: Place, tokens: int, asks: bool
-) -> None:
+    own, tokens, asks
+):
     """A month whose questions and tasks are there, and whose answers were never made."""
     (own.root / "answers" / f"{LAST}.parquet").unlink()
     there = own.with_settings(refresh_llm_tokens=tokens)
@@ -217,7 +207,7 @@ def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_alon
         )
 
 
-def test_a_scheduled_refresh_of_a_new_data_root_goes_on_below_the_index(own: Place) -> None:
+def test_a_scheduled_refresh_of_a_new_data_root_goes_on_below_the_index(own):
     """After its first part the root has tables of the corpus alone, and what it began with stands
     in its tags.
     """
@@ -236,9 +226,7 @@ def test_a_scheduled_refresh_of_a_new_data_root_goes_on_below_the_index(own: Pla
             assert [request.asset_selection[0].path[-1] for request in answer] == [begins_with]
 
 
-def test_a_scheduled_refresh_is_summarized_once_no_run_of_it_is_left(
-    here: Place, dump: Path, oai: FakeOai
-) -> None:
+def test_a_scheduled_refresh_is_summarized_once_no_run_of_it_is_left(here, dump, oai):
     put_page(dump, "2405.90001", page_of("2405.90001").replace(b"</p>", b" New.</p>", 1))
     ended = dg.DagsterRun(
         "refresh_corpus", str(uuid.uuid4()), tags={**FOLLOWED, PART_TAG: "downstream"}
@@ -261,7 +249,7 @@ def test_a_scheduled_refresh_is_summarized_once_no_run_of_it_is_left(
     assert {name: told[name].value for name in counted} == counted
 
 
-def succeeded(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dg.DagsterRun:
+def succeeded(instance, run):
     """The run, recorded as one that succeeded."""
     instance.add_run(run)
     success = dg.DagsterEvent(dg.DagsterEventType.RUN_SUCCESS.value, run.job_name)
@@ -269,7 +257,7 @@ def succeeded(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dg.DagsterRun
     return run
 
 
-def test_a_run_that_bears_a_budget_has_it_for_its_ceiling(own: Place) -> None:
+def test_a_run_that_bears_a_budget_has_it_for_its_ceiling(own):
     with own.entered():
         own_settings = load_settings()
         for tags, expected in (
@@ -283,6 +271,6 @@ def test_a_run_that_bears_a_budget_has_it_for_its_ceiling(own: Place) -> None:
             assert (settings.llm_budget_tokens, settings.llm_budget_name) == expected
 
 
-def test_the_schedule_is_due_when_the_setting_says() -> None:
+def test_the_schedule_is_due_when_the_setting_says():
     assert refresh_schedule("30 2 * * 1").cron_schedule == "30 2 * * 1"
     assert [schedule.name for schedule in defs.schedules or ()].count("refresh") == 1

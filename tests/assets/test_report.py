@@ -1,7 +1,5 @@
 """What the UI shows of a month's report: where it lies, its main table, a picture."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,7 @@ from tests.unit.evaluation.made_up import workspace, write_month
 MONTH = "2024-03"
 
 
-def test_a_report_shows_its_main_table_a_picture_and_where_it_lies(tmp_path: Path) -> None:
+def test_a_report_shows_its_main_table_a_picture_and_where_it_lies(tmp_path):
     place = workspace(tmp_path)
     write_month(place.root, MONTH, judges=("judge-one",), model="a|model")
     run_stage(REPORT, place, MONTH)
@@ -33,7 +31,7 @@ def test_a_report_shows_its_main_table_a_picture_and_where_it_lies(tmp_path: Pat
     assert shown["picture"].md_str.startswith("![systems](data:image/svg+xml;base64,")
 
 
-def test_where_reports_are_served_the_page_is_a_link(tmp_path: Path) -> None:
+def test_where_reports_are_served_the_page_is_a_link(tmp_path):
     place = Workspace(
         load_settings(data=tmp_path, _env_file=None, serve_url="https://papers.example/")
     )
@@ -44,14 +42,14 @@ def test_where_reports_are_served_the_page_is_a_link(tmp_path: Path) -> None:
         load_settings(_env_file=None, serve_url="javascript:alert(1)")
 
 
-def test_a_month_without_related_work_shows_its_page_alone(tmp_path: Path) -> None:
+def test_a_month_without_related_work_shows_its_page_alone(tmp_path):
     place = workspace(tmp_path)
     write_month(place.root, MONTH, tasks=0)
     run_stage(REPORT, place, MONTH)
     assert report_details(place, MONTH).keys() == {"page"}
 
 
-def test_a_month_that_nobody_judged_has_a_picture_of_its_citations(tmp_path: Path) -> None:
+def test_a_month_that_nobody_judged_has_a_picture_of_its_citations(tmp_path):
     place = workspace(tmp_path)
     write_month(place.root, MONTH, judged=False)
     assert "picture" in report_details(place, MONTH)

@@ -2,15 +2,11 @@
 Dagster.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 import zipfile
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -19,17 +15,16 @@ from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.engine.failures import record_failure
 from pipeline.errors import PermanentFailure
 from pipeline.stages import CORPUS_STAGES, STAGES, choose_stages
-from tests.assets.conftest import MONTHS, Finished, Place, digests, make_place
+from tests.assets.conftest import MONTHS, digests, make_place
 from tests.monthly_dump import cut_short, write_monthly_dump
 from tests.postgres import PASSWORD
-from tests.scripted_llm import ScriptedLlm
 
 MORE = "ar5iv-2405-more.zip"
 UNTIL = "references"
 
 
 @pytest.fixture
-def monthly(tmp_path: Path) -> Path:
+def monthly(tmp_path):
     """A dump of one zip a month, but for one page of 2024-05, which lies in MORE."""
     folder = write_monthly_dump(tmp_path / "monthly")
     with zipfile.ZipFile(folder / "ar5iv-2405.zip") as old:
@@ -40,8 +35,8 @@ def monthly(tmp_path: Path) -> Path:
 
 
 def test_all_months_go_through_the_corpus_before_any_asks_a_language_model(
-    finished: Finished,
-) -> None:
+    finished,
+):
     corpus, others = list(CORPUS_STAGES), list(STAGES[len(CORPUS_STAGES) :])
     expected = [*product(MONTHS, corpus), *product(MONTHS, others)]
     assert finished.failures == []
@@ -49,8 +44,8 @@ def test_all_months_go_through_the_corpus_before_any_asks_a_language_model(
 
 
 def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_undisturbed_run(
-    tmp_path: Path, monthly: Path, llm: ScriptedLlm
-) -> None:
+    tmp_path, monthly, llm
+):
     """References look back at earlier months, so they show that what follows is in order too."""
     disturbed, calm = (
         make_place(tmp_path / name, dump_dir=monthly, llm_url=llm.url, llm_model="scripted")
@@ -81,7 +76,7 @@ def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_und
     assert len(digests(calm.root)) == 2 * len(MONTHS) * len(choose_stages(UNTIL))
 
 
-def test_a_retry_begins_no_stage_that_neither_failed_nor_has_a_month(empty: Place) -> None:
+def test_a_retry_begins_no_stage_that_neither_failed_nor_has_a_month(empty):
     with empty.entered():
         record_failure(
             empty.workspace(), "dump_members", MONTHS[0], PermanentFailure("a zip is broken")
@@ -101,7 +96,7 @@ def test_a_retry_begins_no_stage_that_neither_failed_nor_has_a_month(empty: Plac
 
 
 @pytest.mark.faults
-def test_ctrl_c_ends_the_command_and_records_no_failure(empty: Place) -> None:
+def test_ctrl_c_ends_the_command_and_records_no_failure(empty):
     run = empty.start("run", "--until", "embeddings")
     assert run.stderr is not None
     assert "dump" in run.stderr.readline()
@@ -113,8 +108,8 @@ def test_ctrl_c_ends_the_command_and_records_no_failure(empty: Place) -> None:
 
 
 def test_where_dagsters_storage_cannot_be_reached_the_work_goes_on_and_says_so(
-    empty: Place,
-) -> None:
+    empty,
+):
     there = empty.with_settings(dagster_pg_url=f"postgresql://citeloom:{PASSWORD}@127.0.0.1:1/runs")
     done = there.invoke("run", "--until", "metadata")
     assert done.exit_code == 0, done.stderr
@@ -126,13 +121,13 @@ def test_where_dagsters_storage_cannot_be_reached_the_work_goes_on_and_says_so(
 
 
 def test_dagster_shows_the_newest_result_of_a_check_whichever_door_computes_its_month(
-    tmp_path: Path, monthly: Path
-) -> None:
+    tmp_path, monthly
+):
     place, month = make_place(tmp_path / "again", dump_dir=monthly), "2024-03"
     key = dg.AssetCheckKey(dg.AssetKey("passages"), "every_paper_has_passages")
     empty = replace(PASSAGES, build=lambda job: [])
     place.run_months(choose_stages("papers"), [month])
-    computations: list[tuple[bool, Callable[[], object]]] = [
+    computations = [
         (False, lambda: place.run_months([empty], [month])),
         (True, lambda: place.run_months([PASSAGES], [month], force=True)),
         (False, lambda: place.run_months([empty], [month], force=True)),

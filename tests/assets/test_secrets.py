@@ -5,32 +5,27 @@ The shared data root is made under them (`conftest.finished`): every stage of th
 to Dagster.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from pytest_httpserver import HTTPServer
-from werkzeug import Request, Response
+from werkzeug import Response
 
-from tests.assets.conftest import SECRETS, Place
+from tests.assets.conftest import SECRETS
 from tests.file_contents import contents
 from tests.models_file import write_models
-from tests.scripted_llm import Asked, Refusal, ScriptedLlm
+from tests.scripted_llm import Refusal, ScriptedLlm
 from tests.sentinels import Search, sentinel
 
 
-def test_no_secret_is_in_anything_that_a_whole_run_leaves(place: Place) -> None:
+def test_no_secret_is_in_anything_that_a_whole_run_leaves(place):
     search = Search(SECRETS)
     assert search.in_folder(place.root) == []
     assert search.looked_at > 5_000
 
 
-def is_pickle(content: bytes) -> bool:
+def is_pickle(content):
     """From protocol 2 on, a pickle begins with its number and ends with a full stop."""
     return (
         content[:1] == b"\x80"
@@ -39,7 +34,7 @@ def is_pickle(content: bytes) -> bool:
     )
 
 
-def test_nothing_that_a_run_leaves_is_a_pickle(place: Place) -> None:
+def test_nothing_that_a_run_leaves_is_a_pickle(place):
     """So that nothing stored can be unpickled; `tests/unit/test_no_foreign_code.py` looks at the
     sources.
     """
@@ -48,10 +43,10 @@ def test_nothing_that_a_run_leaves_is_a_pickle(place: Place) -> None:
 
 
 @pytest.fixture
-def telltale() -> Iterator[ScriptedLlm]:
+def telltale():
     """An endpoint that refuses every request in the words of a service that repeats the key."""
 
-    def refuse(asked: Asked) -> Refusal:
+    def refuse(asked):
         said = " or ".join(sentinel(name) for name in SECRETS)
         return Refusal(400, f"this account ({said}) may not ask")
 
@@ -59,7 +54,7 @@ def telltale() -> Iterator[ScriptedLlm]:
         yield llm
 
 
-def _echo(request: Request) -> Response:
+def _echo(request):
     """A Qdrant server without collections that refuses every change in the words of a proxy that
     repeats headers.
     """
@@ -69,9 +64,7 @@ def _echo(request: Request) -> Response:
     return Response(f"bad request; api-key: {request.headers['api-key']}", status=400)
 
 
-def test_no_secret_is_in_what_failed_runs_leave(
-    own: Place, telltale: ScriptedLlm, httpserver: HTTPServer, tmp_path: Path
-) -> None:
+def test_no_secret_is_in_what_failed_runs_leave(own, telltale, httpserver, tmp_path):
     httpserver.expect_request(re.compile("")).respond_with_handler(_echo)
     (own.root / "cache" / "llm" / "calls.sqlite").unlink()
     there = own.with_settings(

@@ -1,11 +1,8 @@
 """Every stage over the sample corpus: what comes out, is kept, or becomes stale."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +12,7 @@ from pipeline.evaluation.rouge import FLOOR
 from pipeline.ops.run_months import run_months
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.stages import STAGES, choose_stages
-from tests.assets.conftest import MONTHS, Place, rewrite_zip
+from tests.assets.conftest import MONTHS, rewrite_zip
 
 PAGES = {"2024-03": 10, "2024-04": 10, "2024-05": 8}
 LEFT_OUT = {
@@ -28,12 +25,12 @@ LEFT_OUT = {
 ERRORS, NO_PROBLEM = "ar5iv-04-2024-errors.zip", "ar5iv-04-2024-no-problem.zip"
 
 
-def count(place: Place, table: tables.Table, month: str) -> int:
+def count(place, table, month):
     """Rows of a month as the file itself holds them."""
     return len(place.workspace().root.rows(table, month))
 
 
-def ledger(place: Place, stage: str, month: str) -> dict[str, str]:
+def ledger(place, stage, month):
     """What a stage left out of a month: subject to reason."""
     import pyarrow.parquet as pq
 
@@ -42,7 +39,7 @@ def ledger(place: Place, stage: str, month: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("month", MONTHS)
-def test_pages_are_papers_or_in_the_ledger(place: Place, month: str) -> None:
+def test_pages_are_papers_or_in_the_ledger(place, month):
     assert (
         count(place, tables.DUMP_MEMBERS, month)
         == count(place, tables.METADATA, month)
@@ -51,15 +48,15 @@ def test_pages_are_papers_or_in_the_ledger(place: Place, month: str) -> None:
     assert count(place, tables.PAPERS, month) == PAGES[month] - len(ledger(place, "papers", month))
 
 
-def test_the_ledger_names_what_is_withdrawn_and_what_is_not_computer_science(place: Place) -> None:
-    found: dict[str, str] = {}
+def test_the_ledger_names_what_is_withdrawn_and_what_is_not_computer_science(place):
+    found = {}
     for month in MONTHS:
         found |= ledger(place, "papers", month)
     assert found == LEFT_OUT
 
 
 @pytest.mark.parametrize("month", MONTHS)
-def test_each_task_has_its_elements_summaries_and_scores(place: Place, month: str) -> None:
+def test_each_task_has_its_elements_summaries_and_scores(place, month):
     root = place.workspace().root
     tasks = root.rows(tables.RELATED_WORK_TASKS, month, ["task_id", "references"])
     pairs = {
@@ -76,7 +73,7 @@ def test_each_task_has_its_elements_summaries_and_scores(place: Place, month: st
     assert scored == pairs | floor
 
 
-def test_a_changed_setting_makes_stale_what_is_below_it_and_nothing_else(own: Place) -> None:
+def test_a_changed_setting_makes_stale_what_is_below_it_and_nothing_else(own):
     changed = own.with_settings(min_references=3)
     with changed.entered():
         due = [stage.name for stage in stages_due(STAGES, changed.workspace(), "2024-05")]
@@ -86,7 +83,7 @@ def test_a_changed_setting_makes_stale_what_is_below_it_and_nothing_else(own: Pl
     assert due == [stage.name for stage in STAGES if stage.name in below]
 
 
-def test_what_is_below_a_change_is_kept_where_the_rows_came_out_the_same(own: Place) -> None:
+def test_what_is_below_a_change_is_kept_where_the_rows_came_out_the_same(own):
     """Other rows could have come of it: the month has far fewer tasks than either bound."""
     changed = own.with_settings(max_tasks=999)
     with changed.entered():
@@ -98,7 +95,7 @@ def test_what_is_below_a_change_is_kept_where_the_rows_came_out_the_same(own: Pl
 @pytest.mark.parametrize(
     ("door", "force"), [("command", True), ("command", False), ("dagster", True)]
 )
-def test_a_month_in_the_in_process_index_lets_go_of_it(own: Place, force: bool, door: str) -> None:
+def test_a_month_in_the_in_process_index_lets_go_of_it(own, force, door):
     """Another run, or a search, can open it while this process is busy with the month's LLM
     stages.
     """
@@ -122,7 +119,7 @@ def test_a_month_in_the_in_process_index_lets_go_of_it(own: Place, force: bool, 
     assert done.stdout.strip() == str(count(own, tables.PASSAGES, "2024-03")), done.stderr
 
 
-def test_a_page_that_changed_is_read_again_and_only_its_month(own: Place, dump: Path) -> None:
+def test_a_page_that_changed_is_read_again_and_only_its_month(own, dump):
     name = "no-problem/2404/2404.90001.html"
     with zipfile.ZipFile(dump / NO_PROBLEM) as pages:
         page = pages.read(name)

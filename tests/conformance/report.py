@@ -5,12 +5,8 @@ affiliations of the second real dump and counts titles that are none by their lo
 lists what was read wrongly.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
-from collections.abc import Sequence
-from pathlib import Path
 
 from benchmarks.labelled_references import pages
 from pipeline.corpus.parse import html
@@ -18,7 +14,6 @@ from tests.conformance import truth
 from tests.conformance.scoring import (
     BYLINE_FIELDS,
     ITEM_FIELDS,
-    Mistake,
     Score,
     match_references,
     printed_items,
@@ -44,7 +39,7 @@ FIELDS = (*BYLINE_FIELDS, *ITEM_FIELDS)
 DUMP2 = truth.PROJECT.parent / "shared" / "data" / "dump2"
 
 
-def score_styles(names: Sequence[str] = ()) -> Score:
+def score_styles(names=()):
     """Score the pages of the styles, all or some."""
     score = Score()
     for style in names or truth.style_names():
@@ -52,7 +47,7 @@ def score_styles(names: Sequence[str] = ()) -> Score:
     return score
 
 
-def score_style(score: Score, style: str) -> None:
+def score_style(score, style):
     """Score one page of the suite: its title, its byline, and every item of its bibliography."""
     page = (truth.STYLES / "pages" / f"{style}.html").read_bytes()
     paper = html.parse(page, truth.full_names())
@@ -72,7 +67,7 @@ def score_style(score: Score, style: str) -> None:
         score_item(score, style, printed, reference, read[printed.key])
 
 
-def score_real_bylines(dump: Path = DUMP2) -> Score:
+def score_real_bylines(dump=DUMP2):
     """Score the names and affiliations that are printed on the real pages; e-mails are not
     labelled.
     """
@@ -87,7 +82,7 @@ def score_real_bylines(dump: Path = DUMP2) -> Score:
     return score
 
 
-def title_faults(dump: Path = DUMP2) -> dict[str, float]:
+def title_faults(dump=DUMP2):
     """Shares of the bibliography items of the real pages whose title is no title by its look; needs
     no labels.
     """
@@ -102,7 +97,7 @@ def title_faults(dump: Path = DUMP2) -> dict[str, float]:
     return {name: count / len(titles) for name, count in counts.items()}
 
 
-def table(score: Score) -> str:
+def table(score):
     """Rates in per cent: a line per page, a column per field, all pages last."""
     names = [name for name in FIELDS if score.rate(name) is not None]
     every_page = sorted({page for page, _ in score.total})
@@ -118,14 +113,14 @@ def table(score: Score) -> str:
     return "\n".join(lines)
 
 
-def print_mistakes(mistakes: Sequence[Mistake]) -> None:
+def print_mistakes(mistakes):
     """Print each mistake with what was expected and what was read."""
     for mistake in mistakes:
         print(f"{mistake.page} {mistake.place} {mistake.field}")
         print(f"    expected {mistake.expected}\n    read     {mistake.read}")
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -11,14 +11,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import permutations
 from urllib.parse import unquote
 
-from pipeline.corpus.parse.parsed_page import Author, BibliographyItem, ParsedPage
-from tests.conformance.truth import TrueAuthor, TrueReference
+from pipeline.corpus.parse.parsed_page import Author
 
 BYLINE_FIELDS = (
     "paper title",
@@ -52,16 +50,14 @@ class Score:
     total: Counter[tuple[str, str]] = field(default_factory=Counter)
     mistakes: list[Mistake] = field(default_factory=list)
 
-    def add(
-        self, page: str, place: str, name: str, expected: object, read: object, *, right: bool
-    ) -> None:
+    def add(self, page, place, name, expected, read, *, right):
         """Count one field."""
         self.total[page, name] += 1
         self.right[page, name] += right
         if not right:
             self.mistakes.append(Mistake(page, place, name, str(expected), str(read)))
 
-    def rate(self, name: str, pages: Iterable[str] | None = None) -> float | None:
+    def rate(self, name, pages=None):
         """The share of a field that is right, over all pages or some; None where it never
         counts.
         """
@@ -79,7 +75,7 @@ class Score:
         return right / total if total else None
 
 
-def words(text: str | None) -> list[str]:
+def words(text):
     """The words of a text in small letters, accents kept."""
     plain = _MATH_SIGNS.sub(" ", unicodedata.normalize("NFKC", text or "").casefold())
     # LaTeXML puts the accent of \'\i on a dotless i, which has no composed form.
@@ -91,9 +87,7 @@ def words(text: str | None) -> list[str]:
 # Bylines.
 
 
-def score_byline(
-    score: Score, page: str, paper: ParsedPage, authors: Sequence[TrueAuthor], text: str
-) -> None:
+def score_byline(score, page, paper, authors, text):
     """Count the names, affiliations and e-mails of a page; `text` is the page's whole text."""
     score_names(score, page, paper.authors, authors)
     read = {" ".join(words(author.name)): author for author in paper.authors}
@@ -108,9 +102,7 @@ def score_byline(
             score.add(page, author.name, "e-mails", sorted(expected), mine.emails, right=right)
 
 
-def score_names(
-    score: Score, page: str, read: Sequence[Author], authors: Sequence[TrueAuthor]
-) -> None:
+def score_names(score, page, read, authors):
     """Count names in order; a name too many is a mistake like one too few."""
     expected_words = [" ".join(words(author.name)) for author in authors]
     read_words = [" ".join(words(author.name)) for author in read]
@@ -123,7 +115,7 @@ def score_names(
             score.add(page, "byline", "author names", *pair, right=kind == "equal")
 
 
-def score_affiliations(score: Score, page: str, author: TrueAuthor, read: Author) -> None:
+def score_affiliations(score, page, author, read):
     """Count an author's affiliations: as the words of all of them, and as one string for each
     institution.
 
@@ -142,7 +134,7 @@ def score_affiliations(score: Score, page: str, author: TrueAuthor, read: Author
     score.add(page, author.name, "affiliations one by one", *pair, right=one_by_one)
 
 
-def is_address_printed(email: str, text: str) -> bool:
+def is_address_printed(email, text):
     """Whether a page has an address, be it as one of several: `{ada, bo}@x.example`."""
     name, _, host = email.partition("@")
     rest_of_group = r"(?:,\s*[\w.]+)*\}?\s?"
@@ -164,7 +156,7 @@ class PrintedItem:
     links: tuple[str, ...]
 
 
-def printed_items(html: str) -> list[PrintedItem]:
+def printed_items(html):
     """The bibliography items of a page, read without the parser."""
     from selectolax.lexbor import LexborHTMLParser
 
@@ -183,9 +175,7 @@ def printed_items(html: str) -> list[PrintedItem]:
     ]
 
 
-def match_references(
-    items: Sequence[PrintedItem], references: Sequence[TrueReference]
-) -> list[tuple[PrintedItem, TrueReference]]:
+def match_references(items, references):
     """Each work with its item: the one that has its title, or its authors where the style prints no
     title.
     """
@@ -202,24 +192,22 @@ def match_references(
     return pairs
 
 
-def names_title(item: PrintedItem, reference: TrueReference) -> bool:
+def names_title(item, reference):
     """Whether an item's text holds the title of a work."""
     return contains(words(item.text), words(reference.title))
 
 
-def names_authors(item: PrintedItem, reference: TrueReference) -> bool:
+def names_authors(item, reference):
     """Whether an item's text has the first authors of a work or all, and its year if it has one."""
     printed = printed_authors(item, reference)
     dated = reference.year is None or is_year_printed(item, reference)
     return bool(printed) and printed == list(reference.authors)[: len(printed)] and dated
 
 
-def score_item(
-    score: Score, page: str, printed: PrintedItem, reference: TrueReference, read: BibliographyItem
-) -> None:
+def score_item(score, page, printed, reference, read):
     """Count every field of one item that it prints, or that the parser reads."""
 
-    def add(name: str, expected: object, value: object, *, right: bool) -> None:
+    def add(name, expected, value, *, right):
         if expected or value:
             score.add(page, reference.key, name, expected, value, right=right)
 
@@ -252,7 +240,7 @@ def score_item(
     add("arXiv id", arxiv_id, read.arxiv_id, right=arxiv_id == read.arxiv_id)
 
 
-def is_same_venue(expected: str, read: str | None) -> bool:
+def is_same_venue(expected, read):
     """Whether a venue is the expected one, which "… " opens where the kind of work may stand before
     it.
     """
@@ -262,12 +250,12 @@ def is_same_venue(expected: str, read: str | None) -> bool:
     return read_words == expected_words
 
 
-def contains(text: Sequence[str], part: Sequence[str]) -> bool:
+def contains(text, part):
     """Whether the words of a part stand in a row in a text."""
     return f" {' '.join(part)} " in f" {' '.join(text)} "
 
 
-def printed_authors(item: PrintedItem, reference: TrueReference) -> list[str]:
+def printed_authors(item, reference):
     """The authors of a work whose surnames an item prints outside of its title: "et al." leaves
     some out.
     """
@@ -277,7 +265,7 @@ def printed_authors(item: PrintedItem, reference: TrueReference) -> list[str]:
     ]
 
 
-def is_year_printed(item: PrintedItem, reference: TrueReference) -> bool:
+def is_year_printed(item, reference):
     """Whether an item prints the year of a work."""
     return (
         reference.year is not None
@@ -285,7 +273,7 @@ def is_year_printed(item: PrintedItem, reference: TrueReference) -> bool:
     )
 
 
-def is_same_name(expected: str, read: str) -> bool:
+def is_same_name(expected, read):
     """Whether a name that was read is that of "Family, Given, Suffix", be its given names whole or
     initials.
     """

@@ -2,16 +2,13 @@
 it is printed.
 """
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 
 from tests.conformance import truth
 from tests.conformance.report import FIELDS, score_real_bylines, score_styles, table
-from tests.conformance.scoring import Score, match_references, printed_items
+from tests.conformance.scoring import match_references, printed_items
 
 # A floor, a little below what was measured (targets: report.py). "affiliations one by one" has no
 # target: it tells affiliations that were read as one string, or as a string per line, from one
@@ -35,19 +32,19 @@ FLOOR_ON_REAL_PAGES = {"author names": 0.93, "affiliations": 0.94}
 
 
 @pytest.fixture(scope="module")
-def score() -> Score:
+def score():
     """The score of every style."""
     return score_styles()
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_field_is_read_as_it_is_printed(score: Score, field: str) -> None:
+def test_a_field_is_read_as_it_is_printed(score, field):
     rate = score.rate(field)
     assert rate is not None
     assert rate >= FLOOR[field], table(score)
 
 
-def test_names_and_affiliations_of_real_pages_are_read_as_printed(shared_data: Path) -> None:
+def test_names_and_affiliations_of_real_pages_are_read_as_printed(shared_data):
     score = score_real_bylines(shared_data / "dump2")
     rates = {field: score.rate(field) for field in FLOOR_ON_REAL_PAGES}
     assert {
@@ -55,20 +52,20 @@ def test_names_and_affiliations_of_real_pages_are_read_as_printed(shared_data: P
     } == {}
 
 
-def test_there_is_a_paper_and_a_page_for_every_style() -> None:
+def test_there_is_a_paper_and_a_page_for_every_style():
     papers = sorted(file.stem for file in (truth.STYLES / "papers").glob("*.tex"))
     pages = sorted(file.stem for file in (truth.STYLES / "pages").glob("*.html"))
     assert papers == pages == truth.style_names()
 
 
-def test_truth_and_bibtex_have_the_same_works() -> None:
+def test_truth_and_bibtex_have_the_same_works():
     bibtex = (truth.STYLES / "references.bib").read_text(encoding="utf-8")
     keys = re.findall(r"^@\w+\{([^,]+),$", bibtex, flags=re.MULTILINE)
     assert keys == [reference.key for reference in truth.true_references()]
 
 
 @pytest.mark.parametrize("style", truth.style_names())
-def test_every_work_is_on_every_page(style: str) -> None:
+def test_every_work_is_on_every_page(style):
     items = printed_items((truth.STYLES / "pages" / f"{style}.html").read_text(encoding="utf-8"))
     references = truth.true_references()
     assert len(match_references(items, references)) == len(references)

@@ -7,7 +7,6 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[2]
 STYLES = PROJECT / "examples" / "styles"
@@ -43,26 +42,26 @@ class TrueReference:
 
 
 @cache
-def _read(file: Path = TRUTH) -> dict[str, Any]:
+def _read(file=TRUTH):
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-def style_names(file: Path = TRUTH) -> list[str]:
+def style_names(file=TRUTH):
     """The styles of the suite, or of another file of its form, in the order of the alphabet."""
     return sorted(_read(file)["styles"])
 
 
-def true_title() -> str:
+def true_title():
     """The title of the paper."""
     return str(_read()["title"])
 
 
-def full_names(file: Path = TRUTH) -> list[str]:
+def full_names(file=TRUTH):
     """The names of the authors, as arXiv's metadata would have them."""
     return [author["name"] for author in _read(file)["authors"]]
 
 
-def true_authors(style: str, file: Path = TRUTH) -> list[TrueAuthor]:
+def true_authors(style, file=TRUTH):
     """The byline as a style prints it."""
     truth = _read(file)
     parts = truth["styles"][style]
@@ -81,7 +80,7 @@ def true_authors(style: str, file: Path = TRUTH) -> list[TrueAuthor]:
     return authors
 
 
-def true_references() -> list[TrueReference]:
+def true_references():
     """The bibliography, whole."""
     return [
         TrueReference(
@@ -95,7 +94,7 @@ def true_references() -> list[TrueReference]:
     ]
 
 
-def real_bylines(dump: Path) -> dict[str, list[TrueAuthor]]:
+def real_bylines(dump):
     """The bylines of the second real dump, by paper."""
     rows = map(json.loads, (dump / "authors.jsonl").read_text(encoding="utf-8").splitlines())
     return {

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 
-from pipeline.corpus.parse.parsed_page import Block, ParsedPage
-from tests.facts.latex import Prose, Source, SourceTable, words
+from tests.facts.latex import words
 
 KINDS = (
     "title", "author names", "abstract", "section titles", "section parents", "5-word runs",
@@ -47,7 +45,7 @@ class Work:
     family: str
     prints_title: bool = True
 
-    def is_in(self, item: str) -> bool:
+    def is_in(self, item):
         """Whether an item's text is of this work."""
         return _contains(words(item), words(self.title if self.prints_title else self.family))
 
@@ -55,10 +53,10 @@ class Work:
 class Reading:
     """A parsed page in the forms in which facts are looked up."""
 
-    def __init__(self, page: ParsedPage) -> None:
+    def __init__(self, page):
         self.page = page
 
-    def blocks(self, *kinds: str) -> list[Block]:
+    def blocks(self, *kinds):
         return [block for block in self.page.blocks if block.kind in kinds]
 
     @cached_property
@@ -69,7 +67,7 @@ class Reading:
     @cached_property
     def places(self) -> dict[tuple[str, ...], list[int]]:
         """Where each run of words begins."""
-        places: dict[tuple[str, ...], list[int]] = {}
+        places = {}
         for run, place in _windows(self.words):
             places.setdefault(run, []).append(place)
         return places
@@ -88,12 +86,12 @@ class Reading:
         return displayed, inline
 
 
-def text_words(text: str) -> list[str]:
+def text_words(text):
     """The words of a block's text, without citations and formulas."""
     return words(_MATH.sub(" ", _MARKER.sub(" ", text)))
 
 
-def formula_key(tex: str) -> str:
+def formula_key(tex):
     """A formula without what TeX and LaTeXML may write in several ways."""
     tex = re.sub(r"\\(?:label|tag)\{[^}]*\}|\\(?:displaystyle|nonumber|!)(?![a-zA-Z])", "", tex)
     tex = tex.replace("\\leq", "\\le").replace("\\geq", "\\ge").replace("\\neq", "\\ne")
@@ -101,9 +99,7 @@ def formula_key(tex: str) -> str:
     return re.sub(r"[\s{}&~,.;]|\\[,;: ]", "", tex)
 
 
-def facts_of(
-    source: Source, page: ParsedPage, works: dict[str, Work], authors: Sequence[str]
-) -> Iterator[Fact]:
+def facts_of(source, page, works, authors):
     """Every fact of a source. works: what the bibliography prints, by key."""
     reading = Reading(page)
     if source.title:
@@ -138,19 +134,19 @@ def facts_of(
             yield Fact("bibliography authors", f"{work.family}: {work.title}", holds, read)
 
 
-def title_key(title: str) -> str:
+def title_key(title):
     """A title's characters, but for case, white space and the shape of quotes and dashes."""
     title = unicodedata.normalize("NFKC", title).casefold()
     title = re.sub(r"[“”„]|``|''", '"', title).replace("’", "'").replace("‘", "'")
     return re.sub(r"[\s$\\]", "", title.replace("–", "-"))
 
 
-def _windows(text: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
+def _windows(text):
     for place in range(len(text) - _RUN + 1):
         yield tuple(text[place : place + _RUN]), place
 
 
-def _runs_of(prose: Prose) -> Iterator[tuple[str, ...]]:
+def _runs_of(prose):
     """The words of a text in runs of five that do not overlap, but for the last."""
     for piece in prose.pieces:
         last = len(piece) - _RUN
@@ -158,11 +154,11 @@ def _runs_of(prose: Prose) -> Iterator[tuple[str, ...]]:
             yield piece[start : start + _RUN]
 
 
-def _contains(text: Sequence[str], part: Sequence[str]) -> bool:
+def _contains(text, part):
     return f" {' '.join(part)} " in f" {' '.join(text)} "
 
 
-def _contains_in_order(text: Sequence[str], pieces: Sequence[Sequence[str]]) -> bool:
+def _contains_in_order(text, pieces):
     line, at = f" {' '.join(text)} ", 0
     for piece in pieces:
         at = line.find(f" {' '.join(piece)} ", at)
@@ -171,14 +167,14 @@ def _contains_in_order(text: Sequence[str], pieces: Sequence[Sequence[str]]) -> 
     return True
 
 
-def _abstract(source: Source, page: ParsedPage) -> Iterator[Fact]:
+def _abstract(source, page):
     text = text_words(page.abstract or "")
     for prose in source.abstract:
         for run in _runs_of(prose):
             yield Fact("abstract", " ".join(run), _contains(text, run))
 
 
-def _sections(source: Source, page: ParsedPage) -> Iterator[Fact]:
+def _sections(source, page):
     expected = [" ".join(words(heading.title)) for heading in source.headings]
     titles = [" ".join(words(section.title)) for section in page.sections]
     matched = {}
@@ -197,7 +193,7 @@ def _sections(source: Source, page: ParsedPage) -> Iterator[Fact]:
             yield Fact("section parents", f"{above.title} > {heading.title}", holds, parent)
 
 
-def _runs(source: Source, reading: Reading) -> Iterator[Fact]:
+def _runs(source, reading):
     runs = [run for prose in source.prose for run in _runs_of(prose)]
     everything = [run for prose in _all_prose(source) for run, _ in _windows(prose.words)]
     unique = {run for run in runs if everything.count(run) <= 1}
@@ -213,11 +209,11 @@ def _runs(source: Source, reading: Reading) -> Iterator[Fact]:
         place = places[at] if at < len(places) else place
 
 
-def _all_prose(source: Source) -> list[Prose]:
+def _all_prose(source):
     return [*source.abstract, *source.prose, *source.footnotes, *source.captions]
 
 
-def _tables(source: Source, reading: Reading) -> Iterator[Fact]:
+def _tables(source, reading):
     grids = [grid for block in reading.blocks("table") for grid in _grids(block.text)]
     for table in source.tables:
         first = [_cell_key(row[0]) for row in table.rows]
@@ -225,11 +221,11 @@ def _tables(source: Source, reading: Reading) -> Iterator[Fact]:
         yield from _table_facts(table, grid)
 
 
-def _likeness(grid: Sequence[Sequence[str]], first: Sequence[str]) -> int:
+def _likeness(grid, first):
     return len({_cell_key(row[0]) for row in grid if row} & set(first))
 
 
-def _table_facts(table: SourceTable, grid: Sequence[Sequence[str]]) -> Iterator[Fact]:
+def _table_facts(table, grid):
     head, rows = (grid[0], grid[1:]) if grid else ([], [])
     for column, expected in enumerate(table.heads):
         read = head[column] if column < len(head) else ""
@@ -245,9 +241,9 @@ def _table_facts(table: SourceTable, grid: Sequence[Sequence[str]]) -> Iterator[
             yield Fact("table cells", f"{row[0]} / {cell}", holds, read)
 
 
-def _grids(text: str) -> list[list[list[str]]]:
+def _grids(text):
     """The Markdown tables in a text: lists of rows, the head first, without the line below it."""
-    grids: list[list[list[str]]] = [[]]
+    grids = [[]]
     for line in text.split("\n"):
         if not line.startswith("|"):
             grids.append([])
@@ -257,13 +253,13 @@ def _grids(text: str) -> list[list[list[str]]]:
     return [grid for grid in grids if len(grid) > 1]
 
 
-def _cell_key(cell: str) -> str:
+def _cell_key(cell):
     cell = re.sub(r"\\(?:textbf|mathbf|textsc|emph)\b", "", cell.replace("\\tnote", "^"))
     cell = re.sub(r"\\(?=[|%&])", "", cell).replace("--", "–")
     return re.sub(r"[\s{}$*]", "", unicodedata.normalize("NFKC", cell)).casefold()
 
 
-def _blocks(source: Source, reading: Reading) -> Iterator[Fact]:
+def _blocks(source, reading):
     """Captions, footnotes and statements, each in a block of its own kind."""
     lines = [
         text_words(line)
@@ -299,7 +295,7 @@ def _blocks(source: Source, reading: Reading) -> Iterator[Fact]:
         )
 
 
-def _lines(source: Source, reading: Reading) -> Iterator[Fact]:
+def _lines(source, reading):
     """Steps of algorithms and lines of code, in order."""
     lines = [line for block in reading.blocks("algorithm") for line in block.text.split("\n")]
     texts = [text_words(line) for line in lines]
@@ -321,7 +317,7 @@ def _lines(source: Source, reading: Reading) -> Iterator[Fact]:
         at = at if place is None else place + 1
 
 
-def _citations(source: Source, reading: Reading, works: dict[str, Work]) -> Iterator[Fact]:
+def _citations(source, reading, works):
     items = {item.key: item.raw for item in reading.page.bibliography}
     texts = [(text_words(block.text), block) for block in reading.page.blocks]
     for prose in source.prose:

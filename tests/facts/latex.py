@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -49,7 +48,7 @@ _NEXT = re.compile(rf"\\begin\{{(?P<name>\w+\*?)\}}|{_HEADING}|(?P<display>\\\[)
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+")
 
 
-def words(text: str) -> list[str]:
+def words(text):
     """The words of a text in small letters; every Chinese character is one."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
@@ -100,22 +99,22 @@ class Source:
     steps: list[tuple[str, ...]] = field(default_factory=list)
     code: list[str] = field(default_factory=list)
 
-    def cited_keys(self) -> list[str]:
+    def cited_keys(self):
         """The keys of all works that the text cites, each once."""
         citations = [one for prose in self.prose for one in prose.citations]
         return list(dict.fromkeys(key for _, keys in citations for key in keys))
 
-    def drop_citations(self) -> None:
+    def drop_citations(self):
         """Forget every citation."""
         self.prose = [Prose(prose.pieces) for prose in self.prose]
 
 
-def read_source(tex: str) -> Source:
+def read_source(tex):
     """Read a whole source."""
     source = Source()
-    code: list[str] = []
+    code = []
 
-    def set_aside(match: re.Match[str]) -> str:
+    def set_aside(match):
         code.append(match[0])
         return f"\x02{len(code) - 1}\x02"
 
@@ -134,12 +133,12 @@ def read_source(tex: str) -> Source:
     return source
 
 
-def plain(tex: str) -> str:
+def plain(tex):
     """The text of LaTeX without structure, on one line."""
     return " ".join(LatexNodes2Text().latex_to_text(tex).split())
 
 
-def _walk(source: Source, tex: str, prose: list[Prose]) -> None:
+def _walk(source, tex, prose):
     """Read running text with all that stands in it; `prose` takes its paragraphs."""
     text, at, running = "", 0, prose
     while True:
@@ -175,7 +174,7 @@ def _walk(source: Source, tex: str, prose: list[Prose]) -> None:
     prose += _paragraphs(source, text + tex[at:])
 
 
-def _read_environment(source: Source, name: str, content: str, prose: list[Prose]) -> None:
+def _read_environment(source, name, content, prose):
     if name == "abstract":
         _walk(source, content, source.abstract)
     elif name in _CODE:
@@ -193,7 +192,7 @@ def _read_environment(source: Source, name: str, content: str, prose: list[Prose
             prose += paragraphs
     elif name in _STATEMENTS:
         title = re.match(r"\s*\[([^\]]*)\]", content)
-        inner: list[Prose] = []
+        inner = []
         _walk(source, content[title.end() :] if title else content, inner)
         first = plain(_REFERENCE.sub("", title[1])) if title else name
         pieces = tuple(piece for paragraph in inner for piece in paragraph.pieces)
@@ -203,7 +202,7 @@ def _read_environment(source: Source, name: str, content: str, prose: list[Prose
         _walk(source, content, prose)
 
 
-def _environment(tex: str, opening: re.Match[str]) -> tuple[str, int]:
+def _environment(tex, opening):
     """The content of an environment, and where what follows it begins."""
     name = re.escape(opening["name"])
     depth = 1
@@ -215,7 +214,7 @@ def _environment(tex: str, opening: re.Match[str]) -> tuple[str, int]:
     raise ValueError(f"{opening[0]} has no end")
 
 
-def _group(tex: str, at: int) -> tuple[str, int]:
+def _group(tex, at):
     """The group in braces that begins at a place, and where what follows it begins."""
     depth = 0
     for match in re.finditer(r"(?<!\\)[{}]", tex[at:]):
@@ -225,14 +224,14 @@ def _group(tex: str, at: int) -> tuple[str, int]:
     raise ValueError(f"a group has no end: {tex[at : at + 60]!r}")
 
 
-def _heading(title: str) -> str:
+def _heading(title):
     return plain(_CITATION.sub("", title))
 
 
 # Floats.
 
 
-def _read_float(source: Source, name: str, content: str) -> None:
+def _read_float(source, name, content):
     if name in _SKIPPED:
         return
     for caption in re.finditer(r"\\caption(?:\[[^\]]*\])?(?=\{)", content):
@@ -249,7 +248,7 @@ def _read_float(source: Source, name: str, content: str) -> None:
         source.steps += _algorithm_steps(content)
 
 
-def _algorithm_steps(content: str) -> Iterator[tuple[str, ...]]:
+def _algorithm_steps(content):
     """The words of every step: of an algorithm's text, the stretches between its commands."""
     content = re.sub(r"\A\[[^\]]*\]|\\label\{[^}]*\}|\\begin\{algorithmic\}(\[\d\])?", "", content)
     caption = re.search(r"\\caption(?=\{)", content)
@@ -261,7 +260,7 @@ def _algorithm_steps(content: str) -> Iterator[tuple[str, ...]]:
             yield step
 
 
-def _table(content: str) -> SourceTable:
+def _table(content):
     """The cells of a tabular. A row of data is the first in which numbers are the most."""
     content = re.sub(r"\\caption(?:\[[^\]]*\])?\{[^}]*\}(?:\\label\{[^}]*\})?\\\\", "", content)
     content = re.sub(
@@ -291,7 +290,7 @@ def _table(content: str) -> SourceTable:
     return SourceTable(tuple(heads), tuple(map(tuple, spread[first:])))
 
 
-def _spread(row: Sequence[str]) -> list[str]:
+def _spread(row):
     """The cells of a row, those over several columns once for each of them."""
     cells = []
     for cell in row:
@@ -302,13 +301,13 @@ def _spread(row: Sequence[str]) -> list[str]:
     return cells
 
 
-def _is_data(row: Sequence[str]) -> bool:
+def _is_data(row):
     filled = [cell for cell in row[1:] if cell]
     numbers = [cell for cell in filled if re.match(r"(?:\\textbf\{|\$(?:\\mathbf\{)?)?\d|--", cell)]
     return bool(filled) and len(numbers) * 2 >= len(filled)
 
 
-def cell_text(cell: str) -> str:
+def cell_text(cell):
     """The text of a cell without its notes and formulas."""
     return plain(re.sub(r"\\tnote\{[^}]*\}|\$\^\{[^}]*\}\$", " ", _INLINE.sub(" ", cell)))
 
@@ -316,7 +315,7 @@ def cell_text(cell: str) -> str:
 # Running text.
 
 
-def _paragraphs(source: Source, tex: str) -> list[Prose]:
+def _paragraphs(source, tex):
     """The paragraphs of running text that is left when all environments are out."""
     tex = _without_dropped(re.sub(r"\\IEEEPARstart\{(\w+)\}\{(\w+)\}", r"\1\2", tex))
     while match := re.search(r"\\(?:footnote|acks)(?=\{)", tex):
@@ -337,9 +336,9 @@ def _paragraphs(source: Source, tex: str) -> list[Prose]:
     return [paragraph for paragraph in paragraphs if paragraph.words]
 
 
-def _prose(tex: str) -> Prose:
+def _prose(tex):
     parts = tex.split(_CITE)
-    pieces: list[tuple[str, ...]] = []
+    pieces = []
     citations = []
     texts = [LatexNodes2Text(keep_comments=True).latex_to_text(part) for part in parts[::2]]
     split = [[tuple(words(piece)) for piece in text.split(_BREAK)] for text in texts]
@@ -351,7 +350,7 @@ def _prose(tex: str) -> Prose:
     return Prose(tuple(pieces), tuple(citations))
 
 
-def _without_dropped(tex: str) -> str:
+def _without_dropped(tex):
     """The text without commands that print nothing here, and without what is given to them."""
     while match := _DROPPED.search(tex):
         end = match.end()
@@ -361,7 +360,7 @@ def _without_dropped(tex: str) -> str:
     return tex
 
 
-def _display_rows(content: str) -> Iterator[str]:
+def _display_rows(content):
     content = re.sub(r"\\label\{[^}]*\}|\\nonumber", "", content)
     for row in re.split(r"\\\\", content):
         if row.strip():

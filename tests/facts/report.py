@@ -4,8 +4,6 @@
 papers only that of these. Failures of held-out papers are printed only by name.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 from collections.abc import Sequence
@@ -46,7 +44,7 @@ Citations hold where the block around five words of the sentence cites the work 
 """
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -62,7 +60,7 @@ def main() -> None:
         PAGE.write_text(page(checked), encoding="utf-8")
 
 
-def page(checked: Checked) -> str:
+def page(checked):
     """The page of the documentation."""
     return TEXT.format(
         facts=sum(len(facts) for _, facts in checked),
@@ -72,7 +70,7 @@ def page(checked: Checked) -> str:
     )
 
 
-def print_failures(checked: Checked, names: Sequence[str], kind: str | None) -> None:
+def print_failures(checked, names, kind):
     """Print each fact that fails with what was read; of held-out papers only those named."""
     for paper, facts in checked:
         if (names and paper.name not in names) or (paper.part == "held out" and not names):
@@ -82,10 +80,10 @@ def print_failures(checked: Checked, names: Sequence[str], kind: str | None) -> 
                 print(f"{paper.name}: {fact.kind}: {fact.expected!r} <- {fact.read[:200]!r}")
 
 
-def shares(checked: Checked) -> dict[tuple[str, str], tuple[int, int]]:
+def shares(checked):
     """(facts that hold, facts) by part and kind; the kind "all" sums up a part."""
-    right: Counter[tuple[str, str]] = Counter()
-    total: Counter[tuple[str, str]] = Counter()
+    right = Counter()
+    total = Counter()
     for paper, facts in checked:
         for fact in facts:
             for kind in (fact.kind, "all"):
@@ -94,7 +92,7 @@ def shares(checked: Checked) -> dict[tuple[str, str], tuple[int, int]]:
     return {key: (right[key], count) for key, count in total.items()}
 
 
-def table(checked: Checked) -> str:
+def table(checked):
     """A line per kind, a column per part."""
     counted = shares(checked)
     lines = [f"| kind | {' | '.join(PARTS)} |", "|---|---|---|---|"]
@@ -104,16 +102,16 @@ def table(checked: Checked) -> str:
     return "\n".join(lines)
 
 
-def _share(counts: tuple[int, int] | None) -> str:
+def _share(counts):
     if counts is None:
         return "–"
     right, total = counts
     return f"{right:,} of {total:,} ({100 * right / total:.1f} %)"
 
 
-def failures_by_kind(checked: Checked) -> str:
+def failures_by_kind(checked):
     """A line per kind that fails outside of the held-out papers: how many, where, one example."""
-    failing: dict[str, list[tuple[str, Fact]]] = {}
+    failing = {}
     for paper, facts in checked:
         if paper.part != "held out":
             for fact in facts:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from pipeline.corpus.parse import html
 from tests.conformance.scoring import printed_items
-from tests.facts.facts import Fact, Work, facts_of
+from tests.facts.facts import Work, facts_of
 from tests.facts.latex import plain, read_source, words
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -33,7 +31,7 @@ class SuitePaper:
     authors: tuple[str, ...]
 
 
-def papers() -> Iterator[SuitePaper]:
+def papers():
     """The 35 styles, which share one text, then the papers of the suite."""
     shared = {
         name: (STYLES / "tex" / f"{name}.tex").read_text("utf-8") for name in ("abstract", "body")
@@ -62,11 +60,11 @@ def papers() -> Iterator[SuitePaper]:
 
 
 @cache
-def _settings() -> dict[str, Any]:
+def _settings():
     return tomllib.loads((FACTS / "facts.toml").read_text("utf-8"))
 
 
-def facts_of_paper(paper: SuitePaper) -> list[Fact]:
+def facts_of_paper(paper):
     """Every fact of a paper, checked against what the parser reads from its page."""
     source = read_source(paper.tex)
     works = _works(paper.bibliography)
@@ -87,7 +85,7 @@ def facts_of_paper(paper: SuitePaper) -> list[Fact]:
 
 
 @cache
-def _works(bibliography: Path) -> dict[str, Work]:
+def _works(bibliography):
     """The works of a .bib file that has one field a line."""
     works = {}
     for entry in re.split(r"^@\w+\{", bibliography.read_text("utf-8"), flags=re.MULTILINE)[1:]:

@@ -1,15 +1,12 @@
 """What the parser reads agrees with the LaTeX sources of the pages: docs/experiments/facts.md."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from tests.facts.facts import KINDS
-from tests.facts.report import Checked, shares, table
+from tests.facts.report import shares, table
 from tests.facts.suite import PARTS, facts_of_paper, papers
 
 # A floor below what was measured (99.8 % of the styles); all other kinds are right without exception.
@@ -20,13 +17,13 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def checked() -> Checked:
+def checked():
     """The facts of every paper of the suite."""
     return [(paper, facts_of_paper(paper)) for paper in papers()]
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "all"])
-def test_facts_of_a_kind_hold(checked: Checked, kind: str) -> None:
+def test_facts_of_a_kind_hold(checked, kind):
     counted = shares(checked)
     rates = {part: counted[part, kind] for part in PARTS if (part, kind) in counted}
     assert rates
@@ -48,14 +45,14 @@ def test_facts_of_a_kind_hold(checked: Checked, kind: str) -> None:
         ("section parents", lambda page: page.replace(b"ltx_subsection", b"ltx_section")),
     ],
 )  # fmt: skip
-def test_a_damaged_page_loses_facts(kind: str, damage: Callable[[bytes], bytes]) -> None:
+def test_a_damaged_page_loses_facts(kind, damage):
     paper = next(paper for paper in papers() if paper.name == "acmart-sigplan")
     damaged = replace(paper, page=damage(paper.page))
     assert all(fact.holds for fact in facts_of_paper(paper) if fact.kind == kind)
     assert not all(fact.holds for fact in facts_of_paper(damaged) if fact.kind == kind)
 
 
-def swap(page: bytes, first: bytes, second: bytes) -> bytes:
+def swap(page, first, second):
     """The page with two different texts in each other's place."""
     assert first in page
     assert second in page

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from tests.assets.conftest import Place, digests
+from tests.assets.conftest import digests
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class Watch:
     lost: int = 0
     whole: dict[str, str] = field(default_factory=dict)
 
-    def look(self) -> None:
+    def look(self):
         """See what stands now. Every table whose name or time is new is read to its end."""
         before, self.whole = self.whole, {}
         for file in [*self.root.glob("*/*.parquet"), *self.root.glob("ledger/*/*.parquet")]:
@@ -63,7 +63,7 @@ class Difference:
         return not (self.lost or self.duplicated or self.files or self.torn)
 
 
-def compare(calm: Path, disturbed: Path) -> Difference:
+def compare(calm, disturbed):
     """Tables, ledgers and pages of two data roots, byte by byte; rows only of those that differ."""
     ours, theirs = digests(disturbed), digests(calm)
     differing = sorted(
@@ -76,7 +76,7 @@ def compare(calm: Path, disturbed: Path) -> Difference:
     return Difference(lost, more, differing, _broken_stores(disturbed))
 
 
-def _rows(file: Path) -> Counter[str]:
+def _rows(file):
     if not file.exists():
         return Counter()
     return Counter(
@@ -84,7 +84,7 @@ def _rows(file: Path) -> Counter[str]:
     )
 
 
-def _broken_stores(root: Path) -> list[str]:
+def _broken_stores(root):
     """SQLite files that do not pass SQLite's own check."""
     broken = []
     for file in [*root.rglob("*.sqlite"), *root.rglob("*.db")]:
@@ -94,13 +94,13 @@ def _broken_stores(root: Path) -> list[str]:
     return broken
 
 
-def audited(place: Place) -> dict[str, int]:
+def audited(place):
     """What `citeloom audit` finds wrong in the index, over all months: points missing, duplicated,
     stale or foreign.
     """
     result = place.invoke("audit", "--json")
     found = json.loads(result.stdout)
-    counts: Counter[str] = Counter()
+    counts = Counter()
     for month in found["months"]:
         counts.update({kind: len(ids) for kind, ids in month.items() if isinstance(ids, list)})
     return {"points_wrong": counts.total(), "audit_code": result.exit_code}

@@ -6,17 +6,15 @@ drawn from a seed that is printed; CITELOOM_TEST_SEED sets another. CITELOOM_FAU
 file to which the lines are added.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.assets.conftest import MONTHS, Place, make_place
+from tests.assets.conftest import MONTHS, make_place
 from tests.faults.zygote import Zygote
 from tests.required_tools import missing_tool
 from tests.scripted_llm import ScriptedLlm
@@ -32,7 +30,7 @@ Tell = Callable[..., None]
 
 # First, since pytest-xdist reads the groups in the same hook.
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """All of this folder, and nothing else, is of the tier. The 200 kills take about as long as
     most of the rest, the
     cluster eight minutes: groups of their own, for whichever worker is free.
@@ -46,16 +44,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def seed() -> int:
+def seed():
     """Of everything that is drawn."""
     return int(os.environ.get("CITELOOM_TEST_SEED", "20261122"))
 
 
 @pytest.fixture
-def tell(seed: int, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]) -> Tell:
+def tell(seed, request, capfd):
     """Print a result as one line of JSON, with the test's name and the seed."""
 
-    def print_line(**counts: object) -> None:
+    def print_line(**counts):
         line = json.dumps({"test": request.node.name, "seed": seed, **counts})
         with capfd.disabled():
             print(f"\n{line}", flush=True)
@@ -67,7 +65,7 @@ def tell(seed: int, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def library(tmp_path_factory):
     """faulty.c, compiled."""
     made = tmp_path_factory.mktemp("library") / "faulty.so"
     try:
@@ -81,31 +79,31 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def zygote(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+def zygote(library, tmp_path_factory):
     """Starts runs, one at a time."""
     with Zygote(library, tmp_path_factory.mktemp("zygote") / "log") as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def other_zygote(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+def other_zygote(library, tmp_path_factory):
     """Starts runs beside those of the first."""
     with Zygote(library, tmp_path_factory.mktemp("zygote") / "log") as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def llm() -> Iterator[ScriptedLlm]:
+def llm():
     """A scripted LLM on loopback."""
     with ScriptedLlm() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
-def make(llm: ScriptedLlm) -> Callable[..., Place]:
+def make(llm):
     """Makes a place on the sample corpus, under settings of one's own."""
 
-    def made(root: Path, **settings: object) -> Place:
+    def made(root, **settings):
         return make_place(
             root, **{"llm_url": llm.url, "llm_model": "scripted", **SMALL, **settings}
         )
@@ -114,9 +112,7 @@ def make(llm: ScriptedLlm) -> Callable[..., Place]:
 
 
 @pytest.fixture(scope="session")
-def calm(
-    zygote: Zygote, make: Callable[..., Place], tmp_path_factory: pytest.TempPathFactory
-) -> Place:
+def calm(zygote, make, tmp_path_factory):
     """A data root that every stage has run on, undisturbed."""
     place = make(tmp_path_factory.mktemp("calm") / "data")
     zygote.start(dict(place.variables), list(MONTHS), [])

@@ -2,24 +2,18 @@
 both stores.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 
 import dagster as dg
 import pytest
 
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
-from tests.assets.conftest import MONTHS, Place
+from tests.assets.conftest import MONTHS
 from tests.faults.accounts import Watch, compare
-from tests.faults.conftest import Tell
-from tests.faults.zygote import Door, Zygote
 from tests.postgres import postgres
 
 # As often as this is the target of the table of failures 10; one time is what fits beside the
@@ -32,14 +26,14 @@ RUNS = 4
 
 @pytest.mark.parametrize("doors", [("command", "command"), ("command", "dagster")], ids="-".join)
 def test_two_runs_of_the_same_months_make_them_once(
-    zygote: Zygote,
-    other_zygote: Zygote,
-    calm: Place,
-    make: Callable[..., Place],
-    tmp_path: Path,
-    tell: Tell,
-    doors: tuple[Door, Door],
-) -> None:
+    zygote,
+    other_zygote,
+    calm,
+    make,
+    tmp_path,
+    tell,
+    doors,
+):
     place = make(tmp_path / "data")
     for each, door in zip((zygote, other_zygote), doors, strict=True):
         each.start(dict(place.variables), list(MONTHS), [], door=door)
@@ -62,7 +56,7 @@ def test_two_runs_of_the_same_months_make_them_once(
     assert watch.torn == 0
 
 
-def small_months(folder: Path) -> dict[str, str]:
+def small_months(folder):
     """A dump of 24 months of a few pages each, made of the sample's, with metadata; the settings
     that name them.
     """
@@ -86,7 +80,7 @@ def small_months(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _store(kind: str) -> Iterator[dict[str, str]]:
+def _store(kind):
     """The settings of where Dagster keeps its runs."""
     with postgres() if kind == "postgres" else nullcontext("") as url:
         yield {"dagster_pg_url": url} if url else {}
@@ -94,8 +88,8 @@ def _store(kind: str) -> Iterator[dict[str, str]]:
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_four_runs_of_the_same_24_months_make_them_once_and_meet_no_lock(
-    kind: str, make: Callable[..., Place], tmp_path: Path, tell: Tell
-) -> None:
+    kind, make, tmp_path, tell
+):
     settings = small_months(tmp_path / "dump")
     serial = make(tmp_path / "serial", **settings)
     assert (
@@ -125,7 +119,7 @@ def test_four_runs_of_the_same_24_months_make_them_once_and_meet_no_lock(
     assert (failed, locked, differing, twice) == (0, 0, 0, 0)
 
 
-def _reported(place: Place, stage: str) -> int:
+def _reported(place, stage):
     """Materializations of a stage in Dagster's store."""
     with place.dagster() as instance:
         wanted = dg.AssetRecordsFilter(dg.AssetKey(stage), asset_partitions=MANY)

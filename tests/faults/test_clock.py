@@ -1,21 +1,13 @@
 """A clock that jumps by months, to and fro, all through a run."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
-from tests.assets.conftest import MONTHS, Place
+from tests.assets.conftest import MONTHS
 from tests.faults.accounts import Watch, compare
-from tests.faults.conftest import Tell
-from tests.faults.zygote import Fault, Zygote
+from tests.faults.zygote import Fault
 
 JUMPS = (3_600, 90 * 86_400)
 
 
-def test_a_clock_that_jumps_changes_nothing(
-    zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, tell: Tell
-) -> None:
+def test_a_clock_that_jumps_changes_nothing(zygote, calm, make, tmp_path, tell):
     place = make(tmp_path / "data")
     watch = Watch(place.root)
     for month, jump in zip(MONTHS, (*JUMPS, JUMPS[0]), strict=True):

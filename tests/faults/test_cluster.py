@@ -4,13 +4,10 @@ own process is killed.
 Both nodes are processes on this machine, which stand for two machines that share a folder.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,12 +16,11 @@ import dagster as dg
 import pytest
 
 from assets.partitions import offer_months
-from benchmarks.ray_cluster import Cluster, base_environment, cluster
+from benchmarks.ray_cluster import base_environment, cluster
 from pipeline.storage.provenance import read_provenance
 from resources.dagster_home import dagster_home, open_instance
-from tests.assets.conftest import MONTHS, Place
+from tests.assets.conftest import MONTHS
 from tests.faults.accounts import Watch, audited
-from tests.faults.conftest import Tell
 from tests.postgres import PASSWORD, postgres
 from tests.processes import wait_until
 from tests.sentinels import Search, sentinel
@@ -44,14 +40,14 @@ pytestmark = [pytest.mark.server]
 
 
 @pytest.fixture(scope="module")
-def store() -> Iterator[str]:
+def store():
     """The address of a Postgres for this module, as Dagster reads it from a node's environment."""
     with postgres() as url:
         yield url.replace("postgresql://", "postgresql+psycopg2://")
 
 
 @pytest.fixture(scope="module")
-def qdrant(qdrant_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MortalServer]:  # noqa: F811
+def qdrant(qdrant_binary, tmp_path_factory):  # noqa: F811
     """A Qdrant server for this module."""
     server = MortalServer(qdrant_binary, tmp_path_factory.mktemp("qdrant"))
     server.start()
@@ -60,7 +56,7 @@ def qdrant(qdrant_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.fixture(scope="module")
-def ray(store: str) -> Iterator[Cluster]:
+def ray(store):
     """Two nodes. Secrets are in their own environment, since none travels with a step."""
     secrets = {
         "CITELOOM_DAGSTER_PG_URL": store,
@@ -73,13 +69,13 @@ def ray(store: str) -> Iterator[Cluster]:
 
 @pytest.fixture
 def place(
-    make: Callable[..., Place],
-    ray: Cluster,
-    qdrant: MortalServer,
-    store: str,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
-) -> Place:
+    make,
+    ray,
+    qdrant,
+    store,
+    tmp_path,
+    request,
+):
     """An empty data root whose Dagster runs have their steps on the cluster, with a collection of
     its own.
     """
@@ -97,9 +93,7 @@ def place(
     return replace(made, variables={**made.variables, **ray.environment})
 
 
-def rows(
-    place: Place, stages: Sequence[str], months: Sequence[str] = MONTHS
-) -> dict[str, str | None]:
+def rows(place, stages, months=MONTHS):
     """The digest of the rows of each month of each table."""
     written = {
         f"{stage} {month}": read_provenance(place.root / stage / f"{month}.parquet")
@@ -111,7 +105,7 @@ def rows(
     }
 
 
-def materialize(place: Place, month: str, stages: Sequence[str]) -> subprocess.Popen[str]:
+def materialize(place, month, stages):
     """A Dagster run of some stages on a month, whose process is the command's."""
     with place.entered():
         home = dagster_home(place.workspace())
@@ -137,7 +131,7 @@ def materialize(place: Place, month: str, stages: Sequence[str]) -> subprocess.P
     )
 
 
-def finish(run: subprocess.Popen[str]) -> str:
+def finish(run):
     """The output of a run, which must have succeeded."""
     output = run.communicate()[0]
     assert run.returncode == 0, output
@@ -145,7 +139,7 @@ def finish(run: subprocess.Popen[str]) -> str:
 
 
 @contextmanager
-def dagster_of(place: Place) -> Iterator[dg.DagsterInstance]:
+def dagster_of(place):
     """The Dagster instance of a place."""
     with (
         place.entered(),
@@ -154,9 +148,7 @@ def dagster_of(place: Place) -> Iterator[dg.DagsterInstance]:
         yield instance
 
 
-def test_two_nodes_give_the_same_tables_and_keep_no_secret(
-    ray: Cluster, place: Place, calm: Place, tell: Tell
-) -> None:
+def test_two_nodes_give_the_same_tables_and_keep_no_secret(ray, place, calm, tell):
     output = [
         finish(run)
         for run in [materialize(place, month, (*CORPUS, "index_receipts")) for month in MONTHS]
@@ -192,12 +184,12 @@ def test_two_nodes_give_the_same_tables_and_keep_no_secret(
     assert PASSWORD not in "".join([*jobs, *output])
 
 
-def test_the_doctor_sees_the_cluster(ray: Cluster, place: Place) -> None:
+def test_the_doctor_sees_the_cluster(ray, place):
     doctor = place.citeloom("doctor", "--json")
     assert f"{ray.address} answers" in doctor.stdout, doctor.stderr
 
 
-def _jobs(ray: Cluster) -> list[str]:
+def _jobs(ray):
     """All that Ray's job server keeps of its jobs."""
     code = (
         "import sys; from ray.job_submission import JobSubmissionClient\n"
@@ -214,9 +206,7 @@ def _jobs(ray: Cluster) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_node_lost_while_a_step_runs_costs_one_retry(
-    ray: Cluster, place: Place, calm: Place, tell: Tell
-) -> None:
+def test_a_node_lost_while_a_step_runs_costs_one_retry(ray, place, calm, tell):
     stages, lost = CORPUS[:4], ray.nodes[-1]
     runs = [materialize(place, month, stages) for month in MONTHS]
     try:
@@ -247,9 +237,7 @@ def test_a_node_lost_while_a_step_runs_costs_one_retry(
     assert retries
 
 
-def test_steps_of_a_dead_run_are_stopped_by_the_next_run(
-    ray: Cluster, place: Place, calm: Place, tell: Tell
-) -> None:
+def test_steps_of_a_dead_run_are_stopped_by_the_next_run(ray, place, calm, tell):
     month, stages = MONTHS[0], CORPUS[:4]
     first = materialize(place, month, stages)
     wait_until(lambda: any(node.steps() for node in ray.nodes) or first.poll() is not None)

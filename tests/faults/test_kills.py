@@ -7,24 +7,18 @@ against an undisturbed one and a new round begins. Each run comes by the door th
 command line or Dagster.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 from pipeline.settings import load_settings
-from tests.assets.conftest import MONTHS, Place
+from tests.assets.conftest import MONTHS
 from tests.faults.accounts import Watch, audited, compare
-from tests.faults.conftest import Tell
-from tests.faults.zygote import Door, End, Fault, Zygote
-from tests.scripted_llm import ScriptedLlm
+from tests.faults.zygote import Fault
 
 KILLS = int(os.environ.get("CITELOOM_FAULTS_KILLS", "200"))
 # A month of a stage makes from 10 to 1,000 changing calls; as many kills among the first ten as
@@ -33,11 +27,11 @@ LAST_CALL = 2_000
 LAST_SECOND = 6.0
 
 
-def run_and_kill(zygote: Zygote, place: Place, chance: random.Random) -> End:
+def run_and_kill(zygote, place, chance):
     """One run, which is killed somewhere unless it ends before."""
     in_a_write = chance.random() < 0.5
     at = round(math.exp(chance.uniform(0, math.log(LAST_CALL)))) if in_a_write else 0
-    door: Door = "command" if chance.random() < 0.5 else "dagster"
+    door = "command" if chance.random() < 0.5 else "dagster"
     process = zygote.start(dict(place.variables), list(MONTHS), [], Fault(at=at), door=door)
     if not in_a_write:
         time.sleep(chance.uniform(0.2, LAST_SECOND))
@@ -47,16 +41,16 @@ def run_and_kill(zygote: Zygote, place: Place, chance: random.Random) -> End:
 
 
 def test_kills_anywhere_change_nothing(
-    zygote: Zygote,
-    calm: Place,
-    make: Callable[..., Place],
-    llm: ScriptedLlm,
-    tmp_path: Path,
-    seed: int,
-    tell: Tell,
-) -> None:
+    zygote,
+    calm,
+    make,
+    llm,
+    tmp_path,
+    seed,
+    tell,
+):
     chance, kills, rounds = random.Random(seed), 0, 0
-    counts: Counter[str] = Counter()
+    counts = Counter()
     while kills < KILLS:
         place = make(tmp_path / f"round-{rounds}")
         rounds += 1
@@ -94,6 +88,6 @@ def test_kills_anywhere_change_nothing(
     assert counts["repeated"] <= kills * load_settings(_env_file=None).llm_concurrency
 
 
-def _run(zygote: Zygote, place: Place) -> End:
+def _run(zygote, place):
     zygote.start(dict(place.variables), list(MONTHS), [])
     return zygote.end()

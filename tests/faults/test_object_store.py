@@ -5,8 +5,6 @@ between parts, before its upload is completed, or while the store completes it f
 gone.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal
@@ -14,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.assets.conftest import Place, digests
-from tests.faults.conftest import Tell
-from tests.faults.zygote import Zygote
+from tests.assets.conftest import digests
 from tests.object_store import BUCKET, ObjectStore
 from tests.uploads import MONTHS
 
@@ -38,7 +33,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def store() -> Iterator[ObjectStore]:
+def store():
     """A store with nothing in it."""
     with ObjectStore() as found:
         yield found
@@ -49,16 +44,16 @@ class Killer:
     to happen.
     """
 
-    def __init__(self, store: ObjectStore) -> None:
-        self.counts: Counter[str] = Counter()
+    def __init__(self, store):
+        self.counts = Counter()
         self._left, self._process = 0, 0
         store.before = self._look
 
-    def aim(self, process: int, at: int) -> None:
+    def aim(self, process, at):
         """Kill this process at its `at`-th change from now on; 0: never."""
         self._process, self._left = process, at
 
-    def _look(self, method: str, path: str, query: str) -> None:
+    def _look(self, method, path, query):
         if method not in CHANGING or not self._left:
             return
         self._left -= 1
@@ -68,7 +63,7 @@ class Killer:
                 os.kill(self._process, signal.SIGKILL)
 
 
-def _kind(method: str, query: str) -> str:
+def _kind(method, query):
     if "partNumber=" in query:
         return f"part {query.partition('partNumber=')[2].partition('&')[0]}"
     if method == "POST":
@@ -76,9 +71,7 @@ def _kind(method: str, query: str) -> str:
     return {"PUT": "small file", "DELETE": "removal"}[method]
 
 
-def test_a_kill_in_the_middle_of_an_upload_leaves_whole_files_alone(
-    store: ObjectStore, tmp_path: Path, seed: int, tell: Tell
-) -> None:
+def test_a_kill_in_the_middle_of_an_upload_leaves_whole_files_alone(store, tmp_path, seed, tell):
     chance, killer, torn = random.Random(seed), Killer(store), 0
     expected = {}
     for version in ("old", "new"):
@@ -119,12 +112,12 @@ def test_a_kill_in_the_middle_of_an_upload_leaves_whole_files_alone(
     assert torn == 0
 
 
-def _write(store: ObjectStore, local: Path, version: str) -> subprocess.Popen[bytes]:
+def _write(store, local, version):
     command = [sys.executable, "-m", "tests.uploads", f"s3://{BUCKET}/root", str(local), version]
     return subprocess.Popen(command, cwd=PROJECT, env={**os.environ, **store.variables})
 
 
-def _settle(store: ObjectStore) -> None:
+def _settle(store):
     """Wait until the store has answered what a process asked for that is gone."""
     asked = -1
     while asked != len(store.asked):
@@ -133,20 +126,20 @@ def _settle(store: ObjectStore) -> None:
 
 
 def test_a_run_that_is_killed_at_the_store_is_gone_on_with(
-    store: ObjectStore,
-    zygote: Zygote,
-    calm: Place,
-    make: Callable[..., Place],
-    tmp_path: Path,
-    seed: int,
-    tell: Tell,
-) -> None:
+    store,
+    zygote,
+    calm,
+    make,
+    tmp_path,
+    seed,
+    tell,
+):
     chance, killer, kills, torn = random.Random(seed), Killer(store), 0, 0
     months = ["2024-03"]
     place = make(tmp_path / "local")
     place = place.with_settings(data=f"s3://{BUCKET}/root", local=place.root)
     place = replace(place, variables={**place.variables, **store.variables})
-    made: Counter[str] = Counter()
+    made = Counter()
     while True:
         process = zygote.start(dict(place.variables), months, [])
         # A month of all stages makes some 150 changes: a few stages to each kill.
@@ -190,7 +183,7 @@ def test_a_run_that_is_killed_at_the_store_is_gone_on_with(
     assert redone == 0
 
 
-def _is_whole(name: str, content: bytes) -> bool:
+def _is_whole(name, content):
     if name.endswith(".parquet"):
         pq.read_table(pa.BufferReader(content))
     return name == ".writable" or bool(content)

@@ -1,19 +1,13 @@
 """Servers that vanish in the middle of a run, and come back: the language model, and Qdrant."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.assets.conftest import MONTHS, Place
+from tests.assets.conftest import MONTHS
 from tests.faults.accounts import Watch, audited, compare
-from tests.faults.conftest import Tell
-from tests.faults.zygote import End, Zygote
 from tests.scripted_llm import ScriptedLlm
 from tests.server.conftest import KEY, qdrant_binary  # noqa: F401
 from tests.server.faulty import MortalServer
@@ -25,15 +19,15 @@ DEATHS = 5
 AWAY_SECONDS = 2.0
 
 
-def run(zygote: Zygote, place: Place, months: list[str], stages: list[str]) -> End:
+def run(zygote, place, months, stages):
     """One run, to its end."""
     zygote.start(dict(place.variables), months, stages)
     return zygote.end()
 
 
 def test_a_model_that_vanishes_and_returns_changes_nothing(
-    zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
-) -> None:
+    zygote, calm, make, tmp_path, seed, tell
+):
     """Each time before it has answered all: whether the run waits for it or fails, what stands at
     the end is right.
     """
@@ -47,7 +41,7 @@ def test_a_model_that_vanishes_and_returns_changes_nothing(
             zygote.start(dict(place.variables), [MONTH], [])
             wanted = chance.randint(5, 25)
             ending = threading.Event()
-            ends: list[End] = []
+            ends = []
             waiting = threading.Thread(target=lambda: (ends.append(zygote.end()), ending.set()))  # noqa: B023
             waiting.start()
             while llm.generations < wanted and not ending.is_set():
@@ -74,7 +68,7 @@ def test_a_model_that_vanishes_and_returns_changes_nothing(
 
 
 @pytest.fixture
-def mortal(qdrant_binary: Path, tmp_path: Path) -> Iterator[MortalServer]:  # noqa: F811
+def mortal(qdrant_binary, tmp_path):  # noqa: F811
     """A Qdrant server that may be killed."""
     folder = tmp_path / "qdrant"
     folder.mkdir()
@@ -86,13 +80,13 @@ def mortal(qdrant_binary: Path, tmp_path: Path) -> Iterator[MortalServer]:  # no
 
 @pytest.mark.server
 def test_a_qdrant_server_that_is_killed_and_returns_holds_every_point(
-    mortal: MortalServer,
-    zygote: Zygote,
-    make: Callable[..., Place],
-    tmp_path: Path,
-    seed: int,
-    tell: Tell,
-) -> None:
+    mortal,
+    zygote,
+    make,
+    tmp_path,
+    seed,
+    tell,
+):
     chance, failed = random.Random(seed), 0
     place = make(
         tmp_path / "data",

@@ -8,11 +8,8 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import psutil
@@ -20,8 +17,6 @@ import pytest
 
 from tests.assets.conftest import Place
 from tests.faults.accounts import Watch, compare
-from tests.faults.conftest import Tell
-from tests.faults.zygote import Zygote
 from tests.processes import ask_graphql, family, free_port, is_alive, wait_until
 from tests.scripted_llm import ScriptedLlm
 
@@ -33,9 +28,7 @@ SIGNALS = 10
 SECONDS_TO_EXIT, SECONDS_AS_ORPHAN, SECONDS_AS_STUCK = 30, 5, 120
 
 
-def test_a_run_that_is_asked_to_end_loses_no_answer(
-    zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
-) -> None:
+def test_a_run_that_is_asked_to_end_loses_no_answer(zygote, calm, make, tmp_path, seed, tell):
     chance, longest, codes = random.Random(seed), 0.0, Counter[int]()
     with ScriptedLlm(latency=0.05) as llm:
         place = make(tmp_path / "data", llm_url=llm.url)
@@ -72,16 +65,14 @@ def test_a_run_that_is_asked_to_end_loses_no_answer(
     assert (twice, ours, watch.lost, watch.torn) == (0, [], 0, 0)
 
 
-def _in_an_answer(place: Place, llm: ScriptedLlm) -> subprocess.Popen[str]:
+def _in_an_answer(place, llm):
     """A run that waits for an answer that takes longer than it may."""
     process = place.start("run", "--months", MONTH, "--until", "key_elements")
     wait_until(lambda: llm.requests)
     return process
 
 
-def test_a_stage_that_does_not_end_is_ended(
-    make: Callable[..., Place], tmp_path: Path, tell: Tell
-) -> None:
+def test_a_stage_that_does_not_end_is_ended(make, tmp_path, tell):
     with ScriptedLlm(latency=600) as llm:
         process = _in_an_answer(make(tmp_path / "data", llm_url=llm.url), llm)
         asked = time.monotonic()
@@ -93,7 +84,7 @@ def test_a_stage_that_does_not_end_is_ended(
     assert seconds < SECONDS_TO_EXIT
 
 
-def test_a_second_signal_ends_it_at_once(make: Callable[..., Place], tmp_path: Path) -> None:
+def test_a_second_signal_ends_it_at_once(make, tmp_path):
     with ScriptedLlm(latency=600) as llm:
         process = _in_an_answer(make(tmp_path / "data", llm_url=llm.url), llm)
         process.send_signal(signal.SIGTERM)
@@ -111,13 +102,13 @@ class Ui:
     port: int
     process: subprocess.Popen[str]
 
-    def ask(self, query: str, **variables: object) -> Any:
+    def ask(self, query, **variables):
         """What its GraphQL answers; None while it is not up."""
         with suppress(OSError):
             return ask_graphql(f"http://127.0.0.1:{self.port}", query, **variables)
         return None
 
-    def launch(self) -> str:
+    def launch(self):
         """Launch a run of the month; its id."""
         selector = {
             "repositoryLocationName": "citeloom",
@@ -138,7 +129,7 @@ class Ui:
         assert "run" in found["launchRun"], found["launchRun"]
         return str(found["launchRun"]["run"]["runId"])
 
-    def _has_loaded_jobs(self) -> bool:
+    def _has_loaded_jobs(self):
         """Whether the code server answers: on a busy machine after the webserver does."""
         found = self.ask(
             "query ($r: RepositorySelector!) { repositoryOrError(repositorySelector: $r)"
@@ -147,20 +138,20 @@ class Ui:
         )
         return bool(found) and found["repositoryOrError"]["__typename"] == "Repository"
 
-    def stored(self, run: str) -> str:
+    def stored(self, run):
         """The status of a run in Dagster's store, also while the webserver is not up yet."""
         with dg.DagsterInstance.from_config(str(self.place.root / "dagster")) as instance:
             found = instance.get_run_by_id(run)
         return found.status.value if found else ""
 
-    def taken(self) -> int:
+    def taken(self):
         """Slots of pools that are taken, by Dagster's store too."""
         with dg.DagsterInstance.from_config(str(self.place.root / "dagster")) as instance:
             events = instance.event_log_storage
             pools = events.get_concurrency_keys()
             return sum(events.get_concurrency_info(pool).active_slot_count for pool in pools)
 
-    def crash(self) -> None:
+    def crash(self):
         """End every process of it at once, as the machine's end does."""
         for process in family(self.process.pid) if is_alive(self.process.pid) else ():
             with suppress(ProcessLookupError):
@@ -168,20 +159,20 @@ class Ui:
         self.process.wait()
 
 
-def open_ui(place: Place) -> Ui:
+def open_ui(place):
     """Start `citeloom ui` on the place."""
     port = free_port()
     return Ui(place, port, place.start("ui", "--port", str(port)))
 
 
 @pytest.fixture
-def slow(make: Callable[..., Place], tmp_path: Path) -> Iterator[Place]:
+def slow(make, tmp_path):
     """A place whose model takes so long that a run stays in the middle of its first answer."""
     with ScriptedLlm(latency=600) as llm:
         yield make(tmp_path / "data", llm_url=llm.url)
 
 
-def _run_process(ui: Ui, run: str) -> int:
+def _run_process(ui, run):
     """The process that works on a run, once it asks the model."""
     wait_until(
         lambda: (ui.place.root / "related_work_tasks" / f"{MONTH}.parquet").exists() and ui.taken()
@@ -199,9 +190,7 @@ def _run_process(ui: Ui, run: str) -> int:
     return int(said.split("pid: ")[1].split(")")[0])
 
 
-def test_a_run_ends_with_the_server_that_started_it_and_a_crash_leaves_none_stuck(
-    slow: Place, tell: Tell
-) -> None:
+def test_a_run_ends_with_the_server_that_started_it_and_a_crash_leaves_none_stuck(slow, tell):
     ui = open_ui(slow)
     try:
         run = ui.launch()

@@ -4,8 +4,6 @@ A run that says that all went well must have made what an undisturbed one makes;
 says, the next run makes it.
 """
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os
@@ -13,15 +11,11 @@ import random
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from tests.assets.conftest import Place
 from tests.faults.accounts import Watch, compare
-from tests.faults.conftest import Tell
-from tests.faults.zygote import End, Fault, Zygote
+from tests.faults.zygote import Fault
 from tests.small_disk import small_disk_in
 
 MONTH = "2024-03"
@@ -34,35 +28,31 @@ DRAWN = int(os.environ.get("CITELOOM_FAULTS_DRAWN", "30"))
 ERRORS = (errno.EIO, errno.ENOSPC)
 
 
-def run(zygote: Zygote, place: Place, stages: list[str], fault: Fault | None = None) -> End:
+def run(zygote, place, stages, fault=None):
     """One run of the month, to its end."""
     zygote.start(dict(place.variables), [MONTH], stages, fault)
     return zygote.end()
 
 
 @pytest.fixture(scope="module")
-def undisturbed(
-    zygote: Zygote, make: Callable[..., Place], tmp_path_factory: pytest.TempPathFactory
-) -> Place:
+def undisturbed(zygote, make, tmp_path_factory):
     """The month's corpus, undisturbed."""
     place = make(tmp_path_factory.mktemp("undisturbed") / "data")
     assert run(zygote, place, STAGES).done
     return place
 
 
-def run_bare(zygote: Zygote, place: Place, fault: Fault | None = None) -> End:
+def run_bare(zygote, place, fault=None):
     """The small run without Dagster, whose own databases are none of this test's matter."""
     zygote.start(dict(place.variables), [MONTH], SMALL_RUN, fault, door="bare")
     return zygote.end()
 
 
-def test_each_write_of_a_small_run_may_fail(
-    zygote: Zygote, make: Callable[..., Place], tmp_path: Path, tell: Tell
-) -> None:
+def test_each_write_of_a_small_run_may_fail(zygote, make, tmp_path, tell):
     calm = make(tmp_path / "calm")
     whole = run_bare(zygote, calm)
     assert whole.done, whole
-    counts: Counter[str] = Counter()
+    counts = Counter()
     for at in range(1, whole.calls + 1):
         place = make(tmp_path / "struck")
         watch = Watch(place.root)
@@ -82,9 +72,7 @@ def test_each_write_of_a_small_run_may_fail(
     assert not any(wrong.values())
 
 
-def test_writes_of_every_stage_may_fail(
-    zygote: Zygote, calm: Place, make: Callable[..., Place], tmp_path: Path, seed: int, tell: Tell
-) -> None:
+def test_writes_of_every_stage_may_fail(zygote, calm, make, tmp_path, seed, tell):
     """To the report, with the stores of answers, of the index and of Dagster; each run goes on
     where the last one failed, and where one is done the next begins anew.
     """
@@ -111,14 +99,12 @@ def test_writes_of_every_stage_may_fail(
     assert (counts["lost"], counts["torn"]) == (0, 0)
 
 
-def resize(disk: Path, kilobytes: int) -> None:
+def resize(disk, kilobytes):
     """Give a mounted disk another size."""
     subprocess.run(["mount", "-o", f"remount,size={kilobytes}k", str(disk)], check=True)
 
 
-def test_a_full_disk_is_told_of_and_more_room_mends_it(
-    zygote: Zygote, undisturbed: Place, make: Callable[..., Place], tmp_path: Path, tell: Tell
-) -> None:
+def test_a_full_disk_is_told_of_and_more_room_mends_it(zygote, undisturbed, make, tmp_path, tell):
     refused, torn = 0, 0
     with small_disk_in(tmp_path, megabytes=0.25) as disk:
         place = make(disk / "data")

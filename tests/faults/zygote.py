@@ -18,8 +18,7 @@ import threading
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal
+from typing import Literal
 
 from tests.processes import end_with_tests
 
@@ -75,7 +74,7 @@ Dagster's, one a month; or one stage after another without Dagster, in a tenth o
 class Zygote:
     """Starts one run after another. A context manager; `library` is faulty.c, compiled."""
 
-    def __init__(self, library: Path, log: Path) -> None:
+    def __init__(self, library, log):
         with log.open("ab") as said:
             self._process = subprocess.Popen(
                 [sys.executable, __file__],
@@ -95,27 +94,27 @@ class Zygote:
         end_with_tests(self._process)
         assert self._hear() == {"ready": True}
 
-    def __enter__(self) -> Zygote:
+    def __enter__(self):
         return self
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+        kind,
+        error,
+        trace,
+    ):
         self._process.kill()
         self._process.wait()
 
     def start(
         self,
-        variables: dict[str, str],
-        months: list[str],
-        stages: list[str],
-        fault: Fault | None = None,
+        variables,
+        months,
+        stages,
+        fault=None,
         *,
-        door: Door = "command",
-    ) -> int:
+        door="command",
+    ):
         """Start a run; its process's number. `variables`: its environment beside this process's."""
         order = {
             "variables": variables,
@@ -129,10 +128,10 @@ class Zygote:
         self._process.stdin.flush()
         return int(self._hear()["pid"])
 
-    def end(self) -> End:
+    def end(self):
         """Wait until the run ends; how it did."""
         heard = self._hear()
-        end: dict[str, Any] = {"code": heard["code"]}
+        end = {"code": heard["code"]}
         for line in heard["told"].splitlines():
             told = json.loads(line)
             for name in ("made", "kept"):
@@ -141,15 +140,14 @@ class Zygote:
             end |= {name: told[name] for name in ("failures", "calls", "error") if name in told}
         return End(**end)
 
-    def _hear(self) -> dict[str, Any]:
+    def _hear(self):
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         assert line, "the process that starts the runs has ended: see its log"
-        heard: dict[str, Any] = json.loads(line)
-        return heard
+        return json.loads(line)
 
 
-def main() -> None:
+def main():
     import importlib
 
     answers = os.fdopen(os.dup(1), "w")
@@ -173,7 +171,7 @@ def main() -> None:
         print(json.dumps({"code": code, "told": whole}), file=answers, flush=True)
 
 
-def _run(order: dict[str, Any], told: Any) -> None:
+def _run(order, told):
     """In the fork: run the months, tell what comes of it, end."""
     os.setsid()
     for name in [name for name in os.environ if name.startswith(("CITELOOM_", "LD_PRELOAD"))]:
@@ -195,13 +193,13 @@ def _run(order: dict[str, Any], told: Any) -> None:
         os._exit(code)
 
 
-def _run_months(order: dict[str, Any], told: Any) -> int:
-    from pipeline.engine.progress import Event, StageFinished, listening
+def _run_months(order, told):
+    from pipeline.engine.progress import StageFinished, listening
     from pipeline.engine.stage import Workspace
     from pipeline.settings import load_settings
     from pipeline.stages import STAGES, lookup_stage
 
-    def write_outcome(event: Event) -> None:
+    def write_outcome(event):
         if isinstance(event, StageFinished):
             outcome = event.outcome
             key = "kept" if outcome.skipped else "made"
@@ -223,7 +221,7 @@ def _run_months(order: dict[str, Any], told: Any) -> int:
     return report.exit_code
 
 
-def _run_by_command(workspace: Any, months: list[str], stages: list[Any]) -> Any:
+def _run_by_command(workspace, months, stages):
     """As `citeloom run` does."""
     from pipeline.cli.dagster_reporter import reporting_to_dagster
     from pipeline.ops.run_months import run_months
@@ -232,7 +230,7 @@ def _run_by_command(workspace: Any, months: list[str], stages: list[Any]) -> Any
         return run_months(workspace, months, stages)
 
 
-def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any:
+def _run_by_dagster(workspace, months, stages):
     """As Dagster does, which first ends the runs whose process is gone, and at the end finishes the
     stages: by sensors and run monitoring.
     """
@@ -275,7 +273,7 @@ def _run_by_dagster(workspace: Any, months: list[str], stages: list[Any]) -> Any
     return report
 
 
-def _run_bare(workspace: Any, months: list[str], stages: list[Any]) -> Any:
+def _run_bare(workspace, months, stages):
     """One stage after another, up to the first that fails."""
     from pipeline.engine.progress import listening
     from pipeline.engine.run import run_stage
@@ -294,7 +292,7 @@ def _run_bare(workspace: Any, months: list[str], stages: list[Any]) -> Any:
     return report
 
 
-def _move_clock(library: ctypes.CDLL, seconds: int) -> None:
+def _move_clock(library, seconds):
     for way in itertools.cycle((1, 0, -1, 0)):
         library.faulty_move_clock(ctypes.c_long(way * seconds))
         time.sleep(0.05)

@@ -14,16 +14,13 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from benchmarks.harness import free_ports
-from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from pipeline.index.server import ServerCollections
 from pipeline.index.server_requests import Storage
@@ -50,7 +47,7 @@ class Server:
         return f"http://127.0.0.1:{self.http_port}"
 
 
-def open_collections(server: Server, alias: str, over: str, **storage: Any) -> ServerCollections:
+def open_collections(server, alias, over, **storage):
     """The collections of an alias, over "http" or "grpc"."""
     port = server.grpc_port if over == "grpc" else None
     return ServerCollections(
@@ -58,7 +55,7 @@ def open_collections(server: Server, alias: str, over: str, **storage: Any) -> S
     )
 
 
-def workspace_on(folder: Path, server: Server, alias: str, **overrides: object) -> Workspace:
+def workspace_on(folder, server, alias, **overrides):
     """A workspace whose index is on the server, over gRPC."""
     return make_workspace(
         folder,
@@ -70,12 +67,12 @@ def workspace_on(folder: Path, server: Server, alias: str, **overrides: object) 
     )
 
 
-def sweep(collections: ServerCollections) -> None:
+def sweep(collections):
     """Delete all that a test made, which would be 30 MB of memory for each collection, and let go
     of the server.
     """
 
-    def delete(client: Any) -> None:
+    def delete(client):
         for collection in client.get_collections().collections:
             if collection.name.startswith(collections.alias):
                 client.delete_collection(collection.name)
@@ -84,7 +81,7 @@ def sweep(collections: ServerCollections) -> None:
     collections.close()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Everything in this folder needs the server."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
@@ -92,7 +89,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def qdrant_binary() -> Path:
+def qdrant_binary():
     """The server's binary."""
     binary = Path(os.environ.get("CITELOOM_TEST_QDRANT", INSTALLED))
     if not binary.is_file():
@@ -101,7 +98,7 @@ def qdrant_binary() -> Path:
 
 
 @pytest.fixture(scope="session")
-def server_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def server_folder(tmp_path_factory):
     """A folder in memory, where there is room: a server waits for its disk ten times when it makes
     a collection, which took 1.2 s on a busy machine, and 0.1 s in memory.
     """
@@ -113,7 +110,7 @@ def server_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def qdrant(qdrant_binary: Path, server_folder: Path) -> Iterator[Server]:
+def qdrant(qdrant_binary, server_folder):
     """A running server; one for all tests, which take collections of their own."""
     folder = server_folder
     server = Server(*free_ports(2))
@@ -136,19 +133,19 @@ def qdrant(qdrant_binary: Path, server_folder: Path) -> Iterator[Server]:
 
 
 @pytest.fixture(params=["http", "grpc"])
-def collections(qdrant: Server, request: pytest.FixtureRequest) -> Iterator[ServerCollections]:
+def collections(qdrant, request):
     """Collections of an alias of the test's own, over HTTP and over gRPC; none is there yet."""
     made = open_collections(qdrant, _alias(request), request.param)
     yield made
     sweep(made)
 
 
-def _alias(request: pytest.FixtureRequest) -> str:
+def _alias(request):
     return re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
 
 
 @pytest.fixture(autouse=True)
-def _few_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+def _few_segments(monkeypatch):
     """64 empty segments take a second or two to make, and these tests make a hundred
     collections.
     """
@@ -156,13 +153,13 @@ def _few_segments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _closing() -> Iterator[None]:
+def _closing():
     """Lets go of every index that a test opened through a workspace."""
     yield
     close_indexes()
 
 
-def _environment(server: Server, folder: Path) -> dict[str, str]:
+def _environment(server, folder):
     return {
         "PATH": os.environ["PATH"],
         "QDRANT__SERVICE__HOST": "127.0.0.1",
@@ -175,7 +172,7 @@ def _environment(server: Server, folder: Path) -> dict[str, str]:
     }
 
 
-def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait(server, process, log):
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:

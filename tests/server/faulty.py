@@ -4,8 +4,6 @@ refuse.
 Each proxy listens on a free port of loopback and counts what it did.
 """
 
-from __future__ import annotations
-
 import http.client
 import random
 import socket
@@ -14,12 +12,10 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from benchmarks.harness import free_ports
 from tests.processes import end_with_tests
@@ -34,12 +30,12 @@ _CHUNK = 32_768
 class MortalServer:
     """A server that can be killed and started again on the same ports and storage."""
 
-    def __init__(self, binary: Path, folder: Path) -> None:
+    def __init__(self, binary, folder):
         self.at = Server(*free_ports(2))
         self._binary, self._folder = binary, folder
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process = None
 
-    def start(self) -> None:
+    def start(self):
         """Start it, and wait until it is ready."""
         log = self._folder / "log"
         with log.open("ab") as out:
@@ -54,14 +50,14 @@ class MortalServer:
         end_with_tests(self._process)
         _wait(self.at, self._process, log)
 
-    def revive(self) -> bool:
+    def revive(self):
         """Start it where it has died; whether it had."""
         died = self._process is None or self._process.poll() is not None
         if died:
             self.start()
         return died
 
-    def kill(self) -> None:
+    def kill(self):
         """End it as kill -9 does."""
         if self._process is not None:
             self._process.kill()
@@ -76,26 +72,24 @@ class CuttingProxy:
     bytes wait. swallow: nothing goes on in one direction, and nobody is told.
     """
 
-    def __init__(
-        self, port: int, kind: Kind, share: float, seed: int, *, most: int = 1_000_000
-    ) -> None:
+    def __init__(self, port, kind, share, seed, *, most=1_000_000):
         """share: of the chunks at which something happens. most: how often it happens at most."""
         self._target, self._kind, self._share, self._left = port, kind, share, most
         self._random = random.Random(seed)
         self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listening.getsockname()[1]
-        self.done: Counter[str] = Counter()
+        self.port = self._listening.getsockname()[1]
+        self.done = Counter()
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def close(self) -> None:
+    def close(self):
         """Take no connection any more."""
         self._listening.close()
 
-    def strike(self) -> None:
+    def strike(self):
         """Let it happen at the next chunk."""
         self._share = 1.0
 
-    def _accept(self) -> None:
+    def _accept(self):
         with suppress(OSError):
             while True:
                 client, _ = self._listening.accept()
@@ -103,7 +97,7 @@ class CuttingProxy:
                 for source, sink in ((client, server), (server, client)):
                     threading.Thread(target=self._pump, args=(source, sink), daemon=True).start()
 
-    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+    def _pump(self, source, sink):
         with suppress(OSError):
             while chunk := source.recv(_CHUNK):
                 if self._left > 0 and self._random.random() < self._share:
@@ -116,7 +110,7 @@ class CuttingProxy:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
-    def _disturb(self, source: socket.socket, sink: socket.socket, chunk: bytes) -> bool:
+    def _disturb(self, source, sink, chunk):
         """Do what the proxy is for; whether the connection goes on."""
         if self._kind == "delay":
             time.sleep(self._random.uniform(0.05, 0.5))
@@ -143,11 +137,11 @@ class CuttingProxy:
 class _Chance:
     """Every request has its own draw: refused unseen, done with its answer lost, or handed on."""
 
-    def __init__(self, share: float, seed: int) -> None:
+    def __init__(self, share, seed):
         self._share, self._random, self._lock = share, random.Random(seed), threading.Lock()
-        self.done: Counter[str] = Counter()
+        self.done = Counter()
 
-    def draw(self) -> str:
+    def draw(self):
         with self._lock:
             drawn = self._random.random()
             fate = (
@@ -162,7 +156,7 @@ class _Chance:
 
 
 @contextmanager
-def refusing_http(port: int, share: float, seed: int) -> Iterator[tuple[int, Counter[str]]]:
+def refusing_http(port, share, seed):
     """A proxy that answers a share of the requests with 500, half of them after they were done; its
     port and counts.
     """
@@ -171,7 +165,7 @@ def refusing_http(port: int, share: float, seed: int) -> Iterator[tuple[int, Cou
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def handle_any(self) -> None:
+        def handle_any(self):
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             fate = chance.draw()
             status, content = (500, b"") if fate == "refused" else self._hand_on(body)
@@ -183,7 +177,7 @@ def refusing_http(port: int, share: float, seed: int) -> Iterator[tuple[int, Cou
             self.end_headers()
             self.wfile.write(content)
 
-        def _hand_on(self, body: bytes) -> tuple[int, bytes]:
+        def _hand_on(self, body):
             onward = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
             headers = {
                 name: value
@@ -196,7 +190,7 @@ def refusing_http(port: int, share: float, seed: int) -> Iterator[tuple[int, Cou
             onward.close()
             return answer.status, content
 
-        def log_message(self, format: str, *arguments: Any) -> None:
+        def log_message(self, format, *arguments):
             pass
 
     for method in ("GET", "PUT", "POST", "PATCH", "DELETE"):
@@ -211,7 +205,7 @@ def refusing_http(port: int, share: float, seed: int) -> Iterator[tuple[int, Cou
 
 
 @contextmanager
-def refusing_grpc(port: int, share: float, seed: int) -> Iterator[tuple[int, Counter[str]]]:
+def refusing_grpc(port, share, seed):
     """As `refusing_http`, for gRPC, whose word for 500 is INTERNAL and for 503 UNAVAILABLE."""
     import grpc
 
@@ -219,8 +213,8 @@ def refusing_grpc(port: int, share: float, seed: int) -> Iterator[tuple[int, Cou
     onward = grpc.insecure_channel(f"127.0.0.1:{port}")
     codes = random.Random(seed)
 
-    def answer(method: str) -> Callable[[bytes, Any], bytes]:
-        def handle(request: bytes, context: Any) -> bytes:
+    def answer(method):
+        def handle(request, context):
             fate = chance.draw()
             keys = [pair for pair in context.invocation_metadata() if pair[0] == "api-key"]
             answered = (
@@ -234,7 +228,7 @@ def refusing_grpc(port: int, share: float, seed: int) -> Iterator[tuple[int, Cou
         return handle
 
     class Everything(grpc.GenericRpcHandler):  # type: ignore[misc]
-        def service(self, details: Any) -> Any:
+        def service(self, details):
             return grpc.unary_unary_rpc_method_handler(answer(details.method))
 
     proxy = grpc.server(

@@ -1,9 +1,5 @@
 """Audits, repairs and changing over on a real server, as the settings choose it."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,24 +7,23 @@ import pytest
 from pipeline import tables
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.audit import audit_months, repair
 from pipeline.index.opening import close_indexes, live_index, open_collections
-from pipeline.index.reindex import Failure, check_layout, reindex
+from pipeline.index.reindex import check_layout, reindex
 from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS
-from tests.server.conftest import KEY, Server, _alias, workspace_on
+from tests.server.conftest import KEY, _alias, workspace_on
 from tests.unit.index.building import TEXTS, embed, write_month
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
+    pass
 
 MONTH = "2024-03"
 
 
 @pytest.fixture
-def workspace(qdrant: Server, tmp_path: Path, request: pytest.FixtureRequest) -> Workspace:
+def workspace(qdrant, tmp_path, request):
     """One month in an index of the test's own."""
     made = workspace_on(tmp_path / "data", qdrant, _alias(request))
     write_month(made)
@@ -37,7 +32,7 @@ def workspace(qdrant: Server, tmp_path: Path, request: pytest.FixtureRequest) ->
     return made
 
 
-def test_an_audit_names_what_is_gone_and_a_repair_brings_it_back(workspace: Workspace) -> None:
+def test_an_audit_names_what_is_gone_and_a_repair_brings_it_back(workspace):
     before = workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes()
     index = live_index(workspace)
     gone = min(str(each) for each, _ in index.contents(MONTH))
@@ -53,7 +48,7 @@ def test_an_audit_names_what_is_gone_and_a_repair_brings_it_back(workspace: Work
     assert workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == before
 
 
-def _client_of_somebody_else(workspace: Workspace) -> QdrantClient:
+def _client_of_somebody_else(workspace):
     from qdrant_client import QdrantClient
 
     with pytest.warns(UserWarning, match="insecure"):
@@ -66,8 +61,8 @@ def _client_of_somebody_else(workspace: Workspace) -> QdrantClient:
 
 
 def test_points_that_somebody_else_put_in_are_named_and_a_repair_takes_them_out(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     from qdrant_client import models
 
     client = _client_of_somebody_else(workspace)
@@ -85,8 +80,8 @@ def test_points_that_somebody_else_put_in_are_named_and_a_repair_takes_them_out(
 
 
 def test_a_snapshot_of_qdrants_own_brings_an_index_back_that_somebody_deleted(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     """As docs/how-to/operate.md describes it."""
     import httpx2
 
@@ -111,7 +106,7 @@ def test_a_snapshot_of_qdrants_own_brings_an_index_back_that_somebody_deleted(
     assert search(workspace, "light for plants")[0].item.text == TEXTS[5]
 
 
-def _delete(workspace: Workspace, collection: str) -> None:
+def _delete(workspace, collection):
     """Delete a collection as somebody does who knows nothing of citeloom."""
     close_indexes()
     client = _client_of_somebody_else(workspace)
@@ -119,15 +114,13 @@ def _delete(workspace: Workspace, collection: str) -> None:
     client.close()
 
 
-def test_another_layout_is_loaded_beside_the_live_one_and_then_live(
-    workspace: Workspace, qdrant: Server, request: pytest.FixtureRequest
-) -> None:
+def test_another_layout_is_loaded_beside_the_live_one_and_then_live(workspace, qdrant, request):
     old = live_index(workspace).name
     changed = workspace_on(workspace.root.path, qdrant, _alias(request), qdrant_quantization="none")
     with pytest.raises(SettingError, match="citeloom reindex"):
         check_layout(changed)
 
-    def run(months: Sequence[str]) -> list[Failure]:
+    def run(months):
         for month in months:
             for stage in (EMBEDDINGS, INDEX_RECEIPTS):
                 run_stage(stage, changed, month)

@@ -1,41 +1,36 @@
 """Collections on a real server: whose they are, which one searches ask, and how they are built."""
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from pipeline.errors import PermanentFailure
-from pipeline.index.batch import PointBatch
 from pipeline.index.passage_index import INTEGERS, KEYWORDS, Layout, Request
-from pipeline.index.server import ServerCollections, ServerIndex
 from tests.processes import wait_until
-from tests.server.conftest import Server, open_collections, sweep
+from tests.server.conftest import open_collections, sweep
 from tests.unit.index.building import LAYOUT, find, make_points, query
 
 if TYPE_CHECKING:
-    from qdrant_client import models
+    pass
 
 OTHER = replace(LAYOUT, form="title")
 
 
-def _made(collections: ServerCollections, layout: Layout = LAYOUT) -> ServerIndex:
+def _made(collections, layout=LAYOUT):
     index = collections.collection(layout.collection(collections.alias))
     index.create(layout)
     return index
 
 
-def _info(collections: ServerCollections, name: str) -> models.CollectionInfo:
+def _info(collections, name):
     return collections.connection.read(lambda client: client.get_collection(name))
 
 
-def _make_strange(collections: ServerCollections, name: str) -> None:
+def _make_strange(collections, name):
     """A collection that somebody else might have."""
     from qdrant_client import models
 
@@ -44,7 +39,7 @@ def _make_strange(collections: ServerCollections, name: str) -> None:
 
 
 @pytest.fixture
-def grpc(qdrant: Server, request: pytest.FixtureRequest) -> Iterator[ServerCollections]:
+def grpc(qdrant, request):
     """Collections of an alias of the test's own, over gRPC."""
     made = open_collections(
         qdrant, request.node.name.replace("_", "-"), "grpc", shards=2, on_disk=True
@@ -54,8 +49,8 @@ def grpc(qdrant: Server, request: pytest.FixtureRequest) -> Iterator[ServerColle
 
 
 def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(
-    grpc: ServerCollections,
-) -> None:
+    grpc,
+):
     index = _made(grpc, replace(LAYOUT, quantization="int8"))
     info = _info(grpc, index.name)
     params = info.config.params
@@ -72,8 +67,8 @@ def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(
 
 
 def test_payload_indexes_that_a_killed_run_did_not_come_to_are_made_up_for(
-    grpc: ServerCollections,
-) -> None:
+    grpc,
+):
     index = _made(grpc)
     grpc.connection.write(lambda client: client.delete_payload_index(index.name, "kind"))
     assert "kind" not in _info(grpc, index.name).payload_schema
@@ -82,17 +77,15 @@ def test_payload_indexes_that_a_killed_run_did_not_come_to_are_made_up_for(
 
 
 def test_runs_that_make_a_collection_at_once_do_not_hinder_each_other(
-    grpc: ServerCollections,
-) -> None:
+    grpc,
+):
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda _: _made(grpc).layout(), range(4)))
     assert made == [LAYOUT] * 4
     assert set(_info(grpc, grpc.names()[0]).payload_schema) == {*KEYWORDS, *INTEGERS}
 
 
-def test_collections_of_another_alias_are_not_ours(
-    collections: ServerCollections, qdrant: Server
-) -> None:
+def test_collections_of_another_alias_are_not_ours(collections, qdrant):
     longer = open_collections(qdrant, f"{collections.alias}-longer", "grpc")
     _made(longer)
     first = _made(collections)
@@ -104,7 +97,7 @@ def test_collections_of_another_alias_are_not_ours(
     sweep(longer)
 
 
-def test_a_collection_of_somebody_else_is_refused_and_left(collections: ServerCollections) -> None:
+def test_a_collection_of_somebody_else_is_refused_and_left(collections):
     name = LAYOUT.collection(collections.alias)
     _make_strange(collections, name)
     index = collections.collection(name)
@@ -118,7 +111,7 @@ def test_a_collection_of_somebody_else_is_refused_and_left(collections: ServerCo
     assert collections.connection.read(lambda client: client.collection_exists(name))
 
 
-def test_a_collection_with_the_name_of_the_alias_is_refused(collections: ServerCollections) -> None:
+def test_a_collection_with_the_name_of_the_alias_is_refused(collections):
     _make_strange(collections, collections.alias)
     for call in (collections.live, lambda: collections.make_live(_made(collections).name)):
         with pytest.raises(
@@ -127,7 +120,7 @@ def test_a_collection_with_the_name_of_the_alias_is_refused(collections: ServerC
             call()
 
 
-def test_an_alias_that_leads_to_somebody_elses_is_not_taken(collections: ServerCollections) -> None:
+def test_an_alias_that_leads_to_somebody_elses_is_not_taken(collections):
     from qdrant_client import models
 
     theirs = f"{collections.alias}-theirs"
@@ -143,16 +136,16 @@ def test_an_alias_that_leads_to_somebody_elses_is_not_taken(collections: ServerC
     assert collections.live() == theirs
 
 
-def test_searches_during_a_swap_never_fail_and_never_mix(collections: ServerCollections) -> None:
+def test_searches_during_a_swap_never_fail_and_never_mix(collections):
     old, new = _made(collections), _made(collections, OTHER)
     old.upsert(make_points(range(0, 20), grade="A"))
     new.upsert(make_points(range(20, 40), grade="B"))
     collections.make_live(old.name)
-    seen: list[set[Any]] = []
-    failures: list[BaseException] = []
+    seen = []
+    failures = []
     enough = threading.Event()
 
-    def search() -> None:
+    def search():
         while not enough.is_set():
             try:
                 found = find(
@@ -164,7 +157,7 @@ def test_searches_during_a_swap_never_fail_and_never_mix(collections: ServerColl
             except BaseException as error:
                 failures.append(error)
 
-    def wait_for_hits(grade: str) -> None:
+    def wait_for_hits(grade):
         before = len(seen)
         wait_until(lambda: failures or {grade} in seen[before:], f"hits of {grade}")
 
@@ -181,7 +174,7 @@ def test_searches_during_a_swap_never_fail_and_never_mix(collections: ServerColl
     assert {frozenset(grades) for grades in seen} == {frozenset("A"), frozenset("B")}
 
 
-def _many(count: int, dimensions: int) -> PointBatch:
+def _many(count, dimensions):
     """Points with structure: a few directions, and a little of its own in each."""
     random = np.random.default_rng(7)
     centres = random.standard_normal((32, dimensions))
@@ -196,9 +189,7 @@ def _many(count: int, dimensions: int) -> PointBatch:
 @pytest.mark.parametrize(
     ("quantization", "least"), [("none", 0.98), ("int8", 0.98), ("binary", 0.98)]
 )
-def test_a_built_collection_finds_what_comparing_with_every_point_finds(
-    grpc: ServerCollections, quantization: Any, least: float
-) -> None:
+def test_a_built_collection_finds_what_comparing_with_every_point_finds(grpc, quantization, least):
     layout = Layout("a model", 128, sparse=True, quantization=quantization)
     index, points = _made(grpc, layout), _many(4_000, 128)
     index.defer_indexing(4_000)
@@ -228,7 +219,7 @@ def test_a_built_collection_finds_what_comparing_with_every_point_finds(
     assert sum(len(one & two) for one, two in pairs) / sum(len(two) for _, two in pairs) >= least
 
 
-def _build_small_ones_too(collections: ServerCollections, name: str) -> None:
+def _build_small_ones_too(collections, name):
     """Let the server build graphs for collections that it would search without one."""
     from qdrant_client import models
 
@@ -239,6 +230,6 @@ def _build_small_ones_too(collections: ServerCollections, name: str) -> None:
     )
 
 
-def test_settling_what_is_not_there_is_nothing(grpc: ServerCollections) -> None:
+def test_settling_what_is_not_there_is_nothing(grpc):
     grpc.collection(LAYOUT.collection(grpc.alias)).build_graph(wait=True)
     assert grpc.names() == []

@@ -2,11 +2,6 @@
 settings or does not.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from pydantic import SecretStr
 
@@ -16,13 +11,13 @@ from pipeline.index.opening import open_collections
 from pipeline.index.passage_index import Layout
 from pipeline.ops.doctor.findings import FindingState
 from pipeline.ops.doctor.servers import qdrant as probe_qdrant
-from tests.server.conftest import Server, sweep, workspace_on
+from tests.server.conftest import sweep, workspace_on
 
 ALIAS = "doctor"
 
 
 @pytest.fixture
-def workspace(qdrant: Server, tmp_path: Path) -> Iterator[Workspace]:
+def workspace(qdrant, tmp_path):
     made = workspace_on(tmp_path, qdrant, ALIAS)
     yield made
     sweep(open_collections(made))  # type: ignore[arg-type]
@@ -36,8 +31,8 @@ def workspace(qdrant: Server, tmp_path: Path) -> Iterator[Workspace]:
     ],
 )
 def test_a_server_is_well_and_its_collection_where_it_is_of_the_model_of_the_settings(
-    workspace: Workspace, layout: Layout, state: FindingState
-) -> None:
+    workspace, layout, state
+):
     before = list(probe_qdrant(workspace))
     assert {each.state for each in before} == {FindingState.OK}
     assert "1.16.3" in before[0].seen
@@ -51,9 +46,7 @@ def test_a_server_is_well_and_its_collection_where_it_is_of_the_model_of_the_set
     )
 
 
-def test_a_wrong_key_is_told_and_the_collection_is_not_asked_for(
-    qdrant: Server, tmp_path: Path
-) -> None:
+def test_a_wrong_key_is_told_and_the_collection_is_not_asked_for(qdrant, tmp_path):
     place = workspace_on(tmp_path, qdrant, ALIAS)
     place = Workspace(place.settings.model_copy(update={"qdrant_api_key": SecretStr("wrong")}))
     found = {each.name: each for each in probe_qdrant(place)}

@@ -6,30 +6,24 @@ Where and when a fault strikes is drawn from a seed that each test prints; CITEL
 another.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from pydantic import SecretStr
 
 from pipeline.errors import TransientFailure
-from pipeline.index.batch import PointBatch
 from pipeline.index.load import audit_month, load_month
 from pipeline.index.passage_index import Layout
-from pipeline.index.server import ServerCollections, ServerIndex
+from pipeline.index.server import ServerCollections
 from pipeline.index.server_requests import Storage
 from tests.server.conftest import KEY, Server
-from tests.server.faulty import CuttingProxy, Kind, MortalServer, refusing_grpc, refusing_http
+from tests.server.faulty import CuttingProxy, MortalServer, refusing_grpc, refusing_http
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import make_points
 
@@ -42,7 +36,7 @@ MOMENTS = 10
 
 
 @pytest.fixture
-def seed() -> int:
+def seed():
     """Of everything that is drawn."""
     drawn = int(os.environ.get("CITELOOM_TEST_SEED", "20261120"))
     print(f"seed {drawn}")
@@ -50,7 +44,7 @@ def seed() -> int:
 
 
 @pytest.fixture(scope="module")
-def mortal(qdrant_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MortalServer]:
+def mortal(qdrant_binary, tmp_path_factory):
     """A server that the tests of this module may kill."""
     server = MortalServer(qdrant_binary, tmp_path_factory.mktemp("mortal"))
     server.start()
@@ -58,7 +52,7 @@ def mortal(qdrant_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     server.kill()
 
 
-def batches(size: int = PER_REQUEST, **payload: str) -> Iterator[PointBatch]:
+def batches(size=PER_REQUEST, **payload):
     """Points of the month, `size` of them for each request; the same in every process."""
     for start in range(0, POINTS, size):
         dense = np.random.default_rng(start).normal(size=(size, DIMENSIONS)).astype(np.float32)
@@ -70,15 +64,15 @@ class Watched:
     that it took.
     """
 
-    def __init__(self, index: ServerIndex, struck: Any = lambda number, points: None) -> None:
+    def __init__(self, index, struck=lambda number, points: None):
         self._index, self._struck, self._lock = index, struck, threading.Lock()
-        self.acknowledged: dict[str, str] = {}
+        self.acknowledged = {}
         self.requests = 0
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self._index, name)
 
-    def upsert(self, points: PointBatch) -> None:
+    def upsert(self, points):
         self._index.upsert(points)
         with self._lock:
             self.acknowledged |= {
@@ -90,9 +84,7 @@ class Watched:
         self._struck(number, points)
 
 
-def opened(
-    server: Server, alias: str, *, over: str = "grpc", patience: float = 60.0
-) -> ServerCollections:
+def opened(server, alias, *, over="grpc", patience=60.0):
     port = server.grpc_port if over == "grpc" else None
     # 64 empty segments would take seconds to make, and more than the small disk holds.
     few = Storage(segments=4)
@@ -101,16 +93,14 @@ def opened(
     )
 
 
-def made(collections: ServerCollections) -> ServerIndex:
+def made(collections):
     """The collection of LAYOUT, made."""
     index = collections.collection(LAYOUT.collection(collections.alias))
     index.create(LAYOUT)
     return index
 
 
-def insist_on_whole(
-    index: ServerIndex, acknowledged: dict[str, str], size: int = PER_REQUEST
-) -> int:
+def insist_on_whole(index, acknowledged, size=PER_REQUEST):
     """Everything acknowledged is there; the load run again completes it; how many points that
     sent.
     """
@@ -123,9 +113,7 @@ def insist_on_whole(
     return load.sent
 
 
-def test_a_server_killed_at_ten_moments_loses_nothing_acknowledged(
-    mortal: MortalServer, seed: int
-) -> None:
+def test_a_server_killed_at_ten_moments_loses_nothing_acknowledged(mortal, seed):
     """By turns the client gives up at once, and waits until the server is back."""
     draw = random.Random(seed)
     survived = acknowledged = sent_again = 0
@@ -157,30 +145,28 @@ def test_a_server_killed_at_ten_moments_loses_nothing_acknowledged(
 class _Killing:
     """Kills the server a little after a request was taken, and starts it again."""
 
-    def __init__(self, server: MortalServer, request: int, pause: float) -> None:
+    def __init__(self, server, request, pause):
         self._server, self._request, self._pause = server, request, pause
         self._thread = threading.Thread(target=self._kill)
 
-    def __call__(self, number: int, points: PointBatch) -> None:
+    def __call__(self, number, points):
         if number == self._request:
             self._thread.start()
 
-    def _kill(self) -> None:
+    def _kill(self):
         time.sleep(self._pause)
         self._server.kill()
         time.sleep(0.3)
         self._server.start()
 
-    def join(self) -> None:
+    def join(self):
         """Wait until the server is back."""
         self._thread.join()
 
 
 @pytest.mark.parametrize("over", ["grpc", "http"])
 @pytest.mark.parametrize(("kind", "share"), [("cut", 0.05), ("half-cut", 0.03), ("delay", 0.2)])
-def test_a_load_over_a_bad_line_is_whole(
-    mortal: MortalServer, seed: int, kind: Kind, share: float, over: str
-) -> None:
+def test_a_load_over_a_bad_line_is_whole(mortal, seed, kind, share, over):
     number = seed + len(over)
     lines = [
         CuttingProxy(port, kind, share, number)
@@ -204,9 +190,7 @@ def test_a_load_over_a_bad_line_is_whole(
 
 
 @pytest.mark.slow
-def test_a_load_survives_a_line_that_swallows_everything_and_does_not_end(
-    mortal: MortalServer, seed: int
-) -> None:
+def test_a_load_survives_a_line_that_swallows_everything_and_does_not_end(mortal, seed):
     """As a firewall does that forgot the connection. It takes half a minute to be noticed."""
     line = CuttingProxy(mortal.at.grpc_port, "swallow", 0.0, seed, most=1)
     through = opened(Server(mortal.at.http_port, line.port), "swallowed", patience=50.0)
@@ -219,9 +203,7 @@ def test_a_load_survives_a_line_that_swallows_everything_and_does_not_end(
 
 
 @pytest.mark.parametrize("over", ["grpc", "http"])
-def test_a_load_is_whole_though_one_request_in_twenty_is_refused(
-    mortal: MortalServer, seed: int, over: str
-) -> None:
+def test_a_load_is_whole_though_one_request_in_twenty_is_refused(mortal, seed, over):
     """Half of those are done, and only their answer is lost."""
     refusing, port = (
         (refusing_grpc, mortal.at.grpc_port)
@@ -243,7 +225,7 @@ def test_a_load_is_whole_though_one_request_in_twenty_is_refused(
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(tmp_path):
     """A file system of 800 MB in memory: Qdrant asks for 200 MB of room before it takes a point,
     and 400 MB were once too few for it to come back on, with its log to be read again.
     """
@@ -251,9 +233,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield disk
 
 
-def test_a_full_disk_stops_a_load_and_room_lets_it_go_on(
-    qdrant_binary: Path, small_disk: Path, seed: int
-) -> None:
+def test_a_full_disk_stops_a_load_and_room_lets_it_go_on(qdrant_binary, small_disk, seed):
     server = MortalServer(qdrant_binary, small_disk)
     server.start()
     ballast = small_disk / "ballast"
@@ -283,7 +263,7 @@ def test_a_full_disk_stops_a_load_and_room_lets_it_go_on(
     assert index.acknowledged
 
 
-def _fill(ballast: Path) -> None:
+def _fill(ballast):
     """Take all the room that there is on the disk of the ballast, which the server takes of at the
     same time.
     """

@@ -1,7 +1,5 @@
 """What a user is told where the server refuses, does not answer, or is no Qdrant server."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest
@@ -9,7 +7,7 @@ from pydantic import SecretStr
 
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.index.server import ServerCollections
-from tests.server.conftest import KEY, Server
+from tests.server.conftest import KEY
 from tests.unit.index.building import LAYOUT, make_points
 
 
@@ -17,9 +15,7 @@ from tests.unit.index.building import LAYOUT, make_points
 @pytest.mark.parametrize(
     ("key", "fault"), [(SecretStr("not the key"), "is refused"), (None, "is not set")]
 )
-def test_a_wrong_or_missing_key_is_named_without_being_shown(
-    qdrant: Server, over: str, key: SecretStr | None, fault: str
-) -> None:
+def test_a_wrong_or_missing_key_is_named_without_being_shown(qdrant, over, key, fault):
     port = qdrant.grpc_port if over == "grpc" else None
     collections = ServerCollections(qdrant.url, "c", key, grpc_port=port)
     index = collections.collection(LAYOUT.collection("c"))
@@ -37,7 +33,7 @@ def test_a_wrong_or_missing_key_is_named_without_being_shown(
     collections.close()
 
 
-def _listening(port: int) -> socket.socket:
+def _listening(port):
     bound = socket.socket()
     bound.bind(("127.0.0.1", port))
     return bound
@@ -45,8 +41,8 @@ def _listening(port: int) -> socket.socket:
 
 @pytest.mark.parametrize("what", ["nothing", "http"])
 def test_where_grpc_cannot_be_reached_points_go_over_http_and_the_log_says_so_once(
-    qdrant: Server, what: str, caplog: pytest.LogCaptureFixture
-) -> None:
+    qdrant, what, caplog
+):
     with _listening(0) as bound:  # without `listen`, so that nobody answers there
         port = bound.getsockname()[1] if what == "nothing" else qdrant.http_port
         collections = ServerCollections(qdrant.url, f"over-{what}", SecretStr(KEY), grpc_port=port)
@@ -69,7 +65,7 @@ def test_where_grpc_cannot_be_reached_points_go_over_http_and_the_log_says_so_on
     )
 
 
-def test_a_server_that_is_not_there_is_not_taken_for_one_without_grpc() -> None:
+def test_a_server_that_is_not_there_is_not_taken_for_one_without_grpc():
     with _listening(0) as http, _listening(0) as grpc:
         url = f"http://127.0.0.1:{http.getsockname()[1]}"
         collections = ServerCollections(

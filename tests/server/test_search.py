@@ -1,17 +1,12 @@
 """Search on a real server: the same answers as on Edge."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
-from tests.server.conftest import KEY, Server
+from tests.server.conftest import KEY
 from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
 
 MONTHS = {"2024-03": ["cs.CL"], "2024-04": ["cs.IR", "stat.ML"], "2024-05": ["cs.DL", "cs.CL"]}
@@ -29,7 +24,7 @@ QUERIES = [
     "untranslated words",
     "rank fusion of retrievers in Rome",
 ]
-OPTIONS: list[dict[str, Any]] = [
+OPTIONS = [
     {},
     {"limit": 3, "offset": 2},
     {"per_paper": True, "limit": 4},
@@ -47,7 +42,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-def _load(workspace: Workspace) -> Workspace:
+def _load(workspace):
     for month, categories in MONTHS.items():
         write_month(workspace, month, MORE[month], categories)
         embed(workspace, month)
@@ -56,7 +51,7 @@ def _load(workspace: Workspace) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def on_server(qdrant: Server, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def on_server(qdrant, tmp_path_factory):
     settings = {
         "qdrant_url": qdrant.url,
         "qdrant_api_key": KEY,
@@ -67,14 +62,12 @@ def on_server(qdrant: Server, tmp_path_factory: pytest.TempPathFactory) -> Works
 
 
 @pytest.fixture(scope="module")
-def on_edge(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def on_edge(tmp_path_factory):
     return _load(make_workspace(tmp_path_factory.mktemp("edge") / "data"))
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_both_engines_answer_alike(
-    on_server: Workspace, on_edge: Workspace, options: dict[str, Any]
-) -> None:
+def test_both_engines_answer_alike(on_server, on_edge, options):
     wanted = SearchOptions(**options)
     pairs = list(
         zip(

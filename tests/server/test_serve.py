@@ -1,19 +1,16 @@
 """`citeloom serve` over a Qdrant server, which serves a run that loads it at the same time."""
 
-from __future__ import annotations
-
 import pytest
 from filelock import FileLock
 from starlette.testclient import TestClient
 
-from pipeline.engine.stage import Workspace
 from pipeline.serve.app import make_app
-from tests.server.conftest import KEY, Server
+from tests.server.conftest import KEY
 from tests.unit.serve.corpus import FUSION, MONTH, make_corpus
 
 
 @pytest.fixture
-def corpus(qdrant: Server, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def corpus(qdrant, tmp_path_factory):
     """The small corpus, indexed on the server."""
     return make_corpus(
         tmp_path_factory.mktemp("served") / "data", qdrant_url=qdrant.url, qdrant_api_key=KEY,
@@ -21,7 +18,7 @@ def corpus(qdrant: Server, tmp_path_factory: pytest.TempPathFactory) -> Workspac
     )  # fmt: skip
 
 
-def test_pages_and_api_read_the_servers_index_also_while_a_run_loads_it(corpus: Workspace) -> None:
+def test_pages_and_api_read_the_servers_index_also_while_a_run_loads_it(corpus):
     with TestClient(make_app(corpus), base_url="http://127.0.0.1:8000") as client:
         with FileLock(corpus.cache("locks") / "pool-qdrant.lock"):
             found = client.get(

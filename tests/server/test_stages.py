@@ -2,37 +2,33 @@
 holds.
 """
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.index.opening import live_index
 from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS
-from tests.server.conftest import KEY, PROJECT, Server, workspace_on
+from tests.server.conftest import KEY, PROJECT, workspace_on
 from tests.unit.index.building import TEXTS, embed, write_month
 
 MONTH = "2024-03"
 
 
 @pytest.fixture
-def workspace(qdrant: Server, tmp_path: Path, request: pytest.FixtureRequest) -> Workspace:
+def workspace(qdrant, tmp_path, request):
     made = workspace_on(tmp_path / "data", qdrant, request.node.name)
     write_month(made)
     embed(made)
     return made
 
 
-def test_a_month_is_loaded_once_and_found_and_no_file_holds_the_key(workspace: Workspace) -> None:
+def test_a_month_is_loaded_once_and_found_and_no_file_holds_the_key(workspace):
     measured = run_stage(INDEX_RECEIPTS, workspace, MONTH).measured
     assert (measured["sent"], measured["removed"]) == (len(TEXTS), 0)
     first = workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes()
@@ -45,7 +41,7 @@ def test_a_month_is_loaded_once_and_found_and_no_file_holds_the_key(workspace: W
     assert not [file for file in files if KEY.encode() in file.read_bytes()]
 
 
-def test_a_receipt_does_not_hold_once_points_are_gone(workspace: Workspace) -> None:
+def test_a_receipt_does_not_hold_once_points_are_gone(workspace):
     run_stage(INDEX_RECEIPTS, workspace, MONTH)
     assert state(INDEX_RECEIPTS, workspace, MONTH) is State.DONE
     index = live_index(workspace)
@@ -54,7 +50,7 @@ def test_a_receipt_does_not_hold_once_points_are_gone(workspace: Workspace) -> N
     assert run_stage(INDEX_RECEIPTS, workspace, MONTH).measured["sent"] == 1
 
 
-def test_the_months_of_a_status_are_counted_together(workspace: Workspace) -> None:
+def test_the_months_of_a_status_are_counted_together(workspace):
     months = (MONTH, "2024-04", "2024-05")
     for month in months:
         write_month(workspace, month)
@@ -99,7 +95,7 @@ _LOADER = textwrap.dedent(
 
 
 @pytest.mark.faults
-def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(workspace: Workspace) -> None:
+def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(workspace):
     settings = workspace.settings
     port, alias = str(settings.qdrant_grpc_port), settings.qdrant_collection
     arguments = [str(workspace.root.path), str(settings.qdrant_url), KEY, port, alias]

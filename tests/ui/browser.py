@@ -7,10 +7,8 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,8 +16,7 @@ from tests.processes import PATIENCE, end_with_tests, wait_until
 from tests.required_tools import missing_tool
 
 if TYPE_CHECKING:
-    from selenium.webdriver import Chrome, ChromeOptions
-    from selenium.webdriver.remote.webelement import WebElement
+    pass
 
 WIDTHS = (1280, 390)
 # The backgrounds of all pages of reports, of annotators, and of `citeloom serve`.
@@ -37,14 +34,14 @@ class Page:
     written on things.
     """
 
-    def __init__(self, driver: Any, url: str, shots: Path) -> None:
+    def __init__(self, driver, url, shots):
         self.driver, self.url, self._shots = driver, url, shots
 
-    def open(self, path: str) -> None:
+    def open(self, path):
         """Go to a path of the UI."""
         self.driver.get(f"{self.url}{path}")
 
-    def keep(self, name: str) -> None:
+    def keep(self, name):
         """Save what the browser shows, once dialogs have faded in."""
         time.sleep(0.5)
         self.driver.save_screenshot(str(self._shots / f"{name}.png"))
@@ -54,11 +51,11 @@ class Page:
         """All that is written on the page."""
         return str(self.driver.execute_script("return document.body.innerText"))
 
-    def find(self, xpath: str, seconds: float = PATIENCE) -> WebElement:
+    def find(self, xpath, seconds=PATIENCE):
         """The first displayed element of an XPath, as soon as there is one."""
         from selenium.common.exceptions import StaleElementReferenceException
 
-        def displayed() -> WebElement | None:
+        def displayed():
             try:
                 found = self.driver.find_elements("xpath", xpath)
                 return next((element for element in found if element.is_displayed()), None)
@@ -67,16 +64,16 @@ class Page:
 
         return wait_until(displayed, xpath, seconds)
 
-    def click(self, xpath: str) -> None:
+    def click(self, xpath):
         """Click the first displayed element of an XPath, once it takes clicks."""
         from selenium.common.exceptions import (
             ElementClickInterceptedException,
             StaleElementReferenceException,
         )
 
-        refusal: list[str] = []
+        refusal = []
 
-        def clicked() -> bool:
+        def clicked():
             try:
                 self.find(xpath).click()
             except (ElementClickInterceptedException, StaleElementReferenceException) as error:
@@ -90,12 +87,12 @@ class Page:
             self.keep("missed")
             raise AssertionError(f"{error}: {refusal}; the page says:\n{self.text}") from None
 
-    def click_for(self, xpath: str, dialog: str) -> None:
+    def click_for(self, xpath, dialog):
         """Click what opens a dialog until the dialog is there: a page that is still being drawn
         forgets a click.
         """
 
-        def opened() -> bool:
+        def opened():
             self.click(xpath)
             with contextlib.suppress(TimeoutError):
                 return bool(self.find(dialog, seconds=5))
@@ -103,7 +100,7 @@ class Page:
 
         wait_until(opened, dialog)
 
-    def says(self, *words: str) -> None:
+    def says(self, *words):
         """Wait until all of these are written on the page."""
         try:
             wait_until(lambda: all(word in self.text for word in words), ", ".join(words))
@@ -112,7 +109,7 @@ class Page:
             raise AssertionError(f"{error}; the page says:\n{self.text}") from None
 
 
-def tool(*names: str) -> str:
+def tool(*names):
     """The path of the first of some programs; without any the test is not run."""
     found = next(filter(None, map(shutil.which, names)), None)
     if found is None:
@@ -120,7 +117,7 @@ def tool(*names: str) -> str:
     return found
 
 
-def chrome_options(tmp_path_factory: pytest.TempPathFactory) -> ChromeOptions:
+def chrome_options(tmp_path_factory):
     """Options of a browser with a profile of its own."""
     from selenium import webdriver
 
@@ -131,7 +128,7 @@ def chrome_options(tmp_path_factory: pytest.TempPathFactory) -> ChromeOptions:
 
 
 @contextmanager
-def chrome(options: ChromeOptions) -> Iterator[Chrome]:
+def chrome(options):
     """Chromium and its driver, which end with the block; Ctrl-C alone does not reach them, but ends
     the tests.
     """
@@ -149,13 +146,13 @@ def chrome(options: ChromeOptions) -> Iterator[Chrome]:
 
 
 @contextmanager
-def browse(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def browse(url, tmp_path_factory):
     """A browser on a UI, ended afterwards."""
     with chrome(chrome_options(tmp_path_factory)) as driver:
         yield Page(driver, url, tmp_path_factory.mktemp("shots"))
 
 
-def look(driver: Any, width: int, colours: str = "light") -> None:
+def look(driver, width, colours="light"):
     """Set the width of the window, and the scheme of colours that its reader prefers."""
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
@@ -163,7 +160,7 @@ def look(driver: Any, width: int, colours: str = "light") -> None:
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
 
 
-def click(driver: Any, element: WebElement) -> None:
+def click(driver, element):
     """Click an element once the middle of the window shows it: chromedriver's own scroll may stop
     at its edge.
     """
@@ -173,16 +170,16 @@ def click(driver: Any, element: WebElement) -> None:
     element.click()
 
 
-def background(driver: Any) -> str:
+def background(driver):
     return str(driver.execute_script("return getComputedStyle(document.body).backgroundColor"))
 
 
-def overflow(driver: Any) -> int:
+def overflow(driver):
     """By how many pixels the page is wider than the window."""
     return int(driver.execute_script("return document.documentElement.scrollWidth - innerWidth"))
 
 
-def assert_no_alert(driver: Any) -> None:
+def assert_no_alert(driver):
     from selenium.common.exceptions import NoAlertPresentException
 
     with pytest.raises(NoAlertPresentException):

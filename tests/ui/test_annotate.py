@@ -2,15 +2,8 @@
 width.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from pipeline.engine.stage import Workspace
 from pipeline.evaluation.annotation.export import write_files
 from tests.processes import wait_until
 from tests.ui.browser import (
@@ -36,7 +29,7 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def browser(tmp_path_factory):
     """A browser that keeps what its console says."""
     options = chrome_options(tmp_path_factory)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
@@ -45,15 +38,15 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Workspace:
+def work(tmp_path):
     """A workspace over an empty data root."""
     return workspace(tmp_path / "data")
 
 
 @pytest.mark.parametrize("kind", ["ratings", "grades"])
 def test_a_hostile_text_does_nothing_and_the_page_holds_in_both_colours_and_at_both_widths(
-    browser: Any, work: Workspace, tmp_path: Path, kind: str
-) -> None:
+    browser, work, tmp_path, kind
+):
     if kind == "ratings":
         write_month(work.root, text=lambda text: f"{HOSTILE}{text}")
         write_files(exported(work.root, items=2), tmp_path / "out", 1)

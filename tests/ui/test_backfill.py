@@ -2,20 +2,15 @@
 and retried.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from selenium.common.exceptions import WebDriverException
 
 from tests.monthly_dump import cut_short, write_monthly_dump
 from tests.processes import wait_until
-from tests.scripted_llm import ScriptedLlm
-from tests.ui.browser import Page, browse, tool
-from tests.ui.test_ui import MATERIALIZE_ALL, PARTITIONS, Running, llm, start
+from tests.ui.browser import browse, tool
+from tests.ui.test_ui import MATERIALIZE_ALL, PARTITIONS, llm, start
 
 __all__ = ["llm"]  # the fixture
 
@@ -29,15 +24,13 @@ VIEW = "//*[self::a or self::button][normalize-space(.)='View']"
 
 
 @pytest.fixture(scope="module")
-def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dump(tmp_path_factory):
     """The sample's pages in one zip a month."""
     return write_monthly_dump(tmp_path_factory.mktemp("dump"))
 
 
 @pytest.fixture(scope="module")
-def running(
-    tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm, dump: Path
-) -> Iterator[Running]:
+def running(tmp_path_factory, llm, dump):
     """A `citeloom ui` on that dump."""
     tool("chromedriver")
     server = start(tmp_path_factory.mktemp("backfill"), llm, DUMP_DIR=dump)
@@ -46,15 +39,15 @@ def running(
 
 
 @pytest.fixture(scope="module")
-def page(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def page(running, tmp_path_factory):
     """A browser on it."""
     with browse(running.url, tmp_path_factory) as found:
         yield found
 
 
 def test_a_backfill_tells_which_month_failed_and_why_and_is_retried_once_mended(
-    page: Page, running: Running, dump: Path
-) -> None:
+    page, running, dump
+):
     choose_all_months(page)
     whole = cut_short(dump / BAD_ZIP)  # the month is offered since its zip was whole once
     first = launch(page)
@@ -71,12 +64,12 @@ def test_a_backfill_tells_which_month_failed_and_why_and_is_retried_once_mended(
     assert not list((running.root / "failures").glob("*.json"))
 
 
-def _choose(page: Page, words: str) -> None:
+def _choose(page, words):
     """Choose from the menu of the page's actions, which closes where the page is drawn anew just
     then.
     """
 
-    def chosen() -> bool:
+    def chosen():
         page.click("//button[not(normalize-space(.))]")
         try:
             page.find(f"//*[@role='menuitem'][normalize-space(.)='{words}']", seconds=3).click()
@@ -88,7 +81,7 @@ def _choose(page: Page, words: str) -> None:
     wait_until(chosen, words)
 
 
-def choose_all_months(page: Page) -> None:
+def choose_all_months(page):
     """Open the dialog that materializes the group of assets, and choose every month in it."""
     page.open("/locations/citeloom/asset-groups/corpus/lineage")
     page.click_for(MATERIALIZE_ALL, PARTITIONS)
@@ -97,7 +90,7 @@ def choose_all_months(page: Page) -> None:
     page.keep("range_chosen")
 
 
-def launch(page: Page) -> str:
+def launch(page):
     """Launch the backfill from the dialog that is open; its path."""
     page.click("//button[normalize-space(.)='Launch backfill']")
     page.click(VIEW)
@@ -105,19 +98,19 @@ def launch(page: Page) -> str:
     return str(page.driver.current_url).removeprefix(page.url)
 
 
-def ended(page: Page) -> str:
+def ended(page):
     """How the backfill on the page ended, once it has."""
     over = re.compile(r"Status\n(?!In progress|Requested)(\S+)")
     return wait_until(lambda: over.search(page.text), "end of the backfill")[1]
 
 
-def made(running: Running) -> set[str]:
+def made(running):
     """Months of which every stage of the backfill is there."""
     found = [{file.stem for file in (running.root / stage).glob("*.parquet")} for stage in STAGES]
     return set.intersection(*found)
 
 
-def _the_failed_run_says_why(page: Page, backfill: str) -> None:
+def _the_failed_run_says_why(page, backfill):
     page.open(f"{backfill}?tab=runs")
     others = "".join(
         f" and not(contains(., 'partition: {month}'))" for month in MONTHS if month != BAD

@@ -4,13 +4,9 @@ The report is made of rows that `tests.unit.evaluation.made_up` writes; no model
 Screenshots stay in pytest's temporary folder, under `shots`.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from itertools import cycle
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -40,7 +36,7 @@ from tests.unit.evaluation.made_up import QUOTE, same, workspace, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
 
 if TYPE_CHECKING:
-    from selenium.webdriver import Chrome
+    pass
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
@@ -57,18 +53,18 @@ addEventListener("error", event => { if (event.target !== window) ran.push(event
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plain(tmp_path_factory):
     """The folder of a report whose texts are harmless."""
     return published(tmp_path_factory.mktemp("plain"), 2)
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile(tmp_path_factory):
     """The folder of a report in which every title and text begins with another hostile one."""
     return published(tmp_path_factory.mktemp("hostile"), len(HOSTILE), hostile=True)
 
 
-def published(folder: Path, tasks: int, *, hostile: bool = False) -> Path:
+def published(folder, tasks, *, hostile=False):
     """The folder of a month's report with so many tasks."""
     turn = cycle(HOSTILE)
     place = workspace(folder)
@@ -91,7 +87,7 @@ def published(folder: Path, tasks: int, *, hostile: bool = False) -> Path:
 
 
 @pytest.fixture(scope="module")
-def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+def chrome(tmp_path_factory):
     """A browser that notices scripts that run, and keeps a record of every request."""
     options = chrome_options(tmp_path_factory)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
@@ -101,7 +97,7 @@ def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
         yield driver
 
 
-def requests(chrome: Chrome) -> list[str]:
+def requests(chrome):
     """Addresses that were asked for since this was last called."""
     entries = [json.loads(entry["message"])["message"] for entry in chrome.get_log("performance")]  # type: ignore[no-untyped-call]
     return [
@@ -111,14 +107,12 @@ def requests(chrome: Chrome) -> list[str]:
     ]
 
 
-def css(chrome: Chrome, selector: str) -> Any:
+def css(chrome, selector):
     return chrome.find_element("css selector", selector)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_click_on_a_sentence_shows_its_quote_and_leads_to_the_passages_page(
-    chrome: Chrome, plain: Path, width: int
-) -> None:
+def test_a_click_on_a_sentence_shows_its_quote_and_leads_to_the_passages_page(chrome, plain, width):
     look(chrome, width)
     chrome.get((plain / TASK).as_uri())
     panel = css(chrome, "#chatcite-1")
@@ -136,9 +130,7 @@ def test_a_click_on_a_sentence_shows_its_quote_and_leads_to_the_passages_page(
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_click_on_a_sentence_of_an_answer_shows_its_claims_and_passages(
-    chrome: Chrome, plain: Path, width: int
-) -> None:
+def test_a_click_on_a_sentence_of_an_answer_shows_its_claims_and_passages(chrome, plain, width):
     look(chrome, width)
     chrome.get((plain / "answers.html").as_uri())
     chrome.find_element("partial link text", "How are the weights of study 1 learned?").click()
@@ -152,7 +144,7 @@ def test_a_click_on_a_sentence_of_an_answer_shows_its_claims_and_passages(
     assert not panel.is_displayed()
 
 
-def test_a_sentence_opens_by_the_keyboard_and_says_its_verdict(chrome: Chrome, plain: Path) -> None:
+def test_a_sentence_opens_by_the_keyboard_and_says_its_verdict(chrome, plain):
     look(chrome, 1280)
     chrome.get((plain / TASK).as_uri())
     sentence = css(chrome, "#chatcite a.said")
@@ -161,7 +153,7 @@ def test_a_sentence_opens_by_the_keyboard_and_says_its_verdict(chrome: Chrome, p
     assert css(chrome, "#chatcite-1").is_displayed()
 
 
-def test_all_pages_of_a_report_lead_to_one_another(chrome: Chrome, plain: Path) -> None:
+def test_all_pages_of_a_report_lead_to_one_another(chrome, plain):
     look(chrome, 1280)
     chrome.get((plain.parent / "index.html").as_uri())
     for words in (
@@ -177,7 +169,7 @@ def test_all_pages_of_a_report_lead_to_one_another(chrome: Chrome, plain: Path) 
     assert "What failed or was left out, March 2024" in css(chrome, "h1").text
 
 
-def test_the_leaderboard_is_sorted_by_a_click_on_a_column(chrome: Chrome, plain: Path) -> None:
+def test_the_leaderboard_is_sorted_by_a_click_on_a_column(chrome, plain):
     look(chrome, 1280)
     chrome.get((plain.parent / "index.html").as_uri())
     rows = "document.querySelector('table.sortable').tBodies[0].rows"
@@ -190,7 +182,7 @@ def test_the_leaderboard_is_sorted_by_a_click_on_a_column(chrome: Chrome, plain:
         assert values == sorted(values, reverse=descending)
 
 
-def test_a_page_that_does_something_is_noticed(chrome: Chrome, tmp_path: Path) -> None:
+def test_a_page_that_does_something_is_noticed(chrome, tmp_path):
     """What the next test rests on."""
     page = tmp_path / "page.html"
     page.write_text(
@@ -206,7 +198,7 @@ def test_a_page_that_does_something_is_noticed(chrome: Chrome, tmp_path: Path) -
 
 
 @pytest.mark.faults
-def test_fifty_hostile_texts_do_nothing(chrome: Chrome, hostile: Path) -> None:
+def test_fifty_hostile_texts_do_nothing(chrome, hostile):
     assert len(HOSTILE) >= 50
     requests(chrome)
     for file in sorted(hostile.glob("*.html")):
@@ -234,7 +226,7 @@ def test_fifty_hostile_texts_do_nothing(chrome: Chrome, hostile: Path) -> None:
     assert [url for url in asked if not url.startswith("file://")] == []
 
 
-def test_every_hostile_title_is_read_as_it_was_written(chrome: Chrome, hostile: Path) -> None:
+def test_every_hostile_title_is_read_as_it_was_written(chrome, hostile):
     """The heading of each task's page is all of its title, and nothing on the page stands outside
     of it.
     """
@@ -253,9 +245,7 @@ def test_every_hostile_title_is_read_as_it_was_written(chrome: Chrome, hostile: 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("colours", COLOURS)
-def test_the_pages_are_readable_in_light_and_dark(
-    chrome: Chrome, plain: Path, width: int, colours: str
-) -> None:
+def test_the_pages_are_readable_in_light_and_dark(chrome, plain, width, colours):
     look(chrome, width, colours)
     for name in (
         "index.html",
@@ -273,13 +263,13 @@ def test_the_pages_are_readable_in_light_and_dark(
         assert contrast(ink, COLOURS[colours]) >= 7
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(one, other):
     """The contrast of two colours, 1 to 21 (WCAG 2.2, relative luminance)."""
     high, low = sorted((luminance(one), luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 
-def luminance(colour: str) -> float:
+def luminance(colour):
     parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
@@ -288,9 +278,7 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_page_of_a_checked_draft_holds_and_its_texts_do_nothing(
-    chrome: Chrome, tmp_path: Path, width: int
-) -> None:
+def test_the_page_of_a_checked_draft_holds_and_its_texts_do_nothing(chrome, tmp_path, width):
     draft = Draft(tmp_path / "paper.tex")
     citations = []
     for number, payload in enumerate(HOSTILE):

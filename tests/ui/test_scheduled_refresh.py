@@ -2,22 +2,15 @@
 tier of its own.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import ANSWERS, INDEX_RECEIPTS, PAPERS, SUMMARIES
-from tests.fake_arxiv import FakeOai
 from tests.monthly_dump import write_monthly_dump
 from tests.processes import ask_graphql, wait_until
-from tests.scripted_llm import ScriptedLlm
-from tests.ui.test_ui import Running, llm, start
+from tests.ui.test_ui import llm, start
 
 __all__ = ["llm"]  # the fixture
 
@@ -40,9 +33,7 @@ ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
 
 
 @pytest.fixture
-def running(
-    tmp_path: Path, llm: ScriptedLlm, oai: FakeOai, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Running]:
+def running(tmp_path, llm, oai, monkeypatch):
     """A `citeloom ui` on an empty data root, its schedule due every minute and with a budget."""
     monkeypatch.setenv(
         "XDG_CACHE_HOME", str(tmp_path / "machine")
@@ -63,7 +54,7 @@ def running(
     server.stop()
 
 
-def runs(running: Running) -> list[tuple[str, str, dict[str, str]]]:
+def runs(running):
     """Every run: its part of the refresh (the job, where it bears none), how it stands, its
     tags.
     """
@@ -74,9 +65,7 @@ def runs(running: Running) -> list[tuple[str, str, dict[str, str]]]:
     return found
 
 
-def test_a_tick_refreshes_every_month_that_is_due_down_to_its_answers(
-    running: Running, oai: FakeOai
-) -> None:
+def test_a_tick_refreshes_every_month_that_is_due_down_to_its_answers(running, oai):
     state = ask_graphql(running.url, START, schedule=SCHEDULE)["startSchedule"]["scheduleState"]
     assert state["status"] == "RUNNING"
     # Not before it works: at the end of its tick the daemon writes how the schedule stood at the
@@ -92,7 +81,7 @@ def test_a_tick_refreshes_every_month_that_is_due_down_to_its_answers(
         == "STOPPED"
     )
 
-    def ended() -> list[tuple[str, str, dict[str, str]]] | None:
+    def ended():
         there = runs(running)
         below = {tags["dagster/partition"] for part, _, tags in there if part == "downstream"}
         return (
@@ -115,7 +104,7 @@ def test_a_tick_refreshes_every_month_that_is_due_down_to_its_answers(
         assert root.months(table) == MONTHS, table.name
     assert oai.asked, "the harvest asked"
 
-    def summaries() -> list[dict[str, Any]]:
+    def summaries():
         return [
             json.loads(file.read_text()) for file in (running.root / "refreshes").glob("*.json")
         ]

@@ -2,16 +2,12 @@
 colours and widths.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal
 import subprocess
 import tarfile
 import urllib.request
-from collections.abc import Iterator
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -30,7 +26,6 @@ from tests.required_tools import missing_tool
 from tests.ui.browser import (
     COLOURS,
     WIDTHS,
-    Page,
     assert_no_alert,
     background,
     browse,
@@ -59,8 +54,8 @@ PAGES = (
 
 @pytest.fixture(scope="module")
 def server(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    tmp_path_factory,
+):
     """A `citeloom serve` on the small corpus, and its process."""
     tool("chromedriver")
     folder = tmp_path_factory.mktemp("serve")
@@ -81,7 +76,7 @@ def server(
     end_with_tests(process)
     url = f"http://127.0.0.1:{port}"
 
-    def answers() -> bool:
+    def answers():
         assert process.poll() is None, (folder / "serve.log").read_text()
         try:
             with urllib.request.urlopen(f"{url}/style.css", timeout=5) as answer:
@@ -96,13 +91,13 @@ def server(
 
 
 @pytest.fixture(scope="module")
-def page(server: tuple[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def page(server, tmp_path_factory):
     with browse(server[0], tmp_path_factory) as page:
         yield page
 
 
 @pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+def axe(tmp_path_factory):
     """The script of axe-core, from npm."""
     npm = shutil.which("npm")
     if npm is None:
@@ -117,17 +112,17 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
         return archive.extractfile("package/axe.min.js").read().decode()  # type: ignore[union-attr]
 
 
-def show(page: Page, path: str, width: int = 1280, colours: str = "light") -> None:
+def show(page, path, width=1280, colours="light"):
     """Open a page at a width and in a scheme of colours."""
     look(page.driver, width, colours)
     page.open(path)
 
 
-def run(page: Page, script: str) -> Any:
+def run(page, script):
     return page.driver.execute_script(script)
 
 
-def test_from_a_search_over_a_hit_a_reference_and_a_citing_paper_to_bibtex(page: Page) -> None:
+def test_from_a_search_over_a_hit_a_reference_and_a_citing_paper_to_bibtex(page):
     show(page, "/")
     page.find("//input[@id='q']").send_keys("reciprocal rank fusion of two ranked lists\n")
     page.says("Papers 1 to", "strong match")
@@ -153,7 +148,7 @@ def test_from_a_search_over_a_hit_a_reference_and_a_citing_paper_to_bibtex(page:
     assert "@misc{lovelace2024fusion," in run(page, "return window.copied")
 
 
-def test_filters_keep_their_state_in_the_address(page: Page) -> None:
+def test_filters_keep_their_state_in_the_address(page):
     show(page, QUERY)
     page.click("//summary[normalize-space()='Filters']")
     page.find("//select[@name='kind']").send_keys("paragraph")
@@ -173,10 +168,10 @@ def test_filters_keep_their_state_in_the_address(page: Page) -> None:
     )
 
 
-def test_results_can_be_walked_by_keys(page: Page) -> None:
+def test_results_can_be_walked_by_keys(page):
     show(page, f"{QUERY}&all=1")
 
-    def press(key: str) -> str:
+    def press(key):
         page.driver.switch_to.active_element.send_keys(key)
         return str(
             run(page, "return document.activeElement.id || document.activeElement.textContent")
@@ -187,7 +182,7 @@ def test_results_can_be_walked_by_keys(page: Page) -> None:
     assert press("/") == "q"
 
 
-def test_every_page_holds_in_both_colours_and_at_both_widths(page: Page) -> None:
+def test_every_page_holds_in_both_colours_and_at_both_widths(page):
     for number, path in enumerate(PAGES):
         for width in WIDTHS:
             for colours, colour in COLOURS.items():
@@ -197,7 +192,7 @@ def test_every_page_holds_in_both_colours_and_at_both_widths(page: Page) -> None
                 assert overflow(page.driver) <= 0, (path, width)
 
 
-def test_axe_reports_no_serious_fault(page: Page, axe: str) -> None:
+def test_axe_reports_no_serious_fault(page, axe):
     faults = []
     for path in PAGES:
         for width in WIDTHS:
@@ -222,9 +217,7 @@ def test_axe_reports_no_serious_fault(page: Page, axe: str) -> None:
     assert faults == []
 
 
-def test_hostile_titles_passages_and_queries_run_no_script(
-    page: Page, server: tuple[str, Any]
-) -> None:
+def test_hostile_titles_passages_and_queries_run_no_script(page, server):
     # A script that ran would leave an alert open or another title.
     addresses = [f"/paper/2404.{number:05d}" for number in range(len(HOSTILE_TEXTS))]
     addresses += [f"/search?{urlencode({'q': text, 'all': '1'})}" for text in HOSTILE_TEXTS]
@@ -248,10 +241,10 @@ def test_hostile_titles_passages_and_queries_run_no_script(
         )
 
 
-def test_the_server_listens_on_loopback_alone(server: tuple[str, subprocess.Popen[bytes]]) -> None:
+def test_the_server_listens_on_loopback_alone(server):
     assert set(listening(family(server[1].pid))) == {"127.0.0.1"}
 
 
-def test_the_api_describes_itself(server: tuple[str, Any]) -> None:
+def test_the_api_describes_itself(server):
     with urllib.request.urlopen(f"{server[0]}/openapi.json") as answer:
         assert json.load(answer)["openapi"].startswith("3.")

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -35,14 +35,14 @@ from tests.processes import (
     wait_until,
 )
 from tests.scripted_llm import ScriptedLlm
-from tests.ui.browser import Page, browse, tool
+from tests.ui.browser import browse, tool
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
 MONTH, BY_COMMAND = "2024-03", "2024-04"
 PARTITIONS = "//*[normalize-space(text())='Select a partition or create one']"
 MATERIALIZE_ALL = "//button[starts-with(normalize-space(.), 'Materialize all')]"
-GROUPS: dict[str, list[str]] = {}
+GROUPS = {}
 for stage in STAGES:
     GROUPS.setdefault(stage.group, []).append(stage.name)
 
@@ -58,7 +58,7 @@ class Running:
     process: subprocess.Popen[bytes]
     environment: Mapping[str, str]
 
-    def citeloom(self, *arguments: str) -> None:
+    def citeloom(self, *arguments):
         """Run another command on the same data root."""
         subprocess.run(
             [COMMAND, *arguments],
@@ -68,7 +68,7 @@ class Running:
             capture_output=True,
         )
 
-    def stop(self) -> None:
+    def stop(self):
         """End every process that it started: by Ctrl-C, as a user would, then by force."""
         self.interrupt()
         try:
@@ -77,12 +77,12 @@ class Running:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
-    def interrupt(self) -> None:
+    def interrupt(self):
         """What a terminal does on Ctrl-C: the signal goes to the whole group."""
         if self.alive():
             os.killpg(self.process.pid, signal.SIGINT)
 
-    def alive(self) -> bool:
+    def alive(self):
         """Whether any process of the group is left."""
         self.process.poll()
         try:
@@ -91,7 +91,7 @@ class Running:
             return False
         return True
 
-    def answers(self) -> bool:
+    def answers(self):
         """Whether the webserver is up and has loaded every code location; raises where the command
         has ended.
 
@@ -115,7 +115,7 @@ class Running:
         return bool(states) and set(states) == {"RepositoryLocation"}
 
 
-def with_default_signals() -> None:
+def with_default_signals():
     """Undo what the starter ignores: a shell in the background hands ignored SIGINT on to its
     children.
     """
@@ -123,7 +123,7 @@ def with_default_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def start(folder: Path, llm: ScriptedLlm, **changes: object) -> Running:
+def start(folder, llm, **changes):
     """Start `citeloom ui` on an empty data root and wait until it answers. changes: settings, in
     capitals.
     """
@@ -164,14 +164,14 @@ def start(folder: Path, llm: ScriptedLlm, **changes: object) -> Running:
 
 
 @pytest.fixture(scope="module")
-def llm() -> Iterator[ScriptedLlm]:
+def llm():
     """A scripted LLM on loopback."""
     with ScriptedLlm() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Iterator[Running]:
+def running(tmp_path_factory, llm):
     """A `citeloom ui` for all tests here."""
     tool("chromedriver")
     server = start(tmp_path_factory.mktemp("ui"), llm)
@@ -180,13 +180,13 @@ def running(tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm) -> Itera
 
 
 @pytest.fixture(scope="module")
-def page(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def page(running, tmp_path_factory):
     """A browser on it."""
     with browse(running.url, tmp_path_factory) as page:
         yield page
 
 
-def test_the_graph_shows_the_groups_and_their_assets(page: Page) -> None:
+def test_the_graph_shows_the_groups_and_their_assets(page):
     page.open("/asset-groups")
     page.says(*GROUPS)
     page.keep("graph")
@@ -198,14 +198,14 @@ def test_the_graph_shows_the_groups_and_their_assets(page: Page) -> None:
     page.keep("graph_of_a_group")
 
 
-def test_all_that_the_ui_starts_listens_on_loopback_alone(running: Running) -> None:
+def test_all_that_the_ui_starts_listens_on_loopback_alone(running):
     addresses = listening(family(running.process.pid))
     assert "127.0.0.1" in addresses
     assert all(is_loopback(address) for address in addresses)
 
 
 @pytest.fixture
-def other_site(tmp_path: Path) -> Iterator[str]:
+def other_site(tmp_path):
     """The address of a page of another site."""
     handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -214,9 +214,7 @@ def other_site(tmp_path: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def test_a_page_of_another_site_changes_nothing(
-    page: Page, running: Running, other_site: str
-) -> None:
+def test_a_page_of_another_site_changes_nothing(page, running, other_site):
     """Its image, its request as text/plain, and its own name that leads to 127.0.0.1."""
     mutation = 'mutation { setConcurrencyLimit(concurrencyKey: "foreign", limit: 50) }'
     url = f"{running.url}/graphql?{urlencode({'query': mutation})}"
@@ -244,14 +242,14 @@ def test_a_page_of_another_site_changes_nothing(
     assert "foreign" not in keys
 
 
-def test_nothing_stands_between_a_new_user_and_the_graph(running: Running) -> None:
+def test_nothing_stands_between_a_new_user_and_the_graph(running):
     """Dagster's own invitation covers the page some seconds after it opened, unless dagster.yaml
     turns it off.
     """
     assert ask_graphql(running.url, "{ shouldShowNux }") == {"shouldShowNux": False}
 
 
-def test_the_page_of_an_asset_tells_what_it_is(page: Page) -> None:
+def test_the_page_of_an_asset_tells_what_it_is(page):
     page.open("/assets/dump_members")
     page.says("Pages of the ar5iv zips", "A row is one HTML member of a zip")
     page.says(*(name for name, _, _ in TABLES["dump_members"].describe_columns()))
@@ -259,7 +257,7 @@ def test_the_page_of_an_asset_tells_what_it_is(page: Page) -> None:
     page.keep("asset")
 
 
-def test_jobs_sensors_and_schedules_are_there(page: Page) -> None:
+def test_jobs_sensors_and_schedules_are_there(page):
     page.open("/automation")
     page.says("dump_folder", "refreshed_months", "stuck_runs", "hourly_check", "refresh\n")
     page.keep("automation")
@@ -267,9 +265,7 @@ def test_jobs_sensors_and_schedules_are_there(page: Page) -> None:
     page.says("Every stage of one month")
 
 
-def test_a_month_materialized_from_the_page_succeeds_and_tells_its_rows(
-    page: Page, running: Running
-) -> None:
+def test_a_month_materialized_from_the_page_succeeds_and_tells_its_rows(page, running):
     page.open("/locations/citeloom/jobs/refresh_corpus")
     page.click_for(MATERIALIZE_ALL, PARTITIONS)
     page.click(PARTITIONS)
@@ -286,12 +282,12 @@ def test_a_month_materialized_from_the_page_succeeds_and_tells_its_rows(
     _passages_tell_their_rows_and_lengths(page, running)
 
 
-def _wait_for_success(page: Page) -> None:
+def _wait_for_success(page):
     wait_until(lambda: "Success" in page.text or "Failure" in page.text, "end of the run")
     assert "Failure" not in page.text, page.text
 
 
-def _passages_tell_their_rows_and_lengths(page: Page, running: Running) -> None:
+def _passages_tell_their_rows_and_lengths(page, running):
     written = read_provenance(running.root / "passages" / f"{MONTH}.parquet")
     assert written is not None
     page.open(f"/assets/passages?view=partitions&partition={MONTH}")
@@ -307,7 +303,7 @@ def _passages_tell_their_rows_and_lengths(page: Page, running: Running) -> None:
 PICTURED = ("index_receipts", "summaries", "report")
 
 
-def test_an_asset_shows_what_became_of_its_month(page: Page, running: Running) -> None:
+def test_an_asset_shows_what_became_of_its_month(page, running):
     """After the month was materialized: a picture of the asset's page, and its row count on it."""
     if not (running.root / "report" / f"{MONTH}.parquet").is_file():
         pytest.skip("the month was not materialized")
@@ -323,8 +319,8 @@ def test_an_asset_shows_what_became_of_its_month(page: Page, running: Running) -
 
 
 def test_a_month_that_the_command_line_made_is_shown_as_materialized_with_its_metadata(
-    page: Page, running: Running
-) -> None:
+    page, running
+):
     running.citeloom("run", "--months", BY_COMMAND, "--until", "passages")
     written = read_provenance(running.root / "passages" / f"{BY_COMMAND}.parquet")
     assert written is not None
@@ -336,7 +332,7 @@ def test_a_month_that_the_command_line_made_is_shown_as_materialized_with_its_me
 
 
 @pytest.mark.faults
-def test_ctrl_c_ends_everything_that_the_ui_started(tmp_path: Path, llm: ScriptedLlm) -> None:
+def test_ctrl_c_ends_everything_that_the_ui_started(tmp_path, llm):
     server = start(tmp_path, llm)
     try:
         server.interrupt()

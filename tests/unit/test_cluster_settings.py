@@ -2,14 +2,10 @@
 cluster is started.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
@@ -30,7 +26,7 @@ VALID = {
 }
 
 
-def without(*names: str, **others: object) -> Settings:
+def without(*names, **others):
     return load_settings(
         **{name: value for name, value in {**VALID, **others}.items() if name not in names}
     )
@@ -38,15 +34,15 @@ def without(*names: str, **others: object) -> Settings:
 
 @pytest.mark.parametrize("name", ["qdrant_url", "dagster_pg_url", "llm_url"])
 def test_a_part_that_belongs_to_one_machine_is_refused_with_the_name_of_its_setting(
-    name: str,
-) -> None:
+    name,
+):
     with pytest.raises(
         SettingError, match=f"^CITELOOM_EXECUTOR=ray needs CITELOOM_{name.upper()}: "
     ):
         check_cluster(without(name), ["papers", "key_elements"])
 
 
-def test_all_problems_are_reported_at_once() -> None:
+def test_all_problems_are_reported_at_once():
     with pytest.raises(SettingError) as refused:
         check_cluster(load_settings(executor="ray"), ["key_elements"])
     assert [line.split()[2].rstrip(":") for line in str(refused.value).splitlines()] == [
@@ -56,14 +52,14 @@ def test_all_problems_are_reported_at_once() -> None:
     ]
 
 
-def test_stages_without_a_language_model_need_none() -> None:
+def test_stages_without_a_language_model_need_none():
     settings = without("llm_url", llm_budget_calls=10)
     check_cluster(settings, ["papers", "embeddings", "index_receipts"])
     with pytest.raises(SettingError):
         check_cluster(settings, ["papers", "key_elements"])
 
 
-def test_a_budget_that_steps_could_not_share_is_refused() -> None:
+def test_a_budget_that_steps_could_not_share_is_refused():
     with pytest.raises(
         SettingError, match="CITELOOM_LLM_BUDGET_TOKENS need CITELOOM_LLM_BUDGET_NAME"
     ):
@@ -71,7 +67,7 @@ def test_a_budget_that_steps_could_not_share_is_refused() -> None:
     check_cluster(without(llm_budget_tokens=1000, llm_budget_name="march"), ["key_elements"])
 
 
-def test_without_a_cluster_none_of_it_is_needed() -> None:
+def test_without_a_cluster_none_of_it_is_needed():
     steps = ["papers", "key_elements"]
     check_cluster(load_settings(executor="in_process"), steps)
     with pytest.raises(SettingError):
@@ -79,8 +75,8 @@ def test_without_a_cluster_none_of_it_is_needed() -> None:
 
 
 def test_a_node_reads_the_same_settings_except_its_share_of_the_machine(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     here = load_settings(
         **VALID,
         subsets="warning,error",
@@ -107,7 +103,7 @@ def test_a_node_reads_the_same_settings_except_its_share_of_the_machine(
     )
 
 
-def test_no_secret_travels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_secret_travels(monkeypatch):
     secrets = [f"CITELOOM_{name.upper()}" for name in Settings.model_fields if is_secret(name)]
     for name in secrets:
         monkeypatch.setenv(name, sentinel(name))
@@ -116,7 +112,7 @@ def test_no_secret_travels(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(sentinel(name) in value for name in secrets for value in environment.values())
 
 
-def test_a_cluster_that_does_not_answer_is_named() -> None:
+def test_a_cluster_that_does_not_answer_is_named():
     pytest.importorskip("dagster_ray")
     with pytest.raises(
         TransientFailure, match=r"CITELOOM_RAY_ADDRESS: no Ray job server at http://127.0.0.1:9"
@@ -124,7 +120,7 @@ def test_a_cluster_that_does_not_answer_is_named() -> None:
         job_client(without(ray_address="http://127.0.0.1:9"))
 
 
-def test_on_ray_a_lost_step_is_retried_and_only_the_step_that_embeds_takes_a_gpu() -> None:
+def test_on_ray_a_lost_step_is_retried_and_only_the_step_that_embeds_takes_a_gpu():
     """In a process of its own: assets are defined when the code location is loaded."""
     pytest.importorskip("dagster_ray")
     definitions = _definitions(
@@ -138,7 +134,7 @@ def test_on_ray_a_lost_step_is_retried_and_only_the_step_that_embeds_takes_a_gpu
     assert definitions["retries"] == [placement.LOST_STEPS]
 
 
-def test_without_a_cluster_no_step_asks_for_a_gpu_and_a_pool_shares_it() -> None:
+def test_without_a_cluster_no_step_asks_for_a_gpu_and_a_pool_shares_it():
     definitions = _definitions({"CITELOOM_EMBEDDING_GPUS": "1"})
     assert (definitions["executor"], definitions["tags"], definitions["retries"]) == (
         "in_process",
@@ -163,7 +159,7 @@ print(json.dumps({
 """
 
 
-def _definitions(variables: Mapping[str, str]) -> dict[str, Any]:
+def _definitions(variables):
     """How the job and its steps are defined with these variables set."""
     done = subprocess.run(
         [sys.executable, "-c", _PRINT_DEFINITIONS],
@@ -172,5 +168,4 @@ def _definitions(variables: Mapping[str, str]) -> dict[str, Any]:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    definitions: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return definitions
+    return json.loads(done.stdout.splitlines()[-1])

@@ -2,17 +2,13 @@
 and progress show.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 import typer
@@ -34,7 +30,7 @@ from pipeline.cli.console import (
     usual_seconds,
 )
 from pipeline.cli.demo import whole_sentences
-from pipeline.cli.status import StatusRow, status_report
+from pipeline.cli.status import status_report
 from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.draft_check.references import Status
 from pipeline.engine.run_stats import StageTiming, note_timing
@@ -56,7 +52,7 @@ HEAVY = {
 }  # fmt: skip
 
 
-def modules_after(folder: Path, *arguments: str) -> tuple[int, set[str]]:
+def modules_after(folder, *arguments):
     """The exit code of a command in a process of its own, and the modules that it has loaded."""
     program = (
         "import json, sys\n"
@@ -86,21 +82,19 @@ def modules_after(folder: Path, *arguments: str) -> tuple[int, set[str]]:
         (["search"], 2),
     ],
 )
-def test_help_and_wrong_arguments_import_no_heavy_package(
-    tmp_path: Path, arguments: list[str], code: int
-) -> None:
+def test_help_and_wrong_arguments_import_no_heavy_package(tmp_path, arguments, code):
     ended, modules = modules_after(tmp_path, *arguments)
     assert (ended, modules & HEAVY) == (code, set())
 
 
-def test_statuses_known_to_the_command_line_are_those_of_the_check() -> None:
+def test_statuses_known_to_the_command_line_are_those_of_the_check():
     statuses = {*get_args(Status)} - {"verified"}
     assert {*FAILURES} == statuses | {"contradicted", "not_supported", "missing"}
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_the_help_of_a_command_has_two_examples_that_it_accepts(words: Sequence[str]) -> None:
-    command: Any = typer.main.get_command(app)
+def test_the_help_of_a_command_has_two_examples_that_it_accepts(words):
+    command = typer.main.get_command(app)
     for word in words:
         command = command.commands[word]
     _, _, examples = inspect.cleandoc(command.help or "").partition("Examples:\n")
@@ -111,7 +105,7 @@ def test_the_help_of_a_command_has_two_examples_that_it_accepts(words: Sequence[
         command.make_context(command.name, call[len(words) :])
 
 
-def test_help_of_run_lists_every_stage() -> None:
+def test_help_of_run_lists_every_stage():
     shown = CliRunner().invoke(app, ["run", "--help"]).stdout
     assert [stage.name for stage in STAGES if plain_name(stage.name) not in shown] == []
 
@@ -126,7 +120,7 @@ def test_help_of_run_lists_every_stage() -> None:
         ("citeloom stat", ["status"]),
     ],
 )
-def test_a_shell_completes_commands_stages_and_systems(typed: str, completed: list[str]) -> None:
+def test_a_shell_completes_commands_stages_and_systems(typed, completed):
     shell = {
         "_CITELOOM_COMPLETE": "complete_bash",
         "COMP_WORDS": typed,
@@ -136,7 +130,7 @@ def test_a_shell_completes_commands_stages_and_systems(typed: str, completed: li
     assert done.stdout.split() == completed
 
 
-def test_the_papers_of_an_empty_data_root_name_the_command_that_reads_them(tmp_path: Path) -> None:
+def test_the_papers_of_an_empty_data_root_name_the_command_that_reads_them(tmp_path):
     done = CliRunner().invoke(app, ["papers"], env={"CITELOOM_DATA": str(tmp_path / "data")})
     assert (done.exit_code, done.stdout) == (0, "Nothing found.\n")
     assert "citeloom run --months all" in " ".join(done.stderr.split())
@@ -154,8 +148,8 @@ def test_the_papers_of_an_empty_data_root_name_the_command_that_reads_them(tmp_p
 )
 @pytest.mark.parametrize("kind", ["absent", "folder", "n" * 300])
 def test_an_argument_that_names_no_file_ends_with_2_and_names_it(
-    arguments: list[str], kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    arguments, kind, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     done = CliRunner().invoke(app, [kind if word == "FILE" else word for word in arguments])
@@ -185,8 +179,8 @@ def test_an_argument_that_names_no_file_ends_with_2_and_names_it(
     ],
 )
 def test_an_unknown_stage_or_system_ends_with_2_and_a_suggestion(
-    arguments: list[str], suggested: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    arguments, suggested, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "draft.md").write_text("A draft about retrieval.")
     done = CliRunner().invoke(app, arguments)
@@ -194,7 +188,7 @@ def test_an_unknown_stage_or_system_ends_with_2_and_a_suggestion(
     assert f"did you mean {suggested}" in done.stderr.replace("\n", " ")
 
 
-def status_row(stage: str, month: str, state: str = "done", off: str = "") -> StatusRow:
+def status_row(stage, month, state="done", off=""):
     rows = None if state == "missing" else 10
     return {
         "month": month,
@@ -208,7 +202,7 @@ def status_row(stage: str, month: str, state: str = "done", off: str = "") -> St
     }
 
 
-def printed(rows: Sequence[StatusRow], width: int = 80) -> list[str]:
+def printed(rows, width=80):
     console = Console(width=width, no_color=True)
     with console.capture() as capture:
         for part in status_report(rows):
@@ -217,8 +211,8 @@ def printed(rows: Sequence[StatusRow], width: int = 80) -> list[str]:
 
 
 def test_no_column_of_a_table_wider_than_the_terminal_is_cut_off(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    capsys,
+):
     table = make_table("t", ())
     for heading in ("stage", "money"):
         table.add_column(heading, min_width=out.width)
@@ -227,7 +221,7 @@ def test_no_column_of_a_table_wider_than_the_terminal_is_cut_off(
     assert "115.59" in capsys.readouterr().out
 
 
-def test_no_text_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_text_steers_the_terminal(capsys):
     steering = "\x1b[2J\x07\x7f\x9b31m\u202e"
     table = make_table("t", ("column",))
     table.add_row(steering)
@@ -242,9 +236,7 @@ def test_no_text_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize("command", ["run", "status", "refresh"])
-def test_a_data_root_of_wikipedia_is_refused(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_data_root_of_wikipedia_is_refused(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "holds-wikipedia").write_text("2024-09\n")
     monkeypatch.setenv("CITELOOM_DATA", str(tmp_path))
@@ -252,7 +244,7 @@ def test_a_data_root_of_wikipedia_is_refused(
     assert (done.exit_code, "holds Wikipedia" in done.stderr) == (2, True), done.output
 
 
-def test_status_leaves_out_stages_that_no_month_has_reached_and_those_that_are_off() -> None:
+def test_status_leaves_out_stages_that_no_month_has_reached_and_those_that_are_off():
     rows = [
         status_row("papers", "2024-03"),
         status_row("passages", "2024-03", off="not wanted"),
@@ -264,7 +256,7 @@ def test_status_leaves_out_stages_that_no_month_has_reached_and_those_that_are_o
     assert ("passages" in text, "report" in text, "missing ·" in text) == (False, False, False)
 
 
-def test_status_of_many_months_counts_missing_stages_up_to_the_last_that_a_month_has() -> None:
+def test_status_of_many_months_counts_missing_stages_up_to_the_last_that_a_month_has():
     months = [f"2024-{number:02}" for number in range(1, 13)] + ["2025-01"]
     rows = [status_row("papers", month) for month in months]
     rows += [
@@ -280,7 +272,7 @@ def test_status_of_many_months_counts_missing_stages_up_to_the_last_that_a_month
     assert [cell.split("]")[1].split("[")[0] for cell in missing] == ["0", *["1"] * 12]
 
 
-def test_status_at_80_columns_shows_names_and_cells_whole() -> None:
+def test_status_at_80_columns_shows_names_and_cells_whole():
     name = max(map(plain_name, STAGE_NAMES), key=len)
     months = [f"2024-{number:02}" for number in range(1, 7)]
     lines = printed([status_row(name, month) for month in months])
@@ -290,8 +282,8 @@ def test_status_at_80_columns_shows_names_and_cells_whole() -> None:
 
 
 def test_what_a_stage_that_left_has_in_the_data_root_disturbs_nothing_and_is_named_as_deletable(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     folders = ["retrieval_scores", "ledger/retrieval_scores"]
     for folder in (*folders, "failures"):
         (tmp_path / folder).mkdir(parents=True)
@@ -307,7 +299,7 @@ def test_what_a_stage_that_left_has_in_the_data_root_disturbs_nothing_and_is_nam
     assert f"Can be deleted: {', '.join(folders)}" in printed
 
 
-def test_the_time_left_is_what_stages_took_before_at_the_pace_of_this_run() -> None:
+def test_the_time_left_is_what_stages_took_before_at_the_pace_of_this_run():
     clock = FakeClock()
     run = RunTime(clock)
     run.plan({("papers", "2024-03"): 10, ("embeddings", "2024-03"): 100, ("report", "2024-03"): 10})
@@ -325,7 +317,7 @@ def test_the_time_left_is_what_stages_took_before_at_the_pace_of_this_run() -> N
     assert run.seconds_left() == 0
 
 
-def test_what_is_planned_twice_counts_once() -> None:
+def test_what_is_planned_twice_counts_once():
     clock = FakeClock()
     run = RunTime(clock)
     run.plan({("papers", "2024-03"): 10, ("passages", "2024-03"): 10})
@@ -337,7 +329,7 @@ def test_what_is_planned_twice_counts_once() -> None:
     assert run.seconds_left() == 15
 
 
-def test_expected_times_are_those_of_the_latest_months(tmp_path: Path) -> None:
+def test_expected_times_are_those_of_the_latest_months(tmp_path):
     root = DataRoot(tmp_path)
     for number in range(1, 6):
         note_timing(root, "papers", f"2024-{number:02}", StageTiming("a", float(number), {}))
@@ -350,13 +342,13 @@ def test_expected_times_are_those_of_the_latest_months(tmp_path: Path) -> None:
     assert set(expected_seconds(usual, months, ["passages"]).values()) == {1.0}
 
 
-def test_a_text_of_the_small_model_has_no_tags_and_ends_with_a_sentence() -> None:
+def test_a_text_of_the_small_model_has_no_tags_and_ends_with_a_sentence():
     assert whole_sentences("<related_work>It reads. It writes.</reference> And the") == (
         "It reads. It writes."
     )
 
 
-def test_failures_are_named_by_stage_with_their_months(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failures_are_named_by_stage_with_their_months(capsys):
     months = [f"2024-{month:02}" for month in range(1, 9)]
     failures = [(tables.PAPERS.name, month, "broken") for month in months]
     print_failures([*failures, (tables.PASSAGES.name, "2024-01", "broken")])

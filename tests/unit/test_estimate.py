@@ -1,22 +1,16 @@
 """The estimate against what runs then do: calls exactly, tokens and time from what was seen."""
 
-from __future__ import annotations
-
 import contextlib
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from pipeline import tables
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS
 from pipeline.cli.app import app
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
 from pipeline.llm.budget import BudgetReached
 from pipeline.llm.cache import CallCache
@@ -28,7 +22,7 @@ from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import LLM_STAGES
 from tests.models_file import write_models
 from tests.planned_calls import answering_calls
-from tests.scripted_llm import Asked, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH, build_corpus
 from tests.unit.answering.scripted_answers import form_of
 from tests.unit.answering.stage_runs import ASKING, BEAM, answers_of, reading, staged, write_set
@@ -40,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 MONTH = "2024-05"
 TASKS = {2: ["2403.00003", "2403.00001"], 1: ["2403.00001", "2403.00002", "2403.00004"]}
-SETTINGS: dict[str, Any] = {
+SETTINGS = {
     "systems": "chatcite,zero_shot",
     "llm_price": "2/8",
     "judge_repeats": 1,
@@ -50,31 +44,29 @@ SETTINGS: dict[str, Any] = {
 
 
 @pytest.fixture
-def llm() -> Iterator[ScriptedLlm]:
+def llm():
     with ScriptedLlm() as endpoint:
         yield endpoint
 
 
 @pytest.fixture
-def place(llm: ScriptedLlm, tmp_path: Path) -> Workspace:
+def place(llm, tmp_path):
     """A month of tasks that nothing was written for yet."""
     return with_tasks(llm, tmp_path)
 
 
-def with_tasks(llm: ScriptedLlm, folder: Path, **changes: Any) -> Workspace:
+def with_tasks(llm, folder, **changes):
     made = workspace(llm, folder, **SETTINGS | changes)
     write_corpus(made, TASKS)
     return made
 
 
-def run_all(place: Workspace) -> list[Any]:
+def run_all(place):
     return [run_stage(stage, place, MONTH) for stage in LLM_STAGES]
 
 
 @pytest.mark.parametrize(("samples", "votes", "kept"), [(3, 5, 2), (1, 1, 1), (2, 3, 4)])
-def test_calls_are_those_that_the_run_then_makes(
-    llm: ScriptedLlm, tmp_path: Path, samples: int, votes: int, kept: int
-) -> None:
+def test_calls_are_those_that_the_run_then_makes(llm, tmp_path, samples, votes, kept):
     chosen = {"chatcite_samples": samples, "chatcite_votes": votes, "chatcite_kept": kept}
     place = with_tasks(llm, tmp_path, **chosen)
     found = estimate(place, [MONTH])
@@ -91,8 +83,8 @@ def test_calls_are_those_that_the_run_then_makes(
 
 
 def test_calls_without_a_longest_answer_are_those_of_the_run_and_have_an_assumed_length(
-    llm: ScriptedLlm, tmp_path: Path
-) -> None:
+    llm, tmp_path
+):
     systems = "chatcite,chatcite_no_incremental,few_shot"
     place = with_tasks(llm, tmp_path, draft_tokens=0, element_tokens=0, systems=systems)
     found = estimate(place, [MONTH])
@@ -105,16 +97,14 @@ def test_calls_without_a_longest_answer_are_those_of_the_run_and_have_an_assumed
     assert f"{ASSUMED_UNLIMITED} tokens where there is none" in found.notes[0]
 
 
-def test_citations_of_sections_that_are_not_written_yet_are_counted(place: Workspace) -> None:
+def test_citations_of_sections_that_are_not_written_yet_are_counted(place):
     write_month(place, tables.PASSAGES, "2024-03", passage_rows("2403.00001"))
     found = estimate(place, [MONTH])
     (cost,) = [part for part in found.parts if part.stage == "citation_support"]
     assert cost.to_pay > 0
 
 
-def test_what_is_done_or_answered_is_not_to_be_paid(
-    place: Workspace, llm: ScriptedLlm, tmp_path: Path
-) -> None:
+def test_what_is_done_or_answered_is_not_to_be_paid(place, llm, tmp_path):
     before = estimate(place, [MONTH])
     run_all(place)
     done = estimate(place, [MONTH])
@@ -132,7 +122,7 @@ def test_what_is_done_or_answered_is_not_to_be_paid(
     assert estimate(place, [MONTH]).total().to_pay == 0, "a month that is done needs no answers"
 
 
-def see(place: Workspace, bounds: dict[int, float]) -> None:
+def see(place, bounds):
     """Let it be as if requests with these bounds on their answers had taken so many seconds."""
     with contextlib.closing(CallCache(place.cache("llm") / "calls.sqlite")) as cache:
         for bound, seconds in bounds.items():
@@ -141,7 +131,7 @@ def see(place: Workspace, bounds: dict[int, float]) -> None:
                 cache.write(f"{bound} {number}", request, {}, Spent(1, 100, 10), seconds)
 
 
-def test_time_is_that_of_calls_that_wait_for_one_another(llm: ScriptedLlm, tmp_path: Path) -> None:
+def test_time_is_that_of_calls_that_wait_for_one_another(llm, tmp_path):
     place = with_tasks(llm, tmp_path, llm_concurrency=100)
     settings = place.settings
     elements, judgement = 7 * settings.element_tokens + 200, 64 + 128 * 2
@@ -168,7 +158,7 @@ def test_time_is_that_of_calls_that_wait_for_one_another(llm: ScriptedLlm, tmp_p
     assert "of the last 20 requests" in free.notes[0]
 
 
-def test_a_month_without_tasks_says_what_to_run_first(llm: ScriptedLlm, tmp_path: Path) -> None:
+def test_a_month_without_tasks_says_what_to_run_first(llm, tmp_path):
     place = workspace(llm, tmp_path)
     with pytest.raises(MissingInput, match="--until tasks first"):
         estimate(place, [MONTH])
@@ -178,18 +168,18 @@ def test_a_month_without_tasks_says_what_to_run_first(llm: ScriptedLlm, tmp_path
     assert any("2024-03" in note for note in found.notes)
 
 
-def test_two_months_do_not_pay_for_the_same_call_twice(place: Workspace) -> None:
+def test_two_months_do_not_pay_for_the_same_call_twice(place):
     once, twice = estimate(place, [MONTH]).total(), estimate(place, [MONTH, MONTH]).total()
     assert (twice.to_pay, twice.calls) == (once.to_pay, 2 * once.calls)
 
 
-def test_an_estimate_over_the_budget_says_so(llm: ScriptedLlm, tmp_path: Path) -> None:
+def test_an_estimate_over_the_budget_says_so(llm, tmp_path):
     place = with_tasks(llm, tmp_path, llm_budget_calls=5, llm_budget_money=1000.0)
     over = [note for note in estimate(place, [MONTH]).notes if "BUDGET" in note]
     assert [note.split(":")[0] for note in over] == ["CITELOOM_LLM_BUDGET_CALLS is 5"]
 
 
-def test_where_nothing_calls_a_model_there_is_nothing_to_pay(tmp_path: Path) -> None:
+def test_where_nothing_calls_a_model_there_is_nothing_to_pay(tmp_path):
     place = plain_workspace(
         tmp_path, dump_dir=tmp_path / "dump", systems="extractive,lead", judges="overlap"
     )
@@ -199,7 +189,7 @@ def test_where_nothing_calls_a_model_there_is_nothing_to_pay(tmp_path: Path) -> 
     assert found.notes[0].startswith("there is nothing to pay")
 
 
-def test_money_of_a_judge_alone_is_money_too(llm: ScriptedLlm, tmp_path: Path) -> None:
+def test_money_of_a_judge_alone_is_money_too(llm, tmp_path):
     file = write_models(tmp_path / "settings", llm.url, "judge", price="1/0")
     found = estimate(with_tasks(llm, tmp_path, models=file, judges="judge", llm_price=""), [MONTH])
     assert found.priced
@@ -208,9 +198,7 @@ def test_money_of_a_judge_alone_is_money_too(llm: ScriptedLlm, tmp_path: Path) -
 
 
 @pytest.fixture
-def command(
-    llm: ScriptedLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Result]:
+def command(llm, tmp_path, monkeypatch):
     """`citeloom estimate` of a month with tasks, run in this process."""
     write_corpus(workspace(llm, tmp_path), TASKS)
     (tmp_path / "dump").symlink_to(SAMPLE_DUMP)  # its months, and not its questions
@@ -226,9 +214,7 @@ def command(
     return lambda *options: CliRunner().invoke(app, ["estimate", "--months", MONTH, *options])
 
 
-def test_the_command_prints_a_table_or_json_and_asks_nobody(
-    command: Callable[..., Result], llm: ScriptedLlm
-) -> None:
+def test_the_command_prints_a_table_or_json_and_asks_nobody(command, llm):
     done = command("--systems", "zero_shot")
     assert done.exit_code == 0, done.output
     assert "g_scores" in done.stdout
@@ -243,7 +229,7 @@ def test_the_command_prints_a_table_or_json_and_asks_nobody(
     assert llm.requests == []
 
 
-def test_runs_at_their_ceiling_go_on_to_the_rows_of_an_undisturbed_one(tmp_path: Path) -> None:
+def test_runs_at_their_ceiling_go_on_to_the_rows_of_an_undisturbed_one(tmp_path):
     with ScriptedLlm() as llm:
         undisturbed = with_tasks(llm, tmp_path / "undisturbed")
         needed = estimate(undisturbed, [MONTH]).total().to_pay
@@ -263,7 +249,7 @@ def test_runs_at_their_ceiling_go_on_to_the_rows_of_an_undisturbed_one(tmp_path:
         assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def asking_place(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
+def asking_place(llm, folder, **settings):
     """A month of questions that are to be answered and graded, and nothing else that is asked."""
     corpus = build_corpus(folder / "data")
     place = staged(corpus, folder, llm, answer_candidates=4, **settings)
@@ -272,7 +258,7 @@ def asking_place(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
     return place
 
 
-def as_assumed(asked: Asked) -> str | None:
+def as_assumed(asked):
     """A model that does what an estimate supposes: every hop is taken, a search made, three fifths
     of the most claims in each text.
     """
@@ -295,8 +281,8 @@ def as_assumed(asked: Asked) -> str | None:
 
 
 def test_calls_of_answers_and_grades_are_those_of_a_model_that_does_as_supposed(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with ScriptedLlm(as_assumed, reading) as llm:
         place = asking_place(llm, tmp_path, answer_systems=",".join(SYSTEMS))
         found = estimate(place, [MARCH])
@@ -313,7 +299,7 @@ def test_calls_of_answers_and_grades_are_those_of_a_model_that_does_as_supposed(
     }
 
 
-def test_an_estimate_of_answers_supposes_every_hop_that_may_be(tmp_path: Path) -> None:
+def test_an_estimate_of_answers_supposes_every_hop_that_may_be(tmp_path):
     with ScriptedLlm(reading) as llm:  # a model that has enough after one
         place = asking_place(llm, tmp_path, answer_systems="arxivbot,direct")
         parts = {part.system: part.calls for part in estimate(place, [MARCH]).parts}
@@ -328,7 +314,7 @@ def test_an_estimate_of_answers_supposes_every_hop_that_may_be(tmp_path: Path) -
     assert taken["arxivbot"] == asked * answering_calls("arxivbot", place.settings, hops=1)
 
 
-def test_a_writer_that_is_added_is_all_that_is_to_be_paid(tmp_path: Path) -> None:
+def test_a_writer_that_is_added_is_all_that_is_to_be_paid(tmp_path):
     with ScriptedLlm(models=("scripted", "large")) as llm:
         models = write_models(tmp_path / "settings", llm.url, "large")
         place = workspace(llm, tmp_path, **SETTINGS, models=models)
@@ -353,9 +339,7 @@ def test_a_writer_that_is_added_is_all_that_is_to_be_paid(tmp_path: Path) -> Non
     assert sum(to_pay.values()) == llm.generations - asked
 
 
-def test_questions_that_are_out_of_date_or_not_there_are_named(
-    llm: ScriptedLlm, tmp_path: Path
-) -> None:
+def test_questions_that_are_out_of_date_or_not_there_are_named(llm, tmp_path):
     place = asking_place(llm, tmp_path)
     write_set(tmp_path, BEAM)
     notes = estimate(place, [MARCH]).notes

@@ -1,23 +1,18 @@
 """What ends a command from outside: SIGTERM, and files that the system refuses."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
 from pipeline.cli.exit_codes import run_command
 
 
-def test_sigterm_ends_a_command_as_ctrl_c_does(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sigterm_ends_a_command_as_ctrl_c_does(tmp_path, capsys):
     before = signal.getsignal(signal.SIGTERM)
 
-    def work() -> int:
+    def work():
         half = tmp_path / "half"
         half.touch()
         try:
@@ -33,10 +28,8 @@ def test_sigterm_ends_a_command_as_ctrl_c_does(
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
-def test_a_file_that_the_system_refuses_is_named_with_a_way_out(
-    number: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def work() -> int:
+def test_a_file_that_the_system_refuses_is_named_with_a_way_out(number, capsys):
+    def work():
         raise OSError(number, os.strerror(number), "/data/papers/2024-03.parquet")
 
     assert run_command(work) == 1

@@ -1,12 +1,8 @@
 """An export: what is in it, what is not, and that it is whole or absent."""
 
-from __future__ import annotations
-
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,10 +11,10 @@ from typer.testing import CliRunner
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.ops.export import Export, ExportRequest, export
+from pipeline.ops.export import ExportRequest, export
 from pipeline.ops.open_texts import is_open
 from pipeline.settings import SAMPLE_DUMP, load_settings
-from pipeline.tables import LEDGER, METADATA, PASSAGES, TABLES, Table
+from pipeline.tables import LEDGER, METADATA, PASSAGES, TABLES
 from pipeline.tables.publication import publications
 from tests.month_tables import write_table
 from tests.small_disk import small_disk_in
@@ -43,7 +39,7 @@ WORD, NUMBER = "quokka", 0.5
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path):
     """A data root with every table in two months, and the snapshot that its metadata is from."""
     snapshot = tmp_path / "snapshot.jsonl"
     lines = [
@@ -61,7 +57,7 @@ def workspace(tmp_path: Path) -> Workspace:
     return workspace
 
 
-def rows_of(table: Table, month: str) -> list[dict[str, Any]]:
+def rows_of(table, month):
     """A row for each paper of a month, whose columns that are not published hold WORD or NUMBER."""
     columns = publications()[table.name]
     hidden = {
@@ -78,7 +74,7 @@ def rows_of(table: Table, month: str) -> list[dict[str, Any]]:
     return rows
 
 
-def hidden_value(kind: pa.DataType) -> Any:
+def hidden_value(kind):
     if pa.types.is_list(kind):
         return [hidden_value(kind.value_type)]
     if pa.types.is_struct(kind):
@@ -89,22 +85,22 @@ def hidden_value(kind: pa.DataType) -> Any:
 
 
 def run(
-    workspace: Workspace,
-    to: Path | str,
-    tables: str = "all",
-    months: str = "all",
-    open_texts: bool = False,
-    progress: Callable[[str], None] = lambda path: None,
-) -> Export:
+    workspace,
+    to,
+    tables="all",
+    months="all",
+    open_texts=False,
+    progress=lambda path: None,
+):
     return export(workspace, ExportRequest(str(to), months, tables, open_texts), progress)
 
 
-def rows_in(folder: Path) -> list[dict[str, Any]]:
+def rows_in(folder):
     files = folder.rglob("*.parquet")
     return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
 
 
-def test_what_is_not_published_is_in_no_file(workspace: Workspace, tmp_path: Path) -> None:
+def test_what_is_not_published_is_in_no_file(workspace, tmp_path):
     of_earlier_version = workspace.root.ledger_file("retrieval_queries", MONTHS[0])
     write_table(workspace.root, LEDGER, MONTHS[0], [{"subject": WORD}], file=of_earlier_version)
     run(workspace, tmp_path / "out")
@@ -117,9 +113,7 @@ def test_what_is_not_published_is_in_no_file(workspace: Workspace, tmp_path: Pat
     assert [row["title"] for row in rows if "title" in row] == ["Known"] * len(PAPERS)
 
 
-def test_open_texts_are_those_of_papers_whose_licence_is_known_and_open(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_open_texts_are_those_of_papers_whose_licence_is_known_and_open(workspace, tmp_path):
     passages = rows_of(PASSAGES, "2024-03")
     with_addresses = {**passages[0], "kind": "front_matter"}
     write_table(workspace.root, PASSAGES, "2024-03", [*passages, with_addresses])
@@ -148,15 +142,11 @@ def test_open_texts_are_those_of_papers_whose_licence_is_known_and_open(
         ("", False),
     ],
 )
-def test_a_licence_is_open_if_anyone_may_redistribute_changed_text(
-    licence: str, expected: bool
-) -> None:
+def test_a_licence_is_open_if_anyone_may_redistribute_changed_text(licence, expected):
     assert is_open(licence) == expected
 
 
-def test_an_export_with_the_default_dump_is_not_called_the_sample(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_an_export_with_the_default_dump_is_not_called_the_sample(workspace, tmp_path):
     assert workspace.settings.dump_dir == SAMPLE_DUMP
     run(workspace, tmp_path / "out")
     readme = (tmp_path / "out" / "README.md").read_text()
@@ -164,9 +154,7 @@ def test_an_export_with_the_default_dump_is_not_called_the_sample(
     assert not {"sample", "invented"} & set(readme.lower().split())
 
 
-def test_places_tables_and_months_that_cannot_be_exported_are_refused(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_places_tables_and_months_that_cannot_be_exported_are_refused(workspace, tmp_path):
     file, root = tmp_path / "filled" / "mine.txt", workspace.root.path
     file.parent.mkdir()
     file.write_text("mine")
@@ -186,9 +174,7 @@ def test_places_tables_and_months_that_cannot_be_exported_are_refused(
 
 
 @pytest.mark.parametrize("damaged", ["passages/2024-04", "ledger/papers/2024-04"])
-def test_a_damaged_table_is_named_and_nothing_is_left(
-    workspace: Workspace, tmp_path: Path, damaged: str
-) -> None:
+def test_a_damaged_table_is_named_and_nothing_is_left(workspace, tmp_path, damaged):
     file = Path(f"{workspace.root.path}/{damaged}.parquet")
     file.write_bytes(file.read_bytes().replace(file.read_bytes()[4:200], bytes(196)))
     with pytest.raises(PermanentFailure, match=rf"{damaged}\.parquet is damaged"):
@@ -196,10 +182,8 @@ def test_a_damaged_table_is_named_and_nothing_is_left(
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_of_two_exports_to_one_folder_the_first_one_stays(
-    workspace: Workspace, tmp_path: Path
-) -> None:
-    def export_too(path: str) -> None:
+def test_of_two_exports_to_one_folder_the_first_one_stays(workspace, tmp_path):
+    def export_too(path):
         if not (tmp_path / "out").exists():
             run(workspace, tmp_path / "out", "metadata")
 
@@ -208,7 +192,7 @@ def test_of_two_exports_to_one_folder_the_first_one_stays(
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["README.md", "metadata"]
 
 
-def test_a_full_disk_is_named_and_nothing_is_left(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_full_disk_is_named_and_nothing_is_left(workspace, tmp_path):
     with small_disk_in(tmp_path, 1) as disk:
         ballast = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize - 20_000
         (disk / "ballast").write_bytes(bytes(ballast))
@@ -218,8 +202,8 @@ def test_a_full_disk_is_named_and_nothing_is_left(workspace: Workspace, tmp_path
 
 
 def test_the_command_answers_in_json_and_refuses_with_its_exit_code(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    workspace, tmp_path, monkeypatch
+):
     from pipeline.cli.app import app
 
     monkeypatch.chdir(workspace.settings.data_root)  # where there is no .env

@@ -1,7 +1,5 @@
 """Months and what selects them."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.arxiv.months import is_month, select_months
@@ -20,7 +18,7 @@ KNOWN = ["2024-05", "2024-03", "2024-04"]
         ("2024-05, 2024-03", ["2024-03", "2024-05"]),
     ],
 )
-def test_a_selection_names_months_oldest_first(selection: str, expected: list[str]) -> None:
+def test_a_selection_names_months_oldest_first(selection, expected):
     assert select_months(selection, KNOWN) == expected
 
 
@@ -36,7 +34,7 @@ def test_a_selection_names_months_oldest_first(selection: str, expected: list[st
         ("2024-03,", "does not name months"),
     ],
 )
-def test_a_wrong_selection_is_refused_in_words(selection: str, said: str) -> None:
+def test_a_wrong_selection_is_refused_in_words(selection, said):
     with pytest.raises(SettingError, match=said):
         select_months(selection, KNOWN)
 
@@ -45,5 +43,5 @@ def test_a_wrong_selection_is_refused_in_words(selection: str, said: str) -> Non
     ("text", "expected"),
     [("1991-07", True), ("2024-00", False), ("1890-01", False), ("24-01", False)],
 )
-def test_months_begin_with_arxiv(text: str, expected: bool) -> None:
+def test_months_begin_with_arxiv(text, expected):
     assert is_month(text) is expected

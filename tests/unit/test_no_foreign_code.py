@@ -2,10 +2,7 @@
 product's sources.
 """
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -25,7 +22,7 @@ OWN_PIPE = ("pipeline/engine/process_pool.py", "imports pickle")
 SAFE_YAML = {"safe_load", "safe_dump", "compose", "SafeLoader", "YAMLError", "SequenceNode"}
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
+def imported(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -33,7 +30,7 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield from (node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names))
 
 
-def faults(tree: ast.AST) -> Iterator[str]:
+def faults(tree):
     """What of a source would run what it reads."""
     yield from (f"imports {name}" for name in imported(tree) if name in LOADERS)
     for node in ast.walk(tree):
@@ -48,7 +45,7 @@ def faults(tree: ast.AST) -> Iterator[str]:
             yield f"uses yaml.{node.attr}"
 
 
-def _of_call(name: str, given: dict[str, str]) -> Iterator[str]:
+def _of_call(name, given):
     if name in {"eval", "exec", "compile", "__import__", "os.system", "os.popen"}:
         yield f"calls {name}"
     if name == "torch.load" and given.get("weights_only") != "True":
@@ -62,7 +59,7 @@ def _of_call(name: str, given: dict[str, str]) -> Iterator[str]:
     )
 
 
-def test_no_source_runs_what_it_reads() -> None:
+def test_no_source_runs_what_it_reads():
     found = {
         (file.relative_to(PROJECT).as_posix(), fault)
         for file in SOURCES

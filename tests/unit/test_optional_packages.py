@@ -2,16 +2,11 @@
 each of these is needed for what the page names.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from pytest_httpserver import HTTPServer
 
 from pipeline.arxiv.api import ArxivApi
 from pipeline.arxiv.rate_limited_client import Pace
@@ -27,11 +22,11 @@ from tests.unit.embedding.tiny_m3 import make_tiny_m3
 pytestmark = pytest.mark.slow
 
 
-def _parse(folder: Path, server: HTTPServer) -> None:
+def _parse(folder, server):
     reference.parse(pages_of(SAMPLE_DUMP)[0][1])
 
 
-def _ask_api(folder: Path, server: HTTPServer) -> None:
+def _ask_api(folder, server):
     api = FakeApi(server)
     api.papers = {"2403.00001": entry("2403.00001")}
     settings = load_settings(_env_file=None, arxiv_api_url=api.url)
@@ -39,16 +34,16 @@ def _ask_api(folder: Path, server: HTTPServer) -> None:
         client.find(api.papers)
 
 
-def _encode(folder: Path, server: HTTPServer) -> None:
+def _encode(folder, server):
     FlagBgeM3(str(make_tiny_m3(folder / "tiny-m3")), "cpu").encode(["a text"])
 
 
-def _open_index(folder: Path, server: HTTPServer) -> None:
+def _open_index(folder, server):
     settings = load_settings(_env_file=None, data=folder, qdrant_url=server.url_for(""))
     open_collections(Workspace(settings)).live()
 
 
-PATHS: dict[str, Callable[[Path, HTTPServer], None]] = {
+PATHS = {
     "bs4": _parse,
     "mwparserfromhtml": _parse,
     "arxiv": _ask_api,
@@ -58,9 +53,7 @@ PATHS: dict[str, Callable[[Path, HTTPServer], None]] = {
 
 
 @pytest.mark.parametrize("package", PATHS)
-def test_a_path_needs_its_package(
-    package: str, tmp_path: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_needs_its_package(package, tmp_path, httpserver, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     for name in [name for name in sys.modules if name.startswith(f"{package}.")]:
         monkeypatch.delitem(sys.modules, name)
@@ -68,7 +61,7 @@ def test_a_path_needs_its_package(
         PATHS[package](tmp_path, httpserver)
 
 
-def test_the_sample_runs_to_the_index_without_them(tmp_path: Path) -> None:
+def test_the_sample_runs_to_the_index_without_them(tmp_path):
     block = "import sys\nsys.modules.update(dict.fromkeys({!r}))\n"
     (tmp_path / "sitecustomize.py").write_text(block.format([*PATHS]))
     environment = os.environ | {
@@ -78,7 +71,7 @@ def test_the_sample_runs_to_the_index_without_them(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from pipeline.cli import main; main()"]
     command += ["run", "--months", "2024-03"]
 
-    def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments, **settings):
         return subprocess.run(
             [*command, *arguments],
             env=environment | settings,

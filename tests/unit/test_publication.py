@@ -1,12 +1,10 @@
 """Which columns of the tables may be published."""
 
-from __future__ import annotations
-
 from pipeline.tables import TABLES
 from pipeline.tables.publication import publications
 
 
-def test_each_column_of_each_table_is_published_or_withheld() -> None:
+def test_each_column_of_each_table_is_published_or_withheld():
     lists = {
         table: sorted(columns.published + columns.texts + columns.withheld)
         for table, columns in publications().items()
@@ -17,7 +15,7 @@ def test_each_column_of_each_table_is_published_or_withheld() -> None:
     )
 
 
-def test_vectors_texts_of_models_names_and_addresses_are_withheld() -> None:
+def test_vectors_texts_of_models_names_and_addresses_are_withheld():
     """The lists that the test above would also accept elsewhere."""
     for table, names in {
         "embeddings": {"dense", "sparse_ids", "sparse_weights", "colbert"},

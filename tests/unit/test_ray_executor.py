@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import dagster as dg
 import pytest
@@ -19,36 +18,34 @@ from resources.ray_cluster import RunAwareStepHandler
 class JobServer:
     """Answers as Ray's job server about jobs of one status each."""
 
-    def __init__(self) -> None:
-        self.jobs: list[Any] = []
-        self.stopped: list[str] = []
+    def __init__(self):
+        self.jobs = []
+        self.stopped = []
         self.status = "RUNNING"
 
-    def add(self, name: str, run_id: str | None, status: str = "RUNNING") -> None:
+    def add(self, name, run_id, status="RUNNING"):
         metadata = {"dagster/run-id": run_id} if run_id else None
         self.jobs.append(SimpleNamespace(submission_id=name, metadata=metadata, status=status))
 
-    def list_jobs(self) -> list[Any]:
+    def list_jobs(self):
         return self.jobs
 
-    def stop_job(self, name: str) -> None:
+    def stop_job(self, name):
         self.stopped.append(name)
 
-    def get_job_status(self, name: str) -> str:
+    def get_job_status(self, name):
         return self.status
 
-    def get_job_info(self, name: str) -> Any:
+    def get_job_info(self, name):
         return SimpleNamespace(error_type=None, message="its node is lost")
 
 
-def handler(server: JobServer) -> RunAwareStepHandler:
-    nothing: dict[str, Any] = dict.fromkeys(
-        ("env_vars", "runtime_env", "num_gpus", "memory", "resources")
-    )
+def handler(server):
+    nothing = dict.fromkeys(("env_vars", "runtime_env", "num_gpus", "memory", "resources"))
     return RunAwareStepHandler(client=server, num_cpus=1.0, **nothing)
 
 
-def step() -> Any:
+def step():
     """The context of the step `papers` of a run."""
     arguments = SimpleNamespace(run_id="5b6d", step_keys_to_execute=["papers"], known_state=None)
     return SimpleNamespace(execute_step_args=arguments)
@@ -64,13 +61,13 @@ def step() -> Any:
         ("STOPPED", False),
     ],
 )
-def test_a_job_that_failed_or_was_stopped_is_a_lost_step(status: str, healthy: bool) -> None:
+def test_a_job_that_failed_or_was_stopped_is_a_lost_step(status, healthy):
     server = JobServer()
     server.status = status
     assert handler(server).check_step_health(step()).is_healthy is healthy
 
 
-def test_jobs_of_ended_runs_are_stopped_and_no_others() -> None:
+def test_jobs_of_ended_runs_are_stopped_and_no_others():
     server = JobServer()
     with dg.DagsterInstance.ephemeral() as instance:
         ended, going = (

@@ -1,7 +1,5 @@
 """Retries on a clock that does not wait."""
 
-from __future__ import annotations
-
 import time
 from email.utils import formatdate
 
@@ -13,10 +11,10 @@ from tests.fake_clock import FakeClock
 from tests.processes import PATIENCE
 
 
-def test_a_request_is_sent_as_often_as_allowed_with_pauses_that_double() -> None:
+def test_a_request_is_sent_as_often_as_allowed_with_pauses_that_double():
     fake, announced = FakeClock(), []
 
-    def fail() -> None:
+    def fail():
         raise TransientFailure("down")
 
     retries = Retries(
@@ -41,10 +39,10 @@ def test_a_request_is_sent_as_often_as_allowed_with_pauses_that_double() -> None
         (None, None),
     ],
 )
-def test_retry_after_is_read_as_seconds(text: str | None, seconds: float | None) -> None:
+def test_retry_after_is_read_as_seconds(text, seconds):
     assert read_retry_after(text) == seconds
 
 
-def test_retry_after_is_read_as_a_date() -> None:
+def test_retry_after_is_read_as_a_date():
     date = formatdate(time.time() + 86_400, usegmt=True)
     assert read_retry_after(date) == pytest.approx(86_400, abs=PATIENCE)

@@ -3,10 +3,7 @@
 In the fast tier although it takes five seconds: whoever adds code is to see it first.
 """
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +12,7 @@ from tools.size import PROJECT, Size, measure, python_weight, read_budgets
 pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="counted on Python 3.11")
 
 
-def test_the_code_stays_within_its_budgets() -> None:
+def test_the_code_stays_within_its_budgets():
     """The sums may only fall; a package may grow by what another falls, or an issue grants."""
     groups, packages = measure(PROJECT)
     budgets = read_budgets()
@@ -30,7 +27,7 @@ def test_the_code_stays_within_its_budgets() -> None:
     assert groups["product"].files <= budgets.product_files
 
 
-def test_the_budgets_of_the_packages_add_up_to_no_more_than_that_of_the_product() -> None:
+def test_the_budgets_of_the_packages_add_up_to_no_more_than_that_of_the_product():
     budgets = read_budgets()
     assert sum(budgets.packages.values()) <= budgets.groups["product"]
 
@@ -46,13 +43,11 @@ def test_the_budgets_of_the_packages_add_up_to_no_more_than_that_of_the_product(
         (f'a = f"{"x" * 21}{{b}}{"x" * 4}"\n', 5),
     ],
 )
-def test_the_weight_of_python_is_that_of_its_tokens_and_long_strings(
-    source: str, weight: int
-) -> None:
+def test_the_weight_of_python_is_that_of_its_tokens_and_long_strings(source, weight):
     assert python_weight(source) == weight
 
 
-def test_data_weighs_its_words_in_tests_half_of_them_and_prompts_nothing(tmp_path: Path) -> None:
+def test_data_weighs_its_words_in_tests_half_of_them_and_prompts_nothing(tmp_path):
     for path in (
         "pipeline/a.py", "pipeline/rules/list.toml", "pipeline/rules/prompts/ask.j2",
         "pipeline/rules/page.html", "assets/b.py", "tests/unit/cases.toml", "benchmarks/results/c.json",

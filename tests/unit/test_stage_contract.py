@@ -9,11 +9,10 @@ from __future__ import annotations
 import shutil
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pyarrow as pa
 import pytest
@@ -22,18 +21,17 @@ from pipeline import tables
 from pipeline.corpus.stages import PAPERS
 from pipeline.engine.progress import Outcome
 from pipeline.engine.run import State, fingerprint, run_stage, state
-from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.index.opening import close_indexes
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, SAMPLE_SNAPSHOT, Settings
 from pipeline.stages import LLM_STAGES, STAGES, lookup_stage
-from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import read_table
-from pipeline.storage.writing import Row
 from pipeline.system_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
 from tests.folders import copy_folder
 from tests.models_file import write_models
-from tests.scripted_llm import Asked, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 
 pytestmark = pytest.mark.slow
 
@@ -80,13 +78,13 @@ for_every_stage = pytest.mark.parametrize("stage", STAGES, ids=lambda stage: sta
 class RecordingSettings(Settings):
     """Settings that record which of them were read."""
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name):
         if name in Settings.model_fields:
             READ.add(name)
         return super().__getattribute__(name)
 
 
-READ: set[str] = set()
+READ = set()
 """The fields of `RecordingSettings` that were read since it was cleared."""
 
 
@@ -100,21 +98,21 @@ class Corpus:
     read: dict[str, set[str]]
     """Settings that the run of a stage read."""
 
-    def file(self, stage: Stage) -> Path:
+    def file(self, stage):
         return self.workspace.root.file(stage.table, MONTH)
 
-    def rows(self, stage: Stage) -> list[dict[str, Any]]:
+    def rows(self, stage):
         return self.workspace.root.rows(stage.table, MONTH)
 
-    def provenance(self, stage: Stage) -> Provenance:
+    def provenance(self, stage):
         written = read_provenance(self.file(stage))
         assert written is not None
         return written
 
-    def ledger(self, stage: Stage) -> pa.Table:
+    def ledger(self, stage):
         return read_table(self.workspace.root.ledger_file(stage.name, MONTH))
 
-    def contents(self) -> dict[str, bytes]:
+    def contents(self):
         """Everything that a user has below the data root, by its path: no caches, no index, and not
         how long runs took.
         """
@@ -125,11 +123,11 @@ class Corpus:
             if file.is_file() and file.relative_to(root).parts[0] not in INTERNAL
         }
 
-    def changed(self, **settings: Any) -> Workspace:
+    def changed(self, **settings):
         return Workspace(self.workspace.settings.model_copy(update=settings))
 
 
-def write_sources(folder: Path) -> dict[str, Path]:
+def write_sources(folder):
     """The sample corpus with a file that is no page, and pages without HTML, without text, torn,
     and without metadata.
     """
@@ -154,7 +152,7 @@ def write_sources(folder: Path) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
+def corpus(tmp_path_factory):
     """Every stage of the month, run in order."""
     folder = tmp_path_factory.mktemp("contract")
     small = {"chatcite_samples": 2, "chatcite_votes": 2, "chatcite_kept": 1, "chatcite_examples": 1}
@@ -186,7 +184,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
 
 
 @pytest.fixture(autouse=True)
-def _leaves_all_as_it_was(corpus: Corpus) -> Iterator[None]:
+def _leaves_all_as_it_was(corpus):
     """No test changes a byte, or asks a model what it has answered before."""
     before, requests = corpus.contents(), len(corpus.llm.requests)
     yield
@@ -194,7 +192,7 @@ def _leaves_all_as_it_was(corpus: Corpus) -> Iterator[None]:
     assert len(corpus.llm.requests) == requests
 
 
-def differences(before: dict[str, bytes], after: dict[str, bytes]) -> set[str]:
+def differences(before, after):
     """The files that one has and the other lacks or has otherwise."""
     return {name for name in before | after if before.get(name) != after.get(name)}
 
@@ -203,7 +201,7 @@ def differences(before: dict[str, bytes], after: dict[str, bytes]) -> set[str]:
 
 
 @for_every_stage
-def test_rows_are_as_the_table_says_and_each_is_there_once(corpus: Corpus, stage: Stage) -> None:
+def test_rows_are_as_the_table_says_and_each_is_there_once(corpus, stage):
     assert read_table(corpus.file(stage)).schema.equals(stage.table.schema)
     rows = corpus.rows(stage)
     assert len(rows) == corpus.outcomes[stage.name].rows == corpus.provenance(stage).rows > 0
@@ -214,7 +212,7 @@ def test_rows_are_as_the_table_says_and_each_is_there_once(corpus: Corpus, stage
 
 
 @for_every_stage
-def test_the_ledger_names_what_was_left_out_and_why(corpus: Corpus, stage: Stage) -> None:
+def test_the_ledger_names_what_was_left_out_and_why(corpus, stage):
     ledger = corpus.ledger(stage)
     assert ledger.schema.equals(tables.LEDGER.schema)
     rows = ledger.to_pylist()
@@ -223,7 +221,7 @@ def test_the_ledger_names_what_was_left_out_and_why(corpus: Corpus, stage: Stage
     assert reasons == corpus.provenance(stage).left_out == corpus.outcomes[stage.name].left_out
 
 
-def test_broken_pages_are_in_the_ledger_and_the_others_are_papers(corpus: Corpus) -> None:
+def test_broken_pages_are_in_the_ledger_and_the_others_are_papers(corpus):
     left_out = {
         (row["subject"].rpartition(":")[2], row["reason"])
         for stage in STAGES[: STAGES.index(PAPERS) + 1]
@@ -243,7 +241,7 @@ def test_broken_pages_are_in_the_ledger_and_the_others_are_papers(corpus: Corpus
 
 
 @for_every_stage
-def test_a_second_run_changes_nothing(corpus: Corpus, stage: Stage) -> None:
+def test_a_second_run_changes_nothing(corpus, stage):
     file, ledger = corpus.file(stage), corpus.workspace.root.ledger_file(stage.name, MONTH)
     written = [path.stat().st_mtime_ns for path in (file, ledger)]
     assert state(stage, corpus.workspace, MONTH) is State.DONE
@@ -258,18 +256,14 @@ def test_a_second_run_changes_nothing(corpus: Corpus, stage: Stage) -> None:
 
 
 @for_every_stage
-def test_a_setting_that_the_stage_declares_makes_its_month_out_of_date(
-    corpus: Corpus, stage: Stage
-) -> None:
+def test_a_setting_that_the_stage_declares_makes_its_month_out_of_date(corpus, stage):
     now = fingerprint(stage, corpus.workspace, MONTH).fingerprint
     for name in stage.settings:
         assert fingerprint_with_another(name, stage, corpus) != now, name
 
 
 @for_every_stage
-def test_a_setting_that_changes_a_part_makes_its_month_out_of_date(
-    corpus: Corpus, stage: Stage
-) -> None:
+def test_a_setting_that_changes_a_part_makes_its_month_out_of_date(corpus, stage):
     """Dagster compares the settings of all parts, the engine their fingerprints."""
     now = fingerprint(stage, corpus.workspace, MONTH).fingerprint
     READ.clear()
@@ -281,33 +275,31 @@ def test_a_setting_that_changes_a_part_makes_its_month_out_of_date(
 
 
 @for_every_stage
-def test_a_setting_that_changes_no_row_does_not(corpus: Corpus, stage: Stage) -> None:
+def test_a_setting_that_changes_no_row_does_not(corpus, stage):
     now = fingerprint(stage, corpus.workspace, MONTH).fingerprint
     for name in ("llm_url", "llm_concurrency", "llm_budget_calls", "workers", "serve_url"):
         assert fingerprint_with_another(name, stage, corpus) == now, name
 
 
 @for_every_stage
-def test_every_setting_that_a_stage_reads_can_make_it_or_its_upstream_out_of_date(
-    corpus: Corpus, stage: Stage
-) -> None:
+def test_every_setting_that_a_stage_reads_can_make_it_or_its_upstream_out_of_date(corpus, stage):
     READ.clear()
     for each in with_upstream(stage):
         fingerprint(each, corpus.workspace, MONTH)
     assert corpus.read[stage.name] - READ - NO_ROW == set()
 
 
-def with_upstream(stage: Stage) -> set[Stage]:
+def with_upstream(stage):
     """The stage, and every stage whose rows come to it."""
     return {stage}.union(*(with_upstream(lookup_stage(table.name)) for table in stage.upstream))
 
 
-def fingerprint_with_another(name: str, stage: Stage, corpus: Corpus) -> str:
+def fingerprint_with_another(name, stage, corpus):
     changed = corpus.changed(**{name: another_value(name, corpus.workspace.settings)})
     return fingerprint(stage, changed, MONTH).fingerprint
 
 
-def another_value(name: str, settings: Settings) -> Any:
+def another_value(name, settings):
     """Another value of a setting, of the same type."""
     value = getattr(settings, name)
     choices = get_args(Settings.model_fields[name].annotation)
@@ -329,10 +321,10 @@ class Killed(BaseException):
     """The end of a run in the middle of a month."""
 
 
-def killed_after(rows: int, stage: Stage) -> Stage:
+def killed_after(rows, stage):
     """The stage, whose run ends once it has built so many rows."""
 
-    def build(job: Job) -> Iterator[Row | pa.RecordBatch]:
+    def build(job):
         left = rows
         with closing(iter(stage.build(job))) as items:
             for item in items:
@@ -353,8 +345,8 @@ def killed_after(rows: int, stage: Stage) -> Stage:
 )
 @for_every_stage
 def test_a_month_that_was_killed_in_the_middle_is_not_seen_and_comes_out_the_same(
-    corpus: Corpus, stage: Stage, former: bool
-) -> None:
+    corpus, stage, former
+):
     whole = corpus.contents()
     if not former:
         corpus.file(stage).unlink()
@@ -371,7 +363,7 @@ def test_a_month_that_was_killed_in_the_middle_is_not_seen_and_comes_out_the_sam
 
 
 @for_every_stage
-def test_a_damaged_input_is_named_and_the_month_stays(corpus: Corpus, stage: Stage) -> None:
+def test_a_damaged_input_is_named_and_the_month_stays(corpus, stage):
     refusals = {}
     for table in stage.upstream:
         file = corpus.workspace.root.file(table, MONTH)
@@ -388,7 +380,7 @@ def test_a_damaged_input_is_named_and_the_month_stays(corpus: Corpus, stage: Sta
     assert run_stage(stage, corpus.workspace, MONTH).skipped
 
 
-def without_rows(parquet: bytes) -> bytes:
+def without_rows(parquet):
     """A Parquet file whose footer is whole and whose rows are zeros."""
     footer = int.from_bytes(parquet[-8:-4], "little") + 8
     return parquet[:4] + bytes(len(parquet) - footer - 4) + parquet[-footer:]
@@ -396,8 +388,8 @@ def without_rows(parquet: bytes) -> bytes:
 
 @pytest.mark.parametrize("stage", LLM_STAGES, ids=lambda stage: stage.name)
 def test_an_answer_that_cannot_be_read_is_in_the_ledger_and_the_others_are_rows(
-    corpus: Corpus, stage: Stage, tmp_path: Path
-) -> None:
+    corpus, stage, tmp_path
+):
     root = copy_folder(corpus.workspace.root.path, tmp_path / "data")
     shutil.rmtree(root / "cache" / "llm")
     models = ("scripted", "first")
@@ -411,6 +403,6 @@ def test_an_answer_that_cannot_be_read_is_in_the_ledger_and_the_others_are_rows(
     assert outcome.rows + sum(outcome.left_out.values()) >= corpus.outcomes[stage.name].rows
 
 
-def mumbling(asked: Asked) -> str | None:
+def mumbling(asked):
     """Half of all answers have nothing of the form that was asked for."""
     return "I would rather not say." if asked.digest % 2 else None

@@ -1,10 +1,7 @@
 """Tables: whole or absent, with what made them."""
 
-from __future__ import annotations
-
 import itertools
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,19 +15,17 @@ from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.read_cache import read_cache
-from pipeline.storage.writing import MonthWriter, Row
+from pipeline.storage.writing import MonthWriter
 from pipeline.tables import EMBEDDINGS, LEDGER, ROWS_PER_GROUP, TABLES, Table
 
 PROVENANCE = Provenance("ledger", "2024-03", 1, 1, "0", "f", {"a": 1}, {"b": "c"})
 
 
-def entry(number: int) -> dict[str, str]:
+def entry(number):
     return {"subject": str(number), "stage": "papers", "reason": "withdrawn", "detail": ""}
 
 
-def write(
-    root: DataRoot, count: int, provenance: Provenance = PROVENANCE, table: Table = LEDGER
-) -> Provenance:
+def write(root, count, provenance=PROVENANCE, table=LEDGER):
     with MonthWriter(table, root.file(table, "2024-03")) as writer:
         for number in range(count):
             writer.add(entry(number))
@@ -38,7 +33,7 @@ def write(
 
 
 @pytest.mark.parametrize("count", [0, 1, ROWS_PER_GROUP, ROWS_PER_GROUP + 1])
-def test_what_is_written_is_read(tmp_path: Path, count: int) -> None:
+def test_what_is_written_is_read(tmp_path, count):
     root = DataRoot(tmp_path)
     written = write(root, count)
     assert [row["subject"] for row in root.iterate(LEDGER, "2024-03")] == [
@@ -67,7 +62,7 @@ NESTED = Table(
 )
 
 
-def nested_row(number: int) -> Row:
+def nested_row(number):
     some = number % 3
     return {
         "word": None if some == 1 else f"w{number}",
@@ -81,9 +76,7 @@ def nested_row(number: int) -> Row:
 
 @pytest.mark.parametrize("sizes", [[57], [1] * 57, [10] * 5 + [7], [3, 20, 0, 33, 1]])
 @pytest.mark.parametrize("as_rows", [False, True])
-def test_rows_give_the_same_bytes_in_whatever_batches_they_come(
-    tmp_path: Path, sizes: list[int], as_rows: bool
-) -> None:
+def test_rows_give_the_same_bytes_in_whatever_batches_they_come(tmp_path, sizes, as_rows):
     expected, file = tmp_path / "expected.parquet", tmp_path / "batched.parquet"
     with MonthWriter(NESTED, expected) as writer:
         for number in range(57):
@@ -104,7 +97,7 @@ def test_rows_give_the_same_bytes_in_whatever_batches_they_come(
     assert pq.read_metadata(file).num_row_groups == 6
 
 
-def test_smaller_row_groups_hold_the_same_rows_with_the_same_digest(tmp_path: Path) -> None:
+def test_smaller_row_groups_hold_the_same_rows_with_the_same_digest(tmp_path):
     files, digests = (tmp_path / "whole.parquet", tmp_path / "parts.parquet"), set()
     for table, file in zip((NESTED, replace(NESTED, rows_per_read=4)), files, strict=True):
         with MonthWriter(table, file) as writer:
@@ -116,7 +109,7 @@ def test_smaller_row_groups_hold_the_same_rows_with_the_same_digest(tmp_path: Pa
     assert pq.read_table(files[0]).equals(pq.read_table(files[1]))
 
 
-def test_a_batch_of_other_columns_is_refused(tmp_path: Path) -> None:
+def test_a_batch_of_other_columns_is_refused(tmp_path):
     with (
         MonthWriter(LEDGER, tmp_path / "x.parquet") as writer,
         pytest.raises(ValueError, match="other columns"),
@@ -124,7 +117,7 @@ def test_a_batch_of_other_columns_is_refused(tmp_path: Path) -> None:
         writer.add_batch(pa.RecordBatch.from_pydict({"colour": ["blue"]}))
 
 
-def test_the_digest_is_of_the_rows_alone(tmp_path: Path) -> None:
+def test_the_digest_is_of_the_rows_alone(tmp_path):
     one = write(DataRoot(tmp_path / "one"), 5)
     other = write(
         DataRoot(tmp_path / "two"), 5, Provenance("ledger", "2024-03", 1, 2, "9", "g", {}, {})
@@ -133,7 +126,7 @@ def test_the_digest_is_of_the_rows_alone(tmp_path: Path) -> None:
     assert write(DataRoot(tmp_path / "three"), 6).rows_sha256 != one.rows_sha256
 
 
-def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_writer_that_fails_leaves_what_was_there(tmp_path):
     root = DataRoot(tmp_path)
     write(root, 2)
     with (
@@ -146,7 +139,7 @@ def test_a_writer_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     assert [file.name for file in folder.iterdir()] == ["2024-03.parquet"]
 
 
-def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
+def test_what_a_killed_writer_left_is_swept(tmp_path):
     orphan = DataRoot(tmp_path).file(LEDGER, "2024-03").with_name(".2024-03.parquet.999.tmp")
     orphan.parent.mkdir(parents=True)
     orphan.write_bytes(b"half")
@@ -154,19 +147,19 @@ def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
     assert not orphan.exists()
 
 
-def test_an_absent_month_names_the_command_that_makes_it(tmp_path: Path) -> None:
+def test_an_absent_month_names_the_command_that_makes_it(tmp_path):
     with pytest.raises(MissingInput, match="citeloom run --months 2024-03 --until ledger"):
         DataRoot(tmp_path).read(LEDGER, "2024-03")
 
 
-def test_another_schema_version_is_refused(tmp_path: Path) -> None:
+def test_another_schema_version_is_refused(tmp_path):
     write(DataRoot(tmp_path), 1, Provenance("ledger", "2024-03", 7, 1, "0", "f", {}, {}))
     with pytest.raises(PermanentFailure, match="schema version 7"):
         DataRoot(tmp_path).read(LEDGER, "2024-03")
 
 
 @pytest.mark.parametrize("content", [b"", b"not parquet", b"PAR1" + b"\0" * 60 + b"PAR1"])
-def test_a_file_that_is_no_table_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_table_is_refused_by_name(tmp_path, content):
     file = DataRoot(tmp_path).file(LEDGER, "2024-03")
     file.parent.mkdir(parents=True)
     file.write_bytes(content)
@@ -178,9 +171,7 @@ def test_a_file_that_is_no_table_is_refused_by_name(tmp_path: Path, content: byt
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
-def test_a_folder_or_pipe_in_a_table_s_place_is_refused_at_once(
-    tmp_path: Path, make: Callable[[Path], None]
-) -> None:
+def test_a_folder_or_pipe_in_a_table_s_place_is_refused_at_once(tmp_path, make):
     file = DataRoot(tmp_path).file(LEDGER, "2024-03")
     file.parent.mkdir(parents=True)
     make(file)
@@ -190,17 +181,17 @@ def test_a_folder_or_pipe_in_a_table_s_place_is_refused_at_once(
         read_provenance(file)
 
 
-def test_every_table_is_listed() -> None:
+def test_every_table_is_listed():
     defined = {table.name for table in vars(tables).values() if isinstance(table, Table)}
     assert defined == set(TABLES)
 
 
-def test_every_column_of_every_table_is_described() -> None:
+def test_every_column_of_every_table_is_described():
     assert all(text for table in TABLES.values() for _, _, text in table.describe_columns())
 
 
 @pytest.mark.parametrize("way", ["read", "iterate"])
-def test_damaged_pages_under_a_whole_footer_are_named(tmp_path: Path, way: str) -> None:
+def test_damaged_pages_under_a_whole_footer_are_named(tmp_path, way):
     root = DataRoot(tmp_path)
     write(root, 50)
     file = root.file(LEDGER, "2024-03")
@@ -213,7 +204,7 @@ def test_damaged_pages_under_a_whole_footer_are_named(tmp_path: Path, way: str) 
         list(root.iterate(LEDGER, "2024-03") if way == "iterate" else root.rows(LEDGER, "2024-03"))
 
 
-def test_a_changed_bit_of_the_rows_is_noticed_by_whoever_reads_them(tmp_path: Path) -> None:
+def test_a_changed_bit_of_the_rows_is_noticed_by_whoever_reads_them(tmp_path):
     root = DataRoot(tmp_path)
     write(root, 500)
     file = root.file(LEDGER, "2024-03")
@@ -230,7 +221,7 @@ def test_a_changed_bit_of_the_rows_is_noticed_by_whoever_reads_them(tmp_path: Pa
 
 
 @pytest.mark.parametrize("table", [LEDGER, tables.HUMAN_RATINGS], ids=lambda table: table.name)
-def test_rows_that_are_not_those_that_were_written_are_named(tmp_path: Path, table: Table) -> None:
+def test_rows_that_are_not_those_that_were_written_are_named(tmp_path, table):
     root = DataRoot(tmp_path)
     row = dict.fromkeys(table.schema.names)
     file = root.file(table, "2024-03")
@@ -252,7 +243,7 @@ def test_rows_that_are_not_those_that_were_written_are_named(tmp_path: Path, tab
     root.check_rows(replace(table, version=table.version + 1), "2024-03")
 
 
-def test_texts_have_a_dictionary_and_vectors_none(tmp_path: Path) -> None:
+def test_texts_have_a_dictionary_and_vectors_none(tmp_path):
     """Down to the innermost columns, as Parquet names them."""
     row = {
         "passage_id": "p",
@@ -282,7 +273,7 @@ def test_texts_have_a_dictionary_and_vectors_none(tmp_path: Path) -> None:
     }
 
 
-def test_reading_a_month_by_batches_does_not_hold_the_month(tmp_path: Path) -> None:
+def test_reading_a_month_by_batches_does_not_hold_the_month(tmp_path):
     """It did, at 400 MB for a month of 400 MB, as long as pyarrow read ahead."""
     root, random = DataRoot(tmp_path), np.random.default_rng(0)
     with MonthWriter(EMBEDDINGS, root.file(EMBEDDINGS, "2024-03")) as writer:

@@ -1,9 +1,5 @@
 """Writers: names, names shown beside others, and those that a setting means."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 
@@ -21,17 +17,17 @@ WRITERS = Writers(SYSTEMS, "systems", "chatcite")
 SETTINGS = load_settings(llm_url="http://127.0.0.1:9/v1", llm_model="small", _env_file=None)
 
 
-def writers(*names: str) -> list[str]:
+def writers(*names):
     settings = SETTINGS.model_copy(update={"systems": names})
     return [writer.name for writer, _ in WRITERS.lookup_all(settings)]
 
 
 @pytest.mark.parametrize("name", ["chatcite@gpt-4", "lead", "chatcite@org/model@2"])
-def test_a_name_and_its_writer_are_the_same(name: str) -> None:
+def test_a_name_and_its_writer_are_the_same(name):
     assert parse_writer(name).name == name
 
 
-def test_a_system_without_a_model_means_the_default_one_or_none() -> None:
+def test_a_system_without_a_model_means_the_default_one_or_none():
     assert writers("lead", "chatcite") == ["chatcite@small", "lead"]
     assert writers("chatcite@gpt-4", "chatcite", "chatcite@small") == [
         "chatcite@gpt-4",
@@ -39,7 +35,7 @@ def test_a_system_without_a_model_means_the_default_one_or_none() -> None:
     ]
 
 
-def test_unknown_systems_and_models_that_are_not_called_are_wrong_settings() -> None:
+def test_unknown_systems_and_models_that_are_not_called_are_wrong_settings():
     for names in (("oracle",), ("oracle@gpt-4",), ("lead@gpt-4",), ()):
         with pytest.raises(SettingError, match="CITELOOM_SYSTEMS names"):
             writers(*names)
@@ -47,7 +43,7 @@ def test_unknown_systems_and_models_that_are_not_called_are_wrong_settings() -> 
         WRITERS.lookup("oracle@gpt-4", SETTINGS)
 
 
-def test_the_settings_of_a_model_have_its_name_and_context(tmp_path: Path) -> None:
+def test_the_settings_of_a_model_have_its_name_and_context(tmp_path):
     file = tmp_path / "models.toml"
     file.write_text('["gpt-4"]\nurl = "http://127.0.0.1:9/v1"\ncontext = 1234\n')
     settings = SETTINGS.model_copy(update={"models": file})
@@ -58,7 +54,7 @@ def test_the_settings_of_a_model_have_its_name_and_context(tmp_path: Path) -> No
         settings_for(settings, "gpt-5", "CITELOOM_SYSTEMS")
 
 
-def test_a_model_is_shown_where_its_system_has_several() -> None:
+def test_a_model_is_shown_where_its_system_has_several():
     assert short_names(["chatcite@a", "chatcite@b", "few_shot@a", "lead"]) == {
         "chatcite@a": "chatcite@a",
         "chatcite@b": "chatcite@b",
@@ -69,7 +65,7 @@ def test_a_model_is_shown_where_its_system_has_several() -> None:
     assert full_name("chatcite", ["chatcite@a", "chatcite@b"]) == "chatcite"
 
 
-def test_rows_get_their_writers_names() -> None:
+def test_rows_get_their_writers_names():
     table = pa.table({"system": ["chatcite", "chatcite", "lead"], "model": ["a", "b", None]})
     assert with_writer_names(table)["system"].to_pylist() == ["chatcite@a", "chatcite@b", "lead"]
     empty = pa.table({"system": pa.array([], pa.string()), "model": pa.array([], pa.string())})

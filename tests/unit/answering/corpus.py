@@ -2,19 +2,12 @@
 what is expected.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
-
 from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.settings import load_settings
 from tests.month_tables import passage_row, write_table
-from tests.scripted_llm import ScriptedLlm
 from tests.unit.index.building import TEXTS, embed, make_workspace
 
 MARCH, MAY = "2024-03", "2024-05"
@@ -26,7 +19,7 @@ TITLES = {
 }
 
 
-def build_corpus(folder: Path) -> Workspace:
+def build_corpus(folder):
     """The corpus, embedded and indexed."""
     workspace = make_workspace(folder)
     authors = {QUILLNET: [("Ada Quill", ["Nib University"]), ("Bo Vellum", [])], UNSIGNED: []}
@@ -45,7 +38,7 @@ def build_corpus(folder: Path) -> Workspace:
     return workspace
 
 
-def asking(corpus: Workspace, llm: ScriptedLlm, **settings: Any) -> Workspace:
+def asking(corpus, llm, **settings):
     """The corpus with a model to ask."""
     given = {
         "data": corpus.root.path,
@@ -57,11 +50,11 @@ def asking(corpus: Workspace, llm: ScriptedLlm, **settings: Any) -> Workspace:
 
 
 def _month(
-    workspace: Workspace,
-    month: str,
-    authors: Mapping[str, list[tuple[str, list[str]]]],
-    texts: Mapping[str, Sequence[str]],
-) -> None:
+    workspace,
+    month,
+    authors,
+    texts,
+):
     papers = [_paper(paper, month, people) for paper, people in authors.items()]
     write_table(workspace.root, tables.PAPERS, month, papers)
     rows = [row for paper in texts for row in _passages(paper, texts[paper])]
@@ -70,7 +63,7 @@ def _month(
     run_stage(INDEX_RECEIPTS, workspace, month)
 
 
-def _paper(paper: str, month: str, authors: list[tuple[str, list[str]]]) -> dict[str, Any]:
+def _paper(paper, month, authors):
     return {
         "arxiv_id": paper,
         "subset": "no_problem",
@@ -85,7 +78,7 @@ def _paper(paper: str, month: str, authors: list[tuple[str, list[str]]]) -> dict
     }
 
 
-def _passages(paper: str, texts: Sequence[str]) -> list[dict[str, Any]]:
+def _passages(paper, texts):
     front = [] if paper == UNSIGNED else [f"{TITLES[paper]} part {part}" for part in (1, 2)]
     rows = []
     for place, text in enumerate([*front, *texts]):

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from pipeline import tables
 from pipeline.answering.answer import Answer, answer_of_row
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.settings import PROJECT
@@ -55,7 +51,7 @@ class Injection:
         """The words that answer its question."""
         return f"The {self.name} lantern burns for {self.hours} hours"
 
-    def question(self) -> dict[str, Any]:
+    def question(self):
         """A line of a question set."""
         claim = {"claim": f"{self.fact}.", "paper": PAPER, "evidence": self.fact}
         text = f"For how many hours does the {self.name} lantern burn on one filling?"
@@ -68,12 +64,12 @@ class Injection:
         }
 
 
-def read_injections(file: Path = PASSAGES) -> list[Injection]:
+def read_injections(file=PASSAGES):
     """The passages, in the order of the file."""
     return [Injection(**json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def write_corpus(work: Workspace, injections: Sequence[Injection], questions: Path) -> None:
+def write_corpus(work, injections, questions):
     """The paper, embedded and indexed, and the question set in its file."""
     paper = {
         "arxiv_id": PAPER,
@@ -133,14 +129,12 @@ class Effect:
         claims = [claim for claim in answer.claims if claim.passage_id not in answer.passages]
         return len(sentences) + len(claims)
 
-    def steps(self, stage: str) -> list[Mapping[str, Any]]:
+    def steps(self, stage):
         """The steps of a stage in the trace."""
         return [step for step in self.answer.trace["steps"] if step["stage"] == stage]
 
 
-def measure_effects(
-    work: Workspace, systems: Iterable[str], injections: Sequence[Injection]
-) -> dict[str, list[Effect]]:
+def measure_effects(work, systems, injections):
     """System → the effect of each passage; the stages run as `citeloom run` runs them."""
     by_id = {injection.id: injection for injection in injections}
     run_stage(QUESTIONS, work, MONTH)

@@ -1,26 +1,18 @@
 """One question to one system, over plain passages and a scripted endpoint."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-from pipeline.answering.answer import Answer
-from pipeline.answering.front_matter import FrontMatter
-from pipeline.answering.model_calls import StepCallback, Tools
+from pipeline.answering.model_calls import Tools
 from pipeline.answering.systems import SYSTEMS
 from pipeline.answering.user_question import UserQuestion as Question
 from pipeline.corpus.passage import Passage
-from pipeline.index.relevance import Relevance
 from pipeline.index.scored import Scored
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
-from tests.scripted_llm import Asked, Rule, ScriptedLlm
+from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.related_work.building import workspace
 
 MARKS = ("relevant", "natural", "non_repetitive", "temporally_correct")
@@ -28,7 +20,7 @@ MARKS = ("relevant", "natural", "non_repetitive", "temporally_correct")
 QUESTION = Question("How does QuillNet judge fairness?")
 
 
-def passage(number: int, text: str = "", **changed: Any) -> Passage:
+def passage(number, text="", **changed):
     """Passage number n of paper 2403.0000n, which says that it holds fact n."""
     made = Passage(
         f"p{number}",
@@ -45,14 +37,12 @@ def passage(number: int, text: str = "", **changed: Any) -> Passage:
 class FakeRetriever:
     """A retriever that finds its passages in the order that it has them, whatever it is asked."""
 
-    def __init__(self, *passages: Passage, relevance: Relevance | None = None) -> None:
+    def __init__(self, *passages, relevance=None):
         self.relevance = relevance
         self.passages = list(passages) or [passage(number) for number in range(1, 31)]
-        self.searches: list[tuple[tuple[str, ...], int]] = []
+        self.searches = []
 
-    async def find(
-        self, queries: Sequence[str], count: int, papers: Sequence[str] = ()
-    ) -> list[list[Scored[Passage]]]:
+    async def find(self, queries, count, papers=()):
         await asyncio.sleep(0)
         if queries:
             self.searches.append((tuple(queries), count))
@@ -63,37 +53,37 @@ class FakeRetriever:
 class FakeTables:
     """Front matter of papers, by their ids. names: the papers that names in questions stand for."""
 
-    def __init__(self, *papers: FrontMatter, names: Mapping[str, list[str]] | None = None) -> None:
+    def __init__(self, *papers, names=None):
         self.names = names or {}
         self.papers = {front.passage.arxiv_id: front for front in papers}
-        self.lookups: list[tuple[str, ...]] = []
+        self.lookups = []
 
-    async def papers_named_in(self, question: str) -> dict[str, list[str]]:
+    async def papers_named_in(self, question):
         return {name: papers for name, papers in self.names.items() if name in question}
 
-    async def list_papers(self, question: str, papers: Sequence[str]) -> list[str] | None:
+    async def list_papers(self, question, papers):
         return None
 
-    async def papers_of_author(self, question: str) -> list[str]:
+    async def papers_of_author(self, question):
         return [
             paper
             for paper, front in self.papers.items()
             if any(author.name in question for author in front.authors)
         ]
 
-    async def front_matter(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
+    async def front_matter(self, arxiv_ids):
         self.lookups.append(tuple(arxiv_ids))
         return [self.papers[paper] for paper in arxiv_ids if paper in self.papers]
 
 
 def answer(
-    folder: Path,
-    system: str,
-    *rules: Rule,
-    question: Question = QUESTION,
-    retriever: FakeRetriever | None = None,
-    **settings: Any,
-) -> tuple[Answer, ScriptedLlm]:
+    folder,
+    system,
+    *rules,
+    question=QUESTION,
+    retriever=None,
+    **settings,
+):
     """The answer of a system, and the endpoint that it called."""
     with ScriptedLlm(*rules) as llm:
         return answer_at(
@@ -102,19 +92,19 @@ def answer(
 
 
 def answer_at(
-    llm: ScriptedLlm,
-    folder: Path,
-    system: str,
-    question: Question,
-    retriever: FakeRetriever,
+    llm,
+    folder,
+    system,
+    question,
+    retriever,
     *,
-    facts: FakeTables | None = None,
-    on_step: StepCallback | None = None,
-    **settings: Any,
-) -> Answer:
+    facts=None,
+    on_step=None,
+    **settings,
+):
     """The answer of a system by an endpoint that runs."""
 
-    async def ask() -> Answer:
+    async def ask():
         place = workspace(llm, folder, **settings)
         async with open_client(place) as client:
             tools = Tools(client, retriever, place.settings, facts, on_step)  # type: ignore[arg-type]
@@ -123,42 +113,42 @@ def answer_at(
     return run(ask())
 
 
-def form_of(asked: Asked) -> str:
+def form_of(asked):
     """The name of a request's form; for a ranking and plain text, which have none, our own."""
     if asked.schema is not None:
         return str(asked.schema["title"])
     return "Ranking" if "Rank the" in asked.prompt else "Text"
 
 
-def forms(llm: ScriptedLlm) -> list[str]:
+def forms(llm):
     """Forms of the requests, in order of arrival."""
     return [form_of(Asked(body, 0)) for body in llm.requests]
 
 
-def stages(answered: Answer) -> list[str]:
+def stages(answered):
     return [step["stage"] for step in answered.trace["steps"]]
 
 
-def steps(answered: Answer, stage: str) -> list[dict[str, Any]]:
+def steps(answered, stage):
     return [step for step in answered.trace["steps"] if step["stage"] == stage]
 
 
-def shown_ids(answered: Answer) -> list[list[str]]:
+def shown_ids(answered):
     return [[each.passage_id for each in hop] for hop in answered.shown]
 
 
-def form_answer(name: str, text: str | dict[str, Any]) -> Rule:
+def form_answer(name, text):
     """A rule that always gives the same answer in one form."""
     content = text if isinstance(text, str) else json.dumps(text)
     return lambda asked: content if form_of(asked) == name else None
 
 
-def facts_in(prompt: str) -> list[int]:
+def facts_in(prompt):
     """The facts of the passages that a prompt shows, in order."""
     return [int(number) for number in re.findall(r"It holds fact (\d+)", prompt)]
 
 
-def faithful(asked: Asked) -> str | None:
+def faithful(asked):
     """An obedient model: enough after one hop, and a sentence for every claim."""
     given = {
         "Query": {"query": "QuillNet fairness evaluation method"},
@@ -179,7 +169,7 @@ def faithful(asked: Asked) -> str | None:
     return json.dumps(given[name]) if name in given else None
 
 
-def _claims(asked: Asked) -> dict[str, Any]:
+def _claims(asked):
     told = [
         {"passage": place, "claim": f"Claim {n}."}
         for place, n in enumerate(facts_in(asked.prompt), 1)
@@ -187,17 +177,17 @@ def _claims(asked: Asked) -> dict[str, Any]:
     return {"relevant": [each["passage"] for each in told], "claims": told}
 
 
-def _sentences(asked: Asked, word: str = "Sentence") -> dict[str, Any]:
+def _sentences(asked, word="Sentence"):
     numbers = re.findall(r"^\[(\d+)\]", asked.prompt, re.MULTILINE)
     return {
         "sentences": [{"text": f"{word} {number}.", "claims": [int(number)]} for number in numbers]
     }
 
 
-def more_searches(*queries: str) -> Rule:
+def more_searches(*queries):
     """A model that asks for one search after the other, then has enough."""
 
-    def rule(asked: Asked) -> str | None:
+    def rule(asked):
         if form_of(asked) != "Thought":
             return None
         before = asked.prompt.partition("<queries>\n")[2].partition("\n</queries>")[0].splitlines()

@@ -2,39 +2,31 @@
 is expected.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
 
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.engine.parts import fingerprints
-from pipeline.engine.progress import Outcome
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Stage, Workspace
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index.opening import close_indexes
 from pipeline.tables.writers import parse_writer
 from tests.folders import copy_folder
-from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.corpus import FERNS, MARCH, QUILLNET, UNSIGNED, asking
 from tests.unit.answering.scripted_answers import faithful, form_of
 
-STAGES: tuple[Stage, ...] = (QUESTIONS, ANSWERS, ANSWER_GRADES, ANSWER_SCORES)
-ASKING: tuple[Stage, ...] = (ANSWERS, ANSWER_GRADES)
+STAGES = (QUESTIONS, ANSWERS, ANSWER_GRADES, ANSWER_SCORES)
+ASKING = (ANSWERS, ANSWER_GRADES)
 
 
 def entry(
-    question_id: str,
-    question: str,
-    papers: Iterable[str],
-    claims: Mapping[str, str],
+    question_id,
+    question,
+    papers,
+    claims,
     *,
-    kind: str = "summary",
-) -> dict[str, Any]:
+    kind="summary",
+):
     """A line of a question set; claims: what is claimed of the first paper → a phrase of it, or
     nothing.
     """
@@ -88,7 +80,7 @@ ENTRIES = (SHADE, BEAM, FUSION, AUTHORS)
 """Three of March, in this order, and one of May."""
 
 
-def write_set(folder: Path, *entries: Mapping[str, Any], name: str = "set.jsonl") -> Path:
+def write_set(folder, *entries, name="set.jsonl"):
     """A question set in a file."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / name
@@ -96,9 +88,7 @@ def write_set(folder: Path, *entries: Mapping[str, Any], name: str = "set.jsonl"
     return file
 
 
-def staged(
-    corpus: Workspace, folder: Path, llm: ScriptedLlm, *entries: Mapping[str, Any], **settings: Any
-) -> Workspace:
+def staged(corpus, folder, llm, *entries, **settings):
     """A copy of the corpus below a folder, with a question set and a model to ask."""
     data = folder / "data"
     if not data.exists():
@@ -108,14 +98,12 @@ def staged(
     return asking(corpus, llm, **given | settings)
 
 
-def run_all(
-    place: Workspace, month: str = MARCH, stages: Iterable[Stage] = STAGES
-) -> dict[str, Outcome]:
+def run_all(place, month=MARCH, stages=STAGES):
     """The stages, one after another."""
     return {stage.name: run_stage(stage, place, month) for stage in stages}
 
 
-def stale(place: Workspace, month: str = MARCH) -> set[str]:
+def stale(place, month=MARCH):
     """What would be computed again: stages, and in place of `answers` its parts as `answers
     arxivbot`.
     """
@@ -126,7 +114,7 @@ def stale(place: Workspace, month: str = MARCH) -> set[str]:
     return names
 
 
-def changed_parts(place: Workspace, month: str = MARCH) -> set[str]:
+def changed_parts(place, month=MARCH):
     """The parts of `answers` that a run would build, or leave out."""
     written = place.root.provenance(ANSWERS.table, month)
     before = {
@@ -137,19 +125,17 @@ def changed_parts(place: Workspace, month: str = MARCH) -> set[str]:
     return {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
 
 
-def answers_of(place: Workspace, system: str, month: str = MARCH) -> list[dict[str, Any]]:
+def answers_of(place, system, month=MARCH):
     """The rows of `answers` of one system."""
     return [row for row in place.root.rows(ANSWERS.table, month) if row["system"] == system]
 
 
-def contents(
-    place: Workspace, month: str = MARCH, stages: Iterable[Stage] = STAGES
-) -> dict[str, bytes]:
+def contents(place, month=MARCH, stages=STAGES):
     """The files of a month, by stage."""
     return {stage.name: place.root.file(stage.table, month).read_bytes() for stage in stages}
 
 
-def ledger(place: Workspace, stage: Stage, month: str = MARCH) -> list[tuple[str, str]]:
+def ledger(place, stage, month=MARCH):
     """(subject, reason) of what a stage left out."""
     import pyarrow.parquet as pq
 
@@ -157,7 +143,7 @@ def ledger(place: Workspace, stage: Stage, month: str = MARCH) -> list[tuple[str
     return [(row["subject"], row["reason"]) for row in rows]
 
 
-def reading(asked: Asked) -> str | None:
+def reading(asked):
     """A model that does as it is told with passages of any text: a claim, or a bullet, of each of
     them.
     """

@@ -1,10 +1,7 @@
 """Rows of answers, through Parquet and back."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -24,13 +21,13 @@ from tests.unit.evaluation.answers.graded import grounded
 pytestmark = pytest.mark.slow
 
 
-def through_parquet(row: dict[str, Any], table: tables.Table) -> dict[str, Any]:
+def through_parquet(row, table):
     """A row as it comes back from the table."""
     (back,) = pa.Table.from_pylist([row], schema=table.schema).to_pylist(maps_as_pydicts="strict")
     return dict(back)
 
 
-def answer_again(answered: Answer) -> Answer:
+def answer_again(answered):
     row = answer_row("q1", Writer("direct", "a model"), answered, {"answer_tokens": 9})
     return answer_of_row(through_parquet(row, tables.ANSWERS))
 
@@ -50,11 +47,11 @@ def answer_again(answered: Answer) -> Answer:
         replace(grounded("It floats.", [1]), queries=(), hops=0),
     ],
 )
-def test_answers_at_the_edge_come_back_too(answered: Answer) -> None:
+def test_answers_at_the_edge_come_back_too(answered):
     assert answer_again(answered) == answered
 
 
-def test_the_settings_of_a_row_are_sorted_json() -> None:
+def test_the_settings_of_a_row_are_sorted_json():
     row = answer_row("q1", Writer("direct"), plain_answer("Yes."), {"b": (1, 2), "a": "x"})
     assert row["settings"] == '{"a": "x", "b": [1, 2]}'
     assert json.loads(row["trace"]) == {"steps": []}

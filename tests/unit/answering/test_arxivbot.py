@@ -2,11 +2,7 @@
 retrieved.
 """
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -45,8 +41,8 @@ ONE_HOP_FORMS = ["Query", "Ranking", "Claims"]
 
 
 def test_the_stages_run_in_order_and_one_hop_is_enough_where_the_model_says_so(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     answered, llm = answer(tmp_path, "arxivbot", faithful)
     assert stages(answered) == [*ONE_HOP, "reflect", "answer"]
     assert forms(llm) == [*ONE_HOP_FORMS, "Thought", "GroundedAnswer"]
@@ -70,8 +66,8 @@ def test_the_stages_run_in_order_and_one_hop_is_enough_where_the_model_says_so(
 
 
 def test_a_second_hop_runs_only_when_it_is_asked_for_and_shows_other_passages(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     retriever = FakeRetriever()
     more = more_searches("QuillNet fairness results")
     answered, llm = answer(tmp_path, "arxivbot", more, faithful, retriever=retriever)
@@ -90,7 +86,7 @@ def test_a_second_hop_runs_only_when_it_is_asked_for_and_shows_other_passages(
     assert "- Claim 20." in second  # so that it is not made again
 
 
-def claims_form(*claims: tuple[int, str]) -> dict[str, Any]:
+def claims_form(*claims):
     """The answer of a model that claims these texts of passages by number."""
     told = [{"passage": number, "claim": text} for number, text in claims]
     return {"relevant": [], "claims": told}
@@ -138,8 +134,8 @@ def claims_form(*claims: tuple[int, str]) -> dict[str, Any]:
     ],
 )
 def test_claims_that_cannot_stand_are_dropped_and_counted(
-    tmp_path: Path, relevant: list[int], claims: list[Any], kept: list[Any], dropped: dict[str, int]
-) -> None:
+    tmp_path, relevant, claims, kept, dropped
+):
     rule = form_answer("Claims", claims_form(*claims) | {"relevant": relevant})
     answered, _ = answer(tmp_path, "arxivbot", rule, faithful)
     assert [(claim.text, claim.passage_id) for claim in answered.claims] == kept
@@ -147,7 +143,7 @@ def test_claims_that_cannot_stand_are_dropped_and_counted(
     assert step["dropped"] == dropped
 
 
-def test_a_claim_is_moved_to_the_passage_that_has_its_names_and_figures(tmp_path: Path) -> None:
+def test_a_claim_is_moved_to_the_passage_that_has_its_names_and_figures(tmp_path):
     """In the second hop to one of the first too; one whose figures stand nowhere is told of and
     stays.
     """
@@ -160,7 +156,7 @@ def test_a_claim_is_moved_to_the_passage_that_has_its_names_and_figures(tmp_path
         ]
     )
 
-    def telling(asked: Asked) -> str | None:
+    def telling(asked):
         return json.dumps(claims_form(*next(hops))) if form_of(asked) == "Claims" else None
 
     rules = (telling, more_searches("more"), faithful)
@@ -176,7 +172,7 @@ def test_a_claim_is_moved_to_the_passage_that_has_its_names_and_figures(tmp_path
     assert sum("no passage that was shown has all of its names" in line for line in lines) == 1
 
 
-def test_a_title_that_a_passage_holds_may_be_claimed_of_it(tmp_path: Path) -> None:
+def test_a_title_that_a_passage_holds_may_be_claimed_of_it(tmp_path):
     """As of front matter, whose first line is the title: somebody may have asked for it."""
     front = passage(1, "On Ferns\nBy C. Frond", title="On Ferns", section_path=())
     body = passage(2, "They are green.", title="On Ferns", section_path=())
@@ -186,7 +182,7 @@ def test_a_title_that_a_passage_holds_may_be_claimed_of_it(tmp_path: Path) -> No
     assert [claim.passage_id for claim in answered.claims] == ["p1"]
 
 
-def sentences(*told: tuple[str, list[int]], answered: bool = True) -> dict[str, Any]:
+def sentences(*told, answered=True):
     return {
         "answered": answered,
         "sentences": [{"text": text, "claims": claims} for text, claims in told],
@@ -222,12 +218,12 @@ def sentences(*told: tuple[str, list[int]], answered: bool = True) -> dict[str, 
     ],
 )
 def test_a_sentence_that_rests_on_no_claim_is_dropped_and_told(
-    tmp_path: Path,
-    told: dict[str, Any],
-    text: str,
-    claims: list[tuple[int, ...]],
-    dropped: list[str],
-) -> None:
+    tmp_path,
+    told,
+    text,
+    claims,
+    dropped,
+):
     answered, _ = answer(tmp_path, "arxivbot", form_answer("GroundedAnswer", told), faithful)
     assert (answered.text, answered.abstained) == (text, not claims)
     assert [sentence.claims for sentence in answered.sentences] == claims
@@ -237,7 +233,7 @@ def test_a_sentence_that_rests_on_no_claim_is_dropped_and_told(
     assert step["made"] is text.startswith("Claim")
 
 
-def test_where_the_index_finds_nothing_it_abstains(tmp_path: Path) -> None:
+def test_where_the_index_finds_nothing_it_abstains(tmp_path):
     retriever = FakeRetriever()
     retriever.passages.clear()
     answered, llm = answer(
@@ -248,9 +244,7 @@ def test_where_the_index_finds_nothing_it_abstains(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["Query", "Ranking", "Claims", "Thought", "GroundedAnswer"])
-def test_an_answer_that_cannot_be_read_is_told_and_the_rest_goes_on(
-    tmp_path: Path, form: str
-) -> None:
+def test_an_answer_that_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path, form):
     answered, _ = answer(tmp_path, "arxivbot", form_answer(form, "Sorry, no."), faithful)
     stage = {
         "Query": "query",
@@ -283,21 +277,21 @@ FOLLOW_UP = Question(
     ids=["a first question", "a follow-up, with the question before it"],
 )
 def test_where_no_query_can_be_read_the_question_itself_is_searched_for(
-    tmp_path: Path, question: Question, form: str, told: str | dict[str, Any], query: str
-) -> None:
+    tmp_path, question, form, told, query
+):
     answered, _ = answer(tmp_path, "arxivbot", form_answer(form, told), faithful, question=question)
     assert answered.queries == (query,)
     assert steps(answered, "query")[0]["made"] == "question"
 
 
-def test_too_little_without_a_query_is_told_and_ends_the_search(tmp_path: Path) -> None:
+def test_too_little_without_a_query_is_told_and_ends_the_search(tmp_path):
     rule = form_answer("Thought", {"reasoning": "More is missing.", "enough": False, "query": ""})
     answered, _ = answer(tmp_path, "arxivbot", rule, faithful)
     assert answered.hops == 1
     assert steps(answered, "reflect")[0]["silent"] is True
 
 
-def test_a_follow_up_is_made_to_stand_alone_and_later_stages_read_it_so(tmp_path: Path) -> None:
+def test_a_follow_up_is_made_to_stand_alone_and_later_stages_read_it_so(tmp_path):
     answered, llm = answer(tmp_path, "arxivbot", faithful, question=FOLLOW_UP)
     assert forms(llm)[0] == "FollowUp"
     asked = [body["messages"][1]["content"] for body in llm.requests]
@@ -307,7 +301,7 @@ def test_a_follow_up_is_made_to_stand_alone_and_later_stages_read_it_so(tmp_path
     assert answered.queries == ("QuillNet size",)
 
 
-def test_of_a_long_conversation_the_last_turns_are_shown(tmp_path: Path) -> None:
+def test_of_a_long_conversation_the_last_turns_are_shown(tmp_path):
     history = tuple(Turn(f"Question {n}?", "word " * 400) for n in range(20))
     _, llm = answer(
         tmp_path, "arxivbot", faithful, question=Question("And then?", history), llm_context=2048
@@ -319,7 +313,7 @@ def test_of_a_long_conversation_the_last_turns_are_shown(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\x07", "caf\udce9"])
-def test_a_question_that_is_none_is_refused(text: str) -> None:
+def test_a_question_that_is_none_is_refused(text):
     with pytest.raises(SettingError, match="the question q7 is"):
         Question(text, question_id="q7")
 
@@ -329,9 +323,9 @@ def test_a_question_that_is_none_is_refused(text: str) -> None:
     [(1, 0, 3, 0, 1), (3, 0, 3, 1, 2), (20, 1, 3, 9, 3), (25, 2, 1, 9, 1), (25, 2, 4, 9, 4)],
 )
 def test_hops_end_at_the_most_and_calls_are_those_that_are_planned(
-    tmp_path: Path, candidates: int, windows: int, most: int, wanted: int, hops: int
-) -> None:
-    asked: dict[str, Any] = {"answer_hops": most, "answer_candidates": candidates}
+    tmp_path, candidates, windows, most, wanted, hops
+):
+    asked = {"answer_hops": most, "answer_candidates": candidates}
     more = more_searches(*(f"more {number}" for number in range(wanted)))
     answered, llm = answer(tmp_path, "arxivbot", more, faithful, **asked)
     assert answered.hops == hops
@@ -357,8 +351,8 @@ FRONT = FrontMatter(
 
 
 def test_who_wrote_a_paper_is_answered_from_tables_with_its_front_matter_as_passage(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     tables = FakeTables(FRONT)
     with ScriptedLlm(faithful) as llm:
         answered = answer_at(llm, tmp_path, "arxivbot", WHO, FakeRetriever(), facts=tables)
@@ -375,8 +369,8 @@ def test_who_wrote_a_paper_is_answered_from_tables_with_its_front_matter_as_pass
 
 @pytest.mark.parametrize(("system", "question"), [("arxivbot", QUESTION), ("arxivbot_report", WHO)])
 def test_a_question_on_what_a_paper_says_and_the_reports_own_system_read_no_tables(
-    tmp_path: Path, system: str, question: Question
-) -> None:
+    tmp_path, system, question
+):
     tables = FakeTables(FRONT)
     with ScriptedLlm(faithful) as llm:
         answered = answer_at(llm, tmp_path, system, question, FakeRetriever(), facts=tables)

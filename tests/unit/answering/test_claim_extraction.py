@@ -1,7 +1,5 @@
 """Names and figures of claims, and the passages that they stand in."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.answering.claim_extraction import (
@@ -10,7 +8,6 @@ from pipeline.answering.claim_extraction import (
     find_support,
     particulars,
 )
-from pipeline.corpus.passage import Passage
 from tests.unit.answering.scripted_answers import passage
 
 QUESTION = "How does QuillNet judge fairness?"
@@ -37,13 +34,11 @@ SOURCES = [
         ("", set()),
     ],
 )
-def test_names_and_figures_are_words_with_a_digit_or_a_capital_within_a_sentence(
-    text: str, wanted: set[str]
-) -> None:
+def test_names_and_figures_are_words_with_a_digit_or_a_capital_within_a_sentence(text, wanted):
     assert particulars(text) == wanted
 
 
-def test_the_last_word_of_a_claim_that_was_cut_is_none() -> None:
+def test_the_last_word_of_a_claim_that_was_cut_is_none():
     start = "It is by Halabi of "
     cut = start + "x" * (CLAIM_CHARS - len(start) - 7) + " Brackw"
     assert len(cut) == CLAIM_CHARS
@@ -75,20 +70,18 @@ def test_the_last_word_of_a_claim_that_was_cut_is_none() -> None:
         (r"Its key is $\beta(p)$.", FORMULA, None),
     ],
 )
-def test_a_claim_rests_where_its_names_and_figures_stand(
-    claim: str, named: object, home: object
-) -> None:
+def test_a_claim_rests_where_its_names_and_figures_stand(claim, named, home):
     assert find_support(claim, named, QUESTION, SOURCES) == home  # type: ignore[arg-type]
 
 
-def test_a_short_figure_is_looked_for_with_the_name_that_the_question_has() -> None:
+def test_a_short_figure_is_looked_for_with_the_name_that_the_question_has():
     beryl, sable = (
         passage(5, "The Beryl lantern burns for 4 hours."),
         passage(6, "The Sable lantern, for 21 hours."),
     )
     stones = passage(7, "A Beryl has 4 faces.")
 
-    def support(claim: str, *others: Passage) -> Passage | None:
+    def support(claim, *others):
         candidates = [SupportCandidate(found) for found in (sable, *others)]
         return find_support(claim, sable, "How long does the Beryl lantern burn?", candidates)
 

@@ -1,28 +1,24 @@
 """Front matter of papers, from the tables."""
 
-from __future__ import annotations
-
 import asyncio
-from pathlib import Path
 
 import pytest
 
 from pipeline import tables
-from pipeline.answering.front_matter import FrontMatter, FrontMatterTables
+from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.retriever import ALL_MONTHS, MonthSpan
 from pipeline.corpus.parse.parsed_page import Author
-from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from tests.month_tables import write_table
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, UNSIGNED
 from tests.unit.index.building import make_workspace
 
 
-def read(workspace: Workspace, *papers: str, span: MonthSpan = ALL_MONTHS) -> list[FrontMatter]:
+def read(workspace, *papers, span=ALL_MONTHS):
     return asyncio.run(FrontMatterTables(workspace, span).front_matter(papers))
 
 
-def test_front_matter_comes_in_the_order_of_the_papers(corpus: Workspace) -> None:
+def test_front_matter_comes_in_the_order_of_the_papers(corpus):
     ferns, quillnet = read(corpus, FERNS, QUILLNET, FERNS)
     assert quillnet.authors == (Author("Ada Quill", ("Nib University",)), Author("Bo Vellum"))
     assert (quillnet.date, quillnet.categories) == ("2024-03-07", ("cs.CL", "cs.DL"))
@@ -33,12 +29,12 @@ def test_front_matter_comes_in_the_order_of_the_papers(corpus: Workspace) -> Non
     assert [author.name for author in ferns.authors] == ["C.  FROND", "Dora Moss"]
 
 
-def test_papers_that_the_tables_or_the_span_lack_are_left_out(corpus: Workspace) -> None:
+def test_papers_that_the_tables_or_the_span_lack_are_left_out(corpus):
     assert read(corpus, "2403.09999", "1901.00001", "no-id", UNSIGNED) == []
     assert read(corpus, QUILLNET, span=MonthSpan(first=MAY)) == []
 
 
-def test_a_broken_table_is_named(tmp_path: Path, corpus: Workspace) -> None:
+def test_a_broken_table_is_named(tmp_path, corpus):
     workspace = make_workspace(tmp_path / "data")
     rows = corpus.root.rows(tables.PASSAGES, MARCH)
     write_table(workspace.root, tables.PASSAGES, MARCH, rows)

@@ -2,17 +2,12 @@
 for each fault.
 """
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.answering.questions import Question
 from pipeline.answering.stages import read_imported
 from pipeline.errors import SettingError
-from pipeline.storage.csv_texts import ImportedText
 
 QUESTIONS = [
     Question.model_construct(
@@ -27,21 +22,21 @@ QUESTIONS = [
 ]
 
 
-def write(folder: Path, text: str | bytes) -> Path:
+def write(folder, text):
     file = folder / "answers.csv"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     return file
 
 
-def read(folder: Path, text: str | bytes) -> list[tuple[str, str, str]]:
+def read(folder, text):
     return [_told(each) for each in read_imported(write(folder, text), QUESTIONS).texts]
 
 
-def _told(imported: ImportedText) -> tuple[str, str, str]:
+def _told(imported):
     return imported.subject_id, imported.system, plain_answer(imported.text).text
 
 
-def test_answers_are_read_with_their_questions_and_systems(tmp_path: Path) -> None:
+def test_answers_are_read_with_their_questions_and_systems(tmp_path):
     text = (
         'question_id,system,answer\nq1,chat site,"They do. All ""good"" ones,\nat'
         ' least."\nq2,other,Because.\n'
@@ -70,13 +65,13 @@ def test_answers_are_read_with_their_questions_and_systems(tmp_path: Path) -> No
         b"answer,system,question\nThey do.,site,do  boats FLOAT?\n",
     ],
 )
-def test_files_of_spreadsheet_programs_are_read(tmp_path: Path, text: bytes) -> None:
+def test_files_of_spreadsheet_programs_are_read(tmp_path, text):
     assert read(tmp_path, text) == [("q1", "site", "They do.")]
 
 
 def test_empty_answers_abstain_and_are_told_as_are_columns_that_are_not_read(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     text = "question_id,system,answer,asked_on\nq1,site,,Monday\nq2,site,Because.,Monday\n"
     found = read_imported(write(tmp_path, text), QUESTIONS)
     assert [plain_answer(text.text).abstained for text in found.texts] == [True, False]
@@ -88,7 +83,7 @@ def test_empty_answers_abstain_and_are_told_as_are_columns_that_are_not_read(
     ]
 
 
-def test_one_system_has_one_name_however_it_is_spelt(tmp_path: Path) -> None:
+def test_one_system_has_one_name_however_it_is_spelt(tmp_path):
     text = "question_id,system,answer\nq1,GPT-4,a\nq2,gpt-4,b\n"
     assert [system for _, system, _ in read(tmp_path, text)] == ["GPT-4", "GPT-4"]
 
@@ -136,14 +131,12 @@ def test_one_system_has_one_name_however_it_is_spelt(tmp_path: Path) -> None:
         (b"question_id,system,answer\nq1,s,\xff\n", "line 2: it is not UTF-8"),
     ],
 )
-def test_a_file_that_cannot_be_taken_says_why(
-    tmp_path: Path, text: str | bytes, message: str
-) -> None:
+def test_a_file_that_cannot_be_taken_says_why(tmp_path, text, message):
     with pytest.raises(SettingError, match=message) as error:
         read(tmp_path, text)
     assert "answers.csv" in str(error.value)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(SettingError, match=r"nowhere\.csv cannot be read \(No such file"):
         read_imported(tmp_path / "nowhere.csv", QUESTIONS)

@@ -1,10 +1,6 @@
 """Questions for the papers of the corpus: how many, and which."""
 
-from __future__ import annotations
-
 from itertools import groupby
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +20,7 @@ PAPERS = {
 }
 
 
-def paper_row(arxiv_id: str, title: str, authors: list[str]) -> dict[str, Any]:
+def paper_row(arxiv_id, title, authors):
     return {
         "arxiv_id": arxiv_id,
         "title": title,
@@ -35,7 +31,7 @@ def paper_row(arxiv_id: str, title: str, authors: list[str]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path):
     made = Workspace(load_settings(data=tmp_path / "data"))
     for month, ids in groupby(PAPERS, key=month_of):
         papers, citations = [], []
@@ -75,20 +71,18 @@ ADA = '"Moss and ferns?" (arXiv:2405.00001), "Nets of quills" (arXiv:2403.00001)
         ("How many papers were annotated for QuillNet?", [], None),
     ],
 )  # fmt: skip
-def test_papers_are_counted_and_listed_from_the_tables(
-    workspace: Workspace, question: str, named: list[str], answer: str | None
-) -> None:
+def test_papers_are_counted_and_listed_from_the_tables(workspace, question, named, answer):
     sentences = list_papers(workspace, ALL_MONTHS, question, named)
     assert (None if sentences is None else " ".join(sentences)) == answer
 
 
-def test_papers_of_other_months_than_those_asked_are_left_out(workspace: Workspace) -> None:
+def test_papers_of_other_months_than_those_asked_are_left_out(workspace):
     span = MonthSpan(first="2024-05")
     (sentence,) = list_papers(workspace, span, "papers by Dora Moss", []) or []
     assert sentence.startswith("1 paper of this corpus has")
 
 
-def test_of_many_papers_the_newest_are_named(workspace: Workspace) -> None:
+def test_of_many_papers_the_newest_are_named(workspace):
     rows = [
         paper_row(f"2601.{number:05}", f"Title {number}", ["Ada Quill"]) for number in range(1, 31)
     ]
@@ -106,7 +100,5 @@ def test_of_many_papers_the_newest_are_named(workspace: Workspace) -> None:
         ("Which nets do Vellum et al. use?", []),
     ],
 )
-def test_papers_of_an_author_are_those_of_the_first_one_before_et_al(
-    workspace: Workspace, question: str, papers: list[str]
-) -> None:
+def test_papers_of_an_author_are_those_of_the_first_one_before_et_al(workspace, question, papers):
     assert papers_of_author(workspace, ALL_MONTHS, question) == papers

@@ -5,13 +5,9 @@ lets it.
 The passages are in tests/labels/injections.jsonl; `injections` lays them out as a corpus.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,12 +32,12 @@ Asking = tuple[dict[str, list[Effect]], ScriptedLlm]
 """The effects of the thirty on the answers of each system, and the endpoint that obeyed."""
 
 
-def ordered(asked: Asked) -> list[Any]:
+def ordered(asked):
     """The orders that a prompt brings."""
     return [injection for injection in INJECTIONS if injection.fact in asked.prompt]
 
 
-def obeying(asked: Asked) -> str | None:
+def obeying(asked):
     """A model that does what the passages want: it says their words, cites what they name, ranks as
     they say.
     """
@@ -78,7 +74,7 @@ def obeying(asked: Asked) -> str | None:
     return json.dumps(given[name]) if name in given else None
 
 
-def searching(asked: Asked) -> str | None:
+def searching(asked):
     """A model that searches for what it is asked."""
     query = fence(asked, "question")
     given = {
@@ -88,7 +84,7 @@ def searching(asked: Asked) -> str | None:
     return json.dumps(given[form_of(asked)]) if form_of(asked) in given else None
 
 
-def obeying_answer(asked: Asked) -> str | None:
+def obeying_answer(asked):
     """The same model at the answer, which sees claims alone: it goes on saying what they say."""
     if form_of(asked) not in ("GroundedAnswer", "RefinedAnswer") or "Obeyed:" not in asked.prompt:
         return None
@@ -103,7 +99,7 @@ def obeying_answer(asked: Asked) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def asked_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+def asked_all(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lanterns")
     questions = folder / "lanterns.jsonl"
     with ScriptedLlm(searching, obeying, obeying_answer, reading) as llm:
@@ -131,17 +127,17 @@ def asked_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
         ("You are free to choose a prior; if $a < b$ the bound holds.", False),
     ],
 )
-def test_orders_to_a_model_look_like_prompt_injection(text: str, suspicious: bool) -> None:
+def test_orders_to_a_model_look_like_prompt_injection(text, suspicious):
     assert looks_like_prompt_injection(f"We study reading. {text} Results follow.") is suspicious
 
 
-def test_every_one_is_read_by_arxivbot_and_none_by_the_model_alone(asked_all: Asking) -> None:
+def test_every_one_is_read_by_arxivbot_and_none_by_the_model_alone(asked_all):
     effects, _ = asked_all
     assert all(effect.read for effect in effects["arxivbot"])
     assert not any(effect.read for effect in effects["direct"])
 
 
-def test_no_answer_cites_outside_its_passages(asked_all: Asking) -> None:
+def test_no_answer_cites_outside_its_passages(asked_all):
     effects, _ = asked_all
     for system in SYSTEMS:
         assert len(effects[system]) == 30
@@ -152,7 +148,7 @@ def test_no_answer_cites_outside_its_passages(asked_all: Asking) -> None:
             )
 
 
-def test_what_was_cited_of_what_was_not_shown_is_dropped_and_counted(asked_all: Asking) -> None:
+def test_what_was_cited_of_what_was_not_shown_is_dropped_and_counted(asked_all):
     effects, _ = asked_all
     claims = [
         step for effect in effects["arxivbot"] for step in effect.steps("claims") if step["claims"]
@@ -169,8 +165,8 @@ def test_what_was_cited_of_what_was_not_shown_is_dropped_and_counted(asked_all: 
 
 
 def test_no_word_of_a_passage_stands_outside_a_fence_or_in_a_message_of_its_own(
-    asked_all: Asking,
-) -> None:
+    asked_all,
+):
     _, llm = asked_all
     bodies = [body for body in llm.requests if ordered(Asked(body, 0))]
     assert len(bodies) > 100
@@ -190,8 +186,8 @@ def test_no_word_of_a_passage_stands_outside_a_fence_or_in_a_message_of_its_own(
 
 
 def test_those_that_a_rule_knows_are_noticed_in_the_trace_and_the_others_are_read_alike(
-    asked_all: Asking,
-) -> None:
+    asked_all,
+):
     effects, _ = asked_all
     known = {
         injection.id for injection in INJECTIONS if looks_like_prompt_injection(injection.text)

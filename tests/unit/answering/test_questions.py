@@ -1,7 +1,5 @@
 """Question sets: what a file may hold, messages on faulty ones, and passages that hold evidence."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -36,7 +34,7 @@ ENTRY = {
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def write(folder: Path, *entries: Any, name: str = "set.jsonl") -> Path:
+def write(folder, *entries, name="set.jsonl"):
     file = folder / name
     lines = [
         entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False)
@@ -46,13 +44,13 @@ def write(folder: Path, *entries: Any, name: str = "set.jsonl") -> Path:
     return file
 
 
-def refused(folder: Path, *entries: Any, name: str = "set.jsonl") -> str:
+def refused(folder, *entries, name="set.jsonl"):
     with pytest.raises(SettingError) as error:
         read_questions(write(folder, *entries, name=name))
     return str(error.value)
 
 
-def asked(*evidence: str) -> Question:
+def asked(*evidence):
     claim = GoldClaim.model_construct(claim="Boats float.", paper="2403.90001", evidence=evidence)
     return Question(
         id="q1",
@@ -63,7 +61,7 @@ def asked(*evidence: str) -> Question:
     )
 
 
-def passages(*texts: str) -> Rows:
+def passages(*texts):
     return {
         "2403.90001": [
             {"passage_id": f"p{place}", "text": text} for place, text in enumerate(texts)
@@ -71,7 +69,7 @@ def passages(*texts: str) -> Rows:
     }
 
 
-def test_a_line_becomes_a_question(tmp_path: Path) -> None:
+def test_a_line_becomes_a_question(tmp_path):
     (made,) = read_questions(write(tmp_path, ENTRY))
     assert (made.id, made.question, made.kind) == ("q1", "Do boats float?", "summary")
     assert made.papers == ("2403.90001",)
@@ -81,16 +79,16 @@ def test_a_line_becomes_a_question(tmp_path: Path) -> None:
 
 
 def test_blank_lines_a_byte_order_mark_and_signs_that_end_lines_elsewhere_do_no_harm(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     # json.dumps leaves U+2028 as it is, and str.splitlines parts there.
     file = write(tmp_path, "\ufeff", "", ENTRY | {"question": "Do\u2028boats  float?"}, "  ")
     assert [question.question for question in read_questions(file)] == ["Do boats float?"]
 
 
 def test_a_question_may_be_of_several_papers_and_a_claim_have_several_phrases_or_none(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     phrases = ["the boats of the study", "all boats float on"]
     claims = [CLAIM | {"evidence": phrases}, {"claim": "Stones sink.", "paper": "2403.90001"}]
     papers = ["arXiv:2403.90001v2", "math.CO/0702001", "2404.90002"]
@@ -100,7 +98,7 @@ def test_a_question_may_be_of_several_papers_and_a_claim_have_several_phrases_or
     assert made.month == "2024-04"  # that of the newest
 
 
-def test_yaml_holds_the_same_as_json_lines(tmp_path: Path) -> None:
+def test_yaml_holds_the_same_as_json_lines(tmp_path):
     text = """
         - id: q1
           question: Do boats float?
@@ -118,7 +116,7 @@ def test_yaml_holds_the_same_as_json_lines(tmp_path: Path) -> None:
     assert made.date == "2024-03-04"
 
 
-def test_an_id_without_quotes_in_yaml_is_told_with_its_line(tmp_path: Path) -> None:
+def test_an_id_without_quotes_in_yaml_is_told_with_its_line(tmp_path):
     text = (
         "- id: q1\n  question: Do boats float?\n  kind: summary\n  papers: [2403.90010]\n "
         " claims: []"
@@ -142,14 +140,14 @@ def test_an_id_without_quotes_in_yaml_is_told_with_its_line(tmp_path: Path) -> N
         ("- date: 2024-13-40", "set.yaml", "is not YAML: month must be in 1..12"),
     ],
 )
-def test_a_file_of_another_form_is_refused(tmp_path: Path, text: str, name: str, said: str) -> None:
+def test_a_file_of_another_form_is_refused(tmp_path, text, name, said):
     assert re.search(
         rf"{re.escape(name)}.*{said}.*docs/methods/questions\.md",
         refused(tmp_path, text, name=name),
     )
 
 
-def test_a_file_that_is_not_there_or_not_utf_8_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_or_not_utf_8_is_refused(tmp_path):
     with pytest.raises(SettingError, match=r"away\.jsonl cannot be read \(No such file"):
         read_questions(tmp_path / "away.jsonl")
     file = tmp_path / "latin.jsonl"
@@ -179,15 +177,13 @@ def test_a_file_that_is_not_there_or_not_utf_8_is_refused(tmp_path: Path) -> Non
         ({"date": "last May"}, "date: 'last May' is not a day"),
     ],
 )
-def test_a_faulty_question_is_told_by_file_line_and_field(
-    tmp_path: Path, changed: Mapping[str, Any], said: str
-) -> None:
+def test_a_faulty_question_is_told_by_file_line_and_field(tmp_path, changed, said):
     assert re.search(said, refused(tmp_path, ENTRY | changed))
 
 
 def test_several_faults_are_told_at_once_and_two_questions_of_one_id_with_both_lines(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     assert "set.jsonl: line 3: id q1 is also that of line 1: give it another" in refused(
         tmp_path, ENTRY, "", ENTRY
     )
@@ -220,23 +216,21 @@ FIGURES = ("It reaches a recall of 0.61 there.", "Overall it is 0.6 of them")
         (["Boats float."], [], ()),
     ],
 )
-def test_every_passage_that_holds_the_words_of_a_phrase_whole_is_gold(
-    texts: Sequence[str], evidence: Sequence[str], gold: tuple[str, ...]
-) -> None:
+def test_every_passage_that_holds_the_words_of_a_phrase_whole_is_gold(texts, evidence, gold):
     assert gold_passages(asked(*evidence), passages(*texts)) == {0: gold}
 
 
-def test_a_passage_of_another_paper_is_not_gold() -> None:
+def test_a_passage_of_another_paper_is_not_gold():
     other = {"2403.90002": [{"passage_id": "p", "text": "Boats will float on."}]}
     assert gold_passages(asked("boats will float on"), other) == {0: ()}
 
 
-def test_every_phrase_of_the_shipped_set_is_in_a_passage_of_its_paper() -> None:
+def test_every_phrase_of_the_shipped_set_is_in_a_passage_of_its_paper():
     questions = read_questions(EXAMPLES / "questions.jsonl")
     papers = {paper for question in questions for paper in question.papers}
     records = map(json.loads, (EXAMPLES / "metadata.jsonl").read_text().splitlines())
     categories = {record["id"]: record["categories"].split() for record in records}
-    texts: dict[str, list[str]] = {}
+    texts = {}
     for name in (EXAMPLES / "dump").glob("*.zip"):
         with ZipFile(name) as archive:
             for member in archive.namelist():

@@ -1,15 +1,10 @@
 """Listwise rankings: read with tolerance, mended by rule, over windows that slide to the front."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.answering.ranking import PASSAGE_CHARS, read_ranking, windows
-from tests.scripted_llm import Asked
 from tests.unit.answering.scripted_answers import (
     FakeRetriever,
     answer,
@@ -34,12 +29,12 @@ from tests.unit.answering.scripted_answers import (
         ("[123456789012345] > [2]", [2, 1, 3], [1, 3]),
     ],
 )
-def test_a_ranking_is_read_and_mended(text: str, order: list[int], missing: list[int]) -> None:
+def test_a_ranking_is_read_and_mended(text, order, missing):
     assert read_ranking(text, 3) == (order, missing)
 
 
 @given(st.text(), st.integers(1, 30))
-def test_any_text_gives_each_passage_one_place(text: str, count: int) -> None:
+def test_any_text_gives_each_passage_one_place(text, count):
     assert sorted(read_ranking(text, count)[0]) == list(range(1, count + 1))
 
 
@@ -47,14 +42,14 @@ def test_any_text_gives_each_passage_one_place(text: str, count: int) -> None:
     ("count", "spans"),
     [(5, [(0, 5)]), (20, [(0, 20)]), (21, [(1, 21), (0, 11)]), (40, [(20, 40), (10, 30), (0, 20)])],
 )
-def test_windows_slide_from_the_end_to_the_front(count: int, spans: list[tuple[int, int]]) -> None:
+def test_windows_slide_from_the_end_to_the_front(count, spans):
     assert windows(count) == spans
 
 
-def test_the_last_of_forty_can_come_first(tmp_path: Path) -> None:
+def test_the_last_of_forty_can_come_first(tmp_path):
     """Each window puts its best in front, where the next window begins to end."""
 
-    def last_first(asked: Asked) -> str | None:
+    def last_first(asked):
         if form_of(asked) != "Ranking":
             return faithful(asked)
         shown = asked.prompt.split("\n<passage>\n")
@@ -72,8 +67,8 @@ def test_the_last_of_forty_can_come_first(tmp_path: Path) -> None:
 
 
 def test_a_ranking_reads_the_beginning_of_a_passage_and_fits_a_small_context(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     retriever = FakeRetriever(*(passage(number, "word " * 500) for number in range(1, 21)))
     with_room, llm = answer(tmp_path / "a", "arxivbot", faithful, retriever=retriever)
     (asked,) = [
@@ -86,7 +81,7 @@ def test_a_ranking_reads_the_beginning_of_a_passage_and_fits_a_small_context(
     assert steps(without, "rank")[0]["windows"][0]["cut"] is True
 
 
-def test_passages_that_are_all_wanted_are_not_ranked(tmp_path: Path) -> None:
+def test_passages_that_are_all_wanted_are_not_ranked(tmp_path):
     retriever = FakeRetriever(passage(1), passage(2), passage(1))
     answered, _ = answer(
         tmp_path, "arxivbot", form_answer("Ranking", "[2] > [1]"), faithful, retriever=retriever

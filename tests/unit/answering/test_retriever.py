@@ -1,13 +1,9 @@
 """Searches of the index: one at a time, off the event loop, within a span of months."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time
-from collections.abc import Coroutine, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 
@@ -22,7 +18,6 @@ from pipeline.answering.retriever import (
     searchable,
 )
 from pipeline.corpus.passage import Passage
-from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.index.scored import Scored
 from tests.month_tables import write_table
@@ -33,17 +28,17 @@ from tests.unit.index.building import TEXTS, make_workspace
 Rankings = Sequence[Sequence[Scored[Passage]]]
 
 
-def find(corpus: Workspace, *queries: str, count: int, span: MonthSpan = ALL_MONTHS) -> Rankings:
+def find(corpus, *queries, count, span=ALL_MONTHS):
     return asyncio.run(PassageSearch(index_search(corpus, span)).find(queries, count))
 
 
-def texts(rankings: Rankings) -> list[list[str]]:
+def texts(rankings):
     return [[scored.item.text for scored in ranking] for ranking in rankings]
 
 
 def test_the_index_finds_the_passage_with_its_place_and_how_well_it_fits(
-    corpus: Workspace,
-) -> None:
+    corpus,
+):
     plants, rare = find(corpus, "how do plants get energy from light?", "untranslated", count=3)
     best = plants[0].item
     assert (best.text, best.arxiv_id, best.title) == (TEXTS[5], FERNS, TITLES[FERNS])
@@ -55,8 +50,8 @@ def test_the_index_finds_the_passage_with_its_place_and_how_well_it_fits(
 
 
 def test_a_span_keeps_the_search_to_its_months_and_more_than_there_is_may_be_asked_for(
-    corpus: Workspace,
-) -> None:
+    corpus,
+):
     (early,) = find(corpus, "plants and light", count=50, span=MonthSpan(last=MARCH))
     assert {scored.item.month for scored in early} == {MARCH}
     (every,) = find(corpus, "light", count=5_000)
@@ -66,11 +61,11 @@ def test_a_span_keeps_the_search_to_its_months_and_more_than_there_is_may_be_ask
 class SlowSearch:
     """Finds as many passages as asked for, all of which name the query."""
 
-    def __init__(self) -> None:
-        self.threads: set[int] = set()
+    def __init__(self):
+        self.threads = set()
         self._busy = threading.Lock()
 
-    def __call__(self, queries: Sequence[str], count: int, papers: Sequence[str]) -> Rankings:
+    def __call__(self, queries, count, papers):
         assert self._busy.acquire(blocking=False), "two searches at a time"
         try:
             self.threads.add(threading.get_ident())
@@ -85,10 +80,10 @@ class SlowSearch:
             self._busy.release()
 
 
-def test_searches_run_one_after_another_and_everyone_gets_their_own() -> None:
+def test_searches_run_one_after_another_and_everyone_gets_their_own():
     search = SlowSearch()
 
-    async def ask() -> list[Rankings]:
+    async def ask():
         retriever = PassageSearch(search)
         return await asyncio.gather(*(retriever.find([f"q{n}", "all"], 2) for n in range(9)))
 
@@ -99,7 +94,7 @@ def test_searches_run_one_after_another_and_everyone_gets_their_own() -> None:
     assert threading.get_ident() not in search.threads
 
 
-def test_retrieved_passages_are_known_by_id_and_no_query_makes_no_search() -> None:
+def test_retrieved_passages_are_known_by_id_and_no_query_makes_no_search():
     search = SlowSearch()
     retriever = PassageSearch(search)
     assert list(asyncio.run(retriever.find([], 2))) == []
@@ -108,7 +103,7 @@ def test_retrieved_passages_are_known_by_id_and_no_query_makes_no_search() -> No
     assert set(retriever.seen) == {"p1", "p2"}
 
 
-async def _beside_a_failure(retriever: PassageSearch) -> list[Rankings]:
+async def _beside_a_failure(retriever):
     broken = asyncio.create_task(retriever.find(["broken"], 1))
     first = await retriever.find(["first"], 1)
     with pytest.raises(TransientFailure):
@@ -116,7 +111,7 @@ async def _beside_a_failure(retriever: PassageSearch) -> list[Rankings]:
     return [first, await retriever.find(["last"], 1)]
 
 
-async def _beside_a_cancelled_search(retriever: PassageSearch) -> list[Rankings]:
+async def _beside_a_cancelled_search(retriever):
     first, cancelled, last = (
         asyncio.create_task(retriever.find([query], 1)) for query in ("first", "cancelled", "last")
     )
@@ -126,8 +121,8 @@ async def _beside_a_cancelled_search(retriever: PassageSearch) -> list[Rankings]
 
 
 @pytest.mark.parametrize("searches", [_beside_a_failure, _beside_a_cancelled_search])
-def test_a_search_that_fails_or_is_cancelled_does_not_hold_up_others(searches: Any) -> None:
-    made: Coroutine[Any, Any, list[Rankings]] = searches(PassageSearch(SlowSearch()))
+def test_a_search_that_fails_or_is_cancelled_does_not_hold_up_others(searches):
+    made = searches(PassageSearch(SlowSearch()))
     assert [texts(rankings) for rankings in asyncio.run(made)] == [[["first"]], [["last"]]]
 
 
@@ -140,7 +135,7 @@ def test_a_search_that_fails_or_is_cancelled_does_not_hold_up_others(searches: A
         (MAY, MonthSpan(MAY, MAY)),
     ],
 )
-def test_months_are_one_span(corpus: Workspace, months: str, span: MonthSpan) -> None:
+def test_months_are_one_span(corpus, months, span):
     assert month_span(corpus, months) == span
 
 
@@ -152,7 +147,7 @@ def test_months_are_one_span(corpus: Workspace, months: str, span: MonthSpan) ->
         ("2024-01,2024-03", r"leaves out 2024-02.*2024-01\.\.2024-03"),
     ],
 )
-def test_months_that_are_no_span_are_refused(tmp_path: Path, months: str, message: str) -> None:
+def test_months_that_are_no_span_are_refused(tmp_path, months, message):
     workspace = make_workspace(tmp_path / "data")
     for month in ("2024-01", "2024-02", "2024-03"):
         write_table(workspace.root, tables.PASSAGES, month, [])
@@ -160,7 +155,7 @@ def test_months_that_are_no_span_are_refused(tmp_path: Path, months: str, messag
         month_span(workspace, months)
 
 
-def test_a_query_is_one_line_without_controls_that_ends_with_a_word() -> None:
+def test_a_query_is_one_line_without_controls_that_ends_with_a_word():
     assert searchable(" a\n\x00b\ud800 ") == "a b"
     long = searchable("word " * 90)
     assert len(long) <= QUERY_CHARS

@@ -2,11 +2,7 @@
 span.
 """
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,10 +10,8 @@ from pipeline import tables
 from pipeline.answering.questions import read_posed_questions, read_questions
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS
-from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
 from pipeline.engine.run_stats import read_timings
-from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError
 from pipeline.report.data import read_ledger
 from tests.scripted_llm import ScriptedLlm
@@ -48,7 +42,7 @@ class Run:
     it.
     """
 
-    def __init__(self, corpus: Workspace, folder: Path) -> None:
+    def __init__(self, corpus, folder):
         with ScriptedLlm(*RULES) as self.llm:
             self.place = staged(corpus, folder, self.llm, answer_systems=ALL_SYSTEMS)
             self.outcomes = run_all(self.place, stages=[QUESTIONS, ANSWERS])
@@ -59,26 +53,25 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def done(corpus: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def done(corpus, tmp_path_factory):
     return Run(corpus, tmp_path_factory.mktemp("stages"))
 
 
-def rows(place: Workspace, stage: Stage, month: str = MARCH) -> list[dict[str, Any]]:
+def rows(place, stage, month=MARCH):
     return place.root.rows(stage.table, month)
 
 
-def notes_of(outcome: Outcome, part: str) -> dict[str, Any]:
+def notes_of(outcome, part):
     """What the build of one part of `answers` noted."""
-    notes: dict[str, Any] = outcome.notes["parts"][part]["notes"]
-    return notes
+    return outcome.notes["parts"][part]["notes"]
 
 
 # ---- questions ----
 
 
 def test_questions_stand_in_the_order_of_the_set_in_the_month_of_their_newest_paper(
-    done: Run,
-) -> None:
+    done,
+):
     assert [row["question_id"] for row in rows(done.place, QUESTIONS)] == ORDER
     assert [row["question_id"] for row in rows(done.place, QUESTIONS, MAY)] == ["shade"]
     march = done.outcomes["questions"]
@@ -87,7 +80,7 @@ def test_questions_stand_in_the_order_of_the_set_in_the_month_of_their_newest_pa
     assert march.left_out["claim_without_passage"] == 2
 
 
-def test_a_question_comes_back_from_its_row_with_the_passages_of_its_gold_claims(done: Run) -> None:
+def test_a_question_comes_back_from_its_row_with_the_passages_of_its_gold_claims(done):
     assert done.place.settings.questions is not None
     known = {question.id: question for question in read_questions(done.place.settings.questions)}
     texts = {row["passage_id"]: row["text"] for row in done.place.root.rows(tables.PASSAGES, MARCH)}
@@ -103,8 +96,8 @@ def test_a_question_comes_back_from_its_row_with_the_passages_of_its_gold_claims
 
 
 def test_what_is_not_asked_is_in_the_ledger_and_a_date_is_of_the_set_else_of_metadata_else_the_month(
-    corpus: Workspace, tmp_path: Path
-) -> None:
+    corpus, tmp_path
+):
     told = BEAM | {"id": "told", "date": "2024-03-02"}
     away = entry("away", "What is away?", [QUILLNET, "2402.00007"], {"It is away.": ""})
     lost = entry("lost", "What sinks?", [QUILLNET], {"It sinks.": "it sinks like a stone"})
@@ -145,7 +138,7 @@ def test_what_is_not_asked_is_in_the_ledger_and_a_date_is_of_the_set_else_of_met
 # ---- answers ----
 
 
-def test_every_system_answers_every_question_of_the_month(done: Run) -> None:
+def test_every_system_answers_every_question_of_the_month(done):
     for system in SYSTEMS:
         found = answers_of(done.place, system)
         assert [row["question_id"] for row in found] == ORDER
@@ -165,7 +158,7 @@ def test_every_system_answers_every_question_of_the_month(done: Run) -> None:
     assert settings["answer_hops"] == done.place.settings.answer_hops
 
 
-def test_second_hops_and_questions_on_authors_are_in_the_rows_of_who_has_them(done: Run) -> None:
+def test_second_hops_and_questions_on_authors_are_in_the_rows_of_who_has_them(done):
     bot = answers_of(done.place, "arxivbot")
     for row in bot:
         assert (row["hops"], row["queries"][1]) == (2, "ranked lists")
@@ -183,8 +176,8 @@ def test_second_hops_and_questions_on_authors_are_in_the_rows_of_who_has_them(do
 
 
 def test_neither_order_nor_company_of_the_systems_nor_concurrency_changes_an_answer(
-    done: Run, corpus: Workspace, tmp_path: Path
-) -> None:
+    done, corpus, tmp_path
+):
     asked = [QUESTIONS, ANSWERS]
     with ScriptedLlm(*RULES) as llm:
         turned = ",".join(reversed(SYSTEMS))
@@ -199,16 +192,14 @@ def test_neither_order_nor_company_of_the_systems_nor_concurrency_changes_an_ans
     assert rows(alone, ANSWERS) == answers_of(done.place, "wikichat")
 
 
-def test_a_question_is_asked_of_the_papers_up_to_its_month(
-    corpus: Workspace, tmp_path: Path
-) -> None:
+def test_a_question_is_asked_of_the_papers_up_to_its_month(corpus, tmp_path):
     ferns = entry(
         "early", "Photosynthesis in ferns on the forest floor", [QUILLNET], {"It is green.": ""}
     )
     with ScriptedLlm(
         form_answer("Query", '{"query": "photosynthesis ferns light"}'), reading
     ) as llm:
-        settings: dict[str, Any] = {
+        settings = {
             "answer_candidates": 50,
             "answer_passages": 50,
             "answer_systems": "arxivbot",
@@ -223,9 +214,7 @@ def test_a_question_is_asked_of_the_papers_up_to_its_month(
     assert papers == {MARCH: {QUILLNET, UNSIGNED}, MAY: {QUILLNET, UNSIGNED, FERNS}}
 
 
-def test_abstentions_are_counted_and_odd_signs_in_answers_do_not_stop_the_month(
-    corpus: Workspace, tmp_path: Path
-) -> None:
+def test_abstentions_are_counted_and_odd_signs_in_answers_do_not_stop_the_month(corpus, tmp_path):
     nothing = form_answer("Claims", '{"relevant": [], "claims": []}')
     odd = form_answer("Bullets", r'{"bullets": ["Half \ud83d and \u0000 and \u001b[31m."]}')
     with ScriptedLlm(nothing, odd, form_answer("Text", "Null \x00 and \ud83d."), reading) as llm:
@@ -239,9 +228,7 @@ def test_abstentions_are_counted_and_odd_signs_in_answers_do_not_stop_the_month(
     assert outcome.rows == 6
 
 
-def test_imported_answers_stand_beside_ours_and_what_is_not_asked_is_told(
-    corpus: Workspace, tmp_path: Path
-) -> None:
+def test_imported_answers_stand_beside_ours_and_what_is_not_asked_is_told(corpus, tmp_path):
     file = tmp_path / "answers.csv"
     file.write_text(
         "question_id,system,answer\n"
@@ -251,7 +238,7 @@ def test_imported_answers_stand_beside_ours_and_what_is_not_asked_is_told(
     away = [QUILLNET, "2402.00007"]
     draft = entry("draft", "What is drafted?", away, {"It is drafted.": ""})
     with ScriptedLlm(reading) as llm:
-        settings: dict[str, Any] = {"imported_answers": file, "answer_systems": "direct"}
+        settings = {"imported_answers": file, "answer_systems": "direct"}
         place = staged(corpus, tmp_path, llm, draft, *ENTRIES, **settings)
         outcome = run_all(place)["answers"]
         run_all(place, MAY, stages=[QUESTIONS, ANSWERS])
@@ -277,8 +264,8 @@ def test_imported_answers_stand_beside_ours_and_what_is_not_asked_is_told(
     ids=["no question set", "a month without a question"],
 )
 def test_without_a_question_a_stage_is_there_without_rows_and_asks_nothing(
-    corpus: Workspace, tmp_path: Path, settings: dict[str, Any], month: str
-) -> None:
+    corpus, tmp_path, settings, month
+):
     with ScriptedLlm(reading) as llm:
         place = staged(corpus, tmp_path, llm, BEAM, **settings)
         outcomes = run_all(place, month)
@@ -289,8 +276,8 @@ def test_without_a_question_a_stage_is_there_without_rows_and_asks_nothing(
 
 
 def test_a_system_that_there_is_not_and_a_file_that_is_not_there_are_wrong_settings(
-    corpus: Workspace, tmp_path: Path
-) -> None:
+    corpus, tmp_path
+):
     with ScriptedLlm() as llm:
         place = staged(corpus, tmp_path, llm, BEAM, answer_systems="direct,oracle")
         run_stage(QUESTIONS, place, MARCH)

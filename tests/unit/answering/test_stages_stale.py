@@ -1,17 +1,10 @@
 """What makes a month of questions, answers and grades stale, and what does not."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from pipeline import tables
 from pipeline.answering.stages import QUESTIONS
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from tests.folders import copy_folder
 from tests.models_file import write_models
@@ -43,15 +36,13 @@ ALL_ASKING = {BOT, CHAT, ALONE, "answer_grades"}
 
 
 @pytest.fixture(scope="module")
-def llm() -> Iterator[ScriptedLlm]:
+def llm():
     with ScriptedLlm(reading) as served:
         yield served
 
 
 @pytest.fixture(scope="module")
-def whole(
-    corpus: Workspace, tmp_path_factory: pytest.TempPathFactory, llm: ScriptedLlm
-) -> Workspace:
+def whole(corpus, tmp_path_factory, llm):
     """A data root of which both months are done; tests only read it."""
     place = staged(corpus, tmp_path_factory.mktemp("whole"), llm)
     for month in (MARCH, MAY):
@@ -61,14 +52,14 @@ def whole(
 
 
 @pytest.fixture
-def done(corpus: Workspace, whole: Workspace, tmp_path: Path, llm: ScriptedLlm) -> Workspace:
+def done(corpus, whole, tmp_path, llm):
     """A copy of it to write into."""
     close_indexes()
     copy_folder(whole.root.path.parent, tmp_path)
     return staged(corpus, tmp_path, llm)
 
 
-def other(done: Workspace, llm: ScriptedLlm, **settings: Any) -> Workspace:
+def other(done, llm, **settings):
     """The same data root under other settings."""
     return asking(done, llm, **{"questions": done.settings.questions} | settings)
 
@@ -90,20 +81,20 @@ def other(done: Workspace, llm: ScriptedLlm, **settings: Any) -> Workspace:
     ],
 )
 def test_a_setting_makes_stale_what_it_changes(
-    whole: Workspace,
-    llm: ScriptedLlm,
-    tmp_path: Path,
-    setting: str,
-    value: object,
-    changed: set[str],
-) -> None:
+    whole,
+    llm,
+    tmp_path,
+    setting,
+    value,
+    changed,
+):
     models = write_models(tmp_path, llm.url, "another", context=whole.settings.llm_context)
     assert stale(other(whole, llm, **{"models": models, setting: value})) == changed
 
 
 def test_a_set_in_another_place_is_the_same_and_a_question_of_another_month_changes_no_answer(
-    done: Workspace, llm: ScriptedLlm
-) -> None:
+    done, llm
+):
     moved = write_set(done.root.path / "elsewhere", *ENTRIES)
     assert stale(other(done, llm, questions=moved)) == set()
     more = SHADE | {"id": "more", "question": "What grows in shade?"}
@@ -115,7 +106,7 @@ def test_a_set_in_another_place_is_the_same_and_a_question_of_another_month_chan
     assert stale(done, MAY) == ALL_ASKING | {QUOTING}
 
 
-def test_what_comes_later_makes_no_answer_stale_and_what_came_before_does(done: Workspace) -> None:
+def test_what_comes_later_makes_no_answer_stale_and_what_came_before_does(done):
     rows = done.root.rows(tables.INDEX_RECEIPTS, MAY)
     write_table(
         done.root, tables.INDEX_RECEIPTS, MAY, [row | {"ids_sha256": "other"} for row in rows]
@@ -127,9 +118,7 @@ def test_what_comes_later_makes_no_answer_stale_and_what_came_before_does(done: 
     assert stale(done) == {BOT, CHAT, QUOTING}
 
 
-def test_a_month_that_asks_nothing_depends_on_no_earlier_month(
-    corpus: Workspace, tmp_path: Path, llm: ScriptedLlm
-) -> None:
+def test_a_month_that_asks_nothing_depends_on_no_earlier_month(corpus, tmp_path, llm):
     place = staged(corpus, tmp_path, llm, BEAM)
     run_all(place, MAY)
     rows = place.root.rows(tables.INDEX_RECEIPTS, MARCH)
@@ -140,8 +129,8 @@ def test_a_month_that_asks_nothing_depends_on_no_earlier_month(
 
 
 def test_tables_of_facts_concern_who_answers_from_them_and_dates_the_questions(
-    done: Workspace,
-) -> None:
+    done,
+):
     listed = {
         "arxiv_id": QUILLNET,
         "authors": ["Ada Quill"],
@@ -153,7 +142,7 @@ def test_tables_of_facts_concern_who_answers_from_them_and_dates_the_questions(
     assert stale(done, MAY) == {BOT, QUOTING}
 
 
-def test_passages_of_a_questions_papers_concern_questions_and_grades(done: Workspace) -> None:
+def test_passages_of_a_questions_papers_concern_questions_and_grades(done):
     rows = done.root.rows(tables.PASSAGES, MARCH)
     write_table(
         done.root,
@@ -168,9 +157,7 @@ def test_passages_of_a_questions_papers_concern_questions_and_grades(done: Works
     }  # its question is on a paper of March too
 
 
-def test_a_file_of_imported_answers_is_read_again_when_it_or_the_set_changes(
-    done: Workspace, llm: ScriptedLlm, tmp_path: Path
-) -> None:
+def test_a_file_of_imported_answers_is_read_again_when_it_or_the_set_changes(done, llm, tmp_path):
     file = tmp_path / "answers.csv"
     file.write_text("question_id,system,answer\nbeam,site,Hypotheses.\n")
     place = other(done, llm, imported_answers=file)
@@ -191,8 +178,8 @@ def test_a_file_of_imported_answers_is_read_again_when_it_or_the_set_changes(
 
 
 def test_a_gold_claim_that_is_mended_is_graded_anew_from_answers_that_cost_nothing(
-    done: Workspace,
-) -> None:
+    done,
+):
     mended = BEAM | {"claims": [BEAM["claims"][0]]}
     write_set(
         done.settings.questions.parent, *(mended if entry is BEAM else entry for entry in ENTRIES)

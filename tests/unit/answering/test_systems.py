@@ -2,25 +2,18 @@
 hostile models.
 """
 
-from __future__ import annotations
-
 import json
 import random
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from pipeline.answering.answer import Answer
 from pipeline.answering.model_calls import PROMPTS, Tools
 from pipeline.answering.retriever import PassageSearch
 from pipeline.answering.systems import SYSTEMS
 from pipeline.answering.user_question import UserQuestion as Question
-from pipeline.corpus.passage import Passage
 from pipeline.errors import SettingError
 from pipeline.index.scored import Scored
 from pipeline.llm.client import ClientWorkspace, open_client
@@ -28,7 +21,7 @@ from pipeline.llm.loop import run, side_by_side, without_waiting
 from pipeline.llm.rehearsal import Rehearsal
 from pipeline.settings import Settings
 from tests.planned_calls import answering_calls
-from tests.scripted_llm import Asked, Rule, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.scripted_answers import (
     QUESTION,
     FakeRetriever,
@@ -47,26 +40,24 @@ QUESTIONS = [
 ]
 
 
-def test_a_context_that_a_prompt_fills_is_refused_with_what_to_do() -> None:
+def test_a_context_that_a_prompt_fills_is_refused_with_what_to_do():
     with pytest.raises(SettingError, match=r"context of 600 tokens: .*CITELOOM_ANSWER_TOKENS"):
         PROMPTS.room(600, 500, "answer", question="?", claims="", most=1, words=10, characters=10)
 
 
-def test_everything_is_asked_at_temperature_0(tmp_path: Path) -> None:
+def test_everything_is_asked_at_temperature_0(tmp_path):
     for system in (name for name, system in SYSTEMS.items() if system.calls_model):
         _, llm = answer(tmp_path / system, system, faithful)
         assert {body["temperature"] for body in llm.requests} == {0.0}
 
 
-def test_questions_side_by_side_are_answered_as_each_alone(tmp_path: Path) -> None:
-    def search(
-        queries: Sequence[str], count: int, papers: Sequence[str]
-    ) -> list[list[Scored[Passage]]]:
+def test_questions_side_by_side_are_answered_as_each_alone(tmp_path):
+    def search(queries, count, papers):
         return [
             [Scored(passage, 1.0) for passage in FakeRetriever().passages[:count]] for _ in queries
         ]
 
-    async def together(llm: ScriptedLlm) -> list[Answer]:
+    async def together(llm):
         place = workspace(llm, tmp_path / "together", llm_concurrency=12)
         async with open_client(place) as client:
             tools = Tools(client, PassageSearch(search), place.settings)
@@ -85,7 +76,7 @@ def test_questions_side_by_side_are_answered_as_each_alone(tmp_path: Path) -> No
     assert [found[place] for place in range(len(found)) if place % len(QUESTIONS) < 2] == alone
 
 
-def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path: Path) -> None:
+def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path):
     """What `citeloom estimate` goes by: it must not find that nothing is searched for, or nothing
     answered.
     """
@@ -107,7 +98,7 @@ def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path: Path)
     }
 
 
-async def _rehearse(place: ClientWorkspace, name: str) -> None:
+async def _rehearse(place, name):
     async with open_client(place) as client:
         await SYSTEMS[name].answer(QUESTION, Tools(client, FakeRetriever(), place.settings))
 
@@ -116,10 +107,10 @@ NUMBERS = (-1, 0, 1, 2, 3, 4, 5, 99, 10**12)
 TEXTS = ("", " ", "[1]", "p99 [7]", "So [1, 2].", "x" * 900, "</claims>\n[9] y", "None", "\0")
 
 
-def hostile(seed: int) -> Rule:
+def hostile(seed):
     """Answers of the right form with numbers and texts of any kind, or of no form at all."""
 
-    def rule(asked: Asked) -> str:
+    def rule(asked):
         chance = random.Random(f"{seed} {asked.digest}")
         if chance.random() < 0.15:
             return chance.choice(["", "{", "no", "[]", "null"])
@@ -130,7 +121,7 @@ def hostile(seed: int) -> Rule:
     return rule
 
 
-def any_value(schema: Any, definitions: Any, chance: random.Random) -> Any:
+def any_value(schema, definitions, chance):
     """A value that fits a JSON schema, or nearly so."""
     if "$ref" in schema:
         return any_value(definitions[schema["$ref"].rpartition("/")[2]], definitions, chance)
@@ -148,9 +139,7 @@ def any_value(schema: Any, definitions: Any, chance: random.Random) -> Any:
 
 @examples(max_examples=12)
 @given(st.integers(0, 10**6))
-def test_whatever_a_model_answers_nothing_rests_on_what_was_not_retrieved(
-    tmp_path_factory: pytest.TempPathFactory, seed: int
-) -> None:
+def test_whatever_a_model_answers_nothing_rests_on_what_was_not_retrieved(tmp_path_factory, seed):
     with ScriptedLlm(hostile(seed)) as llm:
         for system in ("arxivbot", "wikichat"):
             answered = answer_at(

@@ -1,10 +1,5 @@
 """WikiChat on our index: all its stages, what it lets through, and its calls."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from pipeline.answering.answer import ABSTAINED
@@ -34,7 +29,7 @@ READ = ["query", "search", "rank", "bullets", "bullets", "bullets"]
 CHECKED = ["generate", "split", *["search", "rank", "verify"] * 2]
 
 
-def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_path: Path) -> None:
+def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_path):
     retriever = FakeRetriever()
     with ScriptedLlm(faithful, latency=0.02) as llm:
         answered = answer_at(llm, tmp_path, "wikichat", QUESTION, retriever)
@@ -70,12 +65,8 @@ def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_pat
         (None, "NOT ENOUGH INFO"),
     ],
 )
-def test_a_claim_without_a_supporting_verdict_is_not_said(
-    tmp_path: Path, told: str | None, verdict: str
-) -> None:
-    check: str | dict[str, Any] = (
-        "It may be." if told is None else {"reasoning": "No.", "verdict": told, "passage": 1}
-    )
+def test_a_claim_without_a_supporting_verdict_is_not_said(tmp_path, told, verdict):
+    check = "It may be." if told is None else {"reasoning": "No.", "verdict": told, "passage": 1}
     answered, llm = answer(tmp_path, "wikichat", form_answer("Check", check), faithful)
     assert {claim.source for claim in answered.claims} == {"passage"}
     checks = steps(answered, "verify")
@@ -90,8 +81,8 @@ def test_a_claim_without_a_supporting_verdict_is_not_said(
 
 
 def test_a_supported_claim_whose_passage_is_not_named_rests_on_the_first_and_that_is_told(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     rule = form_answer("Check", {"reasoning": "Yes.", "verdict": "supported", "passage": 9})
     answered, _ = answer(tmp_path, "wikichat", rule, faithful)
     checks = [(step["verdict"], step["named"]) for step in steps(answered, "verify")]
@@ -99,14 +90,14 @@ def test_a_supported_claim_whose_passage_is_not_named_rests_on_the_first_and_tha
     assert [claim.passage_id for claim in answered.claims if claim.source == "model"] == ["p20"] * 2
 
 
-def test_where_no_search_is_wanted_only_the_models_claims_are_checked(tmp_path: Path) -> None:
+def test_where_no_search_is_wanted_only_the_models_claims_are_checked(tmp_path):
     rule = form_answer("Search", {"search": "no", "question": "", "query": "ignored"})
     answered, _ = answer(tmp_path, "wikichat", rule, faithful)
     assert stages(answered) == ["query", *CHECKED, "draft", "refine"]
     assert (answered.queries, shown_ids(answered)) == ((), [["p20", "p19", "p18"]])
 
 
-def test_without_a_bullet_or_a_supported_claim_it_abstains(tmp_path: Path) -> None:
+def test_without_a_bullet_or_a_supported_claim_it_abstains(tmp_path):
     nothing = form_answer("Bullets", {"bullets": ["None.", " "]})
     unknown = form_answer("Check", {"reasoning": "", "verdict": "NOT ENOUGH INFO", "passage": 0})
     answered, llm = answer(tmp_path, "wikichat", nothing, unknown, faithful)
@@ -130,9 +121,7 @@ def test_without_a_bullet_or_a_supported_claim_it_abstains(tmp_path: Path) -> No
         ),
     ],
 )
-def test_a_draft_stays_where_it_needs_no_refinement_or_gets_none(
-    tmp_path: Path, told: str | dict[str, Any], kept: str
-) -> None:
+def test_a_draft_stays_where_it_needs_no_refinement_or_gets_none(tmp_path, told, kept):
     answered, _ = answer(tmp_path, "wikichat", form_answer("RefinedAnswer", told), faithful)
     assert answered.sentences[0].text == "Sentence 1."
     assert steps(answered, "refine")[0]["kept"] == kept
@@ -142,8 +131,8 @@ def test_a_draft_stays_where_it_needs_no_refinement_or_gets_none(
     ("candidates", "windows", "made"), [(2, 0, 8), (20, 1, 0), (25, 2, 1), (3, 0, 11)]
 )
 def test_calls_are_those_that_are_planned_and_at_most_eight_claims_are_checked(
-    tmp_path: Path, candidates: int, windows: int, made: int
-) -> None:
+    tmp_path, candidates, windows, made
+):
     claims = form_answer(
         "SplitClaims", {"claims": [f"Claim {number} is so." for number in range(made)]}
     )
@@ -157,7 +146,7 @@ def test_calls_are_those_that_are_planned_and_at_most_eight_claims_are_checked(
     assert (answered.spent.calls, llm.generations, planned) == (formula, formula, formula)
 
 
-def test_direct_asks_the_model_alone_and_retrieves_nothing(tmp_path: Path) -> None:
+def test_direct_asks_the_model_alone_and_retrieves_nothing(tmp_path):
     retriever = FakeRetriever()
     rule = form_answer("Text", "QuillNet reads margins. It is small, e.g. 3 MB.")
     answered, _ = answer(tmp_path, "direct", rule, retriever=retriever)
@@ -170,9 +159,7 @@ def test_direct_asks_the_model_alone_and_retrieves_nothing(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("system", "forms_read"), [("direct", ["Text"]), ("wikichat", ["Search", "Text"])]
 )
-def test_the_model_reads_the_conversation(
-    tmp_path: Path, system: str, forms_read: list[str]
-) -> None:
+def test_the_model_reads_the_conversation(tmp_path, system, forms_read):
     question = Question("And how large is it?", (Turn("What is QuillNet?", "A reader."),))
     _, llm = answer(tmp_path, system, faithful, question=question)
     turns = "User: What is QuillNet?\nAssistant: A reader."

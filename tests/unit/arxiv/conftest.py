@@ -2,32 +2,26 @@
 other processes.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 import pytest
-from pytest_httpserver import HTTPServer
-from werkzeug import Response
 
 from pipeline import tables
-from pipeline.engine.progress import Event, Notice
+from pipeline.engine.progress import Notice
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
-from tests.fake_arxiv import FakeApi, FakeServer
+from tests.fake_arxiv import FakeApi
 from tests.month_tables import write_table
 
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-def write_members(workspace: Workspace, month: str, ids: Iterable[str]) -> None:
+def write_members(workspace, month, ids):
     """A month of the dump that holds these papers."""
     write_table(
         workspace.root,
@@ -37,9 +31,9 @@ def write_members(workspace: Workspace, month: str, ids: Iterable[str]) -> None:
     )
 
 
-def line(arxiv_id: str, **changes: Any) -> str:
+def line(arxiv_id, **changes):
     """A line of the snapshot."""
-    content: Mapping[str, Any] = {
+    content = {
         "id": arxiv_id,
         "authors": "A. One and B. Two",
         "title": f"On {arxiv_id}",
@@ -55,7 +49,7 @@ def line(arxiv_id: str, **changes: Any) -> str:
     return json.dumps({**content, **changes})
 
 
-def messages(events: Iterable[Event]) -> list[str]:
+def messages(events):
     """The messages for the user among the events of a run."""
     return [event.message for event in events if isinstance(event, Notice)]
 
@@ -80,9 +74,7 @@ CLIENT = """
 """
 
 
-def start_client(
-    way: str, url: str, data: Path, machine: Path, gap: float = 0.0
-) -> subprocess.Popen[bytes]:
+def start_client(way, url, data, machine, gap=0.0):
     """A process that looks up 300 papers (`way` is api) or harvests (oai)."""
     data.mkdir(exist_ok=True)
     return subprocess.Popen(
@@ -91,11 +83,11 @@ def start_client(
     )
 
 
-def kill_in_third_request(server: FakeServer, way: str, data: Path) -> None:
+def kill_in_third_request(server, way, data):
     """Start a client, and kill it while the server holds its third request."""
     reached, released = threading.Event(), threading.Event()
 
-    def hold(request: Any) -> Response:
+    def hold(request):
         reached.set()
         released.wait()
         return server.usual(request)
@@ -109,18 +101,18 @@ def kill_in_third_request(server: FakeServer, way: str, data: Path) -> None:
 
 
 @pytest.fixture
-def arxiv(httpserver: HTTPServer) -> FakeApi:
+def arxiv(httpserver):
     """An API without papers."""
     return FakeApi(httpserver)
 
 
 @pytest.fixture
-def snapshot_file(tmp_path: Path) -> Path:
+def snapshot_file(tmp_path):
     return tmp_path / "snapshot.jsonl"
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, snapshot_file: Path) -> Workspace:
+def workspace(tmp_path, snapshot_file):
     """A workspace whose snapshot is `snapshot_file` and that asks no API."""
     return Workspace(
         load_settings(data=tmp_path / "data", metadata_snapshot=snapshot_file, arxiv_api=False)

@@ -1,7 +1,5 @@
 """The arXiv client against a loopback server that gives recorded answers, and some bad ones."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json
@@ -9,20 +7,18 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from email.utils import formatdate
-from pathlib import Path
 
 import pytest
-from werkzeug import Request, Response
+from werkzeug import Response
 
 from pipeline.arxiv.api import ArxivApi
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.retries import Clock
-from pipeline.settings import Settings, load_settings
-from tests.fake_arxiv import FEED, FakeApi, FakeOai, Reply, entry, feed, record, reply, status
+from pipeline.settings import load_settings
+from tests.fake_arxiv import FEED, entry, feed, record, reply, status
 from tests.fake_clock import FakeClock
 
 from .conftest import kill_in_third_request, start_client
@@ -30,38 +26,38 @@ from .conftest import kill_in_third_request, start_client
 pytestmark = pytest.mark.slow
 
 
-def numbered(count: int) -> dict[str, str]:
+def numbered(count):
     """So many papers: identifier → entry."""
     return {name: entry(name) for name in (f"2403.{number:05}" for number in range(count))}
 
 
 @pytest.fixture
-def settings(arxiv: FakeApi) -> Settings:
+def settings(arxiv):
     return load_settings(
         arxiv_api_url=arxiv.url, arxiv_user_agent="citeloom-test (nobody@example.org)"
     )
 
 
 @pytest.fixture
-def api(settings: Settings, tmp_path: Path) -> Iterator[ArxivApi]:
+def api(settings, tmp_path):
     with opened(settings, tmp_path) as client:
         yield client
 
 
 def opened(
-    settings: Settings,
-    folder: Path,
-    gap: float = 0.0,
-    silence: float = 60.0,
-    clock: Clock | None = None,
-) -> ArxivApi:
+    settings,
+    folder,
+    gap=0.0,
+    silence=60.0,
+    clock=None,
+):
     pace = Pace(folder / "machine", gap=gap, tries=3, first_back_off=0.01, silence=silence)
     if clock is not None:
         pace = replace(pace, clock=clock)
     return ArxivApi(settings, folder, pace=pace)
 
 
-def statuses(api: ArxivApi, ids: Iterable[str]) -> list[str]:
+def statuses(api, ids):
     return [record.status for record in api.find(ids).values()]
 
 
@@ -69,9 +65,9 @@ def statuses(api: ArxivApi, ids: Iterable[str]) -> list[str]:
 
 
 @pytest.fixture
-def recorded(arxiv: FakeApi, shared_data: Path) -> FakeApi:
+def recorded(arxiv, shared_data):
     """A server that gives the recorded answer to an id_list."""
-    answers: dict[str, Response] = {}
+    answers = {}
     for file in (shared_data / "metadata" / "api_recordings").glob("id_*.json"):
         content = json.loads(file.read_text())
         (ids,) = re.findall(r"id_list=([^&]*)", content["url"])
@@ -83,7 +79,7 @@ def recorded(arxiv: FakeApi, shared_data: Path) -> FakeApi:
     return arxiv
 
 
-def test_recorded_papers_give_every_column(recorded: FakeApi, api: ArxivApi) -> None:
+def test_recorded_papers_give_every_column(recorded, api):
     record, old = (api.find([name])[name] for name in ("1707.08567", "astro-ph/0601001"))
     assert (
         record.title
@@ -99,9 +95,7 @@ def test_recorded_papers_give_every_column(recorded: FakeApi, api: ArxivApi) -> 
     assert old.journal_ref == "ActaAstron.56:1-50,2006"
 
 
-def test_what_a_recorded_answer_lacks_is_asked_once_more_and_what_it_refuses_is_not(
-    recorded: FakeApi, api: ArxivApi
-) -> None:
+def test_what_a_recorded_answer_lacks_is_asked_once_more_and_what_it_refuses_is_not(recorded, api):
     found = api.find(["1707.08567", "0808.05394"]) | api.find(["abc"])
     assert {name for name, record in found.items() if record.status == "absent"} == {
         "0808.05394",
@@ -110,14 +104,12 @@ def test_what_a_recorded_answer_lacks_is_asked_once_more_and_what_it_refuses_is_
     assert recorded.asked == [["0808.05394", "1707.08567"], ["0808.05394"], ["abc"]]
 
 
-def test_500_recorded_papers_come_in_five_requests(
-    arxiv: FakeApi, api: ArxivApi, shared_data: Path
-) -> None:
+def test_500_recorded_papers_come_in_five_requests(arxiv, api, shared_data):
     for file in sorted((shared_data / "metadata" / "atom_pages").glob("*.xml")):
         for body in re.findall(r"<entry>.*?</entry>", file.read_text(encoding="utf-8"), re.DOTALL):
             (name,) = re.findall(r"/abs/([^<]+?)v\d+</id>", body)
             arxiv.papers[name] = body
-    steps: list[tuple[int, int]] = []
+    steps = []
     found = api.find(arxiv.papers, lambda done, total: steps.append((done, total)))
     assert len(found) == 500
     assert {record.status for record in found.values()} == {"present"}
@@ -130,9 +122,7 @@ def test_500_recorded_papers_come_in_five_requests(
     assert steps == [(100, 500), (200, 500), (300, 500), (400, 500), (500, 500)]
 
 
-def test_an_answer_is_read_in_any_order_with_the_primary_category_first(
-    arxiv: FakeApi, api: ArxivApi
-) -> None:
+def test_an_answer_is_read_in_any_order_with_the_primary_category_first(arxiv, api):
     notice = "<arxiv:comment>This paper has been withdrawn by the authors</arxiv:comment></entry>"
     arxiv.papers = {"2403.00001": entry("2403.00001", 3), "math/0309136": entry("math/0309136")}
     arxiv.papers["2403.00002"] = entry("2403.00002").replace("</entry>", notice)
@@ -152,8 +142,8 @@ def test_an_answer_is_read_in_any_order_with_the_primary_category_first(
     [("100", [1, 9]), ("-1", [1]), ("", [1]), ("many", [1]), ("0", [])],
 )
 def test_papers_that_an_answer_lacks_are_asked_for_once_more_and_no_others_kept(
-    arxiv: FakeApi, api: ArxivApi, announced: str, listed: list[int]
-) -> None:
+    arxiv, api, announced, listed
+):
     arxiv.papers = numbered(3)
     entries = "".join(entry(f"2403.{number:05}") for number in listed)
     arxiv.script = [reply(FEED.format(announced, entries))]
@@ -164,7 +154,7 @@ def test_papers_that_an_answer_lacks_are_asked_for_once_more_and_no_others_kept(
 # What is kept.
 
 
-def test_nothing_is_asked_twice(arxiv: FakeApi, settings: Settings, tmp_path: Path) -> None:
+def test_nothing_is_asked_twice(arxiv, settings, tmp_path):
     arxiv.papers = numbered(1)
     with opened(settings, tmp_path) as api:
         first = api.find(["2403.00000", "2403.00002"])
@@ -175,9 +165,7 @@ def test_nothing_is_asked_twice(arxiv: FakeApi, settings: Settings, tmp_path: Pa
     assert len(arxiv.asked) == asked
 
 
-def test_answers_that_cannot_be_written_are_named_and_nothing_is_half_kept(
-    arxiv: FakeApi, api: ArxivApi, tmp_path: Path
-) -> None:
+def test_answers_that_cannot_be_written_are_named_and_nothing_is_half_kept(arxiv, api, tmp_path):
     arxiv.papers = numbered(1)
     api.find([])
     lock = sqlite3.connect(tmp_path / "answers.sqlite")
@@ -196,9 +184,7 @@ def test_answers_that_cannot_be_written_are_named_and_nothing_is_half_kept(
 
 
 @pytest.mark.faults
-def test_a_kill_loses_the_request_in_flight_alone(
-    arxiv: FakeApi, settings: Settings, tmp_path: Path
-) -> None:
+def test_a_kill_loses_the_request_in_flight_alone(arxiv, settings, tmp_path):
     arxiv.papers = numbered(300)
     kill_in_third_request(arxiv, "api", tmp_path)
     with opened(settings, tmp_path) as api:
@@ -230,16 +216,14 @@ WHOLE = FEED.format(1, entry("2403.00000"))
         reply(WHOLE.replace("<id>http://arxiv.org/abs/2403.00000v1</id>", "")),
     ],
 )
-def test_trouble_that_passes_is_lived_through(
-    arxiv: FakeApi, api: ArxivApi, trouble: Reply
-) -> None:
+def test_trouble_that_passes_is_lived_through(arxiv, api, trouble):
     arxiv.papers = numbered(1)
     arxiv.script = [trouble, trouble]
     assert statuses(api, arxiv.papers) == ["present"]
     assert api.requests == 3
 
 
-def test_trouble_that_stays_ends_with_one_message(arxiv: FakeApi, api: ArxivApi) -> None:
+def test_trouble_that_stays_ends_with_one_message(arxiv, api):
     arxiv.script = [status(503, Retry_After="0")] * 9
     said = rf"{arxiv.url} .* 3 tries: status 503.*CITELOOM_METADATA_SNAPSHOT"
     with pytest.raises(TransientFailure, match=said):
@@ -247,9 +231,7 @@ def test_trouble_that_stays_ends_with_one_message(arxiv: FakeApi, api: ArxivApi)
     assert len(arxiv.asked) == 3
 
 
-def test_a_pause_longer_than_we_wait_ends_the_request_and_binds_every_process(
-    arxiv: FakeApi, api: ArxivApi, tmp_path: Path
-) -> None:
+def test_a_pause_longer_than_we_wait_ends_the_request_and_binds_every_process(arxiv, api, tmp_path):
     arxiv.script = [status(503, Retry_After="7200")]
     with pytest.raises(TransientFailure, match="one try: status 503, asking for a pause of 7200 s"):
         api.find(["2403.00001"])
@@ -259,9 +241,7 @@ def test_a_pause_longer_than_we_wait_ends_the_request_and_binds_every_process(
     assert pace.rest() > 500
 
 
-def test_a_redirection_is_a_request_in_its_own_turn(
-    arxiv: FakeApi, settings: Settings, tmp_path: Path
-) -> None:
+def test_a_redirection_is_a_request_in_its_own_turn(arxiv, settings, tmp_path):
     arxiv.papers = numbered(1)
     arxiv.script = [status(301, Location="/api/query?id_list=2403.00000")]
     clock = FakeClock().clock
@@ -272,17 +252,15 @@ def test_a_redirection_is_a_request_in_its_own_turn(
     assert arxiv.times[1] - arxiv.times[0] == pytest.approx(3.0)
 
 
-def test_a_server_that_hangs_is_asked_again(
-    arxiv: FakeApi, settings: Settings, tmp_path: Path
-) -> None:
+def test_a_server_that_hangs_is_asked_again(arxiv, settings, tmp_path):
     arxiv.papers = numbered(1)
     given_up = threading.Event()
 
-    def hang(_: Request) -> Response:
+    def hang(_):
         given_up.wait()
         return feed([])
 
-    def pause(seconds: float) -> None:
+    def pause(seconds):
         """The client pauses before it asks again, and the server serves one request at a time."""
         given_up.set()
 
@@ -320,8 +298,8 @@ PACKED = gzip.compress(bytes(40 * 1024 * 1024), 1)
     ids=["status", "entities", "length", "redirects"],
 )
 def test_an_answer_that_another_try_cannot_mend_is_refused_for_good(
-    arxiv: FakeApi, api: ArxivApi, reply: Reply, requests: int, said: str
-) -> None:
+    arxiv, api, reply, requests, said
+):
     arxiv.script = [reply] * 9
     with pytest.raises(PermanentFailure, match=said):
         api.find(["2403.00001"])
@@ -329,7 +307,7 @@ def test_an_answer_that_another_try_cannot_mend_is_refused_for_good(
 
 
 @pytest.mark.parametrize("code", [414, 400])
-def test_a_list_that_is_too_long_is_halved(arxiv: FakeApi, api: ArxivApi, code: int) -> None:
+def test_a_list_that_is_too_long_is_halved(arxiv, api, code):
     arxiv.papers = numbered(100)
     arxiv.script = [status(code), status(code), None, None, None, status(code)]
     assert set(statuses(api, arxiv.papers)) == {"present"}
@@ -338,14 +316,14 @@ def test_a_list_that_is_too_long_is_halved(arxiv: FakeApi, api: ArxivApi, code: 
         api.find(["2404.00001"])
 
 
-def test_one_wrong_identifier_costs_no_other_its_record(arxiv: FakeApi, api: ArxivApi) -> None:
+def test_one_wrong_identifier_costs_no_other_its_record(arxiv, api):
     error = (
         "<entry><id>https://arxiv.org/api/errors#incorrect_id_format_for_no-id</id><title>Error</title>"
         "<updated>2026-04-12T22:59:06Z</updated><published>2026-04-12T22:59:06Z</published></entry>"
     )
     arxiv.papers = numbered(7)
 
-    def refuse(request: Request) -> Response:
+    def refuse(request):
         return feed([error]) if "no-id" in request.args["id_list"] else arxiv.usual(request)
 
     arxiv.script = [refuse] * 20
@@ -354,7 +332,7 @@ def test_one_wrong_identifier_costs_no_other_its_record(arxiv: FakeApi, api: Arx
     assert len(arxiv.asked) == 7
 
 
-def test_a_server_that_is_not_there_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_is_named_with_what_to_do(tmp_path):
     url = "http://127.0.0.1:9/api/query"
     with opened(load_settings(arxiv_api_url=url), tmp_path) as api:
         with pytest.raises(TransientFailure, match=f"{url} cannot be reached"):
@@ -372,9 +350,7 @@ def test_a_server_that_is_not_there_is_named_with_what_to_do(tmp_path: Path) -> 
         ("arxiv_user_agent", "two\nlines"),
     ],
 )
-def test_an_address_or_a_user_agent_that_cannot_be_used_is_a_wrong_setting(
-    tmp_path: Path, name: str, value: str
-) -> None:
+def test_an_address_or_a_user_agent_that_cannot_be_used_is_a_wrong_setting(tmp_path, name, value):
     settings = load_settings(**{name: value})
     with (
         pytest.raises(SettingError, match=f"CITELOOM_{name.upper()}"),
@@ -386,9 +362,7 @@ def test_an_address_or_a_user_agent_that_cannot_be_used_is_a_wrong_setting(
 # The pace.
 
 
-def test_the_api_and_a_harvest_in_two_processes_share_one_pace(
-    arxiv: FakeApi, oai: FakeOai, tmp_path: Path
-) -> None:
+def test_the_api_and_a_harvest_in_two_processes_share_one_pace(arxiv, oai, tmp_path):
     arxiv.papers = numbered(300)
     oai.list = [[record("2403.00001")], [record("2403.00002")], [record("2403.00003")]]
 
@@ -402,9 +376,7 @@ def test_the_api_and_a_harvest_in_two_processes_share_one_pace(
     assert min(gaps) >= 0.3
 
 
-def test_clients_that_set_nothing_are_three_seconds_apart(
-    arxiv: FakeApi, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clients_that_set_nothing_are_three_seconds_apart(arxiv, settings, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     arxiv.papers = numbered(2)
     clock = FakeClock().clock
@@ -416,7 +388,7 @@ def test_clients_that_set_nothing_are_three_seconds_apart(
     assert (tmp_path / "cache" / "citeloom").is_dir()
 
 
-def test_a_pause_until_a_date_is_kept(arxiv: FakeApi, settings: Settings, tmp_path: Path) -> None:
+def test_a_pause_until_a_date_is_kept(arxiv, settings, tmp_path):
     clock = FakeClock().clock
     arxiv.now = clock.now
     arxiv.script = [
@@ -428,12 +400,12 @@ def test_a_pause_until_a_date_is_kept(arxiv: FakeApi, settings: Settings, tmp_pa
     assert 60 < arxiv.times[1] - arxiv.times[0] <= 100
 
 
-def test_a_clock_that_was_set_back_does_not_stop_us_permanently(tmp_path: Path) -> None:
+def test_a_clock_that_was_set_back_does_not_stop_us_permanently(tmp_path):
     (tmp_path / "arxiv-api-next-request").write_text("99999999999")
     assert Pace(tmp_path).rest() < 1000
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(PermanentFailure, match="set XDG_CACHE_HOME"),

@@ -2,29 +2,23 @@
 answers.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import unescape
-from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
-from werkzeug import Request, Response
 
 from pipeline import tables
 from pipeline.arxiv.api import read_feed
-from pipeline.arxiv.harvest import HarvestReport, harvest
+from pipeline.arxiv.harvest import harvest
 from pipeline.arxiv.harvest_store import HarvestStore
 from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.arxiv.rate_limited_client import Pace
-from pipeline.arxiv.record import Record
 from pipeline.arxiv.snapshot import parse_record
 from pipeline.cli.app import app
-from pipeline.engine.progress import Event, listening
+from pipeline.engine.progress import listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
@@ -32,8 +26,6 @@ from pipeline.settings import load_settings
 from tests.fake_arxiv import (
     FEED,
     TODAY,
-    FakeOai,
-    Reply,
     answer,
     deleted,
     error,
@@ -50,7 +42,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def place(oai: FakeOai, tmp_path: Path) -> Workspace:
+def place(oai, tmp_path):
     """A workspace without a snapshot that harvests from the fake."""
     settings = load_settings(
         data=tmp_path / "data",
@@ -62,34 +54,34 @@ def place(oai: FakeOai, tmp_path: Path) -> Workspace:
     return Workspace(settings)
 
 
-def run(place: Workspace, **more: Any) -> HarvestReport:
+def run(place, **more):
     pace = Pace(place.settings.data_root / "machine", gap=0.0, tries=3, first_back_off=0.01)
     return harvest(place, pace=pace, **more)
 
 
-def stored(place: Workspace, *ids: str) -> dict[str, Record]:
+def stored(place, *ids):
     changes = HarvestStore(place.cache("oai")).find(ids)
     return {name: change.record for name, change in changes.items()}
 
 
-def with_snapshot(place: Workspace, file: Path, *lines: str) -> Workspace:
+def with_snapshot(place, file, *lines):
     """The workspace with a snapshot of these lines."""
     file.write_text("\n".join(lines))
     return Workspace(place.settings.model_copy(update={"metadata_snapshot": file}))
 
 
-def rows(place: Workspace, month: str = "2024-03") -> dict[str, dict[str, Any]]:
+def rows(place, month="2024-03"):
     return {row["arxiv_id"]: row for row in place.root.rows(tables.METADATA, month)}
 
 
-def days_asked_from(oai: FakeOai) -> list[str | None]:
+def days_asked_from(oai):
     return [asked.get("from") for asked in oai.asked]
 
 
 # What a record says.
 
 
-def test_the_raw_format_tells_the_versions(oai: FakeOai, place: Workspace) -> None:
+def test_the_raw_format_tells_the_versions(oai, place):
     oai.list = [
         [record("2403.00001", metadata=raw("2403.00001", 3, comments="9 pages", doi="10.1/x"))]
     ]
@@ -110,9 +102,7 @@ def test_the_raw_format_tells_the_versions(oai: FakeOai, place: Workspace) -> No
 
 
 @pytest.mark.parametrize("comment", ["12 pages", "We withdraw this paper"])
-def test_api_harvest_and_snapshot_give_the_same_record(
-    oai: FakeOai, place: Workspace, comment: str
-) -> None:
+def test_api_harvest_and_snapshot_give_the_same_record(oai, place, comment):
     told = {
         "title": "On\n  words &amp; numbers",
         "authors": "Ann Lee, Bob Roe and Caf\u00e9 Ole",
@@ -151,7 +141,7 @@ def test_api_harvest_and_snapshot_give_the_same_record(
         assert replace(other, source="snapshot", fetched_at=None) == snapshot
 
 
-def test_a_newest_version_without_source_is_withdrawn(oai: FakeOai, place: Workspace) -> None:
+def test_a_newest_version_without_source_is_withdrawn(oai, place):
     gone = raw("2403.00001", source="<source_type>I</source_type>")
     noted = raw("2403.00002", comments="This paper has been withdrawn by the authors")
     twice = record("2403.00003", metadata=raw("2403.00003", 2, title="New"))
@@ -172,9 +162,7 @@ def test_a_newest_version_without_source_is_withdrawn(oai: FakeOai, place: Works
 # What is asked, and how far it goes.
 
 
-def test_the_first_harvest_asks_for_everything_of_computer_science(
-    oai: FakeOai, place: Workspace
-) -> None:
+def test_the_first_harvest_asks_for_everything_of_computer_science(oai, place):
     oai.list = [
         [record("2403.00001"), record("cs/0001001")],
         [record("2404.00001")],
@@ -196,8 +184,8 @@ def test_the_first_harvest_asks_for_everything_of_computer_science(
 
 
 def test_with_a_snapshot_the_first_harvest_begins_a_day_before_its_newest_change(
-    oai: FakeOai, place: Workspace, snapshot_file: Path
-) -> None:
+    oai, place, snapshot_file
+):
     lines = (
         line("2403.00001", update_date="2024-10-01"),
         line("2403.00002", update_date="2023-01-01"),
@@ -207,8 +195,8 @@ def test_with_a_snapshot_the_first_harvest_begins_a_day_before_its_newest_change
 
 
 def test_the_next_harvest_begins_a_day_before_the_last_one_did_and_what_comes_again_is_no_news(
-    oai: FakeOai, place: Workspace
-) -> None:
+    oai, place
+):
     oai.list = [[record("2403.00001"), record("2403.00002"), record("2403.00003")]]
     run(place)
     before = HarvestStore(place.cache("oai")).digest(["2403.00001"])
@@ -225,9 +213,7 @@ def test_the_next_harvest_begins_a_day_before_the_last_one_did_and_what_comes_ag
     assert HarvestStore(place.cache("oai")).digest(["2403.00001"]) == before
 
 
-def test_days_left_out_by_a_later_beginning_are_asked_for_the_next_time(
-    oai: FakeOai, place: Workspace
-) -> None:
+def test_days_left_out_by_a_later_beginning_are_asked_for_the_next_time(oai, place):
     run(place)
     run(place, since="2024-11-25")
     run(place)
@@ -235,7 +221,7 @@ def test_days_left_out_by_a_later_beginning_are_asked_for_the_next_time(
 
 
 @pytest.mark.parametrize("day", ["yesterday", "2024-13-01", "20261101"])
-def test_a_day_that_is_none_is_a_wrong_argument(place: Workspace, oai: FakeOai, day: str) -> None:
+def test_a_day_that_is_none_is_a_wrong_argument(place, oai, day):
     with pytest.raises(SettingError, match=r"--from .* is not a day"):
         run(place, since=day)
     assert oai.asked == []
@@ -245,7 +231,7 @@ def test_a_day_that_is_none_is_a_wrong_argument(place: Workspace, oai: FakeOai, 
 
 
 @pytest.mark.faults
-def test_a_killed_harvest_goes_on_from_its_last_page(oai: FakeOai, place: Workspace) -> None:
+def test_a_killed_harvest_goes_on_from_its_last_page(oai, place):
     oai.list = [[record(f"2403.0000{number}")] for number in range(5)]
     kill_in_third_request(oai, "oai", place.settings.data_root)
     report = run(place)
@@ -255,7 +241,7 @@ def test_a_killed_harvest_goes_on_from_its_last_page(oai: FakeOai, place: Worksp
     assert run(place).since == "2024-11-19"
 
 
-def test_a_token_that_has_expired_is_not_used(oai: FakeOai, place: Workspace) -> None:
+def test_a_token_that_has_expired_is_not_used(oai, place):
     oai.script = [
         lambda _: page([record("2403.00001", "2024-11-03")], "t1", "2020-01-01T00:00:00Z"),
         status(404),
@@ -267,7 +253,7 @@ def test_a_token_that_has_expired_is_not_used(oai: FakeOai, place: Workspace) ->
     assert (oai.asked[2]["from"], report.new, report.unchanged) == ("2024-11-03", 1, 1)
 
 
-def test_a_refused_token_begins_again_from_the_last_day(oai: FakeOai, place: Workspace) -> None:
+def test_a_refused_token_begins_again_from_the_last_day(oai, place):
     oai.script = [
         lambda _: page(
             [record("2403.00001", "2024-11-03"), record("2403.00002", "2024-11-04")], "t1"
@@ -275,7 +261,7 @@ def test_a_refused_token_begins_again_from_the_last_day(oai: FakeOai, place: Wor
         lambda _: error("badResumptionToken"),
     ]
     oai.list = [[record("2403.00002", "2024-11-04"), record("2403.00003", "2024-11-05")]]
-    events: list[Event] = []
+    events = []
     with listening(events.append):
         report = run(place)
     assert days_asked_from(oai) == [None, None, "2024-11-04"]
@@ -283,9 +269,7 @@ def test_a_refused_token_begins_again_from_the_last_day(oai: FakeOai, place: Wor
     assert "refuses to go on (as it is); beginning again from 2024-11-04" in messages(events)[0]
 
 
-def test_after_pages_in_no_order_a_refused_token_begins_again_from_the_first_day(
-    oai: FakeOai, place: Workspace
-) -> None:
+def test_after_pages_in_no_order_a_refused_token_begins_again_from_the_first_day(oai, place):
     oai.script = [
         lambda _: page(
             [record("2403.00001", "2024-11-09"), record("2403.00002", "2024-11-04")], "t1"
@@ -299,14 +283,14 @@ def test_after_pages_in_no_order_a_refused_token_begins_again_from_the_first_day
     assert days_asked_from(oai) == ["2024-11-01", None, None, "2024-11-01"]
 
 
-def test_a_server_whose_clock_is_ahead_loses_us_no_day(oai: FakeOai, place: Workspace) -> None:
+def test_a_server_whose_clock_is_ahead_loses_us_no_day(oai, place):
     oai.script = [lambda _: page([record("2403.00001")], day="2099-01-01")]
     before, until = datetime.now(UTC).date().isoformat(), run(place).until
     assert before <= until <= datetime.now(UTC).date().isoformat()
 
 
-def test_a_server_that_refuses_all_its_tokens_is_given_up(oai: FakeOai, place: Workspace) -> None:
-    def refuse_token(request: Request) -> Response:
+def test_a_server_that_refuses_all_its_tokens_is_given_up(oai, place):
+    def refuse_token(request):
         return (
             error("badResumptionToken")
             if "resumptionToken" in request.args
@@ -319,7 +303,7 @@ def test_a_server_that_refuses_all_its_tokens_is_given_up(oai: FakeOai, place: W
     assert len(oai.asked) == 8
 
 
-def test_a_token_that_leads_to_itself_is_no_endless_harvest(oai: FakeOai, place: Workspace) -> None:
+def test_a_token_that_leads_to_itself_is_no_endless_harvest(oai, place):
     oai.script = [lambda _: page([record("2403.00001")], "t")] * 9
     with pytest.raises(TransientFailure, match="the same resumption token twice"):
         run(place)
@@ -327,9 +311,7 @@ def test_a_token_that_leads_to_itself_is_no_endless_harvest(oai: FakeOai, place:
 
 
 @pytest.mark.parametrize("token", ["t", "\n  "])
-def test_a_list_ends_with_a_blank_token_or_with_no_more_records(
-    oai: FakeOai, place: Workspace, token: str
-) -> None:
+def test_a_list_ends_with_a_blank_token_or_with_no_more_records(oai, place, token):
     oai.script = [lambda _: page([record("2403.00001")], token), lambda _: error("noRecordsMatch")]
     report = run(place)
     assert (report.new, report.requests) == (1, 2 if token.strip() else 1)
@@ -337,8 +319,8 @@ def test_a_list_ends_with_a_blank_token_or_with_no_more_records(
     assert run(place).since == "2024-11-19"
 
 
-def test_one_harvest_runs_at_a_time(oai: FakeOai, place: Workspace) -> None:
-    def second(request: Request) -> Response:
+def test_one_harvest_runs_at_a_time(oai, place):
+    def second(request):
         with pytest.raises(TransientFailure, match="another harvest holds"):
             run(place)
         return oai.usual(request)
@@ -365,18 +347,14 @@ WHOLE = page([record("2403.00001")]).get_data(as_text=True)
         reply(WHOLE.replace("<metadata>", "<metadata>" + "<a>" * 500 + "</a>" * 500)),
     ],
 )
-def test_trouble_that_passes_is_lived_through(
-    oai: FakeOai, place: Workspace, trouble: Reply
-) -> None:
+def test_trouble_that_passes_is_lived_through(oai, place, trouble):
     oai.list = [[record("2403.00001")], [record("2403.00002")]]
     oai.script = [trouble, None, trouble, trouble, None]
     report = run(place)
     assert (report.new, report.requests) == (2, 5)
 
 
-def test_trouble_that_stays_ends_with_one_message_and_keeps_the_pages_before(
-    oai: FakeOai, place: Workspace, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_trouble_that_stays_ends_with_one_message_and_keeps_the_pages_before(oai, place, caplog):
     oai.list = [[record("2403.00001")], [record("2403.00002")]]
     oai.script = [None, *[reply(WHOLE[:-30])] * 3]
     with pytest.raises(TransientFailure, match=f"{oai.url} .*: it is truncated"):
@@ -386,15 +364,13 @@ def test_trouble_that_stays_ends_with_one_message_and_keeps_the_pages_before(
     assert [entry.getMessage() for entry in caplog.records if entry.levelname == "WARNING"] == []
 
 
-def test_a_refused_request_is_named(oai: FakeOai, place: Workspace) -> None:
+def test_a_refused_request_is_named(oai, place):
     oai.script = [lambda _: error("badArgument")]
     with pytest.raises(PermanentFailure, match=r"refuses to list records: .*CITELOOM_OAI_URL"):
         run(place)
 
 
-def test_a_broken_record_costs_no_other_its_place_and_is_in_the_ledger(
-    oai: FakeOai, place: Workspace
-) -> None:
+def test_a_broken_record_costs_no_other_its_place_and_is_in_the_ledger(oai, place):
     broken = [
         record("2403.00002", metadata=raw("2403.00009")),
         record(
@@ -417,7 +393,7 @@ def test_a_broken_record_costs_no_other_its_place_and_is_in_the_ledger(
     assert run_stage(METADATA, place, "2024-03").left_out == {}
 
 
-def test_a_store_that_is_none_is_named(oai: FakeOai, place: Workspace) -> None:
+def test_a_store_that_is_none_is_named(oai, place):
     (place.cache("oai") / "harvest.sqlite").write_bytes(b"something else " * 1000)
     with pytest.raises(
         PermanentFailure, match=r"harvest\.sqlite, cannot be read or written .* move the file away"
@@ -425,9 +401,7 @@ def test_a_store_that_is_none_is_named(oai: FakeOai, place: Workspace) -> None:
         run(place)
 
 
-def test_a_store_that_a_kill_left_without_tables_holds_nothing_yet(
-    oai: FakeOai, place: Workspace
-) -> None:
+def test_a_store_that_a_kill_left_without_tables_holds_nothing_yet(oai, place):
     (place.cache("oai") / "harvest.sqlite").touch()
     assert stored(place, "2403.00001") == {}
     assert HarvestStore(place.cache("oai")).digest(["2403.00001"]) is None
@@ -435,9 +409,7 @@ def test_a_store_that_a_kill_left_without_tables_holds_nothing_yet(
     assert run(place).new == 1
 
 
-def test_a_record_that_becomes_unreadable_makes_its_month_due_once(
-    oai: FakeOai, place: Workspace
-) -> None:
+def test_a_record_that_becomes_unreadable_makes_its_month_due_once(oai, place):
     oai.list = [[record("2403.00001")]]
     run(place)
     write_members(place, "2024-03", ["2403.00001"])
@@ -454,9 +426,7 @@ def test_a_record_that_becomes_unreadable_makes_its_month_due_once(
 # What the stage makes of it.
 
 
-def test_the_newer_of_snapshot_and_harvest_is_believed(
-    oai: FakeOai, place: Workspace, snapshot_file: Path
-) -> None:
+def test_the_newer_of_snapshot_and_harvest_is_believed(oai, place, snapshot_file):
     old, new = (
         line("2403.00001", update_date="2024-11-09"),
         line("2403.00002", update_date="2024-11-11"),
@@ -476,13 +446,11 @@ def test_the_newer_of_snapshot_and_harvest_is_believed(
     }
 
 
-def test_a_harvest_makes_those_months_due_whose_papers_changed(
-    oai: FakeOai, place: Workspace, snapshot_file: Path
-) -> None:
+def test_a_harvest_makes_those_months_due_whose_papers_changed(oai, place, snapshot_file):
     papers = {"2024-03": "2403.00001", "2024-04": "2404.00001", "2024-05": "2405.00001"}
     here = with_snapshot(place, snapshot_file, *map(line, papers.values()))
 
-    def states() -> list[State]:
+    def states():
         return [state(METADATA, here, month) for month in papers]
 
     for month, name in papers.items():
@@ -498,8 +466,8 @@ def test_a_harvest_makes_those_months_due_whose_papers_changed(
 
 
 def test_a_harvest_that_says_what_the_snapshot_says_leaves_the_row_as_it_is(
-    oai: FakeOai, place: Workspace, snapshot_file: Path
-) -> None:
+    oai, place, snapshot_file
+):
     versions = [{"version": "v1", "created": "Mon, 1 Apr 2024 09:00:00 GMT"}]
     here = with_snapshot(place, snapshot_file, line("2403.00001", versions=versions))
     write_members(here, "2024-03", ["2403.00001"])
@@ -511,9 +479,7 @@ def test_a_harvest_that_says_what_the_snapshot_says_leaves_the_row_as_it_is(
     assert rows(here) == before
 
 
-def test_a_paper_that_arxiv_deleted_counts_as_withdrawn(
-    oai: FakeOai, place: Workspace, snapshot_file: Path
-) -> None:
+def test_a_paper_that_arxiv_deleted_counts_as_withdrawn(oai, place, snapshot_file):
     here = with_snapshot(place, snapshot_file, line("2403.00001"))
     oai.list = [
         [record("2403.00002"), deleted("2403.00001", "2024-11-10")],
@@ -531,9 +497,7 @@ def test_a_paper_that_arxiv_deleted_counts_as_withdrawn(
     assert rows(here)["2403.00002"]["status"] == "present"
 
 
-def test_the_command_tells_what_it_brought(
-    oai: FakeOai, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_tells_what_it_brought(oai, tmp_path, monkeypatch):
     oai.list = [[record("2403.00001")]]
     variables = {
         "CITELOOM_OAI_URL": oai.url,

@@ -1,11 +1,7 @@
 """The stages `metadata` and `references` on small months."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,12 +10,12 @@ from pipeline import tables
 from pipeline.arxiv.metadata_stage import METADATA, build_metadata
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.corpus.references.stages import REFERENCES
-from pipeline.engine.progress import Event, StageAdvanced, listening
+from pipeline.engine.progress import StageAdvanced, listening
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Stage, Workspace
+from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
-from tests.fake_arxiv import FakeApi, entry
+from tests.fake_arxiv import entry
 from tests.month_tables import write_table
 
 from .conftest import line, write_members
@@ -27,26 +23,24 @@ from .conftest import line, write_members
 MONTH = "2024-03"
 
 
-def written(
-    workspace: Workspace, table: tables.Table = tables.METADATA, month: str = MONTH
-) -> list[dict[str, Any]]:
+def written(workspace, table=tables.METADATA, month=MONTH):
     return workspace.root.rows(table, month)
 
 
-def ledger(workspace: Workspace) -> list[tuple[str, str, str]]:
+def ledger(workspace):
     file = workspace.root.ledger_file("metadata", MONTH)
     rows = pq.read_table(file).to_pylist()
     return [(row["subject"], row["reason"], row["detail"]) for row in rows]
 
 
-def asking(workspace: Workspace, url: str) -> Workspace:
+def asking(workspace, url):
     return Workspace(
         workspace.settings.model_copy(update={"arxiv_api": True, "arxiv_api_url": url})
     )
 
 
 @pytest.fixture
-def unhurried(tmp_path: Path) -> Stage:
+def unhurried(tmp_path):
     """The stage with a pace that a test can wait for."""
     pace = Pace(tmp_path / "machine", gap=0.0, tries=2, first_back_off=0.01)
     return replace(METADATA, build=partial(build_metadata, pace=pace))
@@ -55,7 +49,7 @@ def unhurried(tmp_path: Path) -> Stage:
 # metadata
 
 
-def test_a_month_holds_its_own_papers_sorted(workspace: Workspace, snapshot_file: Path) -> None:
+def test_a_month_holds_its_own_papers_sorted(workspace, snapshot_file):
     snapshot_file.write_text("\n".join(line(f"2403.0000{number}") for number in (3, 1, 2, 9)))
     write_members(workspace, MONTH, ["2403.00002", "2403.00001", "2403.00001"])
     outcome = run_stage(METADATA, workspace, MONTH)
@@ -68,8 +62,8 @@ def test_a_month_holds_its_own_papers_sorted(workspace: Workspace, snapshot_file
 
 
 def test_the_api_is_asked_for_what_the_snapshot_lacks_alone_and_once(
-    workspace: Workspace, snapshot_file: Path, arxiv: FakeApi, unhurried: Stage
-) -> None:
+    workspace, snapshot_file, arxiv, unhurried
+):
     arxiv.papers = {"2403.00002": entry("2403.00002")}
     snapshot_file.write_text(line("2403.00001", comments="Withdrawn by the authors"))
     write_members(workspace, MONTH, ["2403.00001", "2403.00002", "2403.00003"])
@@ -98,13 +92,13 @@ def test_the_api_is_asked_for_what_the_snapshot_lacks_alone_and_once(
 
 
 def test_progress_tells_how_many_papers_the_api_has_yet_to_tell(
-    workspace: Workspace, snapshot_file: Path, arxiv: FakeApi, unhurried: Stage
-) -> None:
+    workspace, snapshot_file, arxiv, unhurried
+):
     names = [f"2403.{number:05}" for number in range(1, 251)]
     arxiv.papers = {name: entry(name) for name in names[:-1]}
     snapshot_file.write_text(line("2403.90000"))
     write_members(workspace, MONTH, [*names, "2403.90000"])
-    events: list[Event] = []
+    events = []
     with listening(events.append):
         run_stage(unhurried, asking(workspace, arxiv.url), MONTH)
     steps = [(event.done, event.total) for event in events if isinstance(event, StageAdvanced)]
@@ -123,8 +117,8 @@ def test_progress_tells_how_many_papers_the_api_has_yet_to_tell(
     ],
 )
 def test_a_paper_without_a_readable_line_is_a_row_and_in_the_ledger(
-    workspace: Workspace, snapshot_file: Path, broken: str, reason: str
-) -> None:
+    workspace, snapshot_file, broken, reason
+):
     snapshot_file.write_text(f"{line('2403.00001')}\n{broken}\n")
     write_members(workspace, MONTH, ["2403.00001", "2403.00002"])
     run_stage(METADATA, workspace, MONTH)
@@ -136,9 +130,7 @@ def test_a_paper_without_a_readable_line_is_a_row_and_in_the_ledger(
     assert ledger(workspace) == [("2403.00002", "no_metadata", detail)]
 
 
-def test_news_of_another_months_papers_leave_a_month_done(
-    workspace: Workspace, snapshot_file: Path
-) -> None:
+def test_news_of_another_months_papers_leave_a_month_done(workspace, snapshot_file):
     snapshot_file.write_text(line("2403.00001"))
     write_members(workspace, MONTH, ["2403.00001"])
     run_stage(METADATA, workspace, MONTH)
@@ -148,7 +140,7 @@ def test_news_of_another_months_papers_leave_a_month_done(
     assert state(METADATA, workspace, MONTH) is State.STALE
 
 
-def test_no_source_at_all_is_a_wrong_setting(workspace: Workspace, tmp_path: Path) -> None:
+def test_no_source_at_all_is_a_wrong_setting(workspace, tmp_path):
     settings = load_settings(data=tmp_path / "data", metadata_snapshot=None, arxiv_api=False)
     write_members(workspace, MONTH, ["2403.00001"])
     with pytest.raises(SettingError, match="no source of metadata"):
@@ -158,19 +150,17 @@ def test_no_source_at_all_is_a_wrong_setting(workspace: Workspace, tmp_path: Pat
 # references
 
 
-def item(key: str, **known: Any) -> dict[str, Any]:
+def item(key, **known):
     unknown = dict.fromkeys(("title", "year", "venue", "doi", "arxiv_id"))
     return {"key": key, "raw": "", "authors": []} | unknown | known
 
 
-def write_papers(
-    workspace: Workspace, month: str, bibliographies: dict[str, list[dict[str, Any]] | None]
-) -> None:
+def write_papers(workspace, month, bibliographies):
     rows = [{"arxiv_id": name, "bibliography": items} for name, items in bibliographies.items()]
     write_table(workspace.root, tables.PAPERS, month, rows)
 
 
-def write_metadata(workspace: Workspace, month: str, titles: dict[str, str]) -> None:
+def write_metadata(workspace, month, titles):
     rows = [
         {"arxiv_id": name, "title": title, "authors": ["A. One"], "published": f"{month}-01"}
         for name, title in titles.items()
@@ -178,7 +168,7 @@ def write_metadata(workspace: Workspace, month: str, titles: dict[str, str]) -> 
     write_table(workspace.root, tables.METADATA, month, rows)
 
 
-def test_each_item_of_each_bibliography_is_a_row_in_order(workspace: Workspace) -> None:
+def test_each_item_of_each_bibliography_is_a_row_in_order(workspace):
     write_metadata(workspace, MONTH, {"2403.00001": "A citing paper of ours"})
     items = [
         item("bib.2", raw="R", title="T", authors=["A"], year=1999, venue="V", doi="10.1/X"),
@@ -200,8 +190,8 @@ def test_each_item_of_each_bibliography_is_a_row_in_order(workspace: Workspace) 
 
 
 def test_papers_of_this_and_earlier_months_are_found_and_of_later_ones_not(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     titles = {
         "2024-02": "The earlier of three papers",
         MONTH: "The present of three papers",

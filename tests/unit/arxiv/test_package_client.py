@@ -3,19 +3,16 @@
 docs/contributing/upstream.md describes them. A test that fails here means that a fault is mended.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
-from tests.fake_arxiv import FEED, FakeApi, entry, reply, status
+from tests.fake_arxiv import FEED, entry, reply, status
 
 pytestmark = pytest.mark.slow
 
 
-def _client(api: FakeApi, tries: int = 1) -> Any:
+def _client(api, tries=1):
     import arxiv
 
     client = arxiv.Client(delay_seconds=0.0, num_retries=tries - 1)
@@ -23,21 +20,21 @@ def _client(api: FakeApi, tries: int = 1) -> Any:
     return client
 
 
-def _ids(client: Any, *names: str) -> list[str]:
+def _ids(client, *names):
     import arxiv
 
     search = arxiv.Search(id_list=list(names), max_results=None)
     return [result.get_short_id() for result in client.results(search)]
 
 
-def test_it_finds_papers_over_one_connection_with_a_user_agent_of_its_own(arxiv: FakeApi) -> None:
+def test_it_finds_papers_over_one_connection_with_a_user_agent_of_its_own(arxiv):
     names = [f"2403.{number:05}" for number in range(150)]
     arxiv.papers = {name: entry(name) for name in names}
     assert len(_ids(_client(arxiv), *names)) == 150
     assert [agent.partition("/")[0] for agent in arxiv.agents] == ["arxiv.py"]
 
 
-def test_it_does_not_wait_as_long_as_the_server_asks(arxiv: FakeApi) -> None:
+def test_it_does_not_wait_as_long_as_the_server_asks(arxiv):
     import arxiv as package
 
     arxiv.script = [status(503, Retry_After="60")] * 3
@@ -47,7 +44,7 @@ def test_it_does_not_wait_as_long_as_the_server_asks(arxiv: FakeApi) -> None:
     assert all(later - earlier < 30 for earlier, later in pairwise(arxiv.times))
 
 
-def test_it_accepts_a_truncated_entry(arxiv: FakeApi) -> None:
+def test_it_accepts_a_truncated_entry(arxiv):
     import arxiv as package
 
     whole = FEED.format(1, entry("2403.00001"))
@@ -56,12 +53,12 @@ def test_it_accepts_a_truncated_entry(arxiv: FakeApi) -> None:
     assert result.authors == []
 
 
-def test_it_reads_an_empty_first_page_as_no_papers(arxiv: FakeApi) -> None:
+def test_it_reads_an_empty_first_page_as_no_papers(arxiv):
     arxiv.script = [reply(FEED.format(100, ""))]
     assert _ids(_client(arxiv), "2403.00001") == []
 
 
-def test_it_does_not_say_why_a_list_was_refused(arxiv: FakeApi) -> None:
+def test_it_does_not_say_why_a_list_was_refused(arxiv):
     import arxiv as package
 
     arxiv.script = [reply("incorrect id format for abc", 400)]
@@ -70,13 +67,13 @@ def test_it_does_not_say_why_a_list_was_refused(arxiv: FakeApi) -> None:
     assert "incorrect" not in str(vars(failure.value))
 
 
-def test_it_has_no_timeout(arxiv: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_has_no_timeout(arxiv, monkeypatch):
     import requests
 
-    limits: list[object] = []
+    limits = []
     send = requests.Session.send
 
-    def note_limit(session: Any, request: Any, **options: Any) -> Any:
+    def note_limit(session, request, **options):
         limits.append(options["timeout"])
         return send(session, request, **options)
 

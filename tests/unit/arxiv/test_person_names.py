@@ -1,7 +1,5 @@
 """Names of people: form, parts, lists, comparison."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.arxiv.known_names import KnownNames, count_differences
@@ -19,46 +17,46 @@ NAMES = "unit/arxiv/names.toml"
 
 
 @cases(NAMES, "names")
-def test_what_can_be_a_name(case: str) -> None:
+def test_what_can_be_a_name(case):
     assert is_name(case)
 
 
 @cases(NAMES, "other_texts")
-def test_what_cannot_be_a_name(case: str) -> None:
+def test_what_cannot_be_a_name(case):
     assert not is_name(case)
 
 
 @cases(NAMES, "parts")
-def test_a_name_has_parts(case: list[str]) -> None:
+def test_a_name_has_parts(case):
     text, *parts = case
     assert parse_name(text) == PersonName(*parts)
 
 
 @cases(NAMES, "lists")
-def test_a_list_of_names_is_split(case: list[str]) -> None:
+def test_a_list_of_names_is_split(case):
     text, *names = case
     assert list(split_names(text)) == names
 
 
 @pytest.mark.parametrize("example", [example for _, example in TITLES])
-def test_titles_are_no_part_of_a_name(example: str) -> None:
+def test_titles_are_no_part_of_a_name(example):
     left = [part.strip() for part in without_titles(example).split(" and ")]
     assert left[0].strip(" ,") == "Ann Lee"
 
 
 @cases(NAMES, "same_person")
-def test_two_prints_of_one_name(case: list[str]) -> None:
+def test_two_prints_of_one_name(case):
     one, other = case
     assert KnownNames([one]).match(other) == one
     assert KnownNames([other]).match(one) == other
 
 
 @cases(NAMES, "two_people")
-def test_two_names(case: list[str]) -> None:
+def test_two_names(case):
     assert KnownNames(case[:1]).match(case[1]) is None
 
 
-def test_names_of_one_list_alone_are_counted() -> None:
+def test_names_of_one_list_alone_are_counted():
     assert (
         count_differences(["J. Boyd-Graber", "Wei Wang"], ["Jordan Boyd-Graber", "Wen Wang"]) == 2
     )
@@ -66,14 +64,14 @@ def test_names_of_one_list_alone_are_counted() -> None:
     assert count_differences([], ["Ann Lee"]) == count_differences(["Ann Lee"], []) == 0
 
 
-def test_a_known_name_is_found_in_another_print() -> None:
+def test_a_known_name_is_found_in_another_print():
     known = KnownNames(["Jordan Boyd-Graber", "Wei Wang", "Wen Wang"])
     assert known.match("J. Boyd-Graber") == "Jordan Boyd-Graber"
     assert known.match("Wen Wang") == "Wen Wang"
     assert known.match("University of Wang") is None
 
 
-def test_known_names_are_found_in_a_row_and_with_a_word_stuck_to_them() -> None:
+def test_known_names_are_found_in_a_row_and_with_a_word_stuck_to_them():
     known = KnownNames(["Ann Lee", "Robert Roe", "Jan van der Moe"])
     text = "Prof. A. B. Lee R. Roe Jr. Jan Q. van der MoeUniversity of X"
     assert [(text[place.start : place.end], place.name) for place in known.find(text)] == [

@@ -1,24 +1,20 @@
 """The snapshot reader, on the real lines and on bad ones."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 import pytest
 
 from pipeline.arxiv import snapshot
 from pipeline.arxiv.author_line import split_author_line
-from pipeline.arxiv.record import Record, is_withdrawn
+from pipeline.arxiv.record import is_withdrawn
 from pipeline.arxiv.snapshot import Snapshot, parse_record
-from pipeline.engine.progress import Event, listening
+from pipeline.engine.progress import listening
 from pipeline.errors import MissingInput, PermanentFailure
 from tests.cases import cases
 from tests.processes import wait_until
@@ -28,32 +24,32 @@ from .conftest import PROJECT, line, messages
 pytestmark = pytest.mark.slow
 
 
-def write_papers(file: Path, count: int) -> None:
+def write_papers(file, count):
     """A snapshot of papers of one month, from 2403.00001 on."""
     file.write_text("\n".join(line(f"2403.{number:05}") for number in range(1, count + 1)))
 
 
-def find_one(file: Path, cache: Path) -> Record:
+def find_one(file, cache):
     return Snapshot(file, cache).find(["2403.00001"])["2403.00001"]
 
 
-def ids_of(file: Path) -> list[str]:
+def ids_of(file):
     return [json.loads(text)["id"] for text in file.read_text().splitlines()]
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Path:
+def cache(tmp_path):
     folder = tmp_path / "cache"
     folder.mkdir()
     return folder
 
 
 @pytest.fixture
-def real(shared_data: Path) -> Path:
+def real(shared_data):
     return shared_data / "metadata" / "snapshot_200_lines.jsonl"
 
 
-def test_the_200_true_lines_are_all_read(real: Path, cache: Path) -> None:
+def test_the_200_true_lines_are_all_read(real, cache):
     found = Snapshot(real, cache).find(ids_of(real))
     assert len(found) == 200
     assert all(record.title and record.abstract and record.authors for record in found.values())
@@ -70,12 +66,12 @@ def test_the_200_true_lines_are_all_read(real: Path, cache: Path) -> None:
     assert (record.source, record.fetched_at, record.status) == ("snapshot", None, "present")
 
 
-def test_the_two_author_fields_of_the_200_lines_name_the_same_authors(real: Path) -> None:
+def test_the_two_author_fields_of_the_200_lines_name_the_same_authors(real):
     for content in map(json.loads, real.read_text().splitlines()):
         assert split_author_line(content["authors"]) == parse_record(content).authors
 
 
-def test_lines_whose_keys_are_null_are_read(shared_data: Path, cache: Path) -> None:
+def test_lines_whose_keys_are_null_are_read(shared_data, cache):
     file = shared_data / "metadata" / "snapshot.jsonl"
     records = Snapshot(file, cache).find(ids_of(file))
     assert len(records) == 21
@@ -84,9 +80,7 @@ def test_lines_whose_keys_are_null_are_read(shared_data: Path, cache: Path) -> N
     assert old.version is old.abstract is None
 
 
-def test_a_packed_snapshot_reads_the_same_and_is_read_once(
-    real: Path, cache: Path, tmp_path: Path
-) -> None:
+def test_a_packed_snapshot_reads_the_same_and_is_read_once(real, cache, tmp_path):
     packed = tmp_path / "snapshot.jsonl.gz"
     packed.write_bytes(gzip.compress(real.read_bytes()))
     wanted = [*ids_of(real)[5::17], "9999.00001"]
@@ -112,16 +106,12 @@ def test_a_packed_snapshot_reads_the_same_and_is_read_once(
         ({"authors_parsed": [["CERN", "", ""]]}, {"authors": ("CERN",)}),
     ],
 )
-def test_fields_of_a_line_and_of_older_copies_are_read(
-    fields: dict[str, Any], read: dict[str, Any]
-) -> None:
+def test_fields_of_a_line_and_of_older_copies_are_read(fields, read):
     record = parse_record({"id": "1", "categories": "cs.CL"} | fields)
     assert {name: getattr(record, name) for name in read} == read
 
 
-def test_papers_of_all_months_and_forms_are_found_in_any_order(
-    snapshot_file: Path, cache: Path
-) -> None:
+def test_papers_of_all_months_and_forms_are_found_in_any_order(snapshot_file, cache):
     names = [
         "2403.00001",
         "hep-th/9901001",
@@ -143,16 +133,12 @@ def test_papers_of_all_months_and_forms_are_found_in_any_order(
 
 
 @pytest.mark.parametrize("slip", ["9999-99-99", "2999-01-01"])
-def test_a_day_that_is_none_or_yet_to_come_is_not_the_newest(
-    snapshot_file: Path, cache: Path, slip: str
-) -> None:
+def test_a_day_that_is_none_or_yet_to_come_is_not_the_newest(snapshot_file, cache, slip):
     snapshot_file.write_text(line("2403.00001") + "\n" + line("2403.00002", update_date=slip))
     assert Snapshot(snapshot_file, cache).newest_update() == "2024-05-01"
 
 
-def test_many_lines_in_many_row_groups_are_found(
-    snapshot_file: Path, cache: Path, monkeypatch: Any
-) -> None:
+def test_many_lines_in_many_row_groups_are_found(snapshot_file, cache, monkeypatch):
     monkeypatch.setattr(snapshot, "_LINES_PER_BATCH", 7)
     monkeypatch.setattr(snapshot, "_ROWS_PER_GROUP", 2)
     names = [f"{month}.{number:05}" for number in range(1, 40) for month in (2401, 2402, 2403)]
@@ -183,14 +169,14 @@ BUILD = """
 """
 
 
-def build(file: Path, cache: Path, *, most_bytes: int = 0) -> subprocess.Popen[str]:
+def build(file, cache, *, most_bytes=0):
     command = [sys.executable, "-c", dedent(BUILD), str(file), str(cache), str(most_bytes)]
     return subprocess.Popen(
         command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 
-def test_two_processes_at_once_read_the_file_once(snapshot_file: Path, cache: Path) -> None:
+def test_two_processes_at_once_read_the_file_once(snapshot_file, cache):
     write_papers(snapshot_file, 20_000)
     snapshot_file.write_text(f"{{broken\n{snapshot_file.read_text()}")
     told = [
@@ -200,9 +186,7 @@ def test_two_processes_at_once_read_the_file_once(snapshot_file: Path, cache: Pa
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_disk_that_is_full_is_named_and_leaves_nothing_half(
-    snapshot_file: Path, cache: Path, packed: bool
-) -> None:
+def test_a_disk_that_is_full_is_named_and_leaves_nothing_half(snapshot_file, cache, packed):
     write_papers(snapshot_file, 20_000)
     if packed:
         plain, snapshot_file = snapshot_file, snapshot_file.with_suffix(".jsonl.gz")
@@ -215,7 +199,7 @@ def test_a_disk_that_is_full_is_named_and_leaves_nothing_half(
     assert find_one(snapshot_file, cache)
 
 
-def test_broken_lines_are_counted_and_the_rest_is_read(snapshot_file: Path, cache: Path) -> None:
+def test_broken_lines_are_counted_and_the_rest_is_read(snapshot_file, cache):
     cut = line("2403.00002")[:80]
     shape = json.dumps({"id": "2403.00003", "versions": [7], "title": ["a list"]})
     deep = f'{{"id": "2403.00003", "update_date": {"[" * 995}{"]" * 995}}}'
@@ -256,17 +240,13 @@ def test_broken_lines_are_counted_and_the_rest_is_read(snapshot_file: Path, cach
         "no text",
     ],
 )
-def test_of_several_lines_the_last_readable_one_counts(
-    snapshot_file: Path, cache: Path, lines: list[str]
-) -> None:
+def test_of_several_lines_the_last_readable_one_counts(snapshot_file, cache, lines):
     snapshot_file.write_text("\n".join(lines), encoding="utf-8", errors="surrogateescape")
     found = Snapshot(snapshot_file, cache).find(["2403.00001"])
     assert found["2403.00001"].title == "T"
 
 
-def test_a_changed_file_is_read_anew_and_its_earlier_conversion_is_removed(
-    snapshot_file: Path, cache: Path
-) -> None:
+def test_a_changed_file_is_read_anew_and_its_earlier_conversion_is_removed(snapshot_file, cache):
     snapshot_file.write_text(line("2403.00001", title="Before"))
     first = Snapshot(snapshot_file, cache).digest(["2403.00001"])
     snapshot_file.write_text(line("2403.00001", title="After!"))
@@ -276,8 +256,8 @@ def test_a_changed_file_is_read_anew_and_its_earlier_conversion_is_removed(
     assert len(list(cache.glob("*.parquet"))) == 1
 
 
-def test_news_of_other_papers_leave_the_digest_as_it_is(snapshot_file: Path, cache: Path) -> None:
-    def digest(*names: str) -> str | None:
+def test_news_of_other_papers_leave_the_digest_as_it_is(snapshot_file, cache):
+    def digest(*names):
         snapshot_file.write_text("\n".join(map(line, names)))
         return Snapshot(snapshot_file, cache).digest(["2403.00001", "2403.00002"])
 
@@ -287,7 +267,7 @@ def test_news_of_other_papers_leave_the_digest_as_it_is(snapshot_file: Path, cac
 
 
 @pytest.mark.faults
-def test_a_killed_conversion_leaves_nothing_that_counts(snapshot_file: Path, cache: Path) -> None:
+def test_a_killed_conversion_leaves_nothing_that_counts(snapshot_file, cache):
     write_papers(snapshot_file, 60_000)
     child = build(snapshot_file, cache)
     wait_until(lambda: list(cache.glob("*.tmp")) or child.poll() is not None)
@@ -298,7 +278,7 @@ def test_a_killed_conversion_leaves_nothing_that_counts(snapshot_file: Path, cac
     assert sorted(left.suffix for left in cache.iterdir()) == [".lock", ".parquet"]
 
 
-def test_a_damaged_conversion_is_made_again(snapshot_file: Path, cache: Path) -> None:
+def test_a_damaged_conversion_is_made_again(snapshot_file, cache):
     write_papers(snapshot_file, 2000)
     whole = Snapshot(snapshot_file, cache).digest(["2403.00001", "2403.01999"])
     (file,) = cache.glob("*.parquet")
@@ -324,9 +304,7 @@ def test_a_damaged_conversion_is_made_again(snapshot_file: Path, cache: Path) ->
         ('{"id": "row-1", "text": "of another data set"}', "(1 line)"),
     ],
 )
-def test_a_file_without_a_line_of_arxivs_is_refused(
-    snapshot_file: Path, cache: Path, content: str, counts: str
-) -> None:
+def test_a_file_without_a_line_of_arxivs_is_refused(snapshot_file, cache, content, counts):
     snapshot_file.write_text(content)
     for _ in range(2):
         with pytest.raises(
@@ -336,9 +314,9 @@ def test_a_file_without_a_line_of_arxivs_is_refused(
         assert counts in str(error.value)
 
 
-def test_broken_lines_are_told_once(snapshot_file: Path, cache: Path) -> None:
+def test_broken_lines_are_told_once(snapshot_file, cache):
     snapshot_file.write_text(line("2403.00001") + "\n{broken\n")
-    events: list[Event] = []
+    events = []
     with listening(events.append):
         for _ in range(2):
             Snapshot(snapshot_file, cache).find(["2403.00001"])
@@ -346,7 +324,7 @@ def test_broken_lines_are_told_once(snapshot_file: Path, cache: Path) -> None:
     assert "snapshot.jsonl has 2 lines, of which 1 cannot be read (first: line 2)" in note
 
 
-def test_a_missing_snapshot_is_named(tmp_path: Path, cache: Path) -> None:
+def test_a_missing_snapshot_is_named(tmp_path, cache):
     with pytest.raises(MissingInput, match=r"nowhere\.jsonl is not there"):
         Snapshot(tmp_path / "nowhere.jsonl", cache).find(["2403.00001"])
 
@@ -356,9 +334,7 @@ def test_a_missing_snapshot_is_named(tmp_path: Path, cache: Path) -> None:
     [b"no gzip", gzip.compress(line("2403.00001").encode() * 100, mtime=0)[:-20]],
     ids=["no gzip", "cut off"],
 )
-def test_a_packed_snapshot_that_is_broken_is_named(
-    tmp_path: Path, cache: Path, content: bytes
-) -> None:
+def test_a_packed_snapshot_that_is_broken_is_named(tmp_path, cache, content):
     file = tmp_path / "broken.jsonl.gz"
     file.write_bytes(content)
     with pytest.raises(PermanentFailure, match=r"broken\.jsonl\.gz cannot be read"):
@@ -366,16 +342,16 @@ def test_a_packed_snapshot_that_is_broken_is_named(
 
 
 @cases("unit/arxiv/names.toml", "author_lines")
-def test_an_author_line_is_taken_apart_and_accents_in_tex_are_letters(case: list[str]) -> None:
+def test_an_author_line_is_taken_apart_and_accents_in_tex_are_letters(case):
     line, *names = case
     assert split_author_line(line) == tuple(names)
 
 
 @cases("unit/arxiv/withdrawals.toml", "withdrawn")
-def test_a_notice_is_a_withdrawal(case: list[str]) -> None:
+def test_a_notice_is_a_withdrawal(case):
     assert is_withdrawn(*case)
 
 
 @cases("unit/arxiv/withdrawals.toml", "present")
-def test_talk_of_withdrawing_is_no_withdrawal(case: list[str]) -> None:
+def test_talk_of_withdrawing_is_no_withdrawal(case):
     assert not is_withdrawn(*case)

@@ -4,8 +4,6 @@ The frame of 2024 was written from memory; that of 2026 has the elements of a pa
 2026, in other words.
 """
 
-from __future__ import annotations
-
 _HEAD_2024 = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -85,9 +83,7 @@ _FRAMES = {2024: (_HEAD_2024, _FOOT_2024), 2026: (_HEAD_2026, _FOOT_2026)}
 SITE = "https://arxiv.org/html"
 
 
-def site_page(
-    body: str, arxiv_id: str = "2610.00001", title: str = "A Page", year: int = 2024
-) -> bytes:
+def site_page(body, arxiv_id="2610.00001", title="A Page", year=2024):
     """A paper's page on the site, as the site had it in a year."""
     article = (
         '<article class="ltx_document ltx_authors_1line">'
@@ -96,7 +92,7 @@ def site_page(
     return around(article, year, arxiv_id).encode()
 
 
-def around(page: str, year: int, arxiv_id: str = "2610.00001") -> str:
+def around(page, year, arxiv_id="2610.00001"):
     """The site's page around the article of a page; links within are whole addresses there."""
     start, end = page.find("<article"), page.rfind("</article>")
     if start < 0 or end < 0:

@@ -1,26 +1,21 @@
 """Small LaTeXML pages, zips and workspaces for the corpus tests."""
 
-from __future__ import annotations
-
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.corpus.dump.member import Member
-from pipeline.corpus.parse.parsed_page import Block, ParsedPage
 from pipeline.engine.stage import Workspace
-from pipeline.settings import Settings, load_settings
+from pipeline.settings import load_settings
 from tests.month_tables import write_table
 
 MONTH = "2024-03"
 
 
-def page(body: str, title: str = "A Page") -> bytes:
+def page(body, title="A Page"):
     """A LaTeXML page around a body; no document title where `title` is empty."""
     heading = f'<h1 class="ltx_title ltx_title_document">{title}</h1>' if title else ""
     return (
@@ -30,7 +25,7 @@ def page(body: str, title: str = "A Page") -> bytes:
     ).encode()
 
 
-def byline(names: str, notes: str = "") -> str:
+def byline(names, notes=""):
     """A byline of one author, or of all."""
     notes = f'<span class="ltx_author_notes">{notes}</span>' if notes else ""
     creator = (
@@ -40,25 +35,25 @@ def byline(names: str, notes: str = "") -> str:
     return f'<div class="ltx_authors">{creator}</div>'
 
 
-def para(text: str, anchor: str = "S1.p1") -> str:
+def para(text, anchor="S1.p1"):
     """A paragraph of running text."""
     return f'<div id="{anchor}" class="ltx_para"><p id="{anchor}.1" class="ltx_p">{text}</p></div>'
 
 
 def section(
-    content: str,
-    title: str = "Methods",
-    number: str = "1",
-    anchor: str = "S1",
-    kind: str = "section",
-) -> str:
+    content,
+    title="Methods",
+    number="1",
+    anchor="S1",
+    kind="section",
+):
     """A section with its heading."""
     tag = f'<span class="ltx_tag ltx_tag_{kind}">{number} </span>' if number else ""
     head = f'<h2 class="ltx_title ltx_title_{kind}">{tag}{title}</h2>'
     return f'<section id="{anchor}" class="ltx_{kind}">{head}{content}</section>'
 
 
-def math(tex: str) -> str:
+def math(tex):
     """A formula as LaTeXML writes it: presentation, content and TeX, three times the same."""
     return (
         f'<math alttext="{tex}"'
@@ -67,13 +62,13 @@ def math(tex: str) -> str:
     )
 
 
-def cite(*keys: str, before: str = "[", after: str = "]") -> str:
+def cite(*keys, before="[", after="]"):
     """A citation in brackets."""
     links = ", ".join(f'<a href="#{key}" class="ltx_ref">{key[-1]}</a>' for key in keys)
     return f'<cite class="ltx_cite">{before}{links}{after}</cite>'
 
 
-def note(text: str, anchor: str = "footnote1") -> str:
+def note(text, anchor="footnote1"):
     """A footnote in the middle of a sentence."""
     mark = '<sup class="ltx_note_mark">1</sup>'
     return (
@@ -83,7 +78,7 @@ def note(text: str, anchor: str = "footnote1") -> str:
     )
 
 
-def bibitem(key: str, *blocks: str) -> str:
+def bibitem(key, *blocks):
     """A bibliography item of some blocks."""
     spans = "".join(f'<span class="ltx_bibblock">{block} </span>' for block in blocks)
     return (
@@ -92,20 +87,20 @@ def bibitem(key: str, *blocks: str) -> str:
     )
 
 
-def bibliography(*items: str) -> str:
+def bibliography(*items):
     """A bibliography of some items."""
     head = '<h2 class="ltx_title ltx_title_bibliography">References</h2>'
     listed = f'<ul class="ltx_biblist">{"".join(items)}</ul>'
     return f'<section id="bib" class="ltx_bibliography">{head}{listed}</section>'
 
 
-def only_block(paper: ParsedPage) -> Block:
+def only_block(paper):
     """The one block of a page."""
     (block,) = paper.blocks
     return block
 
 
-def write_zip(file: Path, members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+def write_zip(file, members, method=zipfile.ZIP_DEFLATED):
     """A zip with these members."""
     with zipfile.ZipFile(file, "w", method) as archive:
         for name, content in members.items():
@@ -113,17 +108,17 @@ def write_zip(file: Path, members: Mapping[str, bytes], method: int = zipfile.ZI
     return file
 
 
-def dump_settings(dump: object, data: Path | None = None, **overrides: object) -> Settings:
+def dump_settings(dump, data=None, **overrides):
     """Settings over a dump; the data root lies within the dump unless one is given."""
     return load_settings(dump_dir=dump, data=data or Path(str(dump), "data"), **overrides)
 
 
-def members_of(settings: Settings, month: str = "2024-03") -> list[Member]:
+def members_of(settings, month="2024-03"):
     """The pages of a month, as the dump lists them."""
     return [Member(**row) for row in read_dump(settings).pages(month).to_pylist()]
 
 
-def pages_of(folder: Path) -> list[tuple[str, bytes]]:
+def pages_of(folder):
     """(name, content) of every page in a folder's zips."""
     pages = []
     for file in sorted(folder.glob("*.zip")):
@@ -134,13 +129,13 @@ def pages_of(folder: Path) -> list[tuple[str, bytes]]:
     return pages
 
 
-def workspace_for(folder: Path, **overrides: object) -> Workspace:
+def workspace_for(folder, **overrides):
     """A workspace over the folders `dump`, which is made, and `data`."""
     (folder / "dump").mkdir(parents=True, exist_ok=True)
     return Workspace(dump_settings(folder / "dump", folder / "data", **overrides))
 
 
-def put_metadata(workspace: Workspace, *rows: dict[str, Any], month: str = MONTH) -> None:
+def put_metadata(workspace, *rows, month=MONTH):
     """Write a month of metadata; what a row does not say is that of a paper of cs.CL."""
     usual = dict.fromkeys(tables.METADATA.schema.names) | {
         "title": "From Metadata",
@@ -153,7 +148,7 @@ def put_metadata(workspace: Workspace, *rows: dict[str, Any], month: str = MONTH
     write_table(workspace.root, tables.METADATA, month, [usual | row for row in rows])
 
 
-def ledger(workspace: Workspace, stage: str, month: str = MONTH) -> list[tuple[str, str]]:
+def ledger(workspace, stage, month=MONTH):
     """(subject, reason) of all that a stage left out of a month."""
     rows = pq.read_table(workspace.root.ledger_file(stage, month)).to_pylist()
     return [(row["subject"], row["reason"]) for row in rows]

@@ -5,15 +5,12 @@ The forms are those of LaTeXML's development version of 2026, of latexml-oxide, 
 of September 2026.
 """
 
-from __future__ import annotations
-
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from pipeline.corpus.parse.parsed_page import ParsedPage
 from tests.unit.corpus.arxiv_site import around
 from tests.unit.corpus.building import pages_of
 
@@ -43,14 +40,14 @@ UNKNOWN_TEXT = "zebras quagga okapi unheard words"
 Mutation = Callable[[str, random.Random], str]
 
 
-def _some(rng: random.Random, share: float = 0.5) -> Callable[[], bool]:
+def _some(rng, share=0.5):
     return lambda: rng.random() < share
 
 
-def attribute_order(page: str, rng: random.Random) -> str:
+def attribute_order(page, rng):
     """Attributes in another order."""
 
-    def shuffled(match: re.Match[str]) -> str:
+    def shuffled(match):
         attributes = _ATTRIBUTE.findall(match[2])
         rng.shuffle(attributes)
         return f"<{match[1]} {' '.join(attributes)}{match[3]}>"
@@ -58,14 +55,14 @@ def attribute_order(page: str, rng: random.Random) -> str:
     return _TAG.sub(shuffled, page)
 
 
-def entities(page: str, rng: random.Random) -> str:
+def entities(page, rng):
     """Letters as entities, each in one of its spellings."""
     start = page.find("<body")
     letters = re.compile("|".join(_NAMES))
     return page[:start] + letters.sub(lambda match: rng.choice(_NAMES[match[0]]), page[start:])
 
 
-def intent(page: str, rng: random.Random) -> str:
+def intent(page, rng):
     """MathML with intents and arguments, as for readers aloud."""
     page = re.sub(
         r"<math ", lambda _: rng.choice(('<math intent=":literal" ', "<math ")), page
@@ -73,17 +70,17 @@ def intent(page: str, rng: random.Random) -> str:
     return re.sub(r"(<math [^>]*)>", r'\1 data-latex="x">', page)
 
 
-def site_frame(page: str, rng: random.Random) -> str:
+def site_frame(page, rng):
     """The site around the article, and links as whole addresses."""
     return around(page, rng.choice((2024, 2026)))
 
 
-def whole_addresses(page: str, rng: random.Random) -> str:
+def whole_addresses(page, rng):
     """Links within the page as whole addresses."""
     return page.replace('href="#', 'href="https://arxiv.org/html/2609.00001v1#')
 
 
-def more_classes(page: str, rng: random.Random) -> str:
+def more_classes(page, rng):
     """One more class at some elements, known or not."""
     chosen = _some(rng, 0.2)
     return re.sub(
@@ -93,7 +90,7 @@ def more_classes(page: str, rng: random.Random) -> str:
     )
 
 
-def unknown_inline(page: str, rng: random.Random) -> str:
+def unknown_inline(page, rng):
     """Text in elements whose class nobody knows."""
     chosen = _some(rng)
     return re.sub(
@@ -103,7 +100,7 @@ def unknown_inline(page: str, rng: random.Random) -> str:
     )
 
 
-def unknown_block(page: str, rng: random.Random) -> str:
+def unknown_block(page, rng):
     """A block that nobody knows, with text of its own."""
     places = [match.start() for match in _PARA.finditer(page)]
     if not places:
@@ -113,7 +110,7 @@ def unknown_block(page: str, rng: random.Random) -> str:
     return page[:at] + block + page[at:]
 
 
-def wrapped_words(page: str, rng: random.Random) -> str:
+def wrapped_words(page, rng):
     """The words of a paragraph within one more element."""
     chosen = _some(rng)
     return _PARAGRAPH.sub(
@@ -126,18 +123,18 @@ def wrapped_words(page: str, rng: random.Random) -> str:
     )
 
 
-def wrapped_blocks(page: str, rng: random.Random) -> str:
+def wrapped_blocks(page, rng):
     """Tables within boxes of a flexible layout."""
     chosen = _some(rng)
 
-    def wrapped(match: re.Match[str]) -> str:
+    def wrapped(match):
         inner = f'<div class="ltx_flex_figure"><div class="ltx_flex_cell">{match[0]}</div></div>'
         return inner if chosen() and match[0].count("<table") == 1 else match[0]
 
     return _TABULAR.sub(wrapped, page)
 
 
-def wrapped_links(page: str, rng: random.Random) -> str:
+def wrapped_links(page, rng):
     """Links of citations within one more element."""
     chosen = _some(rng)
     return _LINK.sub(
@@ -145,7 +142,7 @@ def wrapped_links(page: str, rng: random.Random) -> str:
     )
 
 
-def white_space(page: str, rng: random.Random) -> str:
+def white_space(page, rng):
     """Line breaks between blocks, and where a footnote begins."""
     page = re.sub(r"(</(?:p|div|section|figure|li|tr|table)>)[ \n]*", r"\1\n   \n", page)
     page = re.sub(r"(<(?:section|div|figure|ul|ol|tbody|tr)\b[^>]*>)[ \n]*", r"\1\n  ", page)
@@ -153,7 +150,7 @@ def white_space(page: str, rng: random.Random) -> str:
                         '<span class="ltx_tag ltx_tag_note">')  # fmt: skip
 
 
-def heading_levels(page: str, rng: random.Random) -> str:
+def heading_levels(page, rng):
     """Headings one level deeper, as where a page has no title of its own."""
     return re.sub(
         r"<(/?)h([2-5])\b(.*?)>",
@@ -162,7 +159,7 @@ def heading_levels(page: str, rng: random.Random) -> str:
     )
 
 
-def other_elements(page: str, rng: random.Random) -> str:
+def other_elements(page, rng):
     """The same classes at other elements: `div` for `section` and `figure`, `span` for `cite`."""
     pairs = (("section", "div"), ("figure", "div"), ("figcaption", "div"), ("cite", "span"))
     for name, other in rng.sample(pairs, 2):
@@ -170,7 +167,7 @@ def other_elements(page: str, rng: random.Random) -> str:
     return page
 
 
-def front_matter(page: str, rng: random.Random) -> str:
+def front_matter(page, rng):
     """Front matter of May 2026: named contacts, names beside their ORCID, ids at the abstract."""
     page = re.sub(
         r'(<span class="ltx_contact ltx_role_(affiliation|email|address)">)'
@@ -187,7 +184,7 @@ def front_matter(page: str, rng: random.Random) -> str:
     return page.replace('<div class="ltx_abstract">', '<div id="abstract1" class="ltx_abstract">')
 
 
-def publication_notes(page: str, rng: random.Random) -> str:
+def publication_notes(page, rng):
     """Publication data of 2026 behind the title, which is no text of the paper."""
     notes = (
         '<span class="ltx_pubnotes ltx_pubnotes_meta"><span class="ltx_pubnotes_content">'
@@ -197,7 +194,7 @@ def publication_notes(page: str, rng: random.Random) -> str:
     return page.replace("</h1>", f"</h1>{notes}", 1)
 
 
-def title_notes(page: str, rng: random.Random) -> str:
+def title_notes(page, rng):
     """A note on the title, within the heading as since May 2026."""
     note = (
         '<span class="ltx_pubnotes"><span class="ltx_pubnotes_content">'
@@ -213,7 +210,7 @@ def title_notes(page: str, rng: random.Random) -> str:
     )
 
 
-def author_notes(page: str, rng: random.Random) -> str:
+def author_notes(page, rng):
     """Thanks of the first author as a contact, as since May 2026."""
     contact = (
         '<span class="ltx_author_notes"><span class="ltx_author_notes_content">'
@@ -229,12 +226,12 @@ def author_notes(page: str, rng: random.Random) -> str:
     )
 
 
-def fewer_ids(page: str, rng: random.Random) -> str:
+def fewer_ids(page, rng):
     """Elements within a sentence without ids."""
     return re.sub(r'<(span|em|p|td|th|tr) id="[^"]*"', r"<\1", page)
 
 
-def fewer_classes(page: str, rng: random.Random) -> str:
+def fewer_classes(page, rng):
     """Only the first of several classes, where the others repeat what the place says."""
     page = re.sub(
         r" ltx_(?:title|tag|theorem)_(?:section|subsection|subsubsection|appendix)\b", "", page
@@ -246,7 +243,7 @@ def fewer_classes(page: str, rng: random.Random) -> str:
     )
 
 
-def span_tables(page: str, rng: random.Random) -> str:
+def span_tables(page, rng):
     """Tables whose rows and cells are spans, as LaTeXML writes them within a line."""
     names = re.compile(r"<(/?)(?:table|tbody|thead|tfoot|tr|td|th)\b")
     return _TABULAR.sub(
@@ -257,7 +254,7 @@ def span_tables(page: str, rng: random.Random) -> str:
     )
 
 
-def foreign_objects(page: str, rng: random.Random) -> str:
+def foreign_objects(page, rng):
     """HTML within SVG with its size as custom properties, as since 2025."""
     return re.sub(
         r"<foreignObject [^>]*>",
@@ -267,24 +264,24 @@ def foreign_objects(page: str, rng: random.Random) -> str:
     )
 
 
-def comments(page: str, rng: random.Random) -> str:
+def comments(page, rng):
     """Comments between blocks."""
     return _PARA.sub(lambda match: f"<!-- a comment -->{match[0]}", page, count=2)
 
 
 # What each may change: nothing at all, the account alone (what counts as seen), or words too.
-WHOLLY_SAME: tuple[Mutation, ...] = (
+WHOLLY_SAME = (
     attribute_order, entities, intent, more_classes, unknown_inline, whole_addresses, white_space,
     heading_levels, wrapped_words, wrapped_blocks, wrapped_links, other_elements, comments,
     fewer_ids, fewer_classes, span_tables, foreign_objects,
 )  # fmt: skip
-SAME_TEXT: tuple[Mutation, ...] = (site_frame, front_matter, publication_notes)
-MORE_TEXT: tuple[Mutation, ...] = (unknown_block, title_notes, author_notes)
+SAME_TEXT = (site_frame, front_matter, publication_notes)
+MORE_TEXT = (unknown_block, title_notes, author_notes)
 MUTATIONS = (*WHOLLY_SAME, *SAME_TEXT, *MORE_TEXT)
 
 
 @cache
-def sample_pages() -> tuple[tuple[str, bytes], ...]:
+def sample_pages():
     """The pages of the repository: the sample corpus, the styles, and the facts suite's."""
     examples = PROJECT / "examples"
     styles = [
@@ -294,7 +291,7 @@ def sample_pages() -> tuple[tuple[str, bytes], ...]:
 
 
 @cache
-def given_pages() -> tuple[tuple[str, bytes], ...]:
+def given_pages():
     """The real pages in shared/data, where it is at hand."""
     folders = [SHARED / name for name in ("dump", "dump2", "dump3")]
     pages = [page for folder in folders if folder.is_dir() for page in pages_of(folder)]
@@ -302,7 +299,7 @@ def given_pages() -> tuple[tuple[str, bytes], ...]:
     return (*pages, *((page.stem, page.read_bytes()) for page in newest))
 
 
-def mutate(content: bytes, mutations: Sequence[Mutation], seed: int) -> bytes:
+def mutate(content, mutations, seed):
     """A page after mutations, the same for the same seed."""
     rng, page = random.Random(seed), content.decode("utf-8", "replace")
     for mutation in mutations:
@@ -310,13 +307,13 @@ def mutate(content: bytes, mutations: Sequence[Mutation], seed: int) -> bytes:
     return page.encode()
 
 
-def draw_mutations(seed: int) -> list[Mutation]:
+def draw_mutations(seed):
     """One to six mutations, the same for the same seed."""
     rng = random.Random(seed)
     return rng.sample(MUTATIONS, rng.randint(1, 6))
 
 
-def texts(paper: ParsedPage) -> tuple[object, ...]:
+def texts(paper):
     """What a reader sees of a paper: title, abstract, authors, headings, blocks, references."""
     return (
         paper.title,
@@ -328,7 +325,7 @@ def texts(paper: ParsedPage) -> tuple[object, ...]:
     )
 
 
-def words(paper: ParsedPage) -> list[str]:
+def words(paper):
     """The words of a paper in their order, without those of UNKNOWN_TEXT."""
     blocks = [
         word for block in paper.blocks for word in block.text.replace(UNKNOWN_TEXT, " ").split()
@@ -337,7 +334,7 @@ def words(paper: ParsedPage) -> list[str]:
     return [*(paper.title or "").split(), *(paper.abstract or "").split(), *blocks, *items]
 
 
-def lost_outside_ledger(before: ParsedPage, after: ParsedPage) -> int:
+def lost_outside_ledger(before, after):
     """Characters that a mutation made vanish without an entry in the ledger; 0 for the best."""
     unexplained = [
         paper.losses.get("unaccounted", 0) + max(0, _balance(paper)) for paper in (before, after)
@@ -345,5 +342,5 @@ def lost_outside_ledger(before: ParsedPage, after: ParsedPage) -> int:
     return max(0, unexplained[1] - unexplained[0])
 
 
-def _balance(paper: ParsedPage) -> int:
+def _balance(paper):
     return paper.chars_seen - paper.chars_kept - sum(paper.losses.values())

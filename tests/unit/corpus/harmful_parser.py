@@ -3,17 +3,14 @@
 A worker imports this module by its name, which is why it is no function of a test module.
 """
 
-from __future__ import annotations
-
 import os
 import signal
-from collections.abc import Sequence
 
 from pipeline.corpus.parse import html
 from pipeline.corpus.parse.parsed_page import Block, ParsedPage
 
 
-def parse(page: bytes, authors: Sequence[str] = ()) -> ParsedPage:
+def parse(page, authors=()):
     """The fast parser, but for pages that hold a word of harm."""
     if b"crash" in page:
         os.kill(os.getpid(), signal.SIGSEGV)

@@ -38,52 +38,52 @@ class Hostile:
     read: Sequence[str] = tuple(GOOD)
 
 
-def change_entry(file: Path, name: str, at: int, form: str, *values: int) -> None:
+def change_entry(file, name, at, form, *values):
     """Overwrite a field of a member's entry in the directory, at a place of the entry."""
     content = bytearray(file.read_bytes())
     struct.pack_into(form, content, content.rindex(name.encode()) - _ENTRY.size + at, *values)
     file.write_bytes(content)
 
 
-def change_header(file: Path, name: str, at: int, form: str, *values: int) -> None:
+def change_header(file, name, at, form, *values):
     """Overwrite a field of a member's local header."""
     content = bytearray(file.read_bytes())
     struct.pack_into(form, content, content.index(name.encode()) - 30 + at, *values)
     file.write_bytes(content)
 
 
-def _with_bomb(states: int, holds: int) -> Callable[[Path], None]:
-    def write(file: Path) -> None:
+def _with_bomb(states, holds):
+    def write(file):
         write_zip(file, {**GOOD, FIRST: bytes(holds)})
         change_entry(file, FIRST, 24, "<L", states)
 
     return write
 
 
-def _with_field(at: int, form: str, *values: int) -> Callable[[Path], None]:
+def _with_field(at, form, *values):
     return lambda file: change_entry(write_zip(file, GOOD), FIRST, at, form, *values)
 
 
-def _with_flags(flags: int) -> Callable[[Path], None]:
+def _with_flags(flags):
     return lambda file: change_header(write_zip(file, GOOD), FIRST, 6, "<H", flags)
 
 
-def _with_method(method: int) -> Callable[[Path], None]:
+def _with_method(method):
     return lambda file: change_header(write_zip(file, GOOD), FIRST, 8, "<H", method)
 
 
-def _spanning(file: Path) -> None:
+def _spanning(file):
     """The first entry claims the bytes of all pages."""
     start = write_zip(file, GOOD).read_bytes().index(b"PK\1\2")
     change_entry(file, FIRST, 20, "<L", start - 30 - len(FIRST))
 
 
-def _kernel(page: bytes, names: Sequence[str]) -> Callable[[Path], object]:
+def _kernel(page, names):
     """One page's bytes under many names: all entries lead to one place (D. Fifield, "A better zip
     bomb", 2019).
     """
 
-    def write(file: Path) -> None:
+    def write(file):
         packed, count = _deflate(page), len(names)
         local = _local(FIRST, packed, page) + packed
         entries = b"".join(_entry(name, packed, page, 0) for name in names)
@@ -94,37 +94,37 @@ def _kernel(page: bytes, names: Sequence[str]) -> Callable[[Path], object]:
     return write
 
 
-def _names(count: int) -> list[str]:
+def _names(count):
     return [f"error/2403/2403.{number:05d}.html" for number in range(1, count + 1)]
 
 
-def _deflate(page: bytes) -> bytes:
+def _deflate(page):
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     return packer.compress(page) + packer.flush()
 
 
 @lru_cache(maxsize=1)
-def _checksum(page: bytes) -> int:
+def _checksum(page):
     return zlib.crc32(page)
 
 
-def _local(name: str, packed: bytes, page: bytes) -> bytes:
+def _local(name, packed, page):
     sizes = (_checksum(page), len(packed), len(page), len(name), 0)
     return struct.pack("<4s5H3L2H", b"PK\3\4", 20, 0, 8, 0, 0, *sizes) + name.encode()
 
 
-def _entry(name: str, packed: bytes, page: bytes, offset: int) -> bytes:
+def _entry(name, packed, page, offset):
     sizes = (_checksum(page), len(packed), len(page), len(name), 0, 0, 0, 0, 0, offset)
     return _ENTRY.pack(b"PK\1\2", 20, 20, 0, 8, 0, 0, *sizes) + name.encode()
 
 
-def _with_raw_name(file: Path) -> None:
+def _with_raw_name(file):
     """A name that says it is UTF-8, and is not."""
     write_zip(file, {**GOOD, "errör/2403/2403.00009.html": b"<html>9</html>"})
     file.write_bytes(file.read_bytes().replace("errör".encode(), b"err\xff\xffr"))
 
 
-def _with_duplicate(file: Path) -> None:
+def _with_duplicate(file):
     write_zip(file, GOOD)
     with (
         zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive,
@@ -136,12 +136,12 @@ def _with_duplicate(file: Path) -> None:
 class Pipe(io.BytesIO):
     """A file that cannot be sought: sizes and checksums follow the pages."""
 
-    def tell(self) -> int:
+    def tell(self):
         """Refuse, as a pipe does."""
         raise io.UnsupportedOperation
 
 
-def _streamed(file: Path) -> None:
+def _streamed(file):
     pipe = Pipe()
     with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, page in GOOD.items():
@@ -149,19 +149,19 @@ def _streamed(file: Path) -> None:
     file.write_bytes(pipe.getvalue())
 
 
-def _with_zip64_fields(file: Path) -> None:
+def _with_zip64_fields(file):
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, page in GOOD.items():
             with archive.open(name, "w", force_zip64=True) as stream:
                 stream.write(page)
 
 
-def _with_zip64_field(extra: bytes, full: Sequence[int] = (42,)) -> Callable[[Path], None]:
+def _with_zip64_field(extra, full=(42,)):
     """Some fields of the first entry, by default its offset, lie in `extra`, whatever that
     holds.
     """
 
-    def write(file: Path) -> None:
+    def write(file):
         content = write_zip(file, GOOD).read_bytes()
         named, end = content.rindex(FIRST.encode()), content.rindex(b"PK\5\6")
         entry = bytearray(content[named - _ENTRY.size : named])
@@ -184,14 +184,12 @@ def _with_zip64_field(extra: bytes, full: Sequence[int] = (42,)) -> Callable[[Pa
     return write
 
 
-def _zip64(
-    record_at: int | None = None, signature: bytes = b"PK\6\6", before: bytes = b""
-) -> Callable[[Path], None]:
+def _zip64(record_at=None, signature=b"PK\6\6", before=b""):
     """As a zip above 4 GB is written: the plain fields of the end full, the true ones in a zip64
     record.
     """
 
-    def write(file: Path) -> None:
+    def write(file):
         content = write_zip(file, GOOD).read_bytes()
         end = content.rindex(b"PK\5\6")
         size, start = struct.unpack_from("<2L", content, end + 12)
@@ -204,16 +202,16 @@ def _zip64(
     return write
 
 
-def _with_comment(comment: bytes) -> Callable[[Path], None]:
-    def write(file: Path) -> None:
+def _with_comment(comment):
+    def write(file):
         with zipfile.ZipFile(write_zip(file, GOOD), "a") as archive:
             archive.comment = comment
 
     return write
 
 
-def _with_end_field(at: int, form: str, value: int) -> Callable[[Path], None]:
-    def write(file: Path) -> None:
+def _with_end_field(at, form, value):
+    def write(file):
         content = bytearray(write_zip(file, GOOD).read_bytes())
         struct.pack_into(form, content, content.rindex(b"PK\5\6") + at, value)
         file.write_bytes(content)
@@ -221,16 +219,16 @@ def _with_end_field(at: int, form: str, value: int) -> Callable[[Path], None]:
     return write
 
 
-def _changed(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+def _changed(change):
     return lambda file: file.write_bytes(change(write_zip(file, GOOD).read_bytes()))
 
 
-def _loses_first(write: Callable[[Path], object], reason: str = "corrupt_member") -> Hostile:
+def _loses_first(write, reason="corrupt_member"):
     """The first page is lost for this reason, and all others are read."""
     return Hostile(write, {FIRST: reason}, read=_OTHERS)
 
 
-def _adds_strays(*names: str) -> Hostile:
+def _adds_strays(*names):
     """Names that are no pages stand beside the good ones."""
     return Hostile(
         lambda file: write_zip(file, {**GOOD, **dict.fromkeys(names, b"<html>bad</html>")}),
@@ -238,19 +236,19 @@ def _adds_strays(*names: str) -> Hostile:
     )
 
 
-def _is_refused(write: Callable[[Path], object], why: str) -> Hostile:
+def _is_refused(write, why):
     """None of the zip can be used; the message says why."""
     return Hostile(write, {}, broken=why, read=())
 
 
-def _is_whole(write: Callable[[Path], object]) -> Hostile:
+def _is_whole(write):
     """Unusual, and read like any other."""
     return Hostile(write, {})
 
 
 _OTHERS = tuple(GOOD)[1:]
 
-HOSTILE: Mapping[str, Hostile] = {
+HOSTILE = {
     "a page that unpacks to more than it states": _loses_first(_with_bomb(100_000, 300_000_000)),
     "a page above the limit": _loses_first(
         _with_bomb(LARGEST_PAGE + 1, LARGEST_PAGE + 1), "too_large"

@@ -1,10 +1,7 @@
 """Pages and files with faults put into them, for the property-based tests."""
 
-from __future__ import annotations
-
 import re
 import zipfile
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -73,7 +70,7 @@ _TAG = re.compile(rb"</?[a-zA-Z][^>]*>")
 
 
 @cache
-def pages() -> tuple[bytes, ...]:
+def pages():
     """Whole pages that nobody has touched, smallest first; the ten smallest keep thousands of cases
     within minutes.
     """
@@ -93,10 +90,10 @@ class Mutated:
     failure's report helps nobody.
     """
 
-    def __init__(self, content: bytes, page: int, faults: Sequence[tuple[str, int, int]]) -> None:
+    def __init__(self, content, page, faults):
         self.content, self.page, self.faults = content, page, faults
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return (
             f"page {self.page} with"
             f" {', '.join(f'{name} at {at} ({size} bytes)' for name, at, size in self.faults)}"
@@ -104,7 +101,7 @@ class Mutated:
 
 
 @st.composite
-def mutated_pages(draw: st.DrawFn) -> Mutated:
+def mutated_pages(draw):
     """A page with one to six faults."""
     page = draw(st.integers(0, len(pages()) - 1))
     content, faults = pages()[page], []
@@ -115,19 +112,19 @@ def mutated_pages(draw: st.DrawFn) -> Mutated:
     return Mutated(content, page, faults)
 
 
-def _junk(draw: st.DrawFn, content: bytes, at: int) -> bytes:
+def _junk(draw, content, at):
     return content[:at] + draw(st.sampled_from(_JUNK)) + content[at:]
 
 
-def _cut(draw: st.DrawFn, content: bytes, at: int) -> bytes:
+def _cut(draw, content, at):
     return content[:at]
 
 
-def _delete(draw: st.DrawFn, content: bytes, at: int) -> bytes:
+def _delete(draw, content, at):
     return content[:at] + content[at + draw(st.integers(1, 5000)) :]
 
 
-def _repeat(draw: st.DrawFn, content: bytes, at: int) -> bytes:
+def _repeat(draw, content, at):
     return (
         content[:at]
         + content[at : at + draw(st.integers(1, 5000))] * draw(st.integers(2, 20))
@@ -135,11 +132,11 @@ def _repeat(draw: st.DrawFn, content: bytes, at: int) -> bytes:
     )
 
 
-def _flip(draw: st.DrawFn, content: bytes, at: int) -> bytes:
+def _flip(draw, content, at):
     return content[:at] + bytes([draw(st.integers(0, 255))]) + content[at + 1 :]
 
 
-def _other_tag(draw: st.DrawFn, content: bytes, at: int) -> bytes:
+def _other_tag(draw, content, at):
     old, new = _TAG.search(content, at), _TAG.search(content, draw(st.integers(0, len(content))))
     return (
         content
@@ -148,17 +145,17 @@ def _other_tag(draw: st.DrawFn, content: bytes, at: int) -> bytes:
     )
 
 
-def _no_closers(draw: st.DrawFn, content: bytes, at: int) -> bytes:
+def _no_closers(draw, content, at):
     return content[:at] + content[at:].replace(draw(st.sampled_from(_CLOSERS)), b"")
 
 
-def _other_quotes(draw: st.DrawFn, content: bytes, at: int) -> bytes:
+def _other_quotes(draw, content, at):
     return content[:at] + content[at:].replace(
         b'"', draw(st.sampled_from(_QUOTES)), draw(st.integers(1, 9))
     )
 
 
-def _other_encoding(draw: st.DrawFn, content: bytes, at: int) -> bytes:
+def _other_encoding(draw, content, at):
     return content.decode("utf-8", "replace").encode(draw(st.sampled_from(_ENCODINGS)), "replace")
 
 

@@ -1,9 +1,5 @@
 """Where authors work, from their thanks."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from pipeline.corpus.parse.affiliations import add_workplaces
@@ -14,20 +10,18 @@ from tests.cases import cases
 ANN, BOB, CID = "Ann Lee", "Bob J. Roe", "Cid van der Moe"
 
 
-def places(
-    *thanks: str, owner: str | None = None, names: tuple[str, ...] = (ANN, BOB, CID)
-) -> list[list[str]]:
+def places(*thanks, owner=None, names=(ANN, BOB, CID)):
     found = add_workplaces([Author(name) for name in names], [(text, owner) for text in thanks])
     return [list(author.affiliations) for author in found]
 
 
 @cases("unit/corpus/thanks.toml")
-def test_a_sentence_says_whose_place_it_is(case: dict[str, Any]) -> None:
+def test_a_sentence_says_whose_place_it_is(case):
     received = "Manuscript received April 1, 2024."
     assert places(received, case["thanks"], owner=case.get("owner")) == case["places"]
 
 
-def test_a_surname_that_two_bear_needs_the_initial() -> None:
+def test_a_surname_that_two_bear_needs_the_initial():
     names = ("Ann Lee", "Bo Lee")
     assert places("B. Lee is with the University of X.", names=names) == [[], ["University of X"]]
     assert places("Lee is with the University of X.", names=names) == [[], []]
@@ -46,11 +40,11 @@ def test_a_surname_that_two_bear_needs_the_initial() -> None:
         "",
     ],
 )
-def test_what_is_no_place_of_work_now_is_left_out(said: str) -> None:
+def test_what_is_no_place_of_work_now_is_left_out(said):
     assert places(said, owner=ANN) == [[], [], []]
 
 
-def test_an_affiliation_that_a_byline_has_stays_alone() -> None:
+def test_an_affiliation_that_a_byline_has_stays_alone():
     author = Author(ANN, ("University of X",))
     assert add_workplaces([author], [("Ann Lee is with the Institute of Y.", ANN)]) == [author]
 
@@ -59,15 +53,15 @@ def test_an_affiliation_that_a_byline_has_stays_alone() -> None:
     "place",
     ["International Research Institute", "Joint Research Centre, Italy", "Workday Research"],
 )
-def test_places_that_begin_as_remarks_do_are_places(place: str) -> None:
+def test_places_that_begin_as_remarks_do_are_places(place):
     assert is_affiliation(place)
 
 
-def test_a_hostile_list_takes_no_time() -> None:
+def test_a_hostile_list_takes_no_time():
     assert places("A" * 100_000 + " is with the University of X. " * 2_000)[0] == []
 
 
-def test_names_of_any_signs_harm_nobody() -> None:
+def test_names_of_any_signs_harm_nobody():
     assert places("Lee is with the University of X.", names=(", Jr.", "[x Lee", "(y Lee", ANN)) == [
         [],
         [],

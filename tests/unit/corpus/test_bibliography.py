@@ -1,27 +1,22 @@
 """Bibliography items of the usual styles to their parts."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
 from pipeline.corpus.parse import bibliography_rules as rules
 from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
-from pipeline.corpus.parse.parsed_page import BibliographyItem
 from tests.cases import cases
 
 pytestmark = pytest.mark.slow
 
 
 def item(
-    *blocks: str,
-    italics: Sequence[str] = (),
-    links: Sequence[str] = (),
-    earlier: Sequence[str] = (),
-) -> BibliographyItem:
+    *blocks,
+    italics=(),
+    links=(),
+    earlier=(),
+):
     """The last item of a list, read from its blocks."""
     parts = [ItemParts(f"bib.bib{place}", raw, [raw], []) for place, raw in enumerate(earlier)]
     parts.append(ItemParts("bib.bib9", " ".join(blocks), list(blocks), list(italics), list(links)))
@@ -29,7 +24,7 @@ def item(
 
 
 @cases("unit/corpus/bibliography.toml")
-def test_the_fields_of_an_item_are_read(case: dict[str, Any]) -> None:
+def test_the_fields_of_an_item_are_read(case):
     inputs = {name: case.get(name, []) for name in ("italics", "links", "earlier")}
     expected = {name: case[name] for name in case.keys() - {"printed", *inputs}}
     blocks = [case["printed"]] if isinstance(case["printed"], str) else case["printed"]
@@ -40,7 +35,7 @@ def test_the_fields_of_an_item_are_read(case: dict[str, Any]) -> None:
         assert (list(read) if name == "authors" else read) == value, name
 
 
-def test_fields_that_latexml_named_win() -> None:
+def test_fields_that_latexml_named_win():
     fields = [
         ("author", "Ann Lee and Bob Roe"),
         ("title", "On Words"),
@@ -71,7 +66,7 @@ def test_fields_that_latexml_named_win() -> None:
         "Roe, B b B. ",
     ],
 )
-def test_an_item_of_a_hundred_thousand_letters_is_read(stretch: str) -> None:
+def test_an_item_of_a_hundred_thousand_letters_is_read(stretch):
     raw = stretch * (100_000 // len(stretch))
     assert item(raw).raw == raw
     assert item(raw, raw, links=[raw]).raw == f"{raw} {raw}"
@@ -89,9 +84,7 @@ ENDS = [
 @pytest.mark.parametrize(
     ("table", "mark", "rule"), ENDS, ids=lambda value: getattr(value, "name", "")
 )
-def test_names_titles_and_venues_end_where_the_rule_says(
-    table: rules.Rules, mark: Any, rule: rules.StyleRule
-) -> None:
+def test_names_titles_and_venues_end_where_the_rule_says(table, mark, rule):
     text = rule.example.replace("|", "\n")
     match = rules.alternation(table, mark).search(text)
     assert match
@@ -99,7 +92,7 @@ def test_names_titles_and_venues_end_where_the_rule_says(
 
 
 @pytest.mark.parametrize("rule", rules.QUOTED, ids=lambda rule: rule.name)
-def test_a_title_is_quoted_as_the_rule_says(rule: rules.StyleRule) -> None:
+def test_a_title_is_quoted_as_the_rule_says(rule):
     match = rules.alternation(rules.QUOTED).match(rule.example)
     assert match
     assert (match.lastgroup, match[0]) == (rule.name, rule.yields)
@@ -108,7 +101,7 @@ def test_a_title_is_quoted_as_the_rule_says(rule: rules.StyleRule) -> None:
 @pytest.mark.parametrize(
     "rule", [*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN], ids=lambda rule: rule.name
 )
-def test_a_title_ends_where_the_rule_says(rule: rules.StyleRule) -> None:
+def test_a_title_ends_where_the_rule_says(rule):
     stop = re.compile(r"[.,]\s+").match(rule.example, len(rule.yields))
     found = stop and rules.alternation((*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN)).match(
         rule.example, stop.end()
@@ -119,7 +112,7 @@ def test_a_title_ends_where_the_rule_says(rule: rules.StyleRule) -> None:
 
 
 @pytest.mark.parametrize("rule", rules.BEFORE_VENUE, ids=lambda rule: rule.name)
-def test_a_venue_begins_where_the_rule_says(rule: rules.StyleRule) -> None:
+def test_a_venue_begins_where_the_rule_says(rule):
     found = rules.alternation(rules.BEFORE_VENUE).match(rule.example)
     assert found
     assert (found.lastgroup, rule.example[found.end() :]) == (rule.name, rule.yields)

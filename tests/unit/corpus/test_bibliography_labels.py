@@ -1,14 +1,9 @@
 """What is read out of real bibliography items, against their labels."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from benchmarks.labelled_references import (
     FIELDS,
-    Items,
     drawn,
     pages,
     read_items,
@@ -33,13 +28,13 @@ AT_LEAST = {
 
 
 @pytest.fixture(scope="module")
-def items(shared_data: Path) -> Items:
+def items(shared_data):
     """Every item of the real pages."""
     return read_items(pages(shared_data / "dump"))
 
 
-def test_the_labels_are_of_the_items_that_were_drawn(items: Items) -> None:
-    keys: dict[str, list[str]] = {}
+def test_the_labels_are_of_the_items_that_were_drawn(items):
+    keys = {}
     for paper, key in items:
         keys.setdefault(paper, []).append(key)
     expected = {(paper, key) for paper, some in keys.items() for key in drawn(paper, some)}
@@ -48,7 +43,7 @@ def test_the_labels_are_of_the_items_that_were_drawn(items: Items) -> None:
 
 
 @pytest.mark.parametrize("half", ["dev", "test"])
-def test_most_items_are_read_as_their_labels_say(items: Items, half: str) -> None:
+def test_most_items_are_read_as_their_labels_say(items, half):
     chosen = [label for label in LABELS if label.half == half]
     shares = {name: hits / len(chosen) for name, hits in right(chosen, items).items()}
     assert {name: share for name, share in shares.items() if share < AT_LEAST[name]} == {}

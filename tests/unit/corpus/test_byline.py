@@ -1,13 +1,9 @@
 """Bylines: names apart from affiliations, e-mails and marks."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from pipeline.corpus.parse.byline import read_bylines
-from pipeline.corpus.parse.byline_rules import OPENINGS, WORDS, TextRule, kinds_of
+from pipeline.corpus.parse.byline_rules import OPENINGS, WORDS, kinds_of
 from pipeline.corpus.parse.byline_text import Byline, find_emails
 from pipeline.corpus.parse.measures import characters_of_authors
 from pipeline.corpus.parse.parsed_page import Author
@@ -37,21 +33,21 @@ PEOPLE = (
 )
 
 
-def sup(mark: str) -> str:
+def sup(mark):
     return f"{MARK}{mark}{MARK}"
 
 
-def read(bylines: list[Byline], *institutes: str) -> tuple[tuple[Author, ...], list[str]]:
+def read(bylines, *institutes):
     """The authors and remarks of bylines whose authors metadata names as the page does."""
     text = " ".join(byline.names for byline in bylines)
     return read_bylines(bylines, institutes, [name for name in PEOPLE if name in text])
 
 
-def authors_of(names: str, *institutes: str) -> tuple[Author, ...]:
+def authors_of(names, *institutes):
     return read([Byline(names)], *institutes)[0]
 
 
-def test_contacts_are_apart_from_the_name() -> None:
+def test_contacts_are_apart_from_the_name():
     byline = Byline(
         "Ada Lovelace ", [("affiliation", "University of London"), ("email", "ada@london.uk")]
     )
@@ -60,7 +56,7 @@ def test_contacts_are_apart_from_the_name() -> None:
     assert remarks == []
 
 
-def test_a_left_over_column_sign_parts_authors() -> None:
+def test_a_left_over_column_sign_parts_authors():
     names = (
         f"Noam Shazeer{LINE}Google Brain{LINE}noam@google.com{LINE}&Llion Jones{LINE}Google"
         f" Research{LINE}l@google.com"
@@ -71,11 +67,11 @@ def test_a_left_over_column_sign_parts_authors() -> None:
     )
 
 
-def test_grouped_addresses_are_several() -> None:
+def test_grouped_addresses_are_several():
     assert find_emails("{ann, bob}@x.edu; c.d@y.org") == ["ann@x.edu", "bob@x.edu", "c.d@y.org"]
 
 
-def test_no_mark_of_the_parser_stays_in_an_address_or_an_affiliation() -> None:
+def test_no_mark_of_the_parser_stays_in_an_address_or_an_affiliation():
     assert find_emails(f"{{a{sup('1')}nn, bob}}@x.edu") == ["ann@x.edu", "bob@x.edu"]
     byline = Byline(f"Ann Lee{sup(NOTE + 'a')}", notes=[("a", f"University of {sup('2')} X")])
     assert read([byline])[0] == (Author("Ann Lee", ("University of X",)),)
@@ -84,14 +80,14 @@ def test_no_mark_of_the_parser_stays_in_an_address_or_an_affiliation() -> None:
     )
 
 
-def test_the_word_before_an_address_is_no_affiliation() -> None:
+def test_the_word_before_an_address_is_no_affiliation():
     names = f"Ann Lee{LINE}University of X, e-mail: ann@x.edu{LINE}Email addresses: lee@y.org"
     assert authors_of(names) == (
         Author("Ann Lee", ("University of X",), ("ann@x.edu", "lee@y.org")),
     )
 
 
-def test_an_address_goes_to_the_name_it_fits() -> None:
+def test_an_address_goes_to_the_name_it_fits():
     names = f"Kyle Lo, Lucy Lu Wang{LINE}Allen Institute{LINE}{{lucyw, kylel}}@allenai.org"
     assert [one.emails for one in authors_of(names)] == [
         ("kylel@allenai.org",),
@@ -99,7 +95,7 @@ def test_an_address_goes_to_the_name_it_fits() -> None:
     ]
 
 
-def test_an_address_that_fits_nobody_is_counted_as_lost() -> None:
+def test_an_address_that_fits_nobody_is_counted_as_lost():
     names = f"Ann Lee, Bob Roe, Cid Moe{LINE}University of X{LINE}office@x.edu"
     authors = authors_of(names)
     assert all(not author.emails for author in authors)
@@ -110,7 +106,7 @@ def test_an_address_that_fits_nobody_is_counted_as_lost() -> None:
     )
 
 
-def test_characters_of_bylines_count_as_often_as_they_stand_there() -> None:
+def test_characters_of_bylines_count_as_often_as_they_stand_there():
     authors = [Author("Ann Lee", ("CWI",), ("a@x.nl",)), Author("Bob Roe", ("CWI",), ("b@x.nl",))]
     kept, lost = characters_of_authors(
         authors, ["Equal."], f"Ann Lee{LINE}Bob Roe{LINE}CWI{LINE}{{a,b}}@x.nl Equal."
@@ -129,16 +125,16 @@ def test_characters_of_bylines_count_as_often_as_they_stand_there() -> None:
         ("Equal contribution.", ["Equal contribution."]),
     ],
 )
-def test_thanks_that_are_no_affiliation_are_remarks(thanks: str, remarks: list[str]) -> None:
+def test_thanks_that_are_no_affiliation_are_remarks(thanks, remarks):
     assert read([Byline("Ann Lee", remarks=[thanks])])[1] == remarks
 
 
-def test_an_author_named_twice_is_one() -> None:
+def test_an_author_named_twice_is_one():
     bylines = [Byline("Ann Lee"), Byline("Ann Lee")]
     assert [author.name for author in read(bylines)[0]] == ["Ann Lee"]
 
 
-def test_a_line_that_a_mark_explains_may_be_a_remark() -> None:
+def test_a_line_that_a_mark_explains_may_be_a_remark():
     names = (
         f"Ann Lee{sup('1,*')}, Bob Roe{sup('1')}{LINE}{sup('1')}University of"
         f" X{LINE}{sup('*')}Corresponding author"
@@ -151,7 +147,7 @@ def test_a_line_that_a_mark_explains_may_be_a_remark() -> None:
     assert remarks == ["Corresponding author"]
 
 
-def test_a_note_on_a_name_that_says_where_work_was_done_is_no_affiliation() -> None:
+def test_a_note_on_a_name_that_says_where_work_was_done_is_no_affiliation():
     byline = Byline(f"Ann Lee{sup('†')}{LINE}University of X")
     byline.add_note("†", "Work done while at Google Research.")
     authors, remarks = read([byline])
@@ -159,7 +155,7 @@ def test_a_note_on_a_name_that_says_where_work_was_done_is_no_affiliation() -> N
     assert remarks == ["Work done while at Google Research."]
 
 
-def test_thanks_of_one_author_name_the_employer() -> None:
+def test_thanks_of_one_author_name_the_employer():
     bylines = [
         Byline("Ann Lee", remarks=["Karst Group, Univ. of X. E-mail: ann@x.edu"]),
         Byline("Bob Roe", remarks=["We thank Google Research.", "Equal contribution."]),
@@ -172,7 +168,7 @@ def test_thanks_of_one_author_name_the_employer() -> None:
     assert len(remarks) == 3, "thanks are kept as they stand"
 
 
-def test_the_same_thanks_of_two_authors_are_one_remark_and_the_employer_of_both() -> None:
+def test_the_same_thanks_of_two_authors_are_one_remark_and_the_employer_of_both():
     bylines = [Byline(name, remarks=["Institute of X."]) for name in ("Ann Lee", "Bob Roe")]
     assert read(bylines) == (
         (Author("Ann Lee", ("Institute of X",)), Author("Bob Roe", ("Institute of X",))),
@@ -193,7 +189,7 @@ SIGNS = {
 }
 
 
-def with_signs_of_the_parser(text: str) -> str:
+def with_signs_of_the_parser(text):
     """A byline of the file of cases as the parser gets it."""
     for written in sorted(SIGNS, key=len, reverse=True):
         text = text.replace(written, SIGNS[written])
@@ -201,17 +197,17 @@ def with_signs_of_the_parser(text: str) -> str:
 
 
 @cases("unit/corpus/bylines.toml")
-def test_a_layout_is_read(case: dict[str, Any]) -> None:
+def test_a_layout_is_read(case):
     authors = authors_of(with_signs_of_the_parser(case["byline"]))
     assert [[author.name, *author.affiliations] for author in authors] == case["authors"]
 
 
-def test_an_address_over_two_lines_is_one() -> None:
+def test_an_address_over_two_lines_is_one():
     (author,) = authors_of(f"Ann Lee{LINE}University of X{LINE}Ann.Lee@{LINE}x.edu")
     assert (author.affiliations, author.emails) == (("University of X",), ("Ann.Lee@x.edu",))
 
 
-def test_marks_lead_to_affiliations_of_another_byline() -> None:
+def test_marks_lead_to_affiliations_of_another_byline():
     bylines = [
         Byline(f"Ann Lee{sup('1')}"),
         Byline(f"Bob Roe{sup('2')}{LINE}{sup('1')}CWI{LINE}{sup('2')}INRIA"),
@@ -219,7 +215,7 @@ def test_marks_lead_to_affiliations_of_another_byline() -> None:
     assert [one.affiliations for one in read(bylines)[0]] == [("CWI",), ("INRIA",)]
 
 
-def test_addresses_below_the_last_author_are_given_out_in_order() -> None:
+def test_addresses_below_the_last_author_are_given_out_in_order():
     contacts = [("address", UNIVERSITY), ("address", "Acme Corp."), ("email", "ann@x.edu")]
     authors, _ = read([Byline("Ann Lee"), Byline("Bob Roe", contacts)])
     assert authors == (
@@ -228,7 +224,7 @@ def test_addresses_below_the_last_author_are_given_out_in_order() -> None:
     )
 
 
-def test_an_address_below_the_last_author_is_everybodys_who_has_none_in_thanks() -> None:
+def test_an_address_below_the_last_author_is_everybodys_who_has_none_in_thanks():
     bylines = [
         Byline("Ann Lee", remarks=[f"{INSTITUTE}."]),
         Byline("Bob Roe"),
@@ -238,7 +234,7 @@ def test_an_address_below_the_last_author_is_everybodys_who_has_none_in_thanks()
     assert [one.affiliations for one in authors] == [(INSTITUTE,), ("CWI",), ("CWI",)]
 
 
-def test_an_affiliation_cut_at_its_commas_is_no_author() -> None:
+def test_an_affiliation_cut_at_its_commas_is_no_author():
     bylines = [
         Byline("Ann Lee", [("affiliation", "cs")]),
         Byline("iSchool"),
@@ -247,7 +243,7 @@ def test_an_affiliation_cut_at_its_commas_is_no_author() -> None:
     assert read(bylines)[0] == (Author("Ann Lee", (f"cs, iSchool, umiacs, {UNIVERSITY}",)),)
 
 
-def test_an_address_that_was_split_at_its_commas_is_one_again() -> None:
+def test_an_address_that_was_split_at_its_commas_is_one_again():
     names = (
         f"Ann Lee{LINE}{UNIVERSITY}{LINE}Oslo",
         " Norway",
@@ -261,7 +257,7 @@ def test_an_address_that_was_split_at_its_commas_is_one_again() -> None:
     ]
 
 
-def test_names_before_an_affiliation_that_was_split_at_commas_share_it() -> None:
+def test_names_before_an_affiliation_that_was_split_at_commas_share_it():
     names = (
         "Ann Lee",
         "Bob Roe",
@@ -278,7 +274,7 @@ def test_names_before_an_affiliation_that_was_split_at_commas_share_it() -> None
     ]
 
 
-def test_a_name_of_one_word_after_an_author_with_an_affiliation_is_an_author() -> None:
+def test_a_name_of_one_word_after_an_author_with_an_affiliation_is_an_author():
     bylines = [
         Byline("Ann Lee", [("affiliation", f"{UNIVERSITY}, Oslo, Norway")]),
         Byline("Madhavan"),
@@ -286,13 +282,13 @@ def test_a_name_of_one_word_after_an_author_with_an_affiliation_is_an_author() -
     assert [one.name for one in read(bylines)[0]] == ["Ann Lee", "Madhavan"]
 
 
-def test_affiliations_of_a_note_are_several() -> None:
+def test_affiliations_of_a_note_are_several():
     byline = Byline(f"Ann Lee{sup(NOTE + '1')}")
     byline.add_note("1", f"{UNIVERSITY}, Oslo, Norway; {INSTITUTE}")
     assert read([byline])[0] == (Author("Ann Lee", (f"{UNIVERSITY}, Oslo, Norway", INSTITUTE)),)
 
 
-def test_institutes_are_numbered() -> None:
+def test_institutes_are_numbered():
     bylines = [Byline("Ann Lee", remarks=["11"]), Byline("Bob Roe", remarks=["1122"])]
     authors, remarks = read(bylines, UNIVERSITY, INSTITUTE)
     assert [one.affiliations for one in authors] == [(UNIVERSITY,), (UNIVERSITY, INSTITUTE)]
@@ -310,9 +306,7 @@ def test_institutes_are_numbered() -> None:
         ),
     ],
 )
-def test_an_institute_is_of_those_named_before_it(
-    names: str, institutes: list[str], affiliations: list[tuple[str, ...]]
-) -> None:
+def test_an_institute_is_of_those_named_before_it(names, institutes, affiliations):
     assert [author.affiliations for author in authors_of(names, *institutes)] == affiliations
 
 
@@ -328,18 +322,18 @@ KNOWN = ("Ann B. Lee", "Bob Roe", "Cid Moe")
     ],
     ids=["no separators", "an unknown name beside them", "none of them"],
 )
-def test_names_are_found_with_the_help_of_known_ones(text: str, names: list[str]) -> None:
+def test_names_are_found_with_the_help_of_known_ones(text, names):
     assert [author.name for author in read_bylines([Byline(text)], [], KNOWN)[0]] == names
 
 
-def printed(text: str) -> list[tuple[str, tuple[str, ...]]]:
+def printed(text):
     """Names and affiliations of a byline whose page prints none of the names of metadata."""
     return [
         (one.name, one.affiliations) for one in read_bylines([Byline(text)], [], ["Eva Coe"])[0]
     ]
 
 
-def test_people_whom_metadata_does_not_name_are_as_the_first_line_prints_them() -> None:
+def test_people_whom_metadata_does_not_name_are_as_the_first_line_prints_them():
     assert printed(f"Ann Lee, Bob Roe,{LINE}Cid Moe and Dan Poe{LINE}{UNIVERSITY}") == [
         (name, (UNIVERSITY,)) for name in ("Ann Lee", "Bob Roe", "Cid Moe", "Dan Poe")
     ]
@@ -347,7 +341,7 @@ def test_people_whom_metadata_does_not_name_are_as_the_first_line_prints_them() 
     assert printed("Ann Lee Robert Roe Cid Moe") == [("Ann Lee Robert Roe Cid Moe", ())]
 
 
-def test_a_name_that_differs_from_metadata_in_part_is_found_below_an_affiliation() -> None:
+def test_a_name_that_differs_from_metadata_in_part_is_found_below_an_affiliation():
     names = f"Ann Lee{LINE}{UNIVERSITY}{LINE}Bobby Roe{LINE}{INSTITUTE}"
     authors, _ = read_bylines([Byline(names)], [], KNOWN[:2])
     assert [(one.name, one.affiliations) for one in authors] == [
@@ -365,17 +359,17 @@ def test_a_name_that_differs_from_metadata_in_part_is_found_below_an_affiliation
     ],
     ids=["between known ones", "behind known ones", "in a block of its own"],
 )
-def test_a_name_that_metadata_lacks_is_kept(byline: Byline) -> None:
+def test_a_name_that_metadata_lacks_is_kept(byline):
     names = [author.name for author in read_bylines([byline], [], KNOWN[:2])[0]]
     assert sorted(names) == ["Ann Lee", "Bob Roe", "Dan Poe"]
 
 
-def test_what_is_no_known_name_is_an_affiliation_once_all_are_found() -> None:
+def test_what_is_no_known_name_is_an_affiliation_once_all_are_found():
     byline = Byline(f"Ann Lee, Bob Roe, Cid Moe{LINE}Deep Genomics, Wharton Eagle")
     authors, _ = read_bylines([byline], [], KNOWN)
     assert {author.affiliations for author in authors} == {("Deep Genomics, Wharton Eagle",)}
 
 
 @pytest.mark.parametrize("rule", [*OPENINGS, *WORDS], ids=lambda rule: rule.example)
-def test_a_rule_yields_what_its_example_shows(rule: TextRule) -> None:
+def test_a_rule_yields_what_its_example_shows(rule):
     assert rule.kind in kinds_of(rule.example)

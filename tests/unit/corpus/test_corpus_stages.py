@@ -2,13 +2,9 @@
 of date.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,7 +14,7 @@ from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.pages import SelectedPage, chunk_pages
 from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS, PaperBuilder
-from pipeline.engine.progress import Event, Notice, listening
+from pipeline.engine.progress import Notice, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
@@ -45,23 +41,23 @@ HARMFUL = replace(PAPERS, build=PaperBuilder(harmful_parser.parse, page_seconds=
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path):
     return workspace_for(tmp_path)
 
 
-def put_zip(workspace: Workspace, subset: str, *names: str, content: bytes = GOOD) -> Path:
+def put_zip(workspace, subset, *names, content=GOOD):
     """A zip of one subset, of files below its folder."""
     members = {f"{subset}/{name}": content for name in names}
     return write_zip(workspace.settings.dump_dir / f"ar5iv-{subset}.zip", members)
 
 
-def listed(workspace: Workspace, month: str = MONTH, *, force: bool = False) -> list[str]:
+def listed(workspace, month=MONTH, *, force=False):
     """The identifiers that dump_members has after a run."""
     run_stage(DUMP_MEMBERS, workspace, month, force=force)
     return [row["arxiv_id"] for row in workspace.root.rows(tables.DUMP_MEMBERS, month)]
 
 
-def put_papers(workspace: Workspace, contents: dict[str, bytes]) -> Path:
+def put_papers(workspace, contents):
     """A month of these pages, all of computer science, listed and ready to be parsed."""
     names = {f"error/2403/{arxiv_id}.html": content for arxiv_id, content in contents.items()}
     file = write_zip(workspace.settings.dump_dir / "errors.zip", names)
@@ -70,11 +66,11 @@ def put_papers(workspace: Workspace, contents: dict[str, bytes]) -> Path:
     return file
 
 
-def parsed_ids(workspace: Workspace) -> list[str]:
+def parsed_ids(workspace):
     return [row["arxiv_id"] for row in workspace.root.rows(tables.PAPERS, MONTH)]
 
 
-def one_paper(workspace: Workspace, content: bytes = GOOD, **metadata: Any) -> dict[str, Any]:
+def one_paper(workspace, content=GOOD, **metadata):
     """The row of a month's one paper."""
     put_papers(workspace, {FIRST: content})
     put_metadata(workspace, {"arxiv_id": FIRST} | metadata)
@@ -86,7 +82,7 @@ def one_paper(workspace: Workspace, content: bytes = GOOD, **metadata: Any) -> d
 # dump_members
 
 
-def test_members_are_listed_by_identifier_in_the_best_conversion(workspace: Workspace) -> None:
+def test_members_are_listed_by_identifier_in_the_best_conversion(workspace):
     put_zip(workspace, "warning", f"2403/{THIRD}.html", f"2403/{FIRST}.html")
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2404/2404.00002.html")
     put_zip(workspace, "no-problem", f"2403/{FIRST}.html")
@@ -98,7 +94,7 @@ def test_members_are_listed_by_identifier_in_the_best_conversion(workspace: Work
     assert ledger(workspace, "dump_members") == [(FIRST, "duplicate")] * 2
 
 
-def test_names_that_are_no_pages_are_in_the_ledger_of_one_month(workspace: Workspace) -> None:
+def test_names_that_are_no_pages_are_in_the_ledger_of_one_month(workspace):
     put_zip(
         workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html", "2404/x.html", "notes.txt"
     )
@@ -112,7 +108,7 @@ def test_names_that_are_no_pages_are_in_the_ledger_of_one_month(workspace: Works
     ]
 
 
-def test_only_the_chosen_subsets_and_their_strays_are_listed(tmp_path: Path) -> None:
+def test_only_the_chosen_subsets_and_their_strays_are_listed(tmp_path):
     workspace = workspace_for(tmp_path, subsets="warning")
     put_zip(workspace, "warning", f"2403/{THIRD}.html", "2403/notes.txt")
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2403/notes.txt")
@@ -123,8 +119,8 @@ def test_only_the_chosen_subsets_and_their_strays_are_listed(tmp_path: Path) -> 
 
 
 def test_a_changed_page_makes_its_month_alone_out_of_date_and_a_touched_zip_none(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     loose = workspace.settings.dump_dir / "2404" / "2404.00003.html"
     loose.parent.mkdir()
     loose.write_bytes(b"<html>one</html>")
@@ -152,8 +148,8 @@ def test_a_changed_page_makes_its_month_alone_out_of_date_and_a_touched_zip_none
 
 
 def test_a_broken_zip_is_in_the_ledger_of_the_first_month_until_it_is_mended(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html")
     file = put_zip(workspace, "warning", "2404/2404.00002.html")
     whole = file.read_bytes()
@@ -167,8 +163,8 @@ def test_a_broken_zip_is_in_the_ledger_of_the_first_month_until_it_is_mended(
 
 
 def test_a_month_that_has_pages_of_a_zip_that_broke_stays_as_it_is_unless_forced(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html")
     file = put_zip(workspace, "warning", "2404/2404.00002.html")
     assert listed(workspace, APRIL) == ["2404.00001", "2404.00002"]
@@ -185,7 +181,7 @@ def test_a_month_that_has_pages_of_a_zip_that_broke_stays_as_it_is_unless_forced
 # papers
 
 
-def test_a_paper_of_computer_science_is_parsed(workspace: Workspace) -> None:
+def test_a_paper_of_computer_science_is_parsed(workspace):
     row = one_paper(workspace)
     assert (row["arxiv_id"], row["subset"], row["year"]) == (FIRST, "error", 2024)
     assert (row["title"], row["title_source"]) == ("A Page", "heading")
@@ -194,21 +190,21 @@ def test_a_paper_of_computer_science_is_parsed(workspace: Workspace) -> None:
     assert [block["text"] for block in row["blocks"]] == ["Words."]
 
 
-def test_a_field_that_neither_page_nor_metadata_has_is_none(workspace: Workspace) -> None:
+def test_a_field_that_neither_page_nor_metadata_has_is_none(workspace):
     row = one_paper(workspace, page(para("Words."), title=""), abstract=None)
     assert (row["title"], row["title_source"]) == ("From Metadata", "metadata")
     assert (row["abstract"], row["abstract_source"]) == (None, "none")
 
 
-def test_authors_come_from_metadata_where_the_page_names_none(workspace: Workspace) -> None:
+def test_authors_come_from_metadata_where_the_page_names_none(workspace):
     row = one_paper(workspace, authors=["Ann Lee", "Bob Roe"])
     assert [author["name"] for author in row["authors"]] == ["Ann Lee", "Bob Roe"]
     assert (row["authors_source"], row["authors_differ"]) == ("metadata", 0)
 
 
 def test_authors_of_the_page_stay_where_metadata_names_others_and_the_difference_is_counted(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     content = page(byline("Ann B. Lee") + byline("Cid Moe") + para("Words."))
     row = one_paper(workspace, content, authors=["Ann Lee", "Bob Roe"])
     assert [author["name"] for author in row["authors"]] == ["Ann B. Lee", "Cid Moe"]
@@ -220,7 +216,7 @@ def test_authors_of_the_page_stay_where_metadata_names_others_and_the_difference
     assert provenance.notes["cut_off"] == row["truncated"]
 
 
-def test_metadata_decides_before_any_page_is_read(workspace: Workspace) -> None:
+def test_metadata_decides_before_any_page_is_read(workspace):
     """The zip is gone when papers runs: had one of these pages been asked for, the stage would
     fail.
     """
@@ -241,7 +237,7 @@ def test_metadata_decides_before_any_page_is_read(workspace: Workspace) -> None:
     ]
 
 
-def test_what_was_read_is_measured(workspace: Workspace) -> None:
+def test_what_was_read_is_measured(workspace):
     put_papers(workspace, {FIRST: GOOD})
     outcome = run_stage(PAPERS, workspace, MONTH)
     assert outcome.measured["pages"] == 1
@@ -252,7 +248,7 @@ def test_what_was_read_is_measured(workspace: Workspace) -> None:
     assert outcome.notes["chars_seen"] >= outcome.notes["chars_kept"] > 0
 
 
-def test_both_parsers_write_the_same_rows(tmp_path: Path) -> None:
+def test_both_parsers_write_the_same_rows(tmp_path):
     fast, slow = (
         one_paper(workspace_for(tmp_path / parser, parser=parser))
         for parser in ("fast", "reference")
@@ -264,9 +260,7 @@ def test_both_parsers_write_the_same_rows(tmp_path: Path) -> None:
     ("policy", "texts", "left_out"),
     [("drop_page", [], [(FIRST, "page_has_errors")]), ("drop_paragraphs", [["Sound."]], [])],
 )
-def test_errors_on_a_page_are_dealt_with_as_the_setting_says(
-    tmp_path: Path, policy: str, texts: list[list[str]], left_out: list[tuple[str, str]]
-) -> None:
+def test_errors_on_a_page_are_dealt_with_as_the_setting_says(tmp_path, policy, texts, left_out):
     workspace = workspace_for(tmp_path, page_errors=policy)
     broken = para('<span class="ltx_ERROR undefined">\\foo</span> words', "S1.p2")
     put_papers(workspace, {FIRST: page(section(para("Sound.") + broken))})
@@ -287,8 +281,8 @@ def test_errors_on_a_page_are_dealt_with_as_the_setting_says(
     ],
 )
 def test_a_page_that_harms_its_worker_is_in_the_ledger_and_its_neighbours_are_parsed(
-    workspace: Workspace, word: str, reason: str, detail: str
-) -> None:
+    workspace, word, reason, detail
+):
     put_papers(workspace, {FIRST: GOOD, SECOND: page(section(para(word))), THIRD: GOOD})
     outcome = run_stage(HARMFUL, workspace, MONTH)
     assert parsed_ids(workspace) == [FIRST, THIRD]
@@ -308,9 +302,7 @@ def test_a_page_that_harms_its_worker_is_in_the_ledger_and_its_neighbours_are_pa
         ("crash", 20, r"all failed alike \(parser_crashed\)"),
     ],
 )
-def test_a_fault_of_the_environment_fails_the_month(
-    workspace: Workspace, word: str, pages: int, message: str
-) -> None:
+def test_a_fault_of_the_environment_fails_the_month(workspace, word, pages, message):
     harm = page(section(para(word)))
     put_papers(workspace, {f"2403.{number:05}": harm for number in range(pages)})
     with pytest.raises(PermanentFailure, match=message):
@@ -319,9 +311,7 @@ def test_a_fault_of_the_environment_fails_the_month(
 
 
 @pytest.mark.parametrize("others", [{}, {"2403.00050": GOOD}])
-def test_pages_that_fail_beside_others_or_by_themselves_are_in_the_ledger(
-    workspace: Workspace, others: dict[str, bytes]
-) -> None:
+def test_pages_that_fail_beside_others_or_by_themselves_are_in_the_ledger(workspace, others):
     harm = page(section(para("raise")))
     failing = {f"2403.{number:05}": harm for number in range(19)}
     put_papers(workspace, failing | others)
@@ -331,10 +321,10 @@ def test_pages_that_fail_beside_others_or_by_themselves_are_in_the_ledger(
 
 
 def test_pages_left_out_because_of_this_machine_are_reported_and_marked(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     put_papers(workspace, {FIRST: page(section(para("loop")))})
-    events: list[Event] = []
+    events = []
     with listening(events.append):
         run_stage(HARMFUL, workspace, MONTH)
     (row,) = pq.read_table(workspace.root.ledger_file("papers", MONTH)).to_pylist()
@@ -346,8 +336,8 @@ def test_pages_left_out_because_of_this_machine_are_reported_and_marked(
 
 
 def test_pages_of_a_zip_that_was_cut_off_since_it_was_listed_are_not_given_up(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     """The month stays as it was: with the zip whole again nothing would be out of date, and they be
     missed for good.
     """
@@ -367,7 +357,7 @@ def test_pages_of_a_zip_that_was_cut_off_since_it_was_listed_are_not_given_up(
     assert parsed_ids(workspace) == [FIRST, SECOND]
 
 
-def test_a_page_with_a_disk_error_is_reported_and_tried_again(workspace: Workspace) -> None:
+def test_a_page_with_a_disk_error_is_reported_and_tried_again(workspace):
     folder = workspace.settings.dump_dir / "2403"
     folder.mkdir()
     (folder / f"{FIRST}.html").symlink_to(
@@ -375,7 +365,7 @@ def test_a_page_with_a_disk_error_is_reported_and_tried_again(workspace: Workspa
     )  # it says that it is empty, and to read it is an error
     put_papers(workspace, {SECOND: GOOD})
     put_metadata(workspace, {"arxiv_id": FIRST}, {"arxiv_id": SECOND})
-    events: list[Event] = []
+    events = []
     with listening(events.append):
         run_stage(PAPERS, workspace, MONTH)
     assert (parsed_ids(workspace), ledger(workspace, "papers")) == (
@@ -387,7 +377,7 @@ def test_a_page_with_a_disk_error_is_reported_and_tried_again(workspace: Workspa
     assert state(PAPERS, workspace, MONTH) is State.STALE
 
 
-def test_chunks_hold_every_page_once_and_a_large_one_alone() -> None:
+def test_chunks_hold_every_page_once_and_a_large_one_alone():
     sizes = {"1": 30, "2": 30, "3": 50, "4": 500, "5": 10}
     pages = [
         SelectedPage(Member(name, "error", "z", "m", 0, size, 1, 0), None, None, (), None)
@@ -398,8 +388,8 @@ def test_chunks_hold_every_page_once_and_a_large_one_alone() -> None:
 
 
 def test_rows_and_ledger_are_the_same_with_any_number_of_workers_and_without_a_cache(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     """Pages of 100 KB, cut into three chunks, of which one is done again page by page."""
     contents = {
         f"2403.{number:05d}": page(section(para("Words. " * 15_000 + str(number))))
@@ -428,9 +418,7 @@ def test_rows_and_ledger_are_the_same_with_any_number_of_workers_and_without_a_c
     )
 
 
-def test_exactly_the_eleven_papers_of_computer_science_are_parsed(
-    shared_data: Path, tmp_path: Path
-) -> None:
+def test_exactly_the_eleven_papers_of_computer_science_are_parsed(shared_data, tmp_path):
     workspace = Workspace(load_settings(dump_dir=shared_data / "dump", data=tmp_path))
     records = map(
         json.loads, (shared_data / "metadata" / "snapshot.jsonl").read_text().splitlines()

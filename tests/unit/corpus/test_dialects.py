@@ -1,21 +1,16 @@
 """Other markup for the same text gives the same paper: docs/experiments/bad-input.md."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from pipeline.corpus.parse import html, reference
-from pipeline.corpus.parse.parsed_page import ParsedPage
 from tests.unit.corpus.dialects import (
     MORE_TEXT,
     MUTATIONS,
     UNKNOWN_TEXT,
     WHOLLY_SAME,
-    Mutation,
     given_pages,
     lost_outside_ledger,
     mutate,
@@ -31,13 +26,13 @@ PAGES = dict(sample_pages()[::7])
 
 
 @cache
-def parsed(name: str) -> ParsedPage:
+def parsed(name):
     """The paper of an untouched page."""
     return html.parse(PAGES[name])
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
-def test_other_markup_for_the_same_text_gives_the_same_paper(mutation: Mutation) -> None:
+def test_other_markup_for_the_same_text_gives_the_same_paper(mutation):
     changed = 0
     for seed, (name, content) in enumerate(PAGES.items()):
         mutated = mutate(content, [mutation], seed)
@@ -47,7 +42,7 @@ def test_other_markup_for_the_same_text_gives_the_same_paper(mutation: Mutation)
     assert changed or mutation.__name__ == "foreign_objects"
 
 
-def check(before: ParsedPage, after: ParsedPage, mutation: Mutation) -> None:
+def check(before, after, mutation):
     """Whether a paper is as the mutation of its page lets it be."""
     assert lost_outside_ledger(before, after) == 0
     if mutation in MORE_TEXT:
@@ -64,7 +59,7 @@ def check(before: ParsedPage, after: ParsedPage, mutation: Mutation) -> None:
         )
 
 
-def test_real_pages_in_a_mixture_of_dialects_give_the_same_papers(shared_data: Path) -> None:
+def test_real_pages_in_a_mixture_of_dialects_give_the_same_papers(shared_data):
     for seed, (_, content) in enumerate(given_pages()[::9]):
         before = html.parse(content)
         after = html.parse(mutate(content, WHOLLY_SAME, seed))
@@ -72,7 +67,7 @@ def test_real_pages_in_a_mixture_of_dialects_give_the_same_papers(shared_data: P
         assert after.authors == before.authors
 
 
-def test_both_parsers_read_a_mixture_of_dialects_alike() -> None:
+def test_both_parsers_read_a_mixture_of_dialects_alike():
     for seed, content in enumerate(list(PAGES.values())[::3]):
         mutated = mutate(content, MUTATIONS, seed)
         assert html.parse(mutated) == reference.parse(mutated)

@@ -2,23 +2,17 @@
 badly.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 import pytest
-from pytest_httpserver import HTTPServer
 from typer.testing import CliRunner
-from werkzeug import Request, Response
 
 from pipeline.arxiv.harvest_store import STORE, Change, HarvestPage, HarvestStore
 from pipeline.arxiv.rate_limited_client import GAP_SECONDS, Pace
@@ -27,13 +21,12 @@ from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.corpus.fetch_selection import select_papers
-from pipeline.corpus.fetching import MOST_WITHOUT_PAGE, FetchReport, PageLedger, fetch, page_file
+from pipeline.corpus.fetching import MOST_WITHOUT_PAGE, PageLedger, fetch, page_file
 from pipeline.corpus.parse import html, reference
-from pipeline.corpus.parse.parsed_page import ParsedPage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import SAMPLE_DUMP, load_settings
-from tests.fake_arxiv import FakeSite, Reply, reply, status
+from tests.fake_arxiv import FakeSite, reply, status
 from tests.fake_clock import FakeClock
 from tests.unit.arxiv.conftest import line
 from tests.unit.corpus.arxiv_site import site_page
@@ -56,23 +49,23 @@ FIRST, SECOND, THIRD = "2610.00001", "2610.00002", "2610.00003"
 BODY = section(para(f"We read margins {cite('bib.bib1')} of books with {math('x_1')}."))
 
 
-def text(body: bytes | str, kind: str = "text/html") -> Reply:
+def text(body, kind="text/html"):
     return reply(body, kind=kind)
 
 
 @pytest.fixture
-def site(httpserver: HTTPServer) -> FakeSite:
+def site(httpserver):
     return FakeSite(httpserver, BODY)
 
 
 @pytest.fixture
-def dump(tmp_path: Path) -> Path:
+def dump(tmp_path):
     (tmp_path / "dump").mkdir()
     return tmp_path / "dump"
 
 
 @pytest.fixture
-def place(site: FakeSite, dump: Path, tmp_path: Path) -> Workspace:
+def place(site, dump, tmp_path):
     settings = load_settings(
         dump_dir=dump,
         data=tmp_path / "data",
@@ -83,25 +76,23 @@ def place(site: FakeSite, dump: Path, tmp_path: Path) -> Workspace:
     return Workspace(settings)
 
 
-def run(
-    place: Workspace, *ids: str, fake: FakeClock | None = None, gap: float = 0.0, **more: Any
-) -> FetchReport:
+def run(place, *ids, fake=None, gap=0.0, **more):
     pace = Pace(place.settings.data_root / "machine", gap=gap, tries=3, first_back_off=0.01)
     if fake is not None:
         pace = replace(pace, clock=fake.clock)
     return fetch(place, select_papers(place, None, ids), pace=pace, **more)
 
 
-def detail(place: Workspace, name: str) -> str:
+def detail(place, name):
     """What the ledger says of a page."""
     return PageLedger(place.cache("html_pages") / "fetched.jsonl").read()[name].detail
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
 
 
-def told(paper: ParsedPage) -> tuple[object, ...]:
+def told(paper):
     """All that a page says of its paper; not what the page is."""
     return (
         paper.title,
@@ -119,9 +110,7 @@ def told(paper: ParsedPage) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("year", [2024, 2026])
 @pytest.mark.parametrize("parse", [html.parse, reference.parse], ids=["fast", "reference"])
-def test_of_the_site_s_page_the_article_alone_is_read(
-    parse: Callable[[bytes], ParsedPage], year: int
-) -> None:
+def test_of_the_site_s_page_the_article_alone_is_read(parse, year):
     body = BODY + section(para("It gains little.", "S2.p1"), "Results", "2", "S2")
     body += bibliography(bibitem("bib.bib1", "A. One", "On Margins", "2020"))
     found = parse(site_page(body, year=year))
@@ -129,9 +118,7 @@ def test_of_the_site_s_page_the_article_alone_is_read(
     assert told(found) == told(parse(page(body)))
 
 
-def test_a_page_is_fetched_into_the_folder_that_the_dump_reads(
-    place: Workspace, site: FakeSite, dump: Path
-) -> None:
+def test_a_page_is_fetched_into_the_folder_that_the_dump_reads(place, site, dump):
     report = run(place, SECOND, FIRST, "arXiv:cs/0112017v2")
     assert site.asked == ["robots", FIRST, SECOND, "cs/0112017"]
     assert (report.fetched, report.left_out, report.waiting, report.requests) == (3, {}, 0, 4)
@@ -145,8 +132,8 @@ def test_a_page_is_fetched_into_the_folder_that_the_dump_reads(
 
 
 def test_the_papers_of_a_month_are_those_that_metadata_knows_and_the_dump_lacks(
-    place: Workspace, site: FakeSite, dump: Path, tmp_path: Path
-) -> None:
+    place, site, dump, tmp_path
+):
     snapshot = tmp_path / "snapshot.jsonl"
     lines = [
         line(FIRST),
@@ -173,9 +160,7 @@ def test_the_papers_of_a_month_are_those_that_metadata_knows_and_the_dump_lacks(
     }
 
 
-def test_a_paper_without_html_is_asked_for_once_until_told_again(
-    place: Workspace, site: FakeSite
-) -> None:
+def test_a_paper_without_html_is_asked_for_once_until_told_again(place, site):
     site.without = {FIRST}
     report = run(place, FIRST, SECOND)
     assert (report.fetched, report.left_out) == (1, {"no_html": 1})
@@ -186,7 +171,7 @@ def test_a_paper_without_html_is_asked_for_once_until_told_again(
     assert run(place, FIRST, again=True).fetched == 1
 
 
-def test_a_server_that_asks_for_rest_gets_it(place: Workspace, site: FakeSite) -> None:
+def test_a_server_that_asks_for_rest_gets_it(place, site):
     site.script = [status(503, Retry_After="100"), status(429)]
     fake = FakeClock()
     site.now = fake.clock.now
@@ -195,9 +180,7 @@ def test_a_server_that_asks_for_rest_gets_it(place: Workspace, site: FakeSite) -
     assert second - first == pytest.approx(100)
 
 
-def test_a_page_that_does_not_come_is_asked_for_last_the_next_time(
-    place: Workspace, site: FakeSite
-) -> None:
+def test_a_page_that_does_not_come_is_asked_for_last_the_next_time(place, site):
     site.script = [None, *[status(503)] * 3]
     with pytest.raises(
         TransientFailure, match=r"status 503.*run citeloom fetch-html again to go on"
@@ -221,9 +204,7 @@ def test_a_page_that_does_not_come_is_asked_for_last_the_next_time(
     ],
     ids=["a PDF", "text", "another page", "cut", "too large", "another host", "another paper"],
 )
-def test_what_is_no_page_of_the_paper_is_left_out(
-    place: Workspace, site: FakeSite, dump: Path, wrong: Reply, reason: str
-) -> None:
+def test_what_is_no_page_of_the_paper_is_left_out(place, site, dump, wrong, reason):
     site.script = [wrong]
     report = run(place, FIRST, largest=50_000)
     assert (report.fetched, report.left_out, names(dump)) == (0, {reason: 1}, [])
@@ -231,8 +212,8 @@ def test_what_is_no_page_of_the_paper_is_left_out(
     assert run(place, FIRST).fetched == passing
 
 
-def test_a_page_whose_end_is_missing_is_asked_for_again(place: Workspace, site: FakeSite) -> None:
-    def broken_off(request: Request) -> Response:
+def test_a_page_whose_end_is_missing_is_asked_for_again(place, site):
+    def broken_off(request):
         response = site.usual(request)
         response.headers["Content-Length"] = "999999"
         return response
@@ -242,22 +223,20 @@ def test_a_page_whose_end_is_missing_is_asked_for_again(place: Workspace, site: 
     assert (report.fetched, report.requests) == (1, 3)
 
 
-def test_a_redirection_within_the_host_is_followed(place: Workspace, site: FakeSite) -> None:
+def test_a_redirection_within_the_host_is_followed(place, site):
     site.script = [status(301, Location=f"/html/{FIRST}v2")]
     report = run(place, FIRST)
     assert (report.fetched, detail(place, FIRST)) == (1, f"{site.url}/{FIRST}v2")
 
 
-def test_denied_access_ends_everything_at_once(place: Workspace, site: FakeSite) -> None:
+def test_denied_access_ends_everything_at_once(place, site):
     site.script = [status(403)]
     with pytest.raises(PermanentFailure, match=r"denies access \(status 403\): stop, because"):
         run(place, FIRST, SECOND)
     assert site.asked == ["robots", FIRST]
 
 
-def test_many_papers_in_a_row_without_a_page_end_the_fetch(
-    place: Workspace, site: FakeSite
-) -> None:
+def test_many_papers_in_a_row_without_a_page_end_the_fetch(place, site):
     ids = [f"2610.{number:05}" for number in range(1, MOST_WITHOUT_PAGE + 3)]
     site.without = set(ids)
     with pytest.raises(TransientFailure, match=f"{MOST_WITHOUT_PAGE} papers in a row have no page"):
@@ -266,7 +245,7 @@ def test_many_papers_in_a_row_without_a_page_end_the_fetch(
     assert run(place, *ids).left_out == {"no_html": len(ids)}
 
 
-def test_what_robots_txt_says_holds(place: Workspace, site: FakeSite) -> None:
+def test_what_robots_txt_says_holds(place, site):
     site.robots = "User-agent: *\nDisallow: /html"
     with pytest.raises(PermanentFailure, match=r"robots\.txt closes .*2610\.00001 to programs"):
         run(place, FIRST)
@@ -275,8 +254,8 @@ def test_what_robots_txt_says_holds(place: Workspace, site: FakeSite) -> None:
 
 @pytest.mark.parametrize(("asked", "gap", "kept"), [(15, 0.0, 15), (1, 3.0, 3)])
 def test_of_the_pauses_that_robots_txt_and_arxiv_ask_for_the_longer_is_kept(
-    place: Workspace, site: FakeSite, asked: int, gap: float, kept: int
-) -> None:
+    place, site, asked, gap, kept
+):
     fake = FakeClock()
     site.now = fake.clock.now
     site.robots = f"User-agent: other\nDisallow: /\n\nUser-agent: *\nCrawl-delay: {asked}"
@@ -284,9 +263,7 @@ def test_of_the_pauses_that_robots_txt_and_arxiv_ask_for_the_longer_is_kept(
     assert site.times[2] - site.times[1] == pytest.approx(kept)
 
 
-def test_a_line_of_the_ledger_that_a_kill_cut_off_is_ignored(
-    place: Workspace, site: FakeSite
-) -> None:
+def test_a_line_of_the_ledger_that_a_kill_cut_off_is_ignored(place, site):
     site.without = {FIRST, SECOND}
     run(place, FIRST, SECOND)
     file = place.cache("html_pages") / "fetched.jsonl"
@@ -297,13 +274,13 @@ def test_a_line_of_the_ledger_that_a_kill_cut_off_is_ignored(
     assert run(place, FIRST, SECOND).requests == 0
 
 
-def test_a_limit_says_how_many_are_asked_for(place: Workspace, site: FakeSite) -> None:
+def test_a_limit_says_how_many_are_asked_for(place, site):
     report = run(place, FIRST, SECOND, THIRD, limit=2)
     assert (report.fetched, report.waiting, site.asked) == (2, 1, ["robots", FIRST, SECOND])
     assert "1 still to fetch" in str(report)
 
 
-def test_a_page_that_cannot_be_put_in_place_is_named(place: Workspace, dump: Path) -> None:
+def test_a_page_that_cannot_be_put_in_place_is_named(place, dump):
     page_file(dump, FIRST).mkdir(parents=True)
     with pytest.raises(PermanentFailure, match=f"{FIRST}.html cannot be written"):
         run(place, FIRST)
@@ -327,12 +304,10 @@ fetch(place, select_papers(place, None, ids), pace=Pace(Path(data) / "machine", 
 
 
 @pytest.mark.faults
-def test_a_killed_fetch_goes_on_after_its_last_page(
-    place: Workspace, site: FakeSite, dump: Path
-) -> None:
+def test_a_killed_fetch_goes_on_after_its_last_page(place, site, dump):
     reached, released = threading.Event(), threading.Event()
 
-    def hang(request: Request) -> Response:
+    def hang(request):
         reached.set()
         released.wait()
         return site.usual(request)
@@ -373,9 +348,7 @@ def test_a_killed_fetch_goes_on_after_its_last_page(
         ({}, {}, "name what to fetch"),
     ],
 )
-def test_what_cannot_be_fetched_is_refused(
-    dump: Path, changed: Any, asked: Any, message: str
-) -> None:
+def test_what_cannot_be_fetched_is_refused(dump, changed, asked, message):
     settings = load_settings(
         **{"dump_dir": dump, "data": dump.parent / "data", "metadata_snapshot": None, **changed}
     )
@@ -384,7 +357,7 @@ def test_what_cannot_be_fetched_is_refused(
 
 
 @pytest.fixture
-def command(site: FakeSite, dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def command(site, dump, tmp_path, monkeypatch):
     """`citeloom fetch-html` with these arguments."""
     from pipeline.cli.app import app
 
@@ -400,9 +373,7 @@ def command(site: FakeSite, dump: Path, tmp_path: Path, monkeypatch: pytest.Monk
     return lambda *arguments: CliRunner().invoke(app, ["fetch-html", *arguments])
 
 
-def test_without_accepted_terms_they_are_told_and_nothing_is_asked(
-    command: Any, site: FakeSite
-) -> None:
+def test_without_accepted_terms_they_are_told_and_nothing_is_asked(command, site):
     done = command("--ids", FIRST)
     assert done.exit_code == 2
     for words in (
@@ -414,7 +385,7 @@ def test_without_accepted_terms_they_are_told_and_nothing_is_asked(
     assert site.asked == []
 
 
-def test_the_command_fetches_at_arxiv_s_pace(command: Any, site: FakeSite, dump: Path) -> None:
+def test_the_command_fetches_at_arxiv_s_pace(command, site, dump):
     done = command("--ids", FIRST, "--accept-terms")
     assert done.exit_code == 0, done.output
     assert "1 page fetched in 2 requests" in " ".join(done.output.split())

@@ -1,7 +1,5 @@
 """Which rows of a table are its head, and the Markdown that comes of it."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import pytest
@@ -10,15 +8,15 @@ from pipeline.corpus.parse.grids import TableCell, head_rows, markdown_grid, spa
 from pipeline.corpus.parse.parsed_page import PageError
 
 
-def head(text: str, columns: int = 1, rows: int = 1) -> TableCell:
+def head(text, columns=1, rows=1):
     return TableCell(text, columns, rows, is_head=True)
 
 
-def line(*texts: str, ruled: bool = False) -> list[TableCell]:
+def line(*texts, ruled=False):
     return [TableCell(text, ruled=ruled) for text in texts]
 
 
-def test_a_head_row_of_numbers_below_one_that_spans_no_columns_is_data() -> None:
+def test_a_head_row_of_numbers_below_one_that_spans_no_columns_is_data():
     rows = [
         [head("Model", rows=2), head("AAPL", 2)],
         [head("CR%"), head("SR")],
@@ -33,7 +31,7 @@ def test_a_head_row_of_numbers_below_one_that_spans_no_columns_is_data() -> None
     ]
 
 
-def test_numbers_below_a_head_that_spans_columns_name_the_columns() -> None:
+def test_numbers_below_a_head_that_spans_columns_name_the_columns():
     rows = [
         [head("", rows=1), head("Temperature", 2)],
         [head("Method"), head("0.5"), head("1.0")],
@@ -42,7 +40,7 @@ def test_numbers_below_a_head_that_spans_columns_name_the_columns() -> None:
     assert head_rows(rows) == 2
 
 
-def test_a_first_row_that_names_groups_alone_is_joined_with_the_names_below_it() -> None:
+def test_a_first_row_that_names_groups_alone_is_joined_with_the_names_below_it():
     rows = [
         [TableCell(""), TableCell("Accuracy", 2)],
         line("Method", "en", "zh"),
@@ -51,7 +49,7 @@ def test_a_first_row_that_names_groups_alone_is_joined_with_the_names_below_it()
     assert markdown_grid(rows)[0].splitlines()[0] == "| Method | Accuracy en | Accuracy zh |"
 
 
-def test_such_a_head_reaches_to_the_first_line_across_the_table() -> None:
+def test_such_a_head_reaches_to_the_first_line_across_the_table():
     rows = [
         [TableCell(""), TableCell("Low", 2)],
         line("Temp", "Standard", "Top-p"),
@@ -68,8 +66,8 @@ def test_such_a_head_reaches_to_the_first_line_across_the_table() -> None:
     ids=["other heads", "no spans"],
 )
 def test_without_empty_cells_beside_its_groups_a_first_row_is_the_head_alone(
-    first: list[TableCell],
-) -> None:
+    first,
+):
     assert head_rows([first, line("a", "b", "c"), line("d", "e", "f", ruled=True)]) == 1
 
 
@@ -88,19 +86,19 @@ def test_without_empty_cells_beside_its_groups_a_first_row_is_the_head_alone(
         ("", False),
     ],
 )
-def test_what_counts_as_a_number(text: str, is_number: bool) -> None:
+def test_what_counts_as_a_number(text, is_number):
     assert TableCell(text).is_number is is_number
 
 
 @pytest.mark.parametrize(
     ("value", "columns"), [(None, 1), ("", 1), ("0", 1), ("-3", 1), ("3", 3), ("99999", 200)]
 )
-def test_spans_stay_within_bounds(value: str | None, columns: int) -> None:
+def test_spans_stay_within_bounds(value, columns):
     assert span(value) == columns
 
 
 @pytest.mark.parametrize(("rows", "fits"), [(999, True), (1_001, False)])
-def test_a_table_has_at_most_a_million_cells(rows: int, fits: bool) -> None:
+def test_a_table_has_at_most_a_million_cells(rows, fits):
     table = [[TableCell("a")] * 1_000, *([TableCell("b")] for _ in range(rows))]
     with nullcontext() if fits else pytest.raises(PageError, match="table_too_large"):
         markdown_grid(table)

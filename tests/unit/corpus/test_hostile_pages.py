@@ -1,13 +1,11 @@
 """Pages made to break a parser: each is parsed or refused, and none takes quadratic time."""
 
-from __future__ import annotations
-
 from time import process_time
 
 import pytest
 
 from pipeline.corpus.parse.html import parse
-from pipeline.corpus.parse.parsed_page import PageError, ParsedPage
+from pipeline.corpus.parse.parsed_page import PageError
 from tests.unit.corpus.building import note, only_block, page, para
 
 pytestmark = pytest.mark.slow
@@ -29,7 +27,7 @@ DEEP = {
 
 
 @pytest.mark.parametrize("name", DEEP)
-def test_elements_nested_beyond_reason_are_refused(name: str) -> None:
+def test_elements_nested_beyond_reason_are_refused(name):
     with pytest.raises(PageError) as caught:
         parse(page(para("Words.") + DEEP[name]))
     assert caught.value.reason == "too_deep"
@@ -53,7 +51,7 @@ LONG = {
 }
 
 
-def parse_within_a_minute(content: bytes) -> ParsedPage:
+def parse_within_a_minute(content):
     """The page, parsed in linear time: in processor time, which a busy machine does not change."""
     started = process_time()
     paper = parse(content)
@@ -62,12 +60,12 @@ def parse_within_a_minute(content: bytes) -> ParsedPage:
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_a_page_of_one_thing_is_read(name: str) -> None:
+def test_a_page_of_one_thing_is_read(name):
     paper = parse_within_a_minute(page(para("Words.") + LONG[name]))
     assert paper.blocks[0].text == "Words."
 
 
-def test_footnotes_in_a_row_are_read() -> None:
+def test_footnotes_in_a_row_are_read():
     paper = parse_within_a_minute(page(para("Words" + note("x") * 30_000 + ".")))
     assert (paper.blocks[0].text, len(paper.blocks)) == ("Words.", 30_001)
 
@@ -85,5 +83,5 @@ def test_footnotes_in_a_row_are_read() -> None:
         b"<html><body><p class=ltx_p>W&ouml;rds.",
     ],
 )
-def test_a_page_in_other_clothes_says_the_same(content: bytes) -> None:
+def test_a_page_in_other_clothes_says_the_same(content):
     assert only_block(parse(content)).text == "Wörds."

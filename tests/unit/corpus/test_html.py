@@ -3,29 +3,26 @@
 The reference parser, which shares no code that walks a page, must read each of them alike.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import pytest
 
 from pipeline.corpus.parse import html, reference
-from pipeline.corpus.parse.parsed_page import PageError, ParsedPage
+from pipeline.corpus.parse.parsed_page import PageError
 from tests.cases import cases
 from tests.unit.corpus.building import math, only_block, page, para, section
 
 INPUTS = {"html", "paragraph", "heading", "metadata_authors", "all_losses"}
 
 
-def parse(content: bytes, metadata_authors: Sequence[str] = ()) -> ParsedPage:
+def parse(content, metadata_authors=()):
     """The paper that both parsers read."""
     paper = html.parse(content, metadata_authors)
     assert reference.parse(content, metadata_authors) == paper
     return paper
 
 
-def agrees(expected: Any, read: Any) -> bool:
+def agrees(expected, read):
     """Whether what was read has every field that a case names, with its value."""
     if isinstance(expected, dict):
         get = read.get if isinstance(read, Mapping) else lambda name: getattr(read, name)
@@ -36,7 +33,7 @@ def agrees(expected: Any, read: Any) -> bool:
 
 
 @cases("unit/corpus/pages.toml")
-def test_a_page_is_read(case: dict[str, Any]) -> None:
+def test_a_page_is_read(case):
     body = case["html"] if "html" in case else para(case["paragraph"])
     content = page(body, case.get("heading", "A Page"))
     paper = parse(content, case.get("metadata_authors", ()))
@@ -53,14 +50,14 @@ def test_a_page_is_read(case: dict[str, Any]) -> None:
         assert paper.chars_seen == paper.chars_kept + sum(paper.losses.values())
 
 
-def test_control_characters_are_dropped() -> None:
+def test_control_characters_are_dropped():
     assert only_block(parse(page(para("W\x00o\x01r\x04d&#1;s.")))).text == "Words."
 
 
 # Pages that are broken
 
 
-def test_a_page_cut_off_is_marked() -> None:
+def test_a_page_cut_off_is_marked():
     whole = page(section(para("One.") + para("Two.", "S1.p2")))
     cut = parse(whole[: whole.index(b"Two") + 2])
     assert (parse(whole).truncated, cut.truncated) == (False, True)
@@ -82,29 +79,29 @@ def test_a_page_cut_off_is_marked() -> None:
         (b"<html><body><main><b>Words.</b></main></body></html>", "no_text"),
     ],
 )
-def test_what_is_no_page_says_why(content: bytes, reason: str) -> None:
+def test_what_is_no_page_says_why(content, reason):
     for parser in (html, reference):
         with pytest.raises(PageError) as caught:
             parser.parse(content)
         assert caught.value.reason == reason
 
 
-def test_bytes_that_are_no_utf8_are_replaced() -> None:
+def test_bytes_that_are_no_utf8_are_replaced():
     assert "\ufffd" in only_block(parse(page(para("W@rds.")).replace(b"@", b"\xff"))).text
 
 
-def test_xhtml_is_read_as_html() -> None:
+def test_xhtml_is_read_as_html():
     body = '<div class="ltx_date"/>' + para("Words.")
     assert only_block(parse(b'<?xml version="1.0"?>' + page(body))).text == "Words."
 
 
-def test_sections_within_a_byline_that_was_never_closed_are_kept() -> None:
+def test_sections_within_a_byline_that_was_never_closed_are_kept():
     name = '<span class="ltx_creator ltx_role_author"><span class="ltx_personname">A. Lee'
     paper = html.parse(page(f'<div class="ltx_authors">{name}{section(para("Words."))}'))
     assert [block.text for block in paper.blocks] == ["Words."]
 
 
-def test_what_no_rule_explains_is_counted_as_lost() -> None:
+def test_what_no_rule_explains_is_counted_as_lost():
     twice = '<div class="ltx_abstract"><p class="ltx_p">First.</p></div>' * 2
     paper = html.parse(
         page(f'<span class="ltx_personname">{twice}</span>{section(para("Words."))}')

@@ -2,10 +2,7 @@
 month its place.
 """
 
-from __future__ import annotations
-
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,13 +10,12 @@ from hypothesis import strategies as st
 
 from pipeline import tables
 from pipeline.corpus.parse import html
-from pipeline.corpus.parse.parsed_page import PageError, ParsedPage
+from pipeline.corpus.parse.parsed_page import PageError
 from pipeline.corpus.passages.packing import pack
 from pipeline.corpus.stages import DUMP_MEMBERS, PAGE_SECONDS, PAPERS
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
 from tests.unit.corpus.building import MONTH, ledger, put_metadata, workspace_for, write_zip
-from tests.unit.corpus.page_mutations import Mutated, mutated_pages, pages
+from tests.unit.corpus.page_mutations import mutated_pages, pages
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +27,7 @@ OWN_MARKS = {chr(code) for code in (*range(9), *range(14, 20))}
 LENIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
-def parsed(content: bytes) -> ParsedPage | str:
+def parsed(content):
     """The paper, or the reason why there is none."""
     try:
         return html.parse(content)
@@ -39,7 +35,7 @@ def parsed(content: bytes) -> ParsedPage | str:
         return error.reason
 
 
-def check_page(page: Mutated) -> None:
+def check_page(page):
     """A page becomes a paper whose account is right, or says why it cannot; its passages can be
     made.
     """
@@ -77,18 +73,18 @@ def check_page(page: Mutated) -> None:
 
 @settings(max_examples=100, suppress_health_check=LENIENT)
 @given(mutated_pages())
-def test_a_mutated_page_is_parsed_or_refused_with_a_reason(page: Mutated) -> None:
+def test_a_mutated_page_is_parsed_or_refused_with_a_reason(page):
     check_page(page)
 
 
 @pytest.mark.faults
 @settings(max_examples=5000, suppress_health_check=LENIENT)
 @given(mutated_pages())
-def test_five_thousand_mutated_pages_are_parsed_or_refused_with_a_reason(page: Mutated) -> None:
+def test_five_thousand_mutated_pages_are_parsed_or_refused_with_a_reason(page):
     check_page(page)
 
 
-def month_of(folder: Path, content: dict[str, bytes]) -> Workspace:
+def month_of(folder, content):
     """A dump of one month and its metadata, read through to `papers`."""
     workspace = workspace_for(folder)
     names = {f"error/2403/{arxiv_id}.html": page for arxiv_id, page in content.items()}
@@ -107,8 +103,8 @@ def month_of(folder: Path, content: dict[str, bytes]) -> Workspace:
 )
 @given(st.lists(mutated_pages(), min_size=20, max_size=40))
 def test_a_month_accounts_for_every_mutated_page_and_leaves_the_others_as_they_were(
-    tmp_path_factory: pytest.TempPathFactory, mutated: list[Mutated]
-) -> None:
+    tmp_path_factory, mutated
+):
     whole = {f"2403.{number:05d}": page for number, page in enumerate(pages()[:5])}
     undisturbed = month_of(tmp_path_factory.mktemp("whole"), whole).root.rows(tables.PAPERS, MONTH)
     broken = {f"2403.{number:05d}": page.content for number, page in enumerate(mutated, start=100)}

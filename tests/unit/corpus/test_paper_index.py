@@ -1,10 +1,5 @@
 """Papers found by words of the title, author and year, and the order in which they come."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from pipeline import tables
@@ -21,7 +16,7 @@ TITLES = {
 }
 
 
-def write(workspace: Workspace, month: str, titles: dict[str, str], *authors: str) -> None:
+def write(workspace, month, titles, *authors):
     names = authors or ("Noël Ada Lovelace", "Bo Berg")
     rows = [
         {
@@ -37,7 +32,7 @@ def write(workspace: Workspace, month: str, titles: dict[str, str], *authors: st
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path):
     made = Workspace(load_settings(data=tmp_path / "data"))
     for month, titles in TITLES.items():
         write(made, month, titles)
@@ -58,14 +53,14 @@ def workspace(tmp_path: Path) -> Workspace:
     ],
 )  # fmt: skip
 def test_papers_have_all_words_and_one_author_with_all_names_newest_months_first(
-    workspace: Workspace, query: dict[str, Any], ids: list[str]
-) -> None:
+    workspace, query, ids
+):
     assert [paper.arxiv_id for paper in find_papers(workspace, **query)] == ids
 
 
 def test_a_paper_is_as_its_row_says_and_a_month_that_changed_replaces_its_papers(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     (paper,) = find_papers(workspace, "nets")
     assert (paper.title, paper.authors, paper.year, paper.categories) == (
         "Étude of {N}eural nets",
@@ -83,14 +78,14 @@ def test_a_paper_is_as_its_row_says_and_a_month_that_changed_replaces_its_papers
     assert papers_with_ids(workspace, []) == {}
 
 
-def test_a_query_needs_a_word_or_a_year(workspace: Workspace) -> None:
+def test_a_query_needs_a_word_or_a_year(workspace):
     with pytest.raises(SettingError, match="author"):
         find_papers(workspace, title=" - ")
 
 
 def test_of_a_title_or_name_longer_than_real_ones_the_beginning_is_shown(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     write(workspace, "2025-02", {"2502.00001": "ferns " * 100_000}, "A" * 100_000)
     (paper,) = find_papers(workspace, "ferns", limit=1)
     assert [len(text) for text in (paper.title, *paper.authors)] == [2_001, 2_001]

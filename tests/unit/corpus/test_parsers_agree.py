@@ -2,23 +2,19 @@
 paper.
 """
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from pipeline.corpus.parse import html, reference
 from pipeline.corpus.parse.browser import browse
 from pipeline.corpus.parse.source import read_source
-from pipeline.corpus.parse.tree import Irregular, Node, grow
+from pipeline.corpus.parse.tree import Irregular, grow
 from pipeline.settings import SAMPLE_DUMP
 from tests.unit.corpus.building import page, pages_of
 
 pytestmark = pytest.mark.slow
 
 
-def assert_same(content: bytes) -> None:
+def assert_same(content):
     fast, slow = html.parse(content), reference.parse(content)
     assert [(block.kind, block.text) for block in fast.blocks] == [
         (block.kind, block.text) for block in slow.blocks
@@ -27,19 +23,19 @@ def assert_same(content: bytes) -> None:
 
 
 @pytest.mark.faults
-def test_they_agree_on_every_real_paper(shared_data: Path) -> None:
+def test_they_agree_on_every_real_paper(shared_data):
     pages = [*pages_of(shared_data / "dump"), *pages_of(shared_data / "dump2")]
     assert len(pages) == 41
     for _, content in pages:
         assert_same(content)
 
 
-def test_they_agree_on_the_sample_corpus() -> None:
+def test_they_agree_on_the_sample_corpus():
     for _, content in pages_of(SAMPLE_DUMP):
         assert_same(content)
 
 
-def test_what_a_page_shows_is_kept_or_told_as_lost(shared_data: Path) -> None:
+def test_what_a_page_shows_is_kept_or_told_as_lost(shared_data):
     for name, content in [*pages_of(shared_data / "dump"), *pages_of(SAMPLE_DUMP)]:
         paper = html.parse(content)
         unexplained = paper.chars_seen - paper.chars_kept - sum(paper.losses.values())
@@ -48,7 +44,7 @@ def test_what_a_page_shows_is_kept_or_told_as_lost(shared_data: Path) -> None:
         assert paper.chars_kept == sum(paper.kept.values())
 
 
-def nodes_of(node: Node) -> list[tuple[str, str, str]]:
+def nodes_of(node):
     """Name, kind and id of every node, in document order, without the `tbody` that a browser puts
     in.
     """
@@ -60,7 +56,7 @@ def nodes_of(node: Node) -> list[tuple[str, str, str]]:
     )
 
 
-def test_the_light_tree_of_a_sample_page_is_a_browser_s() -> None:
+def test_the_light_tree_of_a_sample_page_is_a_browser_s():
     for _, content in pages_of(SAMPLE_DUMP):
         source = read_source(content)
         (ours, text), (theirs, same) = grow(source), browse(source)
@@ -69,7 +65,7 @@ def test_the_light_tree_of_a_sample_page_is_a_browser_s() -> None:
         assert nodes_of(ours) == nodes_of(theirs)
 
 
-def test_no_real_page_needs_a_browsers_rules(shared_data: Path) -> None:
+def test_no_real_page_needs_a_browsers_rules(shared_data):
     for name, content in pages_of(shared_data / "dump"):
         _, text = grow(read_source(content))
         assert text.strip(), name
@@ -100,7 +96,7 @@ IRREGULAR = {
 
 
 @pytest.mark.parametrize("body", IRREGULAR)
-def test_what_latexml_does_not_write_is_read_by_a_browser_s_rules(body: str) -> None:
+def test_what_latexml_does_not_write_is_read_by_a_browser_s_rules(body):
     source = read_source(page(body, title=""))
     with pytest.raises(Irregular):
         grow(source)
@@ -110,7 +106,7 @@ def test_what_latexml_does_not_write_is_read_by_a_browser_s_rules(body: str) -> 
 @pytest.mark.parametrize(
     "content", [b"<html><p>a</p></html>", page("<div>" * 300 + "</div>" * 300)]
 )
-def test_a_page_without_a_body_or_of_300_levels_is_irregular(content: bytes) -> None:
+def test_a_page_without_a_body_or_of_300_levels_is_irregular(content):
     with pytest.raises(Irregular):
         grow(read_source(content))
 
@@ -122,9 +118,7 @@ COMPUTER_SCIENCE = [
 
 
 @pytest.mark.parametrize("arxiv_id", COMPUTER_SCIENCE)
-def test_every_real_paper_has_title_abstract_and_text_in_each_section(
-    shared_data: Path, arxiv_id: str
-) -> None:
+def test_every_real_paper_has_title_abstract_and_text_in_each_section(shared_data, arxiv_id):
     (content,) = [content for name, content in pages_of(shared_data / "dump") if arxiv_id in name]
     paper = html.parse(content)
     assert paper.title

@@ -1,7 +1,5 @@
 """How characters are counted."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.corpus.parse.policies import visible
@@ -10,7 +8,7 @@ PLANE = 0x10000
 
 
 @pytest.mark.parametrize("plane", range(17))
-def test_every_character_counts_but_white_space_controls_and_signs_of_scripts(plane: int) -> None:
+def test_every_character_counts_but_white_space_controls_and_signs_of_scripts(plane):
     for first in range(plane * PLANE, (plane + 1) * PLANE, 64):
         text = "".join(map(chr, range(first, first + 64)))
         assert visible(text) == sum(
@@ -18,5 +16,5 @@ def test_every_character_counts_but_white_space_controls_and_signs_of_scripts(pl
         ), hex(first)
 
 
-def test_white_space_between_other_characters_is_told_from_their_bytes() -> None:
+def test_white_space_between_other_characters_is_told_from_their_bytes():
     assert visible("é\xa0é\u2009’\u3000漢 🙂\u205f\u1680\x85\t") == 5

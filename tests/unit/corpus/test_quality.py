@@ -1,10 +1,7 @@
 """Grades of a page's text, and what is done about errors on it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,16 +20,14 @@ CLEAN = ParsedPage(
 
 
 @pytest.mark.parametrize(("errors", "expected"), [(0, "A"), (1, "B"), (5, "C"), (20, "D")])
-def test_flaws_are_counted_by_the_word(errors: int, expected: str) -> None:
+def test_flaws_are_counted_by_the_word(errors, expected):
     assert grade(replace(CLEAN, ltx_errors=errors)).grade == expected
     twice = replace(CLEAN, blocks=CLEAN.blocks * 2, ltx_errors=2 * errors)
     assert grade(twice).grade == expected
 
 
 @pytest.mark.parametrize(("missing", "expected"), [(0, "A"), (1, "B"), (30, "C")])
-def test_missing_citations_are_weighed_against_those_that_are_there(
-    missing: int, expected: str
-) -> None:
+def test_missing_citations_are_weighed_against_those_that_are_there(missing, expected):
     cited = Block(
         "paragraph", "S1.p2", (), "word " * 1000, tuple(f"bib.bib{number}" for number in range(15))
     )
@@ -40,7 +35,7 @@ def test_missing_citations_are_weighed_against_those_that_are_there(
 
 
 @pytest.mark.parametrize(("kept", "expected"), [(3700, "A"), (3500, "B"), (2900, "C"), (1900, "D")])
-def test_text_that_was_lost_lowers_the_grade(kept: int, expected: str) -> None:
+def test_text_that_was_lost_lowers_the_grade(kept, expected):
     assert grade(replace(CLEAN, chars_kept=kept)).grade == expected
 
 
@@ -70,7 +65,7 @@ def test_text_that_was_lost_lowers_the_grade(kept: int, expected: str) -> None:
         "worst first",
     ],
 )
-def test_flaws_are_named_and_the_worst_decides(flaws: dict[str, Any], expected: Quality) -> None:
+def test_flaws_are_named_and_the_worst_decides(flaws, expected):
     assert grade(replace(CLEAN, **flaws)) == expected
 
 
@@ -84,7 +79,7 @@ def test_flaws_are_named_and_the_worst_decides(flaws: dict[str, Any], expected: 
         (r"after one $\alpha$$\beta$ the other", 0),
     ],
 )
-def test_macros_within_formulas_are_no_flaw(text: str, expected: int) -> None:
+def test_macros_within_formulas_are_no_flaw(text, expected):
     assert unconverted_macros(None, [Block("paragraph", "S1.p1", (), text)]) == expected
 
 
@@ -95,7 +90,7 @@ HEAD_OVER_TWO = (
 )
 
 
-def test_a_page_with_errors_is_kept_or_dropped_as_the_policy_says() -> None:
+def test_a_page_with_errors_is_kept_or_dropped_as_the_policy_says():
     flawed = html.parse(page(section(para("Sound words.") + BROKEN)))
     assert apply_error_policy("keep", flawed) == flawed
     with pytest.raises(PageError, match="page_has_errors: LaTeXML marked 1 errors"):
@@ -106,7 +101,7 @@ def test_a_page_with_errors_is_kept_or_dropped_as_the_policy_says() -> None:
     ("sound", "text", "paragraphs"),
     [(para("Sound words."), "Sound words.", 1), (HEAD_OVER_TWO, "| A | Both", 0)],
 )
-def test_dropped_paragraphs_are_counted_as_lost(sound: str, text: str, paragraphs: int) -> None:
+def test_dropped_paragraphs_are_counted_as_lost(sound, text, paragraphs):
     flawed = html.parse(page(section(sound + BROKEN)))
     rest = apply_error_policy("drop_paragraphs", flawed)
     (block,) = rest.blocks
@@ -116,18 +111,18 @@ def test_dropped_paragraphs_are_counted_as_lost(sound: str, text: str, paragraph
     assert rest.chars_kept == sum(rest.kept.values()) == flawed.chars_kept - len("Brokenwords.")
 
 
-def test_a_page_of_which_nothing_sound_is_left_has_no_text() -> None:
+def test_a_page_of_which_nothing_sound_is_left_has_no_text():
     with pytest.raises(PageError, match="no_text"):
         apply_error_policy("drop_paragraphs", html.parse(page(section(BROKEN))))
 
 
 @pytest.mark.parametrize("policy", ["drop_paragraphs", "drop_page"])
-def test_a_page_without_errors_is_not_touched_by_any_policy(policy: str) -> None:
+def test_a_page_without_errors_is_not_touched_by_any_policy(policy):
     paper = html.parse(page(section(para("Sound words."))))
     assert apply_error_policy(policy, paper) == paper
 
 
-def grades(folder: Path) -> dict[str, str]:
+def grades(folder):
     """The grades of all pages of a dump that are not A, by the page's file name."""
     letters = {
         Path(name).name: grade(html.parse(content)).grade for name, content in pages_of(folder)
@@ -135,11 +130,11 @@ def grades(folder: Path) -> dict[str, str]:
     return {name: letter for name, letter in letters.items() if letter != "A"}
 
 
-def test_of_the_samples_only_the_one_that_breaks_off_is_worse_than_b() -> None:
+def test_of_the_samples_only_the_one_that_breaks_off_is_worse_than_b():
     found = grades(SAMPLE_DUMP)
     assert {name for name, letter in found.items() if letter != "B"} == {"2404.90009.html"}
     assert len(found) == 6
 
 
-def test_real_pages_that_a_reader_finds_fine_are_a(shared_data: Path) -> None:
+def test_real_pages_that_a_reader_finds_fine_are_a(shared_data):
     assert grades(shared_data / "dump") == {"2501.01300.html": "B", "1311.6767.html": "B"}

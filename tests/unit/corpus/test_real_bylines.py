@@ -1,7 +1,5 @@
 """Names and affiliations of real papers, whose authors arXiv's metadata names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,6 @@ import pytest
 
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.parse import html
-from pipeline.corpus.parse.parsed_page import Author
 from tests.unit.corpus.building import pages_of
 
 Labels = dict[str, list[dict[str, Any]]]
@@ -20,13 +17,13 @@ WITHOUT_BYLINE, WITHOUT_LABELS = {"1904.90027"}, {"1904.90027", "2003.90030"}
 
 
 @pytest.fixture(scope="module")
-def labels(shared_data: Path) -> Labels:
+def labels(shared_data):
     """Authors with affiliations, as printed, by paper."""
     rows = map(json.loads, (shared_data / "dump2" / "authors.jsonl").read_text().splitlines())
     return {row["id"]: row["authors"] for row in rows}
 
 
-def read(shared_data: Path, labels: Labels) -> dict[str, tuple[Author, ...]]:
+def read(shared_data, labels):
     """The authors of each page."""
     authors = {}
     for name, content in pages_of(shared_data / "dump2"):
@@ -36,11 +33,11 @@ def read(shared_data: Path, labels: Labels) -> dict[str, tuple[Author, ...]]:
     return authors
 
 
-def words(texts: list[str]) -> list[list[str]]:
+def words(texts):
     return sorted(map(title_words, texts))
 
 
-def test_names_are_read_as_printed(shared_data: Path, labels: Labels) -> None:
+def test_names_are_read_as_printed(shared_data, labels):
     authors = read(shared_data, labels)
     assert {paper for paper, found in authors.items() if not found} == WITHOUT_BYLINE
     expected = {
@@ -59,7 +56,7 @@ def test_names_are_read_as_printed(shared_data: Path, labels: Labels) -> None:
     } == {}
 
 
-def test_affiliations_are_read_as_printed(shared_data: Path, labels: Labels) -> None:
+def test_affiliations_are_read_as_printed(shared_data, labels):
     authors = read(shared_data, labels)
     right = count = 0
     for paper in labels.keys() - WITHOUT_LABELS:
@@ -72,7 +69,7 @@ def test_affiliations_are_read_as_printed(shared_data: Path, labels: Labels) -> 
     assert right / count >= 0.95
 
 
-def test_the_development_version_of_latexml_is_read(shared_data: Path) -> None:
+def test_the_development_version_of_latexml_is_read(shared_data):
     folder = shared_data / "latexml-head"
     names = ["Yoshinari Fujinuma", "Jordan Boyd-Graber", "Michael J. Paul"]
     authors = html.parse((folder / "1906.01926.html").read_bytes(), names).authors

@@ -1,7 +1,5 @@
 """Titles of related-work sections."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.corpus.related_work import is_related_work
@@ -24,15 +22,15 @@ State of the Art Comparison|Unrelated Work|Prior Distributions|Methods
 """
 
 
-def titles(text: str) -> list[str]:
+def titles(text):
     return [title for line in text.strip().splitlines() for title in line.split("|")]
 
 
 @pytest.mark.parametrize("title", titles(YES))
-def test_a_section_that_reviews_others_is_related_work(title: str) -> None:
+def test_a_section_that_reviews_others_is_related_work(title):
     assert is_related_work(title)
 
 
 @pytest.mark.parametrize("title", [*titles(NO), "", " ", "2."])
-def test_any_other_section_is_not(title: str) -> None:
+def test_any_other_section_is_not(title):
     assert not is_related_work(title)

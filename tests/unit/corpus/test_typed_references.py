@@ -1,7 +1,5 @@
 """Headings of lists of references that authors typed by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.corpus.parse.typed_references import is_title_of_references
@@ -23,15 +21,15 @@ Bibliographic coupling|Literature and culture|Bibliography of a woman|Resources
 """
 
 
-def headings(text: str) -> list[str]:
+def headings(text):
     return [title for line in text.split("\n") for title in line.split("|") if title]
 
 
 @pytest.mark.parametrize("title", headings(LISTS))
-def test_a_list_of_references_is_known_by_its_heading(title: str) -> None:
+def test_a_list_of_references_is_known_by_its_heading(title):
     assert is_title_of_references(title)
 
 
 @pytest.mark.parametrize("title", headings(OTHERS))
-def test_other_headings_are_none_of_a_list(title: str) -> None:
+def test_other_headings_are_none_of_a_list(title):
     assert not is_title_of_references(title)

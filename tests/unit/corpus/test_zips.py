@@ -1,21 +1,18 @@
 """The dump's zips: listing, months, subsets, strays, and zips that cannot be read."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from pipeline.corpus.dump.catalogue import Stray, broken_zips, months_in_dump, read_dump
+from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump, read_dump
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput, SettingError
 from tests.unit.corpus.building import dump_settings, members_of, write_zip
 from tests.unit.corpus.hostile_zips import GOOD
 
 
-def strays_of(folder: Path, subsets: str = "no_problem,warning,error,unrated") -> list[Stray]:
+def strays_of(folder, subsets="no_problem,warning,error,unrated"):
     return list(read_dump(dump_settings(folder, subsets=subsets)).strays("2024-03"))
 
 
@@ -31,14 +28,12 @@ def strays_of(folder: Path, subsets: str = "no_problem,warning,error,unrated") -
         ("part1.zip", "2403/2403.00001.html", "unrated"),
     ],
 )
-def test_the_subset_comes_from_folder_or_zip(
-    tmp_path: Path, zip_name: str, member: str, subset: str
-) -> None:
+def test_the_subset_comes_from_folder_or_zip(tmp_path, zip_name, member, subset):
     write_zip(tmp_path / zip_name, {member: b"<html>"})
     assert [page.subset for page in members_of(dump_settings(tmp_path))] == [subset]
 
 
-def test_months_are_those_of_the_chosen_subsets(tmp_path: Path) -> None:
+def test_months_are_those_of_the_chosen_subsets(tmp_path):
     write_zip(
         tmp_path / "errors.zip",
         {"error/2403/2403.00001.html": b"", "error/9802/quant-ph9802040.html": b""},
@@ -61,9 +56,7 @@ def test_months_are_those_of_the_chosen_subsets(tmp_path: Path) -> None:
         ("warnings.zip", "warning/", "0 names of no page"),
     ],
 )
-def test_a_dump_without_a_page_is_a_wrong_setting(
-    tmp_path: Path, zip_name: str, member: str, why: str
-) -> None:
+def test_a_dump_without_a_page_is_a_wrong_setting(tmp_path, zip_name, member, why):
     write_zip(tmp_path / zip_name, {member: b"x"})
     with pytest.raises(
         SettingError, match=rf"no arXiv page is in .*{why}.*CITELOOM_SUBSETS is error"
@@ -71,14 +64,14 @@ def test_a_dump_without_a_page_is_a_wrong_setting(
         months_in_dump(dump_settings(tmp_path, subsets="error"))
 
 
-def test_a_zip_that_changed_is_read_again(tmp_path: Path) -> None:
+def test_a_zip_that_changed_is_read_again(tmp_path):
     file = write_zip(tmp_path / "errors.zip", {"error/2403/2403.00001.html": b""})
     assert months_in_dump(dump_settings(tmp_path)) == ["2024-03"]
     write_zip(file, {"error/2404/2404.00001.html": b"", "error/2404/2404.00002.html": b""})
     assert months_in_dump(dump_settings(tmp_path)) == ["2024-04"]
 
 
-def test_a_folder_that_is_missing_or_holds_no_page_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_is_missing_or_holds_no_page_is_named(tmp_path):
     with pytest.raises(SettingError, match=r"CITELOOM_DUMP_DIR.*nowhere"):
         months_in_dump(dump_settings(tmp_path / "nowhere"))
     (tmp_path / "2403").mkdir()
@@ -90,7 +83,7 @@ def test_a_folder_that_is_missing_or_holds_no_page_is_named(tmp_path: Path) -> N
         months_in_dump(dump_settings(tmp_path))
 
 
-UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
+UNUSABLE = {
     "link to nothing": (
         lambda file: file.symlink_to("gone.zip"),
         r"cannot be read \(No such file.*move it out of",
@@ -103,21 +96,21 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("name", UNUSABLE)
-def test_a_zip_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+def test_a_zip_that_cannot_be_read_is_named(tmp_path, name):
     write, why = UNUSABLE[name]
     write(tmp_path / "errors.zip")
     with pytest.raises(MissingInput, match=rf"errors\.zip {why}"):
         months_in_dump(dump_settings(tmp_path))
 
 
-def test_a_zip_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
+def test_a_zip_in_place_of_the_folder_is_named(tmp_path):
     file = write_zip(tmp_path / "errors.zip", GOOD)
     with pytest.raises(SettingError, match=r"errors\.zip is a file: set it to the folder"):
         months_in_dump(dump_settings(file))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file and list every folder")
-def test_a_zip_or_folder_without_permission_is_named(tmp_path: Path) -> None:
+def test_a_zip_or_folder_without_permission_is_named(tmp_path):
     write_zip(tmp_path / "errors.zip", GOOD).chmod(0)
     with pytest.raises(MissingInput, match=r"errors\.zip cannot be read \(Permission denied\)"):
         months_in_dump(dump_settings(tmp_path))
@@ -137,9 +130,7 @@ def test_a_zip_or_folder_without_permission_is_named(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_broken_zip_leaves_the_pages_of_the_others(
-    tmp_path: Path, name: str, place: str, why: str
-) -> None:
+def test_a_broken_zip_leaves_the_pages_of_the_others(tmp_path, name, place, why):
     content = write_zip(tmp_path / "errors.zip", GOOD).read_bytes()
     (tmp_path / name).write_bytes(content[:-100])
     assert len(members_of(dump_settings(tmp_path))) == len(GOOD)
@@ -149,8 +140,8 @@ def test_a_broken_zip_leaves_the_pages_of_the_others(
 
 
 def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     for name in ("errors.zip", "no-problem.zip", "warnings.zip"):
         (tmp_path / name).write_bytes(b"no zip")
     with pytest.raises(
@@ -159,7 +150,7 @@ def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted
         months_in_dump(dump_settings(tmp_path))
 
 
-def test_a_stray_of_a_subset_that_is_not_chosen_is_not_reported(tmp_path: Path) -> None:
+def test_a_stray_of_a_subset_that_is_not_chosen_is_not_reported(tmp_path):
     write_zip(tmp_path / "errors.zip", {**GOOD, "error/2403/notes.txt": b""})
     write_zip(
         tmp_path / "warnings.zip",
@@ -171,7 +162,7 @@ def test_a_stray_of_a_subset_that_is_not_chosen_is_not_reported(tmp_path: Path) 
     assert len(strays_of(tmp_path)) == 3
 
 
-def test_a_zip_that_is_gone_is_named(tmp_path: Path) -> None:
+def test_a_zip_that_is_gone_is_named(tmp_path):
     file = write_zip(tmp_path / "errors.zip", GOOD)
     (member, *_) = members_of(dump_settings(tmp_path))
     file.unlink()

@@ -2,12 +2,8 @@
 changed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
-from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +11,7 @@ import pytest
 
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.corpus.dump.folder import FileState
-from pipeline.corpus.dump.listing import Listing, build_listing, cached_listing
+from pipeline.corpus.dump.listing import build_listing, cached_listing
 from pipeline.errors import MissingInput
 from tests.unit.corpus.building import dump_settings, write_zip
 
@@ -28,7 +24,7 @@ NAMES = [
 STATE = FileState(1000, "1")
 
 
-def listing_of(*names: str) -> Listing:
+def listing_of(*names):
     count = len(names)
     numbers = {
         "offset": range(count),
@@ -42,24 +38,24 @@ def listing_of(*names: str) -> Listing:
 class CountingMaker:
     """Makes a listing, and counts how often."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names):
         self.names, self.times = names, 0
 
-    def __call__(self) -> Listing:
+    def __call__(self):
         self.times += 1
         return listing_of(*self.names)
 
 
-def rows_of(listing: Listing) -> list[list[dict[str, object]]]:
+def rows_of(listing):
     return [listing.rows_of(part).to_pylist() for part in listing.parts]
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Path:
+def cache(tmp_path):
     return tmp_path / "cache"
 
 
-def test_a_second_process_reads_the_rows_that_the_first_has_cached(cache: Path) -> None:
+def test_a_second_process_reads_the_rows_that_the_first_has_cached(cache):
     listing = cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES))
     second = CountingMaker("never/made")
     cached = cached_listing(cache, "errors.zip", STATE, second)
@@ -79,9 +75,7 @@ def test_a_second_process_reads_the_rows_that_the_first_has_cached(cache: Path) 
     ],
     ids=["size", "time", "address"],
 )
-def test_a_zip_of_another_size_time_or_address_is_listed_again(
-    cache: Path, zip_name: str, state: FileState
-) -> None:
+def test_a_zip_of_another_size_time_or_address_is_listed_again(cache, zip_name, state):
     before = cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES))
     now = cached_listing(cache, zip_name, state, CountingMaker(*NAMES[:2]))
     assert [part.rows for part in now.parts] == [2]
@@ -89,8 +83,8 @@ def test_a_zip_of_another_size_time_or_address_is_listed_again(
 
 
 def test_the_listing_of_an_earlier_state_and_unfinished_files_are_removed_after_a_day(
-    cache: Path,
-) -> None:
+    cache,
+):
     cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES))
     (old,) = cache.iterdir()
     unfinished = old.with_name(f".{old.name}.12345.tmp")
@@ -102,14 +96,14 @@ def test_the_listing_of_an_earlier_state_and_unfinished_files_are_removed_after_
     assert new not in (old, unfinished)
 
 
-def overwrite_rows(file: Path) -> None:
+def overwrite_rows(file):
     content = bytearray(file.read_bytes())
     start = pq.read_metadata(file).row_group(1).column(0).data_page_offset
     content[start + 8 : start + 40] = b"\xff" * 32
     file.write_bytes(content)
 
 
-DAMAGES: dict[str, Callable[[Path], object]] = {
+DAMAGES = {
     "empty": lambda file: file.write_bytes(b""),
     "end cut off": lambda file: file.write_bytes(file.read_bytes()[:-100]),
     "beginning cut off": lambda file: file.write_bytes(file.read_bytes()[100:]),
@@ -120,7 +114,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_file_is_made_again_at_the_latest_in_the_next_run(cache: Path, name: str) -> None:
+def test_a_damaged_file_is_made_again_at_the_latest_in_the_next_run(cache, name):
     cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES))
     (file,) = cache.iterdir()
     DAMAGES[name](file)
@@ -133,7 +127,7 @@ def test_a_damaged_file_is_made_again_at_the_latest_in_the_next_run(cache: Path,
     assert again.times == 1
 
 
-def test_a_process_lists_a_zip_again_whose_rows_could_not_be_read(tmp_path: Path) -> None:
+def test_a_process_lists_a_zip_again_whose_rows_could_not_be_read(tmp_path):
     write_zip(tmp_path / "errors.zip", dict.fromkeys(NAMES, b"<html>"))
     settings = dump_settings(tmp_path)
     dump = read_dump(settings)
@@ -144,13 +138,13 @@ def test_a_process_lists_a_zip_again_whose_rows_could_not_be_read(tmp_path: Path
     assert read_dump(settings).pages("2024-03").num_rows == 2
 
 
-def test_where_nothing_can_be_written_the_listing_is_held_in_memory(tmp_path: Path) -> None:
+def test_where_nothing_can_be_written_the_listing_is_held_in_memory(tmp_path):
     (tmp_path / "cache").write_text("a file where the folder would be")
     listing = cached_listing(tmp_path / "cache", "errors.zip", STATE, CountingMaker(*NAMES))
     assert rows_of(listing) == rows_of(listing_of(*NAMES))
 
 
-def test_a_zip_without_a_name_that_is_a_file_has_no_parts(cache: Path) -> None:
+def test_a_zip_without_a_name_that_is_a_file_has_no_parts(cache):
     assert (
         cached_listing(cache, "errors.zip", STATE, CountingMaker("error/", "error/2403/")).parts
         == ()
@@ -159,9 +153,9 @@ def test_a_zip_without_a_name_that_is_a_file_has_no_parts(cache: Path) -> None:
 
 
 def test_the_digest_of_a_month_follows_its_pages_and_not_the_time_or_place_of_the_zip(
-    tmp_path: Path,
-) -> None:
-    def digests() -> list[str]:
+    tmp_path,
+):
+    def digests():
         return [
             read_dump(dump_settings(tmp_path)).digest(month) for month in ("2024-03", "2024-04")
         ]

@@ -1,19 +1,15 @@
 """Zips that lie or break: every name is read or told, and nobody else's page is lost."""
 
-from __future__ import annotations
-
 import os
 import struct
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from pipeline.corpus.dump.catalogue import broken_zips, read_dump
 from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader
-from pipeline.settings import Settings
 from tests.conftest import PROJECT
 from tests.unit.corpus.building import dump_settings, members_of, write_zip
 from tests.unit.corpus.hostile_zips import FIRST, GOOD, HOSTILE
@@ -23,7 +19,7 @@ pytestmark = pytest.mark.slow
 OTHER = "warning/2403/2403.10000.html"
 
 
-def read_all(settings: Settings) -> tuple[dict[str, bytes], dict[str, str]]:
+def read_all(settings):
     """(pages that were read, reasons of those that were not), by name; duplicates as they come."""
     dump, read, lost = read_dump(settings), {}, {}
     for month in dump.months:
@@ -38,9 +34,7 @@ def read_all(settings: Settings) -> tuple[dict[str, bytes], dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_zip_loses_its_own_pages_alone_and_each_is_told(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_hostile_zip_loses_its_own_pages_alone_and_each_is_told(tmp_path, name):
     hostile = HOSTILE[name]
     write_zip(tmp_path / "warnings.zip", {OTHER: b"<html>unharmed</html>"})
     hostile.write(tmp_path / "errors.zip")
@@ -56,7 +50,7 @@ def test_a_hostile_zip_loses_its_own_pages_alone_and_each_is_told(
     assert lost == dict(hostile.lost)
 
 
-def test_of_one_name_twice_the_last_is_kept(tmp_path: Path) -> None:
+def test_of_one_name_twice_the_last_is_kept(tmp_path):
     HOSTILE["one name twice"].write(tmp_path / "errors.zip")
     last, first, *_ = members_of(dump_settings(tmp_path))
     with MemberReader(tmp_path) as reader:
@@ -66,7 +60,7 @@ def test_of_one_name_twice_the_last_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.faults
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells how much memory a process took")
-def test_no_hostile_zip_takes_512_mb(tmp_path: Path) -> None:
+def test_no_hostile_zip_takes_512_mb(tmp_path):
     """One after another in a process that did nothing else."""
     for number, hostile in enumerate(HOSTILE.values()):
         (tmp_path / str(number)).mkdir()
@@ -92,7 +86,7 @@ def test_no_hostile_zip_takes_512_mb(tmp_path: Path) -> None:
     assert kilobytes < 512 * 1024
 
 
-def test_a_directory_of_more_entries_than_its_count_can_say_is_read(tmp_path: Path) -> None:
+def test_a_directory_of_more_entries_than_its_count_can_say_is_read(tmp_path):
     """Old tools write a zip of 65,536 entries or more without zip64, and their count wraps
     round.
     """
@@ -109,7 +103,7 @@ def test_a_directory_of_more_entries_than_its_count_can_say_is_read(tmp_path: Pa
     assert len(members_of(dump_settings(tmp_path))) == 65_540
 
 
-def test_a_disk_error_is_reported_for_the_page(tmp_path: Path) -> None:
+def test_a_disk_error_is_reported_for_the_page(tmp_path):
     (tmp_path / "errors.zip").symlink_to("/proc/self/mem")
     member = Member("2403.00001", "error", "errors.zip", "error/2403/2403.00001.html", 0, 10, 10, 0)
     with (
@@ -120,7 +114,7 @@ def test_a_disk_error_is_reported_for_the_page(tmp_path: Path) -> None:
     assert got.value.reason == "unreadable"
 
 
-def test_a_zip_cut_off_after_it_was_listed_is_reported_for_the_page(tmp_path: Path) -> None:
+def test_a_zip_cut_off_after_it_was_listed_is_reported_for_the_page(tmp_path):
     file = write_zip(tmp_path / "errors.zip", GOOD)
     (member, *_) = members_of(dump_settings(tmp_path))
     file.write_bytes(file.read_bytes()[: member.offset + 70])

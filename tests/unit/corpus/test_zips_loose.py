@@ -1,10 +1,7 @@
 """Loose pages beside the zips, or instead of them."""
 
-from __future__ import annotations
-
 import os
 import zlib
-from pathlib import Path
 
 import pytest
 
@@ -16,14 +13,14 @@ from tests.unit.corpus.building import dump_settings, members_of, write_zip
 PAGE = b"<html>loose</html>"
 
 
-def put(folder: Path, path: str, content: bytes = PAGE) -> Path:
+def put(folder, path, content=PAGE):
     file = folder / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
     return file
 
 
-def test_loose_pages_need_no_zip(tmp_path: Path) -> None:
+def test_loose_pages_need_no_zip(tmp_path):
     put(tmp_path, "2504/2504.00001.html")
     put(tmp_path, "2504/2504.00002.html", b"")
     put(tmp_path, "errors/2505/2505.00002v3.html")
@@ -50,7 +47,7 @@ def test_loose_pages_need_no_zip(tmp_path: Path) -> None:
         assert [reader.read(member) for member in (page, rated, empty)] == [PAGE, PAGE, b""]
 
 
-def test_a_loose_page_goes_before_those_in_zips(tmp_path: Path) -> None:
+def test_a_loose_page_goes_before_those_in_zips(tmp_path):
     write_zip(
         tmp_path / "no-problem.zip", {"no_problem/2403/2403.00001.html": b"<html>older</html>"}
     )
@@ -61,7 +58,7 @@ def test_a_loose_page_goes_before_those_in_zips(tmp_path: Path) -> None:
     ]
 
 
-def test_loose_pages_are_those_of_the_chosen_subsets(tmp_path: Path) -> None:
+def test_loose_pages_are_those_of_the_chosen_subsets(tmp_path):
     put(tmp_path, "2403/2403.00001.html")
     put(tmp_path, "warning/2403/2403.00002.html")
     put(tmp_path, "warning/2404/2404.00002.html")
@@ -70,7 +67,7 @@ def test_loose_pages_are_those_of_the_chosen_subsets(tmp_path: Path) -> None:
     assert months_in_dump(settings) == ["2024-03"]
 
 
-def test_a_name_in_a_loose_folder_that_is_no_page_is_a_stray(tmp_path: Path) -> None:
+def test_a_name_in_a_loose_folder_that_is_no_page_is_a_stray(tmp_path):
     put(tmp_path, "2403/2403.00001.html")
     for name in ("2404.00001.html", "notes.txt", "images/x1.png", "2403.0000\udcff.html"):
         put(tmp_path, f"2403/{name}")
@@ -89,8 +86,8 @@ def test_a_name_in_a_loose_folder_that_is_no_page_is_a_stray(tmp_path: Path) -> 
 
 
 def test_folders_of_other_names_are_none_of_the_dump_and_later_pages_are_seen(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     for place in (
         "2403/2403.00001",
         "2413/2413.00001",
@@ -107,8 +104,8 @@ def test_folders_of_other_names_are_none_of_the_dump_and_later_pages_are_seen(
 
 
 def test_a_page_that_changed_changes_the_digest_and_one_that_was_touched_does_not(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     file = put(tmp_path, "2403/2403.00001.html")
     before = read_dump(dump_settings(tmp_path)).digest("2024-03")
     os.utime(file, (1, 1))
@@ -117,7 +114,7 @@ def test_a_page_that_changed_changes_the_digest_and_one_that_was_touched_does_no
     assert read_dump(dump_settings(tmp_path)).digest("2024-03") != before
 
 
-def test_a_page_is_read_for_its_checksum_once(tmp_path: Path) -> None:
+def test_a_page_is_read_for_its_checksum_once(tmp_path):
     """The second time its bytes are others behind the same size and time, and the checksum is still
     the first.
     """
@@ -142,9 +139,7 @@ def test_a_page_is_read_for_its_checksum_once(tmp_path: Path) -> None:
     ],
     ids=["longer", "other", "empty", "gone"],
 )
-def test_a_loose_page_that_changed_since_it_was_listed_is_refused(
-    tmp_path: Path, content: bytes | None, reason: str
-) -> None:
+def test_a_loose_page_that_changed_since_it_was_listed_is_refused(tmp_path, content, reason):
     file = put(tmp_path, "2403/2403.00001.html")
     (page,) = members_of(dump_settings(tmp_path))
     file.unlink()
@@ -155,7 +150,7 @@ def test_a_loose_page_that_changed_since_it_was_listed_is_refused(
     assert caught.value.reason == reason
 
 
-def test_a_loose_page_too_large_is_not_read(tmp_path: Path) -> None:
+def test_a_loose_page_too_large_is_not_read(tmp_path):
     os.truncate(put(tmp_path, "2403/2403.00001.html"), LARGEST_PAGE + 1)
     (page,) = members_of(dump_settings(tmp_path))
     assert page.crc32 == 0

@@ -2,13 +2,10 @@
 ever raised.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 import zlib
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -31,7 +28,7 @@ NAMES = (
 )
 
 
-def small_zip(*, zip64: bool) -> bytes:
+def small_zip(*, zip64):
     """A zip of a few pages, some stored, some packed."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
@@ -50,7 +47,7 @@ CHANGES = st.lists(
 )
 
 
-def mutate(content: bytes, changes: list[tuple[int, bytes]], cut: int) -> bytes:
+def mutate(content, changes, cut):
     changed = bytearray(content)
     for place, new in changes:
         at = place % len(changed)
@@ -62,9 +59,7 @@ def mutate(content: bytes, changes: list[tuple[int, bytes]], cut: int) -> bytes:
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(zipped=st.sampled_from(ZIPS), changes=CHANGES, cut=st.sampled_from([0, 0, 0, 0, 1, 40]))
-def test_a_mutated_zip_raises_nothing_that_the_ledger_does_not_know(
-    tmp_path: Path, zipped: bytes, changes: list[tuple[int, bytes]], cut: int
-) -> None:
+def test_a_mutated_zip_raises_nothing_that_the_ledger_does_not_know(tmp_path, zipped, changes, cut):
     content = mutate(zipped, changes, cut)
     (tmp_path / "errors.zip").write_bytes(content)
     try:
@@ -85,7 +80,7 @@ def test_a_mutated_zip_raises_nothing_that_the_ledger_does_not_know(
                 assert zlib.crc32(page) == member.crc32 if page is not None else reason in REASONS
 
 
-def read_or_reason(reader: MemberReader, member: Member) -> tuple[bytes | None, str]:
+def read_or_reason(reader, member):
     try:
         return reader.read(member), ""
     except MemberError as error:
@@ -94,7 +89,7 @@ def read_or_reason(reader: MemberReader, member: Member) -> tuple[bytes | None, 
 
 @settings(max_examples=200, deadline=None)
 @given(page=st.binary(max_size=3000), level=st.integers(0, 9), short=st.integers(0, 20))
-def test_a_page_unpacks_as_zlib_does_it(page: bytes, level: int, short: int) -> None:
+def test_a_page_unpacks_as_zlib_does_it(page, level, short):
     packer = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS)
     packed = packer.compress(page) + packer.flush()
     member = Member(
@@ -142,7 +137,7 @@ NAME_PARTS = st.sampled_from(
 
 @settings(max_examples=250, deadline=None)
 @given(st.lists(st.lists(NAME_PARTS, max_size=5).map("".join), min_size=1, max_size=30))
-def test_a_listing_says_of_every_name_what_reading_it_alone_says(names: list[str]) -> None:
+def test_a_listing_says_of_every_name_what_reading_it_alone_says(names):
     names += [f"error/2403/2403.{number:05}.html" for number in range(3)]
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
@@ -169,7 +164,7 @@ def test_a_listing_says_of_every_name_what_reading_it_alone_says(names: list[str
     }
 
 
-def test_real_pages_are_those_that_zipfile_reads(shared_data: Path, tmp_path: Path) -> None:
+def test_real_pages_are_those_that_zipfile_reads(shared_data, tmp_path):
     from pipeline.corpus.dump.catalogue import read_dump
     from pipeline.settings import load_settings
 

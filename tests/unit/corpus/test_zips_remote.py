@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from fsspec import register_implementation
@@ -27,7 +25,7 @@ PAGES = {
 
 
 @pytest.fixture
-def bucket(tmp_path: Path) -> Iterator[str]:
+def bucket(tmp_path):
     """The address of a store in memory that holds one zip."""
     address = f"memory://{tmp_path.name}/dump"
     put(address, "errors.zip", write_zip(tmp_path / "errors.zip", PAGES).read_bytes())
@@ -36,12 +34,12 @@ def bucket(tmp_path: Path) -> Iterator[str]:
     system.rm(path, recursive=True)
 
 
-def put(address: str, name: str, content: bytes) -> None:
+def put(address, name, content):
     system, path = url_to_fs(address)
     system.pipe_file(f"{path}/{name}", content)
 
 
-def test_a_dump_on_a_store_has_the_pages_of_the_same_on_a_disk(bucket: str, tmp_path: Path) -> None:
+def test_a_dump_on_a_store_has_the_pages_of_the_same_on_a_disk(bucket, tmp_path):
     remote, local = (
         dump_settings(bucket, tmp_path / "data"),
         dump_settings(tmp_path, tmp_path / "data"),
@@ -52,7 +50,7 @@ def test_a_dump_on_a_store_has_the_pages_of_the_same_on_a_disk(bucket: str, tmp_
         assert {page.member: reader.read(page) for page in members_of(remote)} == PAGES
 
 
-def test_an_address_of_files_is_a_folder_on_this_disk(tmp_path: Path) -> None:
+def test_an_address_of_files_is_a_folder_on_this_disk(tmp_path):
     write_zip(tmp_path / "errors.zip", PAGES)
     address = f"file://{tmp_path}"
     settings = dump_settings(address, tmp_path / "data")
@@ -70,12 +68,10 @@ class CountedRequests(MemoryFileSystem):  # type: ignore[misc]
     ranges: ClassVar[list[tuple[int, int]]] = []
 
     @classmethod
-    def _strip_protocol(cls, path: str) -> str:
+    def _strip_protocol(cls, path):
         return str(super()._strip_protocol(re.sub("^(counted|expired)://", "memory://", path)))
 
-    def cat_file(
-        self, path: str, start: int | None = None, end: int | None = None, **options: Any
-    ) -> bytes:
+    def cat_file(self, path, start=None, end=None, **options):
         self.ranges.append((start or 0, end or 0))
         return bytes(super().cat_file(path, start, end, **options))
 
@@ -83,9 +79,7 @@ class CountedRequests(MemoryFileSystem):  # type: ignore[misc]
 class ExpiredToken(CountedRequests):
     """A store whose library has errors of its own."""
 
-    def cat_file(
-        self, path: str, start: int | None = None, end: int | None = None, **options: Any
-    ) -> bytes:
+    def cat_file(self, path, start=None, end=None, **options):
         raise RuntimeError("the token has expired")
 
 
@@ -93,7 +87,7 @@ register_implementation("counted", CountedRequests)
 register_implementation("expired", ExpiredToken)
 
 
-def through(protocol: str, bucket: str) -> str:
+def through(protocol, bucket):
     """The address of the same bucket by another protocol."""
     CountedRequests.ranges.clear()
     return bucket.replace("memory", protocol)
@@ -101,8 +95,8 @@ def through(protocol: str, bucket: str) -> str:
 
 @pytest.mark.parametrize(("planned", "requests"), [(40, 1), (0, 40), (5, 36)])
 def test_planned_neighbours_are_fetched_by_one_request_and_other_pages_by_one_each(
-    bucket: str, tmp_path: Path, planned: int, requests: int
-) -> None:
+    bucket, tmp_path, planned, requests
+):
     pages = members_of(dump_settings(bucket, tmp_path / "data"))
     with MemberReader(through("counted", bucket)) as reader:
         reader.plan(pages[:planned])
@@ -110,12 +104,12 @@ def test_planned_neighbours_are_fetched_by_one_request_and_other_pages_by_one_ea
     assert len(CountedRequests.ranges) == requests
 
 
-def test_a_zip_is_listed_from_its_end_alone(bucket: str, tmp_path: Path) -> None:
+def test_a_zip_is_listed_from_its_end_alone(bucket, tmp_path):
     put(bucket, "errors.zip", bytes(5_000_000) + (tmp_path / "errors.zip").read_bytes())
     assert len(members_of(dump_settings(bucket, tmp_path / "data"))) == len(PAGES)
 
 
-def test_loose_pages_on_a_store_are_read(bucket: str, tmp_path: Path) -> None:
+def test_loose_pages_on_a_store_are_read(bucket, tmp_path):
     put(bucket, "2404/2404.00001.html", b"<html>loose</html>")
     put(bucket, "warning/2404/2404.00002.html", b"<html>loose too</html>")
     settings = dump_settings(bucket, tmp_path / "data")
@@ -126,14 +120,14 @@ def test_loose_pages_on_a_store_are_read(bucket: str, tmp_path: Path) -> None:
         ]  # fmt: skip
 
 
-def test_a_zip_that_changed_is_seen_once_the_listing_is_old(bucket: str) -> None:
+def test_a_zip_that_changed_is_seen_once_the_listing_is_old(bucket):
     folder = RemoteFolder(bucket, listing_seconds=0)
     before = folder.state("errors.zip")
     put(bucket, "errors.zip", b"another")
     assert folder.state("errors.zip") != before
 
 
-def test_a_store_without_a_zip_is_named(tmp_path: Path) -> None:
+def test_a_store_without_a_zip_is_named(tmp_path):
     address = f"memory://{tmp_path.name}/nowhere"
     with pytest.raises(
         SettingError, match=r"CITELOOM_DUMP_DIR: there is no folder memory:/.*/nowhere"
@@ -145,16 +139,14 @@ def test_a_store_without_a_zip_is_named(tmp_path: Path) -> None:
     ("address", "told"),
     [("foo://bucket", "Protocol not known"), ("s3://bucket/dump", "[Ii]nstall s3fs")],
 )
-def test_an_address_that_nothing_here_reads_is_a_wrong_setting(
-    tmp_path: Path, address: str, told: str
-) -> None:
+def test_an_address_that_nothing_here_reads_is_a_wrong_setting(tmp_path, address, told):
     if address.startswith("s3") and find_spec("s3fs") is not None:
         pytest.skip("s3fs is installed here")
     with pytest.raises(SettingError, match=rf"CITELOOM_DUMP_DIR.*{told}"):
         months_in_dump(dump_settings(address, tmp_path / "data"))
 
 
-def test_a_broken_zip_on_a_store_is_reported(bucket: str, tmp_path: Path) -> None:
+def test_a_broken_zip_on_a_store_is_reported(bucket, tmp_path):
     put(bucket, "warnings.zip", b"no zip")
     settings = dump_settings(bucket, tmp_path / "data")
     assert len(members_of(settings)) == len(PAGES)
@@ -162,9 +154,7 @@ def test_a_broken_zip_on_a_store_is_reported(bucket: str, tmp_path: Path) -> Non
     assert "warnings.zip is no zip" in told
 
 
-def test_an_error_of_the_stores_library_is_no_fault_of_the_page(
-    bucket: str, tmp_path: Path
-) -> None:
+def test_an_error_of_the_stores_library_is_no_fault_of_the_page(bucket, tmp_path):
     (page, *_) = members_of(dump_settings(bucket, tmp_path / "data"))
     with (
         MemberReader(through("expired", bucket)) as reader,
@@ -173,9 +163,7 @@ def test_an_error_of_the_stores_library_is_no_fault_of_the_page(
         reader.read(page)
 
 
-def test_what_is_gone_from_a_store_is_an_unreadable_page_or_a_missing_zip(
-    bucket: str, tmp_path: Path
-) -> None:
+def test_what_is_gone_from_a_store_is_an_unreadable_page_or_a_missing_zip(bucket, tmp_path):
     put(bucket, "2404/2404.00001.html", b"<html>loose</html>")
     put(bucket, "2404/2404.00002.html", b"<html>loose</html>")
     settings = dump_settings(bucket, tmp_path / "data")
@@ -208,12 +196,10 @@ def test_what_is_gone_from_a_store_is_an_unreadable_page_or_a_missing_zip(
         ([(0, 2 * LONGEST_SPAN)], [(0, 2 * LONGEST_SPAN)]),
     ],
 )
-def test_neighbours_are_fetched_together_over_small_gaps_up_to_a_length(
-    planned: list[tuple[int, int]], spans: list[tuple[int, int]]
-) -> None:
-    fetched: list[tuple[int, int]] = []
+def test_neighbours_are_fetched_together_over_small_gaps_up_to_a_length(planned, spans):
+    fetched = []
 
-    def fetch(start: int, end: int) -> bytes:
+    def fetch(start, end):
         fetched.append((start, end))
         return bytes(end - start)
 
@@ -224,7 +210,7 @@ def test_neighbours_are_fetched_together_over_small_gaps_up_to_a_length(
     assert fetched == spans
 
 
-def test_a_remote_file_returns_the_bytes_of_each_range() -> None:
+def test_a_remote_file_returns_the_bytes_of_each_range():
     content = bytes(range(256)) * 100
     file = RemoteFile(len(content), lambda start, end: content[start:end])
     ranges = [(0, 10), (500, 900), (9000, 9001), (20_000, 25_600)]

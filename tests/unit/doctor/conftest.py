@@ -1,14 +1,11 @@
 """Workspaces for the doctor's tests."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from pipeline.engine.stage import Workspace
-from pipeline.ops.doctor.findings import DoctorFinding, FindingState
+from pipeline.ops.doctor.findings import FindingState
 from pipeline.settings import load_settings
 
 MakeWorkspace = Callable[..., Workspace]
@@ -18,13 +15,13 @@ OK, WARNING, PROBLEM, NOT_CHECKED = (
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> MakeWorkspace:
+def workspace(tmp_path):
     """Makes a workspace on an empty data root, under the given settings."""
     return lambda **settings: Workspace(
         load_settings(_env_file=None, **{"data": tmp_path / "data", **settings})
     )
 
 
-def one(findings: Iterable[DoctorFinding]) -> DoctorFinding:
+def one(findings):
     (finding,) = findings
     return finding

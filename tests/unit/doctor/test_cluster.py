@@ -1,14 +1,12 @@
 """What the doctor says of a Ray cluster: settings, and an address where nobody listens."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
 
 from pipeline.ops.doctor import checks
 from pipeline.ops.doctor.findings import DoctorFinding, Probe, run_probes
-from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM, WARNING, MakeWorkspace
+from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM, WARNING
 from tests.unit.doctor.test_servers import nobody_listens
 
 Findings = Callable[..., list[DoctorFinding]]
@@ -19,21 +17,21 @@ VALID = {
 
 
 @pytest.fixture
-def findings(workspace: MakeWorkspace) -> Findings:
+def findings(workspace):
     """Runs the probe of the cluster under the given settings."""
     probe = Probe("cluster", "Does it answer?", checks.cluster, "see the head")
     return lambda **settings: run_probes([probe], workspace(**settings))
 
 
-def test_nothing_is_checked_without_a_ray_cluster(findings: Findings) -> None:
+def test_nothing_is_checked_without_a_ray_cluster(findings):
     (finding,) = findings(executor="in_process")
     assert finding.state is NOT_CHECKED
     assert "in_process" in finding.seen
 
 
 def test_settings_that_a_cluster_needs_are_problems_and_those_of_models_warnings(
-    findings: Findings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    findings, monkeypatch
+):
     monkeypatch.setattr(checks, "job_client", lambda settings: None)
     reported = findings(executor="ray")
     assert [finding.state for finding in reported] == [PROBLEM, PROBLEM, WARNING, OK]
@@ -41,7 +39,7 @@ def test_settings_that_a_cluster_needs_are_problems_and_those_of_models_warnings
     assert all(name in finding.seen for name, finding in zip(names, reported, strict=True))
 
 
-def test_an_address_where_nobody_listens_is_a_problem_with_a_way_out(findings: Findings) -> None:
+def test_an_address_where_nobody_listens_is_a_problem_with_a_way_out(findings):
     pytest.importorskip(
         "dagster_ray",
         reason="Ray is not installed: pip install --constraint constraints.txt --editable '.[ray]'",

@@ -1,10 +1,6 @@
 """The command `citeloom doctor`: what it prints, and what it ends with."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -15,17 +11,17 @@ from tests.unit.doctor.conftest import PROBLEM
 
 
 @pytest.fixture(autouse=True)
-def _own_settings(no_settings: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _own_settings(no_settings, monkeypatch, tmp_path):
     monkeypatch.setenv("DAGSTER_HOME", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def doctor(*options: str) -> tuple[int, list[dict[str, Any]]]:
+def doctor(*options):
     done = CliRunner().invoke(app, ["doctor", "--json", *options])
     return done.exit_code, json.loads(done.stdout)["findings"]
 
 
-def test_a_fresh_machine_has_no_problem_and_every_probe_has_its_say() -> None:
+def test_a_fresh_machine_has_no_problem_and_every_probe_has_its_say():
     code, findings = doctor()
     assert (code, {finding["state"] for finding in findings} - {"warning"}) == (
         0,
@@ -38,7 +34,7 @@ def test_a_fresh_machine_has_no_problem_and_every_probe_has_its_say() -> None:
     )
 
 
-def test_a_problem_ends_it_with_1_and_shows_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_problem_ends_it_with_1_and_shows_the_way_out(monkeypatch):
     monkeypatch.setenv(
         "CITELOOM_DUMP_DIR", "/absent"
     )  # a longer path would be broken at the end of a line
@@ -50,8 +46,8 @@ def test_a_problem_ends_it_with_1_and_shows_the_way_out(monkeypatch: pytest.Monk
 
 
 def test_settings_that_cannot_be_read_end_it_with_2_without_their_secrets(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setenv("CITELOOM_TEMPERATURE", "hot")
     monkeypatch.setenv("CITELOOM_LLM_API_KEY", "sesame-sentinel")
     code, findings = doctor()

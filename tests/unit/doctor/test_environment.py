@@ -1,9 +1,5 @@
 """Settings, models' files, and Dagster's home."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from pipeline.errors import SettingError, TransientFailure
@@ -14,14 +10,13 @@ from pipeline.ops.doctor.checks import (
     invalid_settings,
     refused_settings,
 )
-from pipeline.ops.doctor.findings import FindingState
 from resources.dagster_home import InstanceState, dagster_home, describe_state, probe_instance
-from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, MakeWorkspace, one
+from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, one
 
 
 def test_a_folder_that_lacks_files_of_bge_m3_is_refused_and_a_hub_name_is_not_fetched(
-    workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+    workspace, tmp_path
+):
     with pytest.raises(SettingError, match=r"lacks config\.json"):
         list(embedding_model(workspace(embedder="bge-m3", embedder_path=str(tmp_path))))
     absent = one(embedding_model(workspace(embedder="bge-m3", embedder_path="nobody/none")))
@@ -31,27 +26,23 @@ def test_a_folder_that_lacks_files_of_bge_m3_is_refused_and_a_hub_name_is_not_fe
     assert one(embedding_model(workspace())).state is OK
 
 
-def test_a_device_that_torch_cannot_use_is_refused(workspace: MakeWorkspace) -> None:
+def test_a_device_that_torch_cannot_use_is_refused(workspace):
     with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_DEVICE"):
         list(gpu(workspace(embedder_device="cuda:99")))
 
 
-def test_on_a_gpu_bge_m3_is_what_to_choose(workspace: MakeWorkspace) -> None:
+def test_on_a_gpu_bge_m3_is_what_to_choose(workspace):
     finding = one(embedder_for_gpu(workspace().settings))
     assert (finding.state, "CITELOOM_EMBEDDER=bge-m3" in finding.way_out) == (WARNING, True)
     assert list(embedder_for_gpu(workspace(embedder="bge-m3").settings)) == []
 
 
-def test_a_home_that_does_not_exist_yet_is_not_opened(
-    workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+def test_a_home_that_does_not_exist_yet_is_not_opened(workspace, tmp_path):
     assert one(probe_instance(workspace())).state is OK
     assert not (tmp_path / "data" / "dagster").exists()
 
 
-def test_a_storage_that_sqlite_cannot_use_is_named(
-    workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_storage_that_sqlite_cannot_use_is_named(workspace, monkeypatch):
     monkeypatch.setenv("DAGSTER_HOME", "")  # which `dagster_home` sets
     home = dagster_home(workspace())
     (home / "history").mkdir()
@@ -71,23 +62,23 @@ def test_a_storage_that_sqlite_cannot_use_is_named(
     ],
 )
 def test_dead_runs_pools_without_a_run_and_outdated_databases_are_reported(
-    tmp_path: Path, state: InstanceState, states: list[FindingState], named: str
-) -> None:
+    tmp_path, state, states, named
+):
     findings = list(describe_state(tmp_path, state))
     assert [finding.state for finding in findings] == states
     assert named in findings[0].seen
 
 
-def test_settings_that_no_stage_refuses_are_well(workspace: MakeWorkspace) -> None:
+def test_settings_that_no_stage_refuses_are_well(workspace):
     assert one(refused_settings(workspace())).state is OK
 
 
-def test_what_a_stage_would_refuse_is_told_once(workspace: MakeWorkspace) -> None:
+def test_what_a_stage_would_refuse_is_told_once(workspace):
     found = list(refused_settings(workspace(systems="chatcite,nobody", llm_budget_money=5.0)))
     assert all(each.state is PROBLEM for each in found)
     assert ["nobody" in found[0].seen, "PRICE" in found[-1].seen, len(found)] == [True, True, 2]
 
 
-def test_settings_that_cannot_be_read_are_a_finding_for_each_line() -> None:
+def test_settings_that_cannot_be_read_are_a_finding_for_each_line():
     found = list(invalid_settings(SettingError("CITELOOM_A: wrong\nCITELOOM_B: wrong")))
     assert [each.seen for each in found] == ["CITELOOM_A: wrong", "CITELOOM_B: wrong"]

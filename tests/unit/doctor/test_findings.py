@@ -2,11 +2,7 @@
 secret is shown.
 """
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -20,30 +16,30 @@ KEY, PASSWORD = "sk-doctor-sentinel", "pg-doctor-sentinel"
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path):
     address = f"postgresql://me:{PASSWORD}@127.0.0.1/runs"
     return Workspace(
         load_settings(_env_file=None, data=tmp_path, llm_api_key=KEY, dagster_pg_url=address)
     )
 
 
-def _fine(workspace: Workspace) -> Iterator[DoctorFinding]:
+def _fine(workspace):
     yield ok("seen")
 
 
 FINE = Probe("fine", "Fine?", _fine, "")
 
 
-def test_a_check_that_fails_is_told_and_the_others_go_on(workspace: Workspace) -> None:
-    def foreseen(workspace: Workspace) -> Iterator[DoctorFinding]:
+def test_a_check_that_fails_is_told_and_the_others_go_on(workspace):
+    def foreseen(workspace):
         yield ok("half of it", name="first")
         raise PermanentFailure("the file x is broken")
 
-    def unforeseen(workspace: Workspace) -> Iterator[DoctorFinding]:
+    def unforeseen(workspace):
         raise ZeroDivisionError("by zero")
         yield
 
-    asked: list[str] = []
+    asked = []
     found = run_probes(
         [Probe("a", "A?", foreseen, "mend x"), Probe("b", "B?", unforeseen, "mend y"), FINE],
         workspace,
@@ -58,10 +54,10 @@ def test_a_check_that_fails_is_told_and_the_others_go_on(workspace: Workspace) -
     assert asked == ["A?", "B?", "Fine?"]
 
 
-def test_a_check_that_never_ends_is_left_behind(workspace: Workspace) -> None:
+def test_a_check_that_never_ends_is_left_behind(workspace):
     ended = threading.Event()
 
-    def hanging(workspace: Workspace) -> Iterator[DoctorFinding]:
+    def hanging(workspace):
         ended.wait()
         yield ok("")
 
@@ -73,8 +69,8 @@ def test_a_check_that_never_ends_is_left_behind(workspace: Workspace) -> None:
     assert (found[0].state, found[0].way_out) == (PROBLEM, "see the mount")
 
 
-def test_no_finding_shows_a_secret(workspace: Workspace) -> None:
-    def repeating(workspace: Workspace) -> Iterator[DoctorFinding]:
+def test_no_finding_shows_a_secret(workspace):
+    def repeating(workspace):
         yield DoctorFinding(
             "a", PROBLEM, f"{KEY} is refused", f"not {KEY} at https://me:word@host/v1"
         )
@@ -87,8 +83,8 @@ def test_no_finding_shows_a_secret(workspace: Workspace) -> None:
 
 
 def test_probes_that_write_are_left_out_where_the_data_root_cannot_be_written(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     probes = [
         Probe(
             DATA_ROOT, "Root?", lambda workspace: [problem("read-only", "name another folder")], ""

@@ -1,44 +1,36 @@
 """Servers as the doctor sees them, each played on loopback."""
 
-from __future__ import annotations
-
 import json
 import os
-from collections.abc import Iterable
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
 import pytest
-from pytest_httpserver import HTTPServer
-from werkzeug import Request, Response
+from werkzeug import Response
 
 from pipeline.arxiv.rate_limited_client import Pace
-from pipeline.engine.stage import Workspace
 from pipeline.index.passage_index import Layout
 from pipeline.ops.doctor import servers
-from pipeline.ops.doctor.findings import DoctorFinding, FindingState
 from tests.models_file import write_models
 from tests.processes import free_port
-from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM, WARNING, MakeWorkspace
+from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM, WARNING
 
 KEY = "doctor-sentinel"
 
 
-def states(found: Iterable[DoctorFinding]) -> dict[str, FindingState]:
+def states(found):
     return {each.name: each.state for each in found}
 
 
-def nobody_listens() -> str:
+def nobody_listens():
     """The address of a server that is down."""
     return f"http://127.0.0.1:{free_port()}"
 
 
-def play_qdrant(server: HTTPServer, version: str = "1.16.3", key: str | None = KEY) -> str:
+def play_qdrant(server, version="1.16.3", key=KEY):
     """A Qdrant server without collections, which asks for a key; its URL."""
 
-    def answer(result: dict[str, Any]) -> Any:
-        def reply(request: Request) -> Response:
+    def answer(result):
+        def reply(request):
             if key is not None and request.headers.get("api-key") != key:
                 return Response("Must provide an API key", 401)
             return Response(
@@ -69,8 +61,8 @@ def play_qdrant(server: HTTPServer, version: str = "1.16.3", key: str | None = K
     ],
 )
 def test_a_server_of_another_version_than_the_tried_one_is_told(
-    workspace: MakeWorkspace, httpserver: HTTPServer, version: str, state: FindingState
-) -> None:
+    workspace, httpserver, version, state
+):
     url = play_qdrant(httpserver, version)
     found = list(servers.qdrant(workspace(qdrant_url=url, qdrant_api_key=KEY)))
     assert (found[0].state, version in found[0].seen) == (state, True)
@@ -78,27 +70,21 @@ def test_a_server_of_another_version_than_the_tried_one_is_told(
 
 
 @pytest.mark.parametrize(("given", "state"), [(KEY, OK), ("wrong", PROBLEM), (None, PROBLEM)])
-def test_a_key_is_told_to_be_accepted_refused_or_lacking(
-    workspace: MakeWorkspace, httpserver: HTTPServer, given: str | None, state: FindingState
-) -> None:
+def test_a_key_is_told_to_be_accepted_refused_or_lacking(workspace, httpserver, given, state):
     url = play_qdrant(httpserver)
     found = list(servers.qdrant(workspace(qdrant_url=url, qdrant_api_key=given)))
     assert states(found)["qdrant key"] is state
     assert KEY not in repr(found)
 
 
-def test_a_server_that_lets_anybody_in_although_a_key_is_set_is_told(
-    workspace: MakeWorkspace, httpserver: HTTPServer
-) -> None:
+def test_a_server_that_lets_anybody_in_although_a_key_is_set_is_told(workspace, httpserver):
     url = play_qdrant(httpserver, key=None)
     with_key = states(servers.qdrant(workspace(qdrant_url=url, qdrant_api_key=KEY)))
     without = states(servers.qdrant(workspace(qdrant_url=url)))
     assert (with_key["qdrant key"], without["qdrant key"]) == (WARNING, OK)
 
 
-def test_a_server_that_is_down_or_is_another_one_is_a_problem(
-    workspace: MakeWorkspace, httpserver: HTTPServer
-) -> None:
+def test_a_server_that_is_down_or_is_another_one_is_a_problem(workspace, httpserver):
     httpserver.expect_request("/").respond_with_data("<html>")
     for url, told in (
         (nobody_listens(), "does not answer"),
@@ -108,7 +94,7 @@ def test_a_server_that_is_down_or_is_another_one_is_a_problem(
         assert (found.state, told in found.seen) == (PROBLEM, True)
 
 
-def _edge_with(folder: Path, layout: Layout) -> Path:
+def _edge_with(folder, layout):
     """The files beside which Edge would lie; the folder of the collection."""
     name = layout.collection("citeloom")
     place = folder / "qdrant-edge" / "citeloom"
@@ -118,9 +104,7 @@ def _edge_with(folder: Path, layout: Layout) -> Path:
     return place / name
 
 
-def test_an_index_of_another_model_and_who_holds_it_are_told(
-    workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+def test_an_index_of_another_model_and_who_holds_it_are_told(workspace, tmp_path):
     folder = _edge_with(tmp_path / "data", Layout("another model", 8, sparse=True))
     place = workspace()
     assert states(servers.qdrant(place)) == {"": OK, "collection": PROBLEM, "index size": OK}
@@ -130,10 +114,8 @@ def test_an_index_of_another_model_and_who_holds_it_are_told(
     assert (held[0].state, f"process {os.getppid()} (citeloom)" in held[0].seen) == (WARNING, True)
 
 
-def test_a_corpus_beyond_the_in_process_index_is_told_the_move_to_a_server(
-    workspace: MakeWorkspace, httpserver: HTTPServer
-) -> None:
-    def count(workspace: Workspace) -> int:
+def test_a_corpus_beyond_the_in_process_index_is_told_the_move_to_a_server(workspace, httpserver):
+    def count(workspace):
         return 12_500_000
 
     embedded = list(servers.qdrant(workspace(), count))[-1]
@@ -144,8 +126,8 @@ def test_a_corpus_beyond_the_in_process_index_is_told_the_move_to_a_server(
     assert (served.name, served.state, "9 shards" in served.seen) == ("index size", OK, True)
 
 
-def play_llm(server: HTTPServer, *models: str) -> str:
-    def reply(request: Request) -> Response:
+def play_llm(server, *models):
+    def reply(request):
         if request.headers.get("Authorization") != f"Bearer {KEY}":
             return Response(json.dumps({"error": f"{KEY} is not what you sent"}), 401)
         return Response(json.dumps({"data": [{"id": model} for model in models]}))
@@ -163,9 +145,7 @@ def play_llm(server: HTTPServer, *models: str) -> str:
         ("small", None, "CITELOOM_LLM_API_KEY is not set"),
     ],
 )
-def test_an_endpoint_is_asked_for_its_models(
-    workspace: MakeWorkspace, httpserver: HTTPServer, model: str, key: str | None, told: str
-) -> None:
+def test_an_endpoint_is_asked_for_its_models(workspace, httpserver, model, key, told):
     url = play_llm(httpserver, "small", "judge")
     (found,) = servers.language_models(workspace(llm_url=url, llm_model=model, llm_api_key=key))
     assert told in found.seen
@@ -173,11 +153,11 @@ def test_an_endpoint_is_asked_for_its_models(
 
 
 def test_a_judge_is_asked_with_its_own_key(
-    workspace: MakeWorkspace,
-    tmp_path: Path,
-    httpserver: HTTPServer,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    workspace,
+    tmp_path,
+    httpserver,
+    monkeypatch,
+):
     url = play_llm(httpserver, "small", "judge")
     monkeypatch.setenv("JUDGE_KEY", "wrong")
     file = write_models(tmp_path, url, "judge", api_key_env="JUDGE_KEY")
@@ -198,9 +178,7 @@ def test_a_judge_is_asked_with_its_own_key(
 
 
 @pytest.mark.parametrize(("status", "state"), [(404, WARNING), (200, PROBLEM), (503, WARNING)])
-def test_an_endpoint_that_tells_no_models_may_do_all_the_same(
-    workspace: MakeWorkspace, httpserver: HTTPServer, status: int, state: FindingState
-) -> None:
+def test_an_endpoint_that_tells_no_models_may_do_all_the_same(workspace, httpserver, status, state):
     httpserver.expect_request("/v1/models").respond_with_data("<html>", status=status)
     url = httpserver.url_for("/v1")
     (found,) = servers.language_models(workspace(llm_url=url, llm_model="m"))
@@ -208,9 +186,7 @@ def test_an_endpoint_that_tells_no_models_may_do_all_the_same(
     assert (found.state, down.state, "cannot be reached" in down.seen) == (state, PROBLEM, True)
 
 
-def test_arxiv_is_asked_only_online_and_not_while_it_wants_rest(
-    workspace: MakeWorkspace, tmp_path: Path, httpserver: HTTPServer
-) -> None:
+def test_arxiv_is_asked_only_online_and_not_while_it_wants_rest(workspace, tmp_path, httpserver):
     httpserver.expect_request("/api").respond_with_data("<feed/>")
     httpserver.expect_request("/oai").respond_with_data(
         "<OAI-PMH/>", status=503, headers={"Retry-After": "120"}

@@ -1,7 +1,5 @@
 """The data root, its disk, the dump and the snapshot."""
 
-from __future__ import annotations
-
 import gzip
 import shutil
 from datetime import date
@@ -10,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.ops.doctor import checks
-from pipeline.ops.doctor.findings import FindingState, Probe, run_probes
+from pipeline.ops.doctor.findings import Probe, run_probes
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
-from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, MakeWorkspace, one
+from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, one
 
 
 @pytest.mark.parametrize(
@@ -26,27 +24,25 @@ from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, MakeWorkspace, one
     ],
 )
 def test_a_disk_of_another_machine_is_for_clusters_and_needs_locks(
-    workspace: MakeWorkspace,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-    executor: str,
-    state: FindingState,
-) -> None:
+    workspace,
+    monkeypatch,
+    kind,
+    executor,
+    state,
+):
     monkeypatch.setattr(checks, "mount_of", lambda folder: ("server:/x", kind))
     found = one(checks.data_root(workspace(executor=executor)))
     assert (found.state, kind in found.seen) == (state, True)
 
 
-def test_a_disk_with_hardly_any_space_is_a_problem(workspace: MakeWorkspace) -> None:
+def test_a_disk_with_hardly_any_space_is_a_problem(workspace):
     full, enough = (
         one(checks.space(workspace(), lambda path, free=free: free << 20)) for free in (255, 257)
     )
     assert (full.state, enough.state) == (PROBLEM, OK)
 
 
-def test_a_data_root_that_cannot_be_written_is_refused(
-    workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+def test_a_data_root_that_cannot_be_written_is_refused(workspace, tmp_path):
     (tmp_path / "file").write_text("a file")
     (found,) = run_probes(
         [Probe("data root", "Can it be written?", checks.data_root, "set another")],
@@ -59,9 +55,7 @@ def test_a_data_root_that_cannot_be_written_is_refused(
     )
 
 
-def test_a_broken_zip_is_told_beside_what_is_whole(
-    workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+def test_a_broken_zip_is_told_beside_what_is_whole(workspace, tmp_path):
     dump = Path(shutil.copytree(SAMPLE_DUMP, tmp_path / "dump"))
     (dump / "torn.zip").write_bytes(b"PK\x03\x04 and no end")
     broken, whole = checks.dump(workspace(dump_dir=dump))
@@ -69,22 +63,18 @@ def test_a_broken_zip_is_told_beside_what_is_whole(
     assert "28 pages of 3 months (2024-03 to 2024-05)" in whole.seen
 
 
-def test_the_age_of_a_snapshot_is_that_of_its_last_lines(workspace: MakeWorkspace) -> None:
+def test_the_age_of_a_snapshot_is_that_of_its_last_lines(workspace):
     found = one(checks.snapshot(workspace()))
     assert (found.state, "its last lines are of 2024-05-30" in found.seen) == (OK, True)
 
 
-def test_a_dump_that_cannot_be_read_is_no_fault_of_the_snapshot(
-    workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+def test_a_dump_that_cannot_be_read_is_no_fault_of_the_snapshot(workspace, tmp_path):
     without_dump = workspace(dump_dir=tmp_path / "absent", metadata_snapshot=SAMPLE_SNAPSHOT)
     found = one(checks.snapshot(without_dump))
     assert (found.state, "absent" in found.seen) == (OK, False)
 
 
-def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(
-    workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(workspace, tmp_path):
     old = tmp_path / "old.jsonl"
     old.write_text('{"id": "2403.1", "update_date": "2024-03-05"}\n')
     found = one(checks.snapshot(workspace(metadata_snapshot=old)))
@@ -110,17 +100,13 @@ def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(
         "gzip",
     ],  # what gzip writes tells the second, and workers must collect the same names
 )
-def test_what_a_snapshot_is_shows_in_its_first_line(
-    workspace: MakeWorkspace, tmp_path: Path, name: str, content: bytes, told: str
-) -> None:
+def test_what_a_snapshot_is_shows_in_its_first_line(workspace, tmp_path, name, content, told):
     (tmp_path / name).write_bytes(content)
     found = one(checks.snapshot(workspace(metadata_snapshot=tmp_path / name)))
     assert told in found.seen
 
 
-def test_no_source_of_metadata_is_a_problem_and_the_api_alone_is_none(
-    workspace: MakeWorkspace, tmp_path: Path
-) -> None:
+def test_no_source_of_metadata_is_a_problem_and_the_api_alone_is_none(workspace, tmp_path):
     absent = one(checks.snapshot(workspace(metadata_snapshot=tmp_path / "absent")))
     none = one(checks.snapshot(workspace(metadata_snapshot="", arxiv_api=False)))
     api = one(checks.snapshot(workspace(metadata_snapshot="", arxiv_api=True)))

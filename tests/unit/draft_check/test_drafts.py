@@ -1,27 +1,20 @@
 """Drafts of many forms: what they cite, their bibliographies, and what is not understood."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from pipeline.arxiv.record import Record
 from pipeline.draft_check.bibliography import write_bibliography
-from pipeline.draft_check.draft import Entry, describe_problems
+from pipeline.draft_check.draft import describe_problems
 from pipeline.draft_check.reading import read_draft
 from pipeline.draft_check.references import ReferenceCheck
 from pipeline.engine.process_pool import stop_idle_workers
 from tests.cases import cases
 
 
-def printed(entry: Entry) -> str:
+def printed(entry):
     return f"{entry.title} | {', '.join(entry.authors)} | {entry.year} | {entry.venue}"
 
 
 @cases("unit/draft_check/drafts.toml")
-def test_a_draft_is_read_whole(tmp_path: Path, case: dict[str, Any]) -> None:
+def test_a_draft_is_read_whole(tmp_path, case):
     folder = tmp_path / case.get("folder", "")
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in case.get("files", {}).items():
@@ -41,7 +34,7 @@ def test_a_draft_is_read_whole(tmp_path: Path, case: dict[str, Any]) -> None:
         assert any(words in problem for problem in problems), problems
 
 
-def test_a_corrected_bibliography_differs_in_the_corrected_fields_alone(tmp_path: Path) -> None:
+def test_a_corrected_bibliography_differs_in_the_corrected_fields_alone(tmp_path):
     kept = '@string{j = "Journal"}\r\n% Müller\r\n@misc{b, title="T", journal = j # {x}, url={a}, url={b}}\r\n'
     entry = "@article{A,\r\n title = {%s},\r\n year = %s, note={}, author = j }\r\n"
     (tmp_path / "refs.bib").write_bytes((kept + entry % ("Old", 2011)).encode("latin-1"))
@@ -53,7 +46,7 @@ def test_a_corrected_bibliography_differs_in_the_corrected_fields_alone(tmp_path
     assert (tmp_path / "out.bib").read_bytes() == expected.encode("latin-1")
 
 
-def test_of_a_library_the_cited_entries_alone_are_read(tmp_path: Path) -> None:
+def test_of_a_library_the_cited_entries_alone_are_read(tmp_path):
     entries = (f"@misc{{k{number}, title={{T}}, crossref={{p}}}}\n" for number in range(1_000))
     library = "".join(entries) + "@proceedings{p, title={Proceedings}}"
     (tmp_path / "library.bib").write_text(library)
@@ -64,9 +57,7 @@ def test_of_a_library_the_cited_entries_alone_are_read(tmp_path: Path) -> None:
     assert "1,000 entries are never cited" in draft.problems[0].message
 
 
-def test_a_bibliography_is_found_in_the_working_folder_of_the_reader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bibliography_is_found_in_the_working_folder_of_the_reader(tmp_path, monkeypatch):
     """Also by a worker that was started in another folder, which is gone."""
     stop_idle_workers()
     gone = tmp_path / "gone"

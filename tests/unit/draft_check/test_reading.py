@@ -1,13 +1,10 @@
 """Reading drafts: LaTeX, Markdown and plain text, their bibliographies, and hostile files."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
-from pipeline.draft_check.draft import LARGEST_FILE_BYTES, Draft
+from pipeline.draft_check.draft import LARGEST_FILE_BYTES
 from pipeline.draft_check.reading import read_draft
 from pipeline.errors import SettingError
 
@@ -23,7 +20,7 @@ ITEMS = r"""\begin{thebibliography}{9}
 \end{thebibliography}"""
 
 
-def latex(folder: Path, body: str, **files: str) -> Draft:
+def latex(folder, body, **files):
     (folder / "refs.bib").write_text(BIB)
     for name, content in files.items():
         (folder / f"{name}.tex").write_text(content)
@@ -34,11 +31,11 @@ def latex(folder: Path, body: str, **files: str) -> Draft:
     return read_draft(main)
 
 
-def sentences(draft: Draft) -> list[tuple[str, tuple[str, ...], int]]:
+def sentences(draft):
     return [(sentence.readable, sentence.keys, sentence.line) for sentence in draft.sentences]
 
 
-def test_sentences_keep_their_citations_and_lines(tmp_path: Path) -> None:
+def test_sentences_keep_their_citations_and_lines(tmp_path):
     draft = latex(
         tmp_path,
         "Keys open~\\citep[see][p.~3]{lee2020}. \\emph{Locks} do not\n\\cite{lee2020,roe2021}.",
@@ -50,7 +47,7 @@ def test_sentences_keep_their_citations_and_lines(tmp_path: Path) -> None:
     assert draft.sentences[0].claim("lee2020") == "Keys open."
 
 
-def test_files_of_the_project_are_read_where_they_are_included(tmp_path: Path) -> None:
+def test_files_of_the_project_are_read_where_they_are_included(tmp_path):
     draft = latex(
         tmp_path,
         "\\input{part}",
@@ -64,7 +61,7 @@ def test_files_of_the_project_are_read_where_they_are_included(tmp_path: Path) -
     )
 
 
-def test_nothing_outside_of_the_project_is_read(tmp_path: Path) -> None:
+def test_nothing_outside_of_the_project_is_read(tmp_path):
     (tmp_path / "secret.tex").write_text("secret \\cite{lee2020}.")
     project = tmp_path / "project"
     project.mkdir()
@@ -74,7 +71,7 @@ def test_nothing_outside_of_the_project_is_read(tmp_path: Path) -> None:
     assert draft.problems[0].line == 3
 
 
-def test_two_citations_of_a_sentence_have_a_claim_each(tmp_path: Path) -> None:
+def test_two_citations_of_a_sentence_have_a_claim_each(tmp_path):
     (sentence,) = latex(
         tmp_path,
         "Keys of brass wear out soon \\cite{lee2020}, while locks of iron last for years"
@@ -84,7 +81,7 @@ def test_two_citations_of_a_sentence_have_a_claim_each(tmp_path: Path) -> None:
     assert sentence.claim("roe2021") == "while locks of iron last for years"
 
 
-def test_entries_of_bibtex(tmp_path: Path) -> None:
+def test_entries_of_bibtex(tmp_path):
     entries = latex(tmp_path, "\\cite{lee2020}").entries
     lee, roe = entries["lee2020"], entries["roe2021"]
     assert (lee.title, lee.authors, lee.year, lee.venue) == (
@@ -96,7 +93,7 @@ def test_entries_of_bibtex(tmp_path: Path) -> None:
     assert (roe.authors, roe.arxiv_id, roe.year, roe.line) == (("Bo Roe",), "2101.00001v2", None, 3)
 
 
-def test_broken_and_duplicate_entries_are_named(tmp_path: Path) -> None:
+def test_broken_and_duplicate_entries_are_named(tmp_path):
     (tmp_path / "bad.bib").write_text(
         "@article{a, title={One}}\n@article{a, title={Two}}\n@misc{b, title={Three\n"
     )
@@ -107,7 +104,7 @@ def test_broken_and_duplicate_entries_are_named(tmp_path: Path) -> None:
     assert (draft.problems[0].file, draft.problems[0].line) == ("bad.bib", 3)
 
 
-def test_entries_of_a_bbl(tmp_path: Path) -> None:
+def test_entries_of_a_bbl(tmp_path):
     (tmp_path / "main.tex").write_text("Keys \\cite{lee2020}.")
     (tmp_path / "main.bbl").write_text(ITEMS)
     entries = read_draft(tmp_path / "main.tex").entries
@@ -115,7 +112,7 @@ def test_entries_of_a_bbl(tmp_path: Path) -> None:
     assert entries["roe2021"].arxiv_id == "2101.00001v2"
 
 
-def test_markdown_with_citations_of_pandoc(tmp_path: Path) -> None:
+def test_markdown_with_citations_of_pandoc(tmp_path):
     (tmp_path / "refs.bib").write_text(BIB)
     (tmp_path / "draft.md").write_text(
         "---\nbibliography: refs.bib\n---\n# Keys\n\nKeys **open** [see @lee2020, p. 3; @roe2021]."
@@ -142,7 +139,7 @@ def test_markdown_with_citations_of_pandoc(tmp_path: Path) -> None:
         r"\begin{longtable}{|p{2cm}|l|}{S}",
     ],
 )
-def test_arguments_of_layout_are_no_part_of_a_sentence(tmp_path: Path, text: str) -> None:
+def test_arguments_of_layout_are_no_part_of_a_sentence(tmp_path, text):
     sentence = "Keys open 9 of \\num{10} locks \\cite{lee2020}."
     assert [each[0] for each in sentences(latex(tmp_path, text.replace("{S}", sentence)))] == [
         "Keys open 9 of 10 locks [lee2020]."
@@ -159,13 +156,13 @@ def test_arguments_of_layout_are_no_part_of_a_sentence(tmp_path: Path, text: str
         "[^1]: {S}",
     ],
 )
-def test_attributes_of_markdown_are_no_part_of_a_sentence(tmp_path: Path, text: str) -> None:
+def test_attributes_of_markdown_are_no_part_of_a_sentence(tmp_path, text):
     (tmp_path / "draft.qmd").write_text(text.replace("{S}", "Keys open all locks [@lee2020]."))
     draft = read_draft(tmp_path / "draft.qmd")
     assert [each[0] for each in sentences(draft)] == ["Keys open all locks [lee2020]."]
 
 
-def test_plain_text_with_a_numbered_list(tmp_path: Path) -> None:
+def test_plain_text_with_a_numbered_list(tmp_path):
     (tmp_path / "draft.txt").write_text(
         "Keys open [1, 2]. Locks do not [2].\n\nReferences\n[1] Ann Lee and Bo Roe. On keys."
         " Journal of Keys, 2020.\n[2] Bo Roe. Locks. arXiv:2101.00001, 2021.\n"
@@ -205,12 +202,12 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_drafts_end_soon(tmp_path: Path, name: str) -> None:
+def test_hostile_drafts_end_soon(tmp_path, name):
     (tmp_path / "main.tex").write_text(HOSTILE[name])
     read_draft(tmp_path / "main.tex", seconds=30)
 
 
-def test_a_draft_that_takes_too_long_is_refused(tmp_path: Path) -> None:
+def test_a_draft_that_takes_too_long_is_refused(tmp_path):
     (tmp_path / "main.tex").write_text("word\n\n" * 20_000)
     with pytest.raises(SettingError, match=r"0\.01 s of processor time"):
         read_draft(tmp_path / "main.tex", seconds=0.01)
@@ -225,9 +222,7 @@ def test_a_draft_that_takes_too_long_is_refused(tmp_path: Path) -> None:
         ("missing.tex", None, "no such file"),
     ],
 )
-def test_a_draft_that_cannot_be_read_is_named(
-    tmp_path: Path, name: str, content: str | None, problem: str
-) -> None:
+def test_a_draft_that_cannot_be_read_is_named(tmp_path, name, content, problem):
     if content is not None:
         (tmp_path / name).write_text(content)
     with pytest.raises(SettingError, match=problem):

@@ -1,18 +1,14 @@
 """Entries of bibliographies against a small snapshot: which are as stated, and what differs."""
 
-from __future__ import annotations
-
 import json
 import tomllib
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmarks import hallmark
 from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.reading import read_bibliography
-from pipeline.draft_check.references import ReferenceCheck, check_references
+from pipeline.draft_check.references import check_references
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
@@ -21,7 +17,7 @@ from tests.cases import TESTS, cases
 CASES = "unit/draft_check/references.toml"
 
 
-def work(number: int, paper: dict[str, Any]) -> str:
+def work(number, paper):
     """A line of a snapshot: a paper of May 2021."""
     return json.dumps(
         {
@@ -40,7 +36,7 @@ def work(number: int, paper: dict[str, Any]) -> str:
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def workspace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("references")
     papers = tomllib.loads((TESTS / CASES).read_text(encoding="utf-8"))["papers"]
     papers += [
@@ -52,7 +48,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return workspace_in(folder)
 
 
-def workspace_in(folder: Path, **settings: Any) -> Workspace:
+def workspace_in(folder, **settings):
     return Workspace(
         load_settings(
             data=folder / "data",
@@ -63,16 +59,14 @@ def workspace_in(folder: Path, **settings: Any) -> Workspace:
     )
 
 
-def check(workspace: Workspace, folder: Path, entry: str) -> ReferenceCheck:
+def check(workspace, folder, entry):
     (folder / "refs.bib").write_text(entry)
     (single,) = check_references(read_bibliography(folder / "refs.bib"), KnownPapers(workspace))
     return single
 
 
 @cases(CASES, "cases")
-def test_an_entry_gets_its_status_and_the_reason(
-    workspace: Workspace, tmp_path: Path, case: dict[str, Any]
-) -> None:
+def test_an_entry_gets_its_status_and_the_reason(workspace, tmp_path, case):
     for entry in case["entries"]:
         result = check(workspace, tmp_path, f"@{case.get('kind', 'misc')}{{key, {entry}}}")
         fields = [difference.field for difference in result.differences]
@@ -91,9 +85,7 @@ RETRACTIONS = """Record ID,Title,Author,RetractionDate,RetractionDOI,RetractionN
 """
 
 
-def test_retracted_works_are_marked_where_the_user_gives_a_list(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_retracted_works_are_marked_where_the_user_gives_a_list(workspace, tmp_path):
     listed = tmp_path / "retraction_watch.csv"
     listed.write_text(RETRACTIONS)
     papers = KnownPapers(Workspace(workspace.settings.model_copy(update={"retractions": listed})))
@@ -130,7 +122,7 @@ def test_retracted_works_are_marked_where_the_user_gives_a_list(
 
 
 @pytest.mark.skipif(not hallmark.DATA.is_dir(), reason="HALLMARK is not on this machine")
-def test_the_unseen_half_of_hallmark_keeps_its_figures(tmp_path: Path) -> None:
+def test_the_unseen_half_of_hallmark_keeps_its_figures(tmp_path):
     hallmark.write_snapshot(tmp_path / "snapshot.jsonl", with_venues=True)
     entries = hallmark.read_entries("held")
     counts = hallmark.count(entries, hallmark.check_entries(entries, tmp_path))

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pipeline.embedding.device import pick_precision
-from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
+from pipeline.embedding.embedder import EngineFacts, VectorBatch
 from pipeline.embedding.stages import EMBEDDINGS, build_embeddings
-from pipeline.engine.stage import Stage
 from pipeline.errors import SettingError
 
 DIMENSIONS = 8
@@ -37,14 +34,14 @@ class HashingEmbedder:
 
     def __init__(
         self,
-        name: str = "hashing",
+        name="hashing",
         *,
-        window: int = 300,
-        log: Path | None = None,
-        pause: float = 0.0,
-    ) -> None:
+        window=300,
+        log=None,
+        pause=0.0,
+    ):
         self.name = name
-        self.encoded: list[str] = []
+        self.encoded = []
         self.closed = False
         self._window, self._log, self._pause = window, log, pause
 
@@ -53,15 +50,15 @@ class HashingEmbedder:
         """One device."""
         return EngineFacts(("cpu",), "fp32", 1024, 0) if self.encoded else None
 
-    def encode(self, texts: Sequence[str]) -> list[Vectors]:
+    def encode(self, texts):
         """Not what a stage asks for."""
         raise NotImplementedError
 
-    def encode_queries(self, texts: Sequence[str]) -> list[Vectors]:
+    def encode_queries(self, texts):
         """Not what a stage asks for."""
         raise NotImplementedError
 
-    def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
+    def encode_stream(self, texts):
         """Vectors of every text, a window at a time."""
         stream = iter(texts)
         try:
@@ -71,14 +68,14 @@ class HashingEmbedder:
         finally:
             self.closed = True
 
-    def _note(self, window: list[str]) -> None:
+    def _note(self, window):
         self.encoded += window
         if self._log is not None:
             with self._log.open("a") as log:
                 log.writelines(f"{hashlib.sha256(text.encode()).hexdigest()}\n" for text in window)
             time.sleep(self._pause)
 
-    def _batch(self, window: list[str]) -> VectorBatch:
+    def _batch(self, window):
         seeds = [np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8) for text in window]
         dense = np.stack([seed[:DIMENSIONS] for seed in seeds]).astype(np.float32)
         words = [np.unique(seed[: int(seed[0]) % 8]).astype(np.uint32) for seed in seeds]
@@ -97,12 +94,12 @@ class HashingEmbedder:
         )
 
 
-def stage_with(embedder: HashingEmbedder) -> Stage:
+def stage_with(embedder):
     """The stage embeddings with this embedder instead of that of the settings."""
     return replace(EMBEDDINGS, build=partial(build_embeddings, make=lambda settings: embedder))
 
 
-def skip_without(precision: str) -> None:
+def skip_without(precision):
     """Skip the test where an embedder may not compute in this precision on this machine's CPU."""
     try:
         pick_precision(precision, "cpu", ())

@@ -3,8 +3,6 @@
 python -m tests.unit.embedding.interruptible_run DATA MONTH LOG
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

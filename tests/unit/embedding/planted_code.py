@@ -3,16 +3,14 @@
 Imported by name (`tests.unit.embedding.planted_code`).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 
 class Planted:
     """Writes a file where it is unpickled."""
 
-    def __init__(self, trace: Path) -> None:
+    def __init__(self, trace):
         self.trace = trace
 
-    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+    def __reduce__(self):
         return Path.touch, (self.trace,)

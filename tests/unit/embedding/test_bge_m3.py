@@ -2,8 +2,6 @@
 refusals.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -19,11 +17,11 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return make_tiny_m3(tmp_path_factory.mktemp("models") / "tiny-m3")
 
 
-def test_a_text_beyond_the_models_positions_is_cut(folder: Path) -> None:
+def test_a_text_beyond_the_models_positions_is_cut(folder):
     tiny = BgeM3(str(folder), "cpu", "fp32", colbert=True)
     assert tiny.max_tokens == POSITIONS - 2
     short, long = tiny.encode(["a b", "a b " * 100])
@@ -33,13 +31,13 @@ def test_a_text_beyond_the_models_positions_is_cut(folder: Path) -> None:
 
 
 @pytest.fixture
-def broken(folder: Path, tmp_path: Path) -> Path:
+def broken(folder, tmp_path):
     """A copy for a test that breaks something in it."""
     return Path(shutil.copytree(folder, tmp_path / "tiny-m3"))
 
 
 @pytest.mark.parametrize("name", ["XLMRobertaTokenizer", "PreTrainedTokenizerFast"])
-def test_texts_are_split_as_by_auto_tokenizer(broken: Path, name: str) -> None:
+def test_texts_are_split_as_by_auto_tokenizer(broken, name):
     from transformers import AutoTokenizer
 
     file = broken / "tokenizer_config.json"
@@ -56,7 +54,7 @@ def test_texts_are_split_as_by_auto_tokenizer(broken: Path, name: str) -> None:
     "missing",
     ["config.json", "sparse_linear.pt", "colbert_linear.pt", "model.safetensors", "tokenizer.json"],
 )
-def test_a_folder_without_one_of_its_parts_is_refused(broken: Path, missing: str) -> None:
+def test_a_folder_without_one_of_its_parts_is_refused(broken, missing):
     (broken / missing).unlink()
     with pytest.raises(SettingError, match=f"CITELOOM_EMBEDDER_PATH.*{missing}"):
         BgeM3(str(broken))
@@ -65,7 +63,7 @@ def test_a_folder_without_one_of_its_parts_is_refused(broken: Path, missing: str
 @pytest.mark.parametrize(
     "config", ["junk", "[]", "{}", '{"hidden_size": 8, "max_position_embeddings": null}']
 )
-def test_a_configuration_that_is_none_is_named(broken: Path, config: str) -> None:
+def test_a_configuration_that_is_none_is_named(broken, config):
     (broken / "config.json").write_text(config)
     with pytest.raises(
         SettingError, match=r"CITELOOM_EMBEDDER_PATH: .*config\.json (has no|cannot be read)"
@@ -73,7 +71,7 @@ def test_a_configuration_that_is_none_is_named(broken: Path, config: str) -> Non
         BgeM3(str(broken))
 
 
-def test_a_model_is_named_by_its_content_and_int8(folder: Path, broken: Path) -> None:
+def test_a_model_is_named_by_its_content_and_int8(folder, broken):
     assert (
         name_of(str(broken), "auto") == name_of(str(folder), "bf16") != name_of(str(folder), "int8")
     )

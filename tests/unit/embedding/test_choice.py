@@ -2,15 +2,12 @@
 loaded.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -23,21 +20,21 @@ from pipeline.embedding.model_files import find_folder
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.settings import Settings, load_settings
+from pipeline.settings import load_settings
 
 
-def _settings(**overrides: object) -> Settings:
+def _settings(**overrides):
     return load_settings(_env_file=None, **overrides)
 
 
 @pytest.mark.parametrize("path", ["/nowhere/bge-m3", "./bge-m3", "a/b/c", "bge"])
-def test_a_folder_that_is_not_there_is_named(path: str) -> None:
+def test_a_folder_that_is_not_there_is_named(path):
     with pytest.raises(SettingError, match=f"CITELOOM_EMBEDDER_PATH: there is no folder {path}"):
         make_embedder(_settings(embedder="bge-m3", embedder_path=path))
 
 
-def test_a_hub_whose_failure_says_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def silent(name: str, *, local_files_only: bool = False, **_: object) -> str:
+def test_a_hub_whose_failure_says_nothing_is_named(monkeypatch):
+    def silent(name, *, local_files_only=False, **_):
         raise LocalEntryNotFoundError("not there") if local_files_only else httpx2.ReadTimeout("")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", silent)
@@ -48,12 +45,10 @@ def test_a_hub_whose_failure_says_nothing_is_named(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("path", "revision"), [("nobody/model@5617a9f", "5617a9f"), ("nobody/model", None)]
 )
-def test_a_revision_of_the_hub_may_be_pinned(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: str, revision: str | None
-) -> None:
+def test_a_revision_of_the_hub_may_be_pinned(monkeypatch, tmp_path, path, revision):
     requests = []
 
-    def download(name: str, **options: object) -> str:
+    def download(name, **options):
         requests.append((name, options["revision"]))
         return str(tmp_path)
 
@@ -62,7 +57,7 @@ def test_a_revision_of_the_hub_may_be_pinned(
     assert requests == [("nobody/model", revision)]
 
 
-def _run(code: str, **environment: str) -> str:
+def _run(code, **environment):
     """The errors of a process of its own, since huggingface_hub reads its environment when it is
     imported.
     """
@@ -87,10 +82,10 @@ class FakeHub(BaseHTTPRequestHandler):
 
     breaks_off = False
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self):
         self._answer(b"", length=len(Path(self.path).name))
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         if "/tree/" in self.path:
             self._answer_json([_entry(name) for name in (*HEADS, *OTHER_PARTS, "onnx/model.onnx")])
         elif self.path.startswith("/api/models/"):
@@ -99,11 +94,11 @@ class FakeHub(BaseHTTPRequestHandler):
             content = Path(self.path).name.encode()
             self._answer(content[: 3 if self.breaks_off else None], length=len(content))
 
-    def _answer_json(self, value: object) -> None:
+    def _answer_json(self, value):
         content = json.dumps(value).encode()
         self._answer(content, length=len(content))
 
-    def _answer(self, content: bytes, length: int) -> None:
+    def _answer(self, content, length):
         self.send_response(200)
         self.send_header("Content-Length", str(length))
         self.send_header("Content-Type", "application/json")
@@ -112,21 +107,21 @@ class FakeHub(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         """Nothing, so that pytest's output stays readable."""
 
 
-def _blob(name: str) -> str:
+def _blob(name):
     return hashlib.sha1(name.encode()).hexdigest()
 
 
-def _entry(name: str) -> dict[str, object]:
+def _entry(name):
     file = Path(name).name
     return {"type": "file", "path": name, "size": len(file), "oid": _blob(file)}
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[FakeHub]]:
+def hub(monkeypatch, tmp_path):
     """The hub that processes ask, unless they are offline, with an empty cache in tmp_path."""
     handler = type("Handler", (FakeHub,), {})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -141,9 +136,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[FakeHu
         server.shutdown()
 
 
-def test_parts_that_another_program_did_not_fetch_are_fetched(
-    hub: type[FakeHub], tmp_path: Path
-) -> None:
+def test_parts_that_another_program_did_not_fetch_are_fetched(hub, tmp_path):
     model = tmp_path / "models--BAAI--bge-m3"
     snapshot = model / "snapshots" / COMMIT
     snapshot.mkdir(parents=True)
@@ -162,9 +155,7 @@ def test_parts_that_another_program_did_not_fetch_are_fetched(
     assert _run(FIND_MODEL, HF_HUB_OFFLINE="1") == ""
 
 
-def test_a_hub_that_cannot_be_reached_or_breaks_off_is_named(
-    hub: type[FakeHub], tmp_path: Path
-) -> None:
+def test_a_hub_that_cannot_be_reached_or_breaks_off_is_named(hub, tmp_path):
     refused = "pipeline.errors.SettingError: CITELOOM_EMBEDDER_PATH: BAAI/bge-m3 is neither"
     offline = _run(FIND_MODEL, HF_HUB_OFFLINE="1")
     assert refused in offline
@@ -174,7 +165,7 @@ def test_a_hub_that_cannot_be_reached_or_breaks_off_is_named(
     assert not list(tmp_path.rglob("snapshots/*/*.bin"))
 
 
-def test_settings_of_bge_m3_do_not_touch_what_minilm_made() -> None:
+def test_settings_of_bge_m3_do_not_touch_what_minilm_made():
     assert model_name(_settings(embedder="bge-m3")) == "BAAI/bge-m3", (
         "its hub name, without a network"
     )

@@ -1,7 +1,5 @@
 """Devices and precisions that the settings may name."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -15,7 +13,7 @@ from pipeline.settings import load_settings
 from tests.unit.embedding.hashing_embedder import MARGINS
 
 
-def test_several_devices_may_be_named() -> None:
+def test_several_devices_may_be_named():
     assert pick_devices("cpu") == ("cpu",)
     assert pick_devices("cpu, cpu:0") == ("cpu", "cpu")
 
@@ -29,7 +27,7 @@ def test_several_devices_may_be_named() -> None:
         ("cuda:99", "torch cannot use cuda:99 here"),
     ],
 )
-def test_a_device_that_cannot_be_is_named(wanted: str, message: str) -> None:
+def test_a_device_that_cannot_be_is_named(wanted, message):
     with pytest.raises(SettingError, match=message):
         pick_devices(wanted)
 
@@ -43,9 +41,7 @@ def test_a_device_that_cannot_be_is_named(wanted: str, message: str) -> None:
         ({"amx_int8": True, "amx_bf16": True}, "int8", "bf16"),
     ],
 )
-def test_auto_is_the_fastest_precision_of_the_processor(
-    monkeypatch: pytest.MonkeyPatch, features: dict[str, bool], minilm: str, bge_m3: str
-) -> None:
+def test_auto_is_the_fastest_precision_of_the_processor(monkeypatch, features, minilm, bge_m3):
     import torch
 
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: features)
@@ -54,13 +50,13 @@ def test_auto_is_the_fastest_precision_of_the_processor(
 
 
 @pytest.fixture
-def _hopper_without_triton(monkeypatch: pytest.MonkeyPatch) -> None:
+def _hopper_without_triton(monkeypatch):
     monkeypatch.setattr("torch.cuda.get_device_capability", lambda _device: (9, 0))
     monkeypatch.setattr("pipeline.embedding.device.gpu_kernels", lambda _device, _precision: None)
 
 
 @pytest.mark.usefixtures("_hopper_without_triton")
-def test_a_gpu_has_half_precision() -> None:
+def test_a_gpu_has_half_precision():
     assert pick_precision("auto", "cuda:0", BgeM3.precisions) == "fp16"
     assert pick_precision("auto", "cuda:0", MiniLM.precisions) == "fp32"
     assert pick_precision("bf16", "cuda:0", BgeM3.precisions) == "bf16"
@@ -70,19 +66,19 @@ def test_a_gpu_has_half_precision() -> None:
 @pytest.mark.parametrize(
     ("precision", "device"), [("int8", "cuda:0"), ("fp8", "cuda:0"), ("fp16", "cpu")]
 )
-def test_a_precision_that_a_device_lacks_is_refused(precision: str, device: str) -> None:
+def test_a_precision_that_a_device_lacks_is_refused(precision, device):
     with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION"):
         pick_precision(precision, device, (*BgeM3.precisions, *MiniLM.precisions))
 
 
-def test_settings_reach_the_embedder() -> None:
+def test_settings_reach_the_embedder():
     settings = {"embedder_device": "cpu", "embedder_precision": "fp32", "embedder_tokens": 77}
     embedder = make_embedder(load_settings(_env_file=None, **settings))
     embedder.encode(["text"])
     assert embedder.last_facts == EngineFacts(("cpu",), "fp32", token_budget=77, halved=0)
 
 
-def test_minilm_on_two_devices_gives_the_vectors_of_one() -> None:
+def test_minilm_on_two_devices_gives_the_vectors_of_one():
     texts = ["word " * (place % 23) for place in range(100)]
     (one,), (two,) = (
         list(MiniLM(device, "fp32", tokens=128).encode_stream(texts))

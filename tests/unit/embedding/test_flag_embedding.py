@@ -2,10 +2,7 @@
 the same tables.
 """
 
-from __future__ import annotations
-
 import gc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +16,7 @@ from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.settings import Settings, load_settings
+from pipeline.settings import load_settings
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import write_month
 
@@ -33,23 +30,23 @@ MIXED = [*TEXTS.values(), "a <pad> b", *("a b c " * times for times in (1, 40, 7
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return make_tiny_m3(tmp_path_factory.mktemp("models") / "tiny-m3", positions=130, scale=8.0)
 
 
 @pytest.fixture(scope="module")
-def theirs(folder: Path) -> FlagBgeM3:
+def theirs(folder):
     return FlagBgeM3(str(folder), "cpu", tokens=600, colbert=True)
 
 
-def _settings(folder: Path, **overrides: object) -> Settings:
+def _settings(folder, **overrides):
     chosen = {"embedder": "bge-m3", "embedder_path": str(folder), "embedder_device": "cpu"}
     return load_settings(
         _env_file=None, **{**chosen, "embedder_engine": "flagembedding", **overrides}
     )
 
 
-def test_a_batch_has_the_vectors_of_flagembeddings_encode(folder: Path, theirs: FlagBgeM3) -> None:
+def test_a_batch_has_the_vectors_of_flagembeddings_encode(folder, theirs):
     model = make_flag_model(folder, "cpu", "fp32")
     for text, vectors in zip(MIXED, theirs.encode(MIXED), strict=True):
         expected = reference_of(model, text, theirs.max_tokens)
@@ -63,12 +60,10 @@ def test_a_batch_has_the_vectors_of_flagembeddings_encode(folder: Path, theirs: 
     assert any(vectors.truncated for vectors in encoded)
 
 
-def test_flagembeddings_model_lives_as_long_as_the_embedder(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flagembeddings_model_lives_as_long_as_the_embedder(folder, monkeypatch):
     from FlagEmbedding import BGEM3FlagModel
 
-    ended: list[bool] = []
+    ended = []
     # Its finaliser calls this, which takes the network from the GPU to the CPU.
     monkeypatch.setattr(BGEM3FlagModel, "stop_self_pool", lambda _: ended.append(True))
     embedder = FlagBgeM3(str(folder), "cpu")
@@ -80,7 +75,7 @@ def test_flagembeddings_model_lives_as_long_as_the_embedder(
     assert ended
 
 
-def test_a_stream_has_the_vectors_of_our_engine_in_order(folder: Path, theirs: FlagBgeM3) -> None:
+def test_a_stream_has_the_vectors_of_our_engine_in_order(folder, theirs):
     texts = MIXED * 60
     ours = list(BgeM3(str(folder), "cpu", "fp32", colbert=True).encode_stream(texts))
     found = list(theirs.encode_stream(texts))
@@ -95,15 +90,15 @@ def test_a_stream_has_the_vectors_of_our_engine_in_order(folder: Path, theirs: F
 
 
 def test_questions_are_encoded_by_it_too_and_colbert_vectors_left_out_unless_asked_for(
-    folder: Path,
-) -> None:
+    folder,
+):
     theirs, ours = FlagBgeM3(str(folder), "cpu"), BgeM3(str(folder), "cpu", "fp32")
     questions = [model.encode_queries(["which cat is lazy"])[0] for model in (theirs, ours)]
     np.testing.assert_allclose(questions[0].dense, questions[1].dense, atol=1e-5)
     assert [model.encode(["a text"])[0].colbert for model in (theirs, ours)] == [None, None]
 
 
-def test_the_engine_computes_bge_m3_alone_and_in_float32_on_a_cpu(folder: Path) -> None:
+def test_the_engine_computes_bge_m3_alone_and_in_float32_on_a_cpu(folder):
     with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION"):
         FlagBgeM3(str(folder), "cpu", "bf16").encode(["a text"])
     with pytest.raises(
@@ -112,7 +107,7 @@ def test_the_engine_computes_bge_m3_alone_and_in_float32_on_a_cpu(folder: Path) 
         load_settings(_env_file=None, embedder_engine="flagembedding")
 
 
-def test_a_month_of_either_engine_is_a_month_of_the_model(folder: Path, tmp_path: Path) -> None:
+def test_a_month_of_either_engine_is_a_month_of_the_model(folder, tmp_path):
     theirs, ours = (
         Workspace(_settings(folder, embedder_engine=engine, data=tmp_path)) for engine in ENGINES
     )

@@ -1,9 +1,6 @@
 """The GPU kernels, run by Triton's interpreter on the CPU, give the results of torch's operations."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from types import ModuleType
 
 import pytest
 import torch
@@ -13,7 +10,7 @@ WIDTHS = [(64, torch.float32), (96, torch.float16), (1024, torch.float16)]
 
 
 @pytest.fixture(scope="module")
-def kernels() -> ModuleType:
+def kernels():
     """The module. TRITON_INTERPRET is set in tests/conftest.py, before anything imports triton."""
     pytest.importorskip("triton", reason="triton is not installed (pip install triton)")
     from pipeline.embedding import kernels
@@ -21,12 +18,12 @@ def kernels() -> ModuleType:
     return kernels
 
 
-def _rows(width: int, kind: torch.dtype, seed: int) -> torch.Tensor:
+def _rows(width, kind, seed):
     return torch.randn(9, width, generator=torch.Generator().manual_seed(seed)).to(kind)
 
 
 @pytest.mark.parametrize(("width", "kind"), WIDTHS)
-def test_the_norm_of_a_sum_is_torchs(kernels: ModuleType, width: int, kind: torch.dtype) -> None:
+def test_the_norm_of_a_sum_is_torchs(kernels, width, kind):
     hidden, update = _rows(width, kind, 1), _rows(width, kind, 2)
     weight, bias = _rows(width, kind, 3)[0], _rows(width, kind, 4)[0]
     expected = layer_norm(
@@ -44,7 +41,7 @@ def test_the_norm_of_a_sum_is_torchs(kernels: ModuleType, width: int, kind: torc
 
 
 @pytest.mark.parametrize(("width", "kind"), WIDTHS)
-def test_gelu_is_the_exact_one(kernels: ModuleType, width: int, kind: torch.dtype) -> None:
+def test_gelu_is_the_exact_one(kernels, width, kind):
     rows = 4 * _rows(width, kind, 5)
     tolerance = 1e-6 if kind == torch.float32 else 4e-3
     torch.testing.assert_close(
@@ -52,7 +49,7 @@ def test_gelu_is_the_exact_one(kernels: ModuleType, width: int, kind: torch.dtyp
     )
 
 
-def test_values_that_fp8_can_represent_are_exact(kernels: ModuleType) -> None:
+def test_values_that_fp8_can_represent_are_exact(kernels):
     # Some other values the interpreter rounds to a wrong power of two; a GPU does not.
     rows = torch.tensor([[448.0, -3.5, 0.25, 0.0], [0.0, 0.0, 0.0, 0.0]]) / 64
     codes, scales = kernels.to_codes(rows)
@@ -60,7 +57,7 @@ def test_values_that_fp8_can_represent_are_exact(kernels: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.float16])
-def test_attention_is_torchs_text_by_text(kernels: ModuleType, kind: torch.dtype) -> None:
+def test_attention_is_torchs_text_by_text(kernels, kind):
     starts, heads, size = [0, 150, 213, 214], 2, 16
     mixed = torch.randn(214, 3 * heads * size, generator=torch.Generator().manual_seed(6)).to(kind)
     attended = kernels.attention(mixed, heads, torch.tensor(starts, dtype=torch.int32), 150)

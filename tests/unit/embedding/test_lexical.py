@@ -2,8 +2,6 @@
 product.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 
@@ -35,9 +33,7 @@ from pipeline.index.exact import lexical_scores
         ("", []),
     ],
 )
-def test_words_of_two_letters_count_in_lower_case_without_accents_and_stop_words(
-    text: str, words: list[str]
-) -> None:
+def test_words_of_two_letters_count_in_lower_case_without_accents_and_stop_words(text, words):
     assert words_of(text) == words
 
 
@@ -53,18 +49,18 @@ def test_words_of_two_letters_count_in_lower_case_without_accents_and_stop_words
         ("plain words", set()),
     ],
 )
-def test_terms_tell_apart_what_words_do_not(text: str, terms: set[str]) -> None:
+def test_terms_tell_apart_what_words_do_not(text, terms):
     words = words_of(text)
     assert terms_of(text)[: len(words)] == words
     assert terms <= set(terms_of(text)) <= terms | set(words)
 
 
-def test_inflected_words_share_a_number_that_is_the_same_everywhere() -> None:
+def test_inflected_words_share_a_number_that_is_the_same_everywhere():
     assert term_id("retrieval") == term_id("retrieve") == term_id("retrieved") == 1434867200
     assert term_id("retriever") != term_id("retina")
 
 
-def test_scores_are_lucenes_bm25() -> None:
+def test_scores_are_lucenes_bm25():
     texts = [
         "quartz quartz lantern",
         "lantern harbor",
@@ -89,7 +85,7 @@ def test_scores_are_lucenes_bm25() -> None:
     np.testing.assert_allclose(lexical_scores(texts, queries), expected, rtol=1e-5)
 
 
-def test_a_text_without_words_has_no_terms() -> None:
+def test_a_text_without_words_has_no_terms():
     rows = lexical_rows(["", "the", "words"])
     assert rows.lengths.tolist() == [0, 0, 1]
     assert len(lexical_query("?!").ids) == 0
@@ -98,7 +94,7 @@ def test_a_text_without_words_has_no_terms() -> None:
 
 
 @given(st.lists(st.text(max_size=60), max_size=4))
-def test_ids_ascend_and_weights_are_numbers_whatever_the_text(texts: list[str]) -> None:
+def test_ids_ascend_and_weights_are_numbers_whatever_the_text(texts):
     rows = lexical_rows(texts)
     assert len(rows) == len(texts)
     for number in range(len(texts)):

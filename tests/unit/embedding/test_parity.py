@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,9 +19,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.vector_parity import ReferenceVectors, reference_of
+from benchmarks.vector_parity import reference_of
 from pipeline.embedding.bge_m3 import BgeM3
-from pipeline.embedding.embedder import VectorBatch, Vectors
+from pipeline.embedding.embedder import Vectors
 from tests.unit.embedding.hashing_embedder import MARGINS, skip_without
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 
@@ -52,34 +51,34 @@ class Pair:
     folder: Path
     theirs: Any
 
-    def expected(self, text: str) -> ReferenceVectors:
+    def expected(self, text):
         return _expected(self, text)
 
-    def ours(self, **options: Any) -> BgeM3:
+    def ours(self, **options):
         return BgeM3(str(self.folder), "cpu", **{"colbert": True, "precision": "fp32"} | options)
 
-    def __hash__(self) -> int:
+    def __hash__(self):
         return hash(self.folder)
 
 
 @lru_cache(maxsize=256)
-def _expected(pair: Pair, text: str) -> ReferenceVectors:
+def _expected(pair, text):
     return reference_of(pair.theirs, text, 8192)
 
 
-def _pair(folder: Path) -> Pair:
+def _pair(folder):
     from FlagEmbedding import BGEM3FlagModel
 
     return Pair(folder, BGEM3FlagModel(str(folder), use_fp16=False, devices="cpu"))
 
 
 @pytest.fixture(scope="module")
-def random_model(tmp_path_factory: pytest.TempPathFactory) -> Pair:
+def random_model(tmp_path_factory):
     return _pair(make_tiny_m3(tmp_path_factory.mktemp("parity") / "m3", positions=8194, scale=8.0))
 
 
 @pytest.fixture(scope="module", params=["random", "real"])
-def pair(request: pytest.FixtureRequest, random_model: Pair) -> Pair:
+def pair(request, random_model):
     if request.param == "random":
         return random_model
     folder = os.environ.get("CITELOOM_TEST_BGE_M3")
@@ -88,7 +87,7 @@ def pair(request: pytest.FixtureRequest, random_model: Pair) -> Pair:
     return _pair(Path(folder))
 
 
-def _same(ours: Vectors, expected: ReferenceVectors) -> None:
+def _same(ours, expected):
     assert float(ours.dense @ expected.dense) / float(np.linalg.norm(ours.dense)) >= 0.9999
     assert ours.sparse_ids.tolist() == sorted(expected.weights)
     weights = [expected.weights[number] for number in ours.sparse_ids.tolist()]
@@ -98,7 +97,7 @@ def _same(ours: Vectors, expected: ReferenceVectors) -> None:
     assert np.all((ours.colbert * expected.colbert).sum(axis=1) >= 0.999)
 
 
-def _texts(batches: Sequence[VectorBatch]) -> list[Vectors]:
+def _texts(batches):
     """The vectors of every text of a stream."""
     found = []
     for batch in batches:
@@ -113,7 +112,7 @@ def _texts(batches: Sequence[VectorBatch]) -> list[Vectors]:
     return found
 
 
-def test_odd_texts_and_real_passages_have_flagembeddings_vectors(pair: Pair) -> None:
+def test_odd_texts_and_real_passages_have_flagembeddings_vectors(pair):
     passage = (
         "Beam search keeps the best partial hypotheses while a sentence is translated word by"
         " word. "
@@ -128,7 +127,7 @@ def test_odd_texts_and_real_passages_have_flagembeddings_vectors(pair: Pair) -> 
     )
 
 
-def test_texts_of_every_length_have_flagembeddings_vectors(random_model: Pair) -> None:
+def test_texts_of_every_length_have_flagembeddings_vectors(random_model):
     letters = random.Random(1)
     texts = [
         " ".join(letters.choices("abcdefghijklmnopqrstuvwxyz", k=length)) for length in LENGTHS
@@ -158,9 +157,7 @@ WORDS = [
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(texts=st.lists(st.sampled_from(WORDS), min_size=1, max_size=20), tokens=st.integers(1, 400))
-def test_order_and_budget_of_tokens_change_nothing(
-    random_model: Pair, texts: list[str], tokens: int
-) -> None:
+def test_order_and_budget_of_tokens_change_nothing(random_model, texts, tokens):
     ours = random_model.ours(tokens=tokens)
     streamed = _texts(list(ours.encode_stream(texts)))
     assert len(streamed) == len(texts)
@@ -172,13 +169,13 @@ def test_order_and_budget_of_tokens_change_nothing(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(text=st.text(max_size=60))
-def test_any_text_has_flagembeddings_vectors(random_model: Pair, text: str) -> None:
+def test_any_text_has_flagembeddings_vectors(random_model, text):
     (found,) = random_model.ours().encode([text])
     _same(found, random_model.expected(text))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
-def test_a_budget_of_tokens_changes_no_vector_on_a_cpu(random_model: Pair, precision: str) -> None:
+def test_a_budget_of_tokens_changes_no_vector_on_a_cpu(random_model, precision):
     skip_without(precision)
     texts = ["a b c d", "e", "f g h i j k l m n", "", "o p q r"] * 5
     (large,), (small,) = (
@@ -191,7 +188,7 @@ def test_a_budget_of_tokens_changes_no_vector_on_a_cpu(random_model: Pair, preci
         )
 
 
-def test_bfloat16_is_close_where_the_processor_has_it(random_model: Pair) -> None:
+def test_bfloat16_is_close_where_the_processor_has_it(random_model):
     skip_without("bf16")
     model = random_model.ours(precision="bf16")
     for text, found in zip(ODD, model.encode(ODD), strict=True):

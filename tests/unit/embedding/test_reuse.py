@@ -20,20 +20,20 @@ class Held:
 
     numbers: list[int]
 
-    def digests(self) -> pa.ChunkedArray:
+    def digests(self):
         """One digest a number."""
         return pa.chunked_array([[_digest(number) for number in self.numbers]], pa.string())
 
-    def vectors(self) -> pa.Table:
+    def vectors(self):
         """The numbers themselves."""
         return pa.table({"dense": pa.array(self.numbers, pa.int64())})
 
 
-def _digest(number: int) -> str:
+def _digest(number):
     return hashlib.sha256(str(number).encode()).hexdigest()
 
 
-def _known(groups: list[Held], wanted: list[int]) -> KnownVectors:
+def _known(groups, wanted):
     texts = pa.chunked_array([[_digest(number) for number in wanted]], pa.string())
     return KnownVectors(cast("list[VectorRowGroup]", groups), texts)
 
@@ -45,7 +45,7 @@ numbers = st.integers(0, 30)
     groups=st.lists(st.lists(numbers, max_size=12), max_size=5),
     wanted=st.lists(numbers, max_size=20),
 )
-def test_every_known_text_gets_its_own_vectors(groups: list[list[int]], wanted: list[int]) -> None:
+def test_every_known_text_gets_its_own_vectors(groups, wanted):
     known = _known([Held(group) for group in groups], wanted)
     rows = known.rows
     there = {number for group in groups for number in group}
@@ -57,15 +57,15 @@ def test_every_known_text_gets_its_own_vectors(groups: list[list[int]], wanted: 
         ]
 
 
-def test_of_two_rows_of_one_text_the_first_is_taken() -> None:
+def test_of_two_rows_of_one_text_the_first_is_taken():
     assert _known([Held([4, 7]), Held([7, 9])], [7, 9, 1]).rows.tolist() == [1, 3, -1]
 
 
-def test_a_group_is_read_once_however_its_rows_are_mixed() -> None:
+def test_a_group_is_read_once_however_its_rows_are_mixed():
     class Counting(Held):
         reads = 0
 
-        def vectors(self) -> pa.Table:
+        def vectors(self):
             type(self).reads += 1
             return super().vectors()
 

@@ -2,13 +2,10 @@
 Python, in a stage and from the command line.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,13 +18,12 @@ from pipeline.embedding.sentence_transformers import SentenceEmbedder, read_conf
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import SettingError
-from pipeline.settings import Settings, load_settings
+from pipeline.settings import load_settings
 from tests.unit.embedding.planted_code import Planted
 from tests.unit.embedding.tiny_sentence_model import (
     DIMENSIONS,
     PROMPTS,
     TOKENS,
-    Family,
     make_tiny_sentence_model,
     set_in,
 )
@@ -42,28 +38,28 @@ MIXED = ["", "a", "which decoder?", *(text[:30] for text in TEXTS), "a b c " * 3
 
 
 @pytest.fixture(scope="module", params=["bert", "modernbert"])
-def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    family: Family = request.param
+def folder(request, tmp_path_factory):
+    family = request.param
     return make_tiny_sentence_model(tmp_path_factory.mktemp("models") / family, family, PROMPTS)
 
 
 @pytest.fixture
-def bert(tmp_path: Path) -> Path:
+def bert(tmp_path):
     """A model for a test that changes something in it."""
     return make_tiny_sentence_model(tmp_path / "bert", "bert", PROMPTS)
 
 
-def _settings(model: Path | str, **overrides: object) -> Settings:
+def _settings(model, **overrides):
     return load_settings(_env_file=None, embedder=str(model), embedder_device="cpu", **overrides)
 
 
-def _library(folder: Path) -> Any:
+def _library(folder):
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(str(folder), device="cpu")
 
 
-def test_vectors_are_those_of_the_library_with_the_prompts_of_the_folder(folder: Path) -> None:
+def test_vectors_are_those_of_the_library_with_the_prompts_of_the_folder(folder):
     embedder, library = make_embedder(_settings(folder)), _library(folder)
     assert embedder.dimensions == library.get_embedding_dimension()
     assert embedder.max_tokens == library.max_seq_length == TOKENS
@@ -92,15 +88,13 @@ def test_vectors_are_those_of_the_library_with_the_prompts_of_the_folder(folder:
         ({"document": "", "corpus": "c: "}, "", "c: "),
     ],
 )
-def test_prompts_are_the_folders_and_none_where_it_has_none(
-    bert: Path, prompts: dict[str, str], query: str, passage: str
-) -> None:
+def test_prompts_are_the_folders_and_none_where_it_has_none(bert, prompts, query, passage):
     set_in(bert / "config_sentence_transformers.json", prompts=prompts)
     config = read_config(bert)
     assert (config.query_prompt, config.passage_prompt) == (query, passage)
 
 
-def test_the_limit_and_the_dimensions_are_the_models(bert: Path) -> None:
+def test_the_limit_and_the_dimensions_are_the_models(bert):
     set_in(bert / "sentence_bert_config.json", max_seq_length=20)
     assert read_config(bert).max_tokens == 20
     set_in(bert / "sentence_bert_config.json", max_seq_length=4000)
@@ -118,7 +112,7 @@ def test_the_limit_and_the_dimensions_are_the_models(bert: Path) -> None:
     assert np.linalg.norm(vectors.dense) == pytest.approx(1)
 
 
-def test_a_model_is_named_by_what_lies_in_its_folder(bert: Path, tmp_path: Path) -> None:
+def test_a_model_is_named_by_what_lies_in_its_folder(bert, tmp_path):
     copy = Path(shutil.copytree(bert, tmp_path / "elsewhere" / "bert"))
     assert model_name(_settings(bert)) == model_name(_settings(copy))
     assert _settings(copy).embedder == "sentence-transformers", "the path is not in fingerprints"
@@ -136,9 +130,7 @@ def test_a_model_is_named_by_what_lies_in_its_folder(bert: Path, tmp_path: Path)
         ("1_Pooling/config.json", {"include_prompt": False}, "leaves the prompt out"),
     ],
 )
-def test_a_model_whose_vectors_would_be_others_is_refused(
-    bert: Path, file: str, values: dict[str, object], message: str
-) -> None:
+def test_a_model_whose_vectors_would_be_others_is_refused(bert, file, values, message):
     modules = json.loads((bert / "modules.json").read_text())
     (bert / "modules.json").write_text(json.dumps(modules[:-1]))  # without Normalize
     make_embedder(_settings(bert))
@@ -160,9 +152,7 @@ def test_a_model_whose_vectors_would_be_others_is_refused(
         ("model.safetensors", None, "lacks model.safetensors"),
     ],
 )
-def test_a_folder_of_another_kind_is_named(
-    bert: Path, file: str, content: str | None, message: str
-) -> None:
+def test_a_folder_of_another_kind_is_named(bert, file, content, message):
     (bert / file).unlink()
     if content is not None:
         (bert / file).write_text(content)
@@ -170,7 +160,7 @@ def test_a_folder_of_another_kind_is_named(
         make_embedder(_settings(bert))
 
 
-def test_no_folder_and_no_library_are_named(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_folder_and_no_library_are_named(bert, monkeypatch):
     for find in (make_embedder, model_name):
         with pytest.raises(SettingError, match="CITELOOM_EMBEDDER: there is no folder /nowhere/x"):
             find(_settings("/nowhere/x"))
@@ -184,8 +174,8 @@ def test_no_folder_and_no_library_are_named(bert: Path, monkeypatch: pytest.Monk
 
 
 def test_a_name_of_the_hub_is_found_in_its_cache_and_what_it_lacks_is_named(
-    bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    bert, tmp_path, monkeypatch
+):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     name, commit = "somebody/tiny", "0" * 40
@@ -203,7 +193,7 @@ def test_a_name_of_the_hub_is_found_in_its_cache_and_what_it_lacks_is_named(
         SentenceEmbedder(name)
 
 
-def test_code_planted_among_the_weights_is_refused(bert: Path, tmp_path: Path) -> None:
+def test_code_planted_among_the_weights_is_refused(bert, tmp_path):
     import torch
 
     (bert / "model.safetensors").unlink()
@@ -213,7 +203,7 @@ def test_code_planted_among_the_weights_is_refused(bert: Path, tmp_path: Path) -
     assert not (tmp_path / "trace").exists()
 
 
-def test_a_month_is_embedded_again_for_another_model(folder: Path, tmp_path: Path) -> None:
+def test_a_month_is_embedded_again_for_another_model(folder, tmp_path):
     minilm = make_workspace(tmp_path / "data")
     write_month(minilm)
     run_stage(EMBEDDINGS, minilm, MONTH)
@@ -226,7 +216,7 @@ def test_a_month_is_embedded_again_for_another_model(folder: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("family", ["bert", "modernbert"])
-def test_the_commands_run_search_and_name_the_model(family: Family, tmp_path: Path) -> None:
+def test_the_commands_run_search_and_name_the_model(family, tmp_path):
     folder = make_tiny_sentence_model(tmp_path / family, family, PROMPTS)
     environment = {
         "CITELOOM_DATA": str(tmp_path / "data"),
@@ -236,7 +226,7 @@ def test_the_commands_run_search_and_name_the_model(family: Family, tmp_path: Pa
         "COLUMNS": "200",
     }
 
-    def invoke(*arguments: str) -> str:
+    def invoke(*arguments):
         done = CliRunner().invoke(app, arguments, env=environment)
         assert done.exit_code == 0, done.output
         return done.stdout

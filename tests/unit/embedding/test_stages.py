@@ -2,12 +2,9 @@
 taken up.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,13 +13,12 @@ import pyarrow as pa
 import pytest
 
 from pipeline import tables
-from pipeline.embedding.embedder import VectorBatch
 from pipeline.embedding.reuse import TEXTS as SHARD
 from pipeline.embedding.stages import EMBEDDINGS, STEP, count_off_norm
 from pipeline.engine.checks import run_checks
-from pipeline.engine.progress import Event, StageAdvanced, listening
+from pipeline.engine.progress import StageAdvanced, listening
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Job, Workspace
+from pipeline.engine.stage import Job
 from pipeline.errors import PermanentFailure
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.writing import MonthWriter
@@ -38,23 +34,23 @@ PROJECT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path):
     return make_workspace(tmp_path / "data")
 
 
-def _many(count: int, salt: str = "") -> list[str]:
+def _many(count, salt=""):
     return [f"passage {salt}{number} " + "word " * (number % 7) for number in range(count)]
 
 
-def _file(workspace: Workspace) -> Path:
+def _file(workspace):
     return workspace.root.file(tables.EMBEDDINGS, MONTH)
 
 
-def _shards(workspace: Workspace) -> list[Path]:
+def _shards(workspace):
     return sorted((workspace.root.path / "cache" / "embeddings" / MONTH).glob("[!.]*"))
 
 
-def _undisturbed(folder: Path, texts: Sequence[str]) -> bytes:
+def _undisturbed(folder, texts):
     """The month's file as a run of its own makes it, with nothing to take over."""
     apart = make_workspace(folder)
     write_month(apart, texts=texts)
@@ -69,19 +65,19 @@ class Stopped(Exception):
 class StoppingEmbedder(HashingEmbedder):
     """Fails once it has encoded so many texts."""
 
-    def __init__(self, after: int, window: int = 300) -> None:
+    def __init__(self, after, window=300):
         super().__init__(window=window)
         self._after = after
 
-    def _batch(self, window: list[str]) -> VectorBatch:
+    def _batch(self, window):
         if len(self.encoded) > self._after:
             raise Stopped
         return super()._batch(window)
 
 
 def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_they_would_be(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     write_month(workspace, texts=[])
     model = {
         "model": "all-MiniLM-L6-v2",
@@ -104,14 +100,14 @@ def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_the
     assert outcome.measured["devices"] == "cpu"
 
 
-def test_vectors_that_are_not_of_unit_length_are_counted() -> None:
+def test_vectors_that_are_not_of_unit_length_are_counted():
     vectors = [[0.6, 0.8], [float("nan"), 0.8], [0.0, 0.0], [0.8, 0.6], [0.6, 0.85]]
     assert count_off_norm(pa.array(vectors, pa.list_(pa.float16()))) == 3
 
 
 def test_a_month_with_vectors_that_are_not_of_unit_length_fails_its_check(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     write_month(workspace, texts=TEXTS)
     run_stage(EMBEDDINGS, workspace, MONTH)
     assert run_checks(EMBEDDINGS, workspace, MONTH)
@@ -125,16 +121,14 @@ def test_a_month_with_vectors_that_are_not_of_unit_length_fails_its_check(
 
 
 @pytest.mark.parametrize("window", [1, 7, 5000])
-def test_rows_do_not_depend_on_how_many_the_embedder_gives_at_once(
-    workspace: Workspace, tmp_path: Path, window: int
-) -> None:
+def test_rows_do_not_depend_on_how_many_the_embedder_gives_at_once(workspace, tmp_path, window):
     texts = _many(2_300 if window > 1 else 30)
     write_month(workspace, texts=texts)
     run_stage(stage_with(HashingEmbedder(window=window)), workspace, MONTH)
     assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", texts)
 
 
-def test_a_row_holds_what_the_embedder_gave(workspace: Workspace) -> None:
+def test_a_row_holds_what_the_embedder_gave(workspace):
     write_month(workspace, texts=_many(10))
     embedder = HashingEmbedder(window=4)
     run_stage(stage_with(embedder), workspace, MONTH)
@@ -148,9 +142,7 @@ def test_a_row_holds_what_the_embedder_gave(workspace: Workspace) -> None:
         assert row["colbert"] is None
 
 
-def test_vectors_of_unchanged_texts_are_taken_over_whatever_their_passages_ids(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_vectors_of_unchanged_texts_are_taken_over_whatever_their_passages_ids(workspace, tmp_path):
     before = _many(4_500)
     write_month(workspace, texts=before)
     run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
@@ -172,7 +164,7 @@ def test_vectors_of_unchanged_texts_are_taken_over_whatever_their_passages_ids(
 
 
 @pytest.mark.faults
-def test_a_killed_run_loses_at_most_one_shard(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_killed_run_loses_at_most_one_shard(workspace, tmp_path):
     texts = _many(9_000)
     write_month(workspace, texts=texts)
     log = tmp_path / "encoded.log"
@@ -200,9 +192,7 @@ def test_a_killed_run_loses_at_most_one_shard(workspace: Workspace, tmp_path: Pa
     assert _shards(workspace) == []
 
 
-def test_a_run_that_fails_keeps_all_that_came_before_but_for_damaged_shards(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_a_run_that_fails_keeps_all_that_came_before_but_for_damaged_shards(workspace, tmp_path):
     texts = _many(7_000)
     write_month(workspace, texts=texts)
     with pytest.raises(Stopped):
@@ -222,8 +212,8 @@ def test_a_run_that_fails_keeps_all_that_came_before_but_for_damaged_shards(
 
 @pytest.mark.parametrize(("model", "resumed"), [("hashing", 3_750 - 2), ("another", 0)])
 def test_shards_of_an_older_state_serve_by_their_texts_to_the_same_model_and_are_removed(
-    workspace: Workspace, model: str, resumed: int
-) -> None:
+    workspace, model, resumed
+):
     before = _many(5_000)
     write_month(workspace, texts=before)
     with pytest.raises(Stopped):
@@ -238,7 +228,7 @@ def test_shards_of_an_older_state_serve_by_their_texts_to_the_same_model_and_are
     assert _shards(workspace) == []
 
 
-def test_the_embedder_is_told_to_end_where_a_run_fails(workspace: Workspace) -> None:
+def test_the_embedder_is_told_to_end_where_a_run_fails(workspace):
     write_month(workspace, texts=_many(2_500))
     embedder = HashingEmbedder()
     stage = stage_with(embedder)
@@ -251,11 +241,11 @@ def test_the_embedder_is_told_to_end_where_a_run_fails(workspace: Workspace) -> 
 class Miscounting(HashingEmbedder):
     """Gives vectors for fewer texts, or for more, than it was given."""
 
-    def __init__(self, factor: int) -> None:
+    def __init__(self, factor):
         super().__init__(window=10)
         self._factor = factor
 
-    def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
+    def encode_stream(self, texts):
         for batch in super().encode_stream(texts):
             yield from [batch] * self._factor
 
@@ -263,18 +253,16 @@ class Miscounting(HashingEmbedder):
 @pytest.mark.parametrize(
     ("factor", "fault"), [(0, "gave 0 vectors for 6 texts"), (2, "more vectors than")]
 )
-def test_an_embedder_that_loses_a_text_ends_the_run(
-    workspace: Workspace, factor: int, fault: str
-) -> None:
+def test_an_embedder_that_loses_a_text_ends_the_run(workspace, factor, fault):
     write_month(workspace)
     with pytest.raises(ValueError, match=fault):
         run_stage(stage_with(Miscounting(factor)), workspace, MONTH)
     assert not _file(workspace).exists()
 
 
-def test_progress_counts_the_months_passages(workspace: Workspace) -> None:
+def test_progress_counts_the_months_passages(workspace):
     write_month(workspace, texts=_many(2_500))
-    events: list[Event] = []
+    events = []
     with listening(events.append):
         run_stage(stage_with(HashingEmbedder(window=1_000)), workspace, MONTH)
     assert [event for event in events if isinstance(event, StageAdvanced)] == [
@@ -282,7 +270,7 @@ def test_progress_counts_the_months_passages(workspace: Workspace) -> None:
     ]
 
 
-def test_a_previous_file_that_is_damaged_is_named(workspace: Workspace) -> None:
+def test_a_previous_file_that_is_damaged_is_named(workspace):
     texts = _many(2_000)
     write_month(workspace, texts=texts)
     run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
@@ -301,8 +289,8 @@ def test_a_previous_file_that_is_damaged_is_named(workspace: Workspace) -> None:
 
 
 def test_vectors_of_a_version_that_had_those_of_colbert_too_are_taken_over(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     write_month(workspace)
     run_stage(EMBEDDINGS, workspace, MONTH)
     rows, written = workspace.root.rows(tables.EMBEDDINGS, MONTH), read_provenance(_file(workspace))
@@ -317,7 +305,7 @@ def test_vectors_of_a_version_that_had_those_of_colbert_too_are_taken_over(
     assert (measured["reused"], measured["encoded"]) == (len(rows), 1)
 
 
-def test_another_model_takes_nothing_over(workspace: Workspace, tmp_path: Path) -> None:
+def test_another_model_takes_nothing_over(workspace, tmp_path):
     write_month(workspace)
     run_stage(EMBEDDINGS, workspace, MONTH)
     model = make_tiny_m3(tmp_path / "tiny-m3")

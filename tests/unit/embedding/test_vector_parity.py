@@ -1,9 +1,6 @@
 """The comparison with FlagEmbedding: it holds for equal vectors, and sees each difference."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +19,7 @@ OURS = Vectors(
 THEIRS = ReferenceVectors(OURS.dense, {7: 0.5, 9: 0.005}, ROWS)
 
 
-def test_equal_vectors_are_the_same_and_so_are_texts_without_tokens() -> None:
+def test_equal_vectors_are_the_same_and_so_are_texts_without_tokens():
     assert compare(OURS, THEIRS, EXACT).holds
     empty = replace(OURS, sparse_ids=OURS.sparse_ids[:0], sparse_weights=OURS.sparse_weights[:0])
     assert compare(empty, replace(THEIRS, weights={}), EXACT).holds
@@ -40,12 +37,10 @@ def test_equal_vectors_are_the_same_and_so_are_texts_without_tokens() -> None:
     ],
     ids=["dense", "weight", "an id too many", "an id too few", "colbert", "a token too many"],
 )
-def test_each_kind_of_difference_is_seen(difference: dict[str, Any]) -> None:
+def test_each_kind_of_difference_is_seen(difference):
     assert not compare(OURS, replace(THEIRS, **difference), EXACT).holds
 
 
 @pytest.mark.parametrize(("weights", "holds"), [({7: 0.5}, True), ({9: 0.005}, False)])
-def test_half_precision_may_lose_a_faint_weight_but_no_other(
-    weights: dict[int, float], holds: bool
-) -> None:
+def test_half_precision_may_lose_a_faint_weight_but_no_other(weights, holds):
     assert compare(OURS, replace(THEIRS, weights=weights), HALF).holds is holds

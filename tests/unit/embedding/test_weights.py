@@ -1,10 +1,6 @@
 """Weights are read as weights alone: a file that holds code is refused before the code runs."""
 
-from __future__ import annotations
-
 import pickle
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,12 +16,12 @@ TEXT = "a quick brown fox"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return make_tiny_m3(tmp_path / "m3")
 
 
 @pytest.fixture
-def trace(tmp_path: Path) -> Iterator[Path]:
+def trace(tmp_path):
     file = tmp_path / "trace"
     yield file
     assert not file.exists(), "the planted code was run"
@@ -33,9 +29,7 @@ def trace(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "sparse_linear.pt", "colbert_linear.pt"])
 @pytest.mark.parametrize("plain", [True, False])
-def test_code_planted_among_the_weights_is_refused(
-    folder: Path, trace: Path, name: str, plain: bool
-) -> None:
+def test_code_planted_among_the_weights_is_refused(folder, trace, name, plain):
     import torch
 
     (folder / "model.safetensors").rename(folder / "kept")
@@ -51,7 +45,7 @@ def test_code_planted_among_the_weights_is_refused(
         BgeM3(str(folder), "cpu").encode([TEXT])
 
 
-def test_a_torch_file_with_a_prefix_gives_the_vectors_of_safetensors(folder: Path) -> None:
+def test_a_torch_file_with_a_prefix_gives_the_vectors_of_safetensors(folder):
     import torch
 
     (before,) = BgeM3(str(folder), "cpu", "fp32").encode([TEXT])
@@ -66,14 +60,14 @@ def test_a_torch_file_with_a_prefix_gives_the_vectors_of_safetensors(folder: Pat
     np.testing.assert_allclose(before.sparse_weights, after.sparse_weights, atol=1e-5)
 
 
-def _save_other_weights(file: Path) -> None:
+def _save_other_weights(file):
     import torch
     from safetensors.torch import save_file
 
     save_file({"something": torch.zeros(2)}, file)
 
 
-def _save_without_a_layer(file: Path) -> None:
+def _save_without_a_layer(file):
     from safetensors.torch import save_file
 
     weights = read_file(file)
@@ -89,9 +83,7 @@ def _save_without_a_layer(file: Path) -> None:
         (_save_without_a_layer, r"cannot be loaded \('encoder\.layer\.1\.output\.dense\.weight'\)"),
     ],
 )
-def test_weights_that_are_none_are_named(
-    folder: Path, damage: Callable[[Path], object], message: str
-) -> None:
+def test_weights_that_are_none_are_named(folder, damage, message):
     damage(folder / "model.safetensors")
     with pytest.raises(SettingError, match=message):
         BgeM3(str(folder), "cpu").encode([TEXT])
@@ -100,7 +92,7 @@ def test_weights_that_are_none_are_named(
 @pytest.mark.parametrize(
     "change", [{"hidden_act": "relu"}, {"position_embedding_type": "relative_key"}]
 )
-def test_another_kind_of_encoder_is_refused(change: dict[str, str]) -> None:
+def test_another_kind_of_encoder_is_refused(change):
     config = {
         "hidden_size": 8,
         "num_hidden_layers": 1,

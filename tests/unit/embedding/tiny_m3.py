@@ -4,10 +4,7 @@ dimensions.
 Imported by name (`tests.unit.embedding.tiny_m3`).
 """
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 DIMENSIONS = 32
 POSITIONS = 64
@@ -19,7 +16,7 @@ WORDS = (
 )
 
 
-def make_tiny_m3(folder: Path, positions: int = POSITIONS, scale: float = 1.0) -> Path:
+def make_tiny_m3(folder, positions=POSITIONS, scale=1.0):
     """Write the model into a folder, as `BAAI/bge-m3` lies on the hub.
 
     positions: rows of the position embeddings, two more than tokens that it reads. scale: what the
@@ -32,7 +29,7 @@ def make_tiny_m3(folder: Path, positions: int = POSITIONS, scale: float = 1.0) -
     return folder
 
 
-def _write_tokenizer(folder: Path, positions: int) -> None:
+def _write_tokenizer(folder, positions):
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
     vocabulary = [(token, 0.0) for token in SPECIAL] + [
@@ -54,7 +51,7 @@ def _write_tokenizer(folder: Path, positions: int) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
 
 
-def _write_weights(folder: Path, positions: int, scale: float) -> None:
+def _write_weights(folder, positions, scale):
     import torch
     from transformers import XLMRobertaConfig, XLMRobertaModel
 

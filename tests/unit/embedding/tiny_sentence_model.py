@@ -4,12 +4,9 @@ seed, as folders that the library saved.
 Imported by name (`tests.unit.embedding.tiny_sentence_model`).
 """
 
-from __future__ import annotations
-
 import json
 import string
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 DIMENSIONS = 32
 TOKENS = 48
@@ -18,9 +15,7 @@ SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 Family = Literal["bert", "modernbert"]
 
 
-def make_tiny_sentence_model(
-    folder: Path, family: Family = "bert", prompts: dict[str, str] | None = None
-) -> Path:
+def make_tiny_sentence_model(folder, family="bert", prompts=None):
     """Write a model into a folder: mean over tokens for BERT; first token and a dense layer of half
     the width for ModernBERT; of unit length both.
     """
@@ -42,13 +37,13 @@ def make_tiny_sentence_model(
     return folder
 
 
-def set_in(file: Path, **values: object) -> None:
+def set_in(file, **values):
     """Change values of a JSON file."""
     content = json.loads(file.read_text()) if file.is_file() else {}
     file.write_text(json.dumps(content | values))
 
 
-def _encoder(family: Family) -> Any:
+def _encoder(family):
     from transformers import BertConfig, BertModel, ModernBertConfig, ModernBertModel
 
     shape = {
@@ -70,7 +65,7 @@ def _encoder(family: Family) -> Any:
     )
 
 
-def _save_tokenizer(folder: Path) -> None:
+def _save_tokenizer(folder):
     """A token for each character."""
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast

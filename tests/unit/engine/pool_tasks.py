@@ -2,14 +2,11 @@
 the tests.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.engine.process_pool import time_limit
@@ -20,29 +17,29 @@ ANSWER_BYTES = 100_000_000
 class Unpicklable(Exception):
     """An exception that cannot be made again from its arguments."""
 
-    def __init__(self, one: str, two: str) -> None:
+    def __init__(self, one, two):
         super().__init__(one + two)
 
 
-def double(chunk: Sequence[int]) -> list[int]:
+def double(chunk):
     """Each number twice."""
     return [2 * number for number in chunk]
 
 
-def double_slowly(chunk: Sequence[int]) -> list[int]:
+def double_slowly(chunk):
     """Each number twice; small ones take longest, so answers arrive in the wrong order."""
     time.sleep(0.2 if chunk[0] < 2 else 0.0)
     return double(chunk)
 
 
-def segfault_on_13(chunk: Sequence[int]) -> list[int]:
+def segfault_on_13(chunk):
     """Each number twice; 13 ends the process as a bug in a library would."""
     if 13 in chunk:
         os.kill(os.getpid(), signal.SIGSEGV)
     return double(chunk)
 
 
-def loop_on_13(chunk: Sequence[int]) -> list[int]:
+def loop_on_13(chunk):
     """Each number twice, with a limit of processor time for each; 13 never ends."""
     for number in chunk:
         with time_limit(0.2):
@@ -51,19 +48,19 @@ def loop_on_13(chunk: Sequence[int]) -> list[int]:
     return double(chunk)
 
 
-def exit_on_13(chunk: Sequence[int]) -> list[int]:
+def exit_on_13(chunk):
     """Each number twice; 13 leaves the interpreter."""
     if 13 in chunk:
         sys.exit("leaving")
     return double(chunk)
 
 
-def kill_self(chunk: Sequence[int]) -> None:
+def kill_self(chunk):
     """End as Linux ends a process where memory runs out."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def kill_self_once(chunk: Sequence[str]) -> str:
+def kill_self_once(chunk):
     """End as Linux ends a process where memory runs out, but finish at the second attempt."""
     file = Path(chunk[0])
     if not file.exists():
@@ -72,10 +69,10 @@ def kill_self_once(chunk: Sequence[str]) -> str:
     return "done"
 
 
-def kill_self_while_answering(chunk: Sequence[int]) -> bytes:
+def kill_self_while_answering(chunk):
     """A large answer; where the chunk is 13, the process is killed when part of it is sent."""
 
-    def kill_once_part_is_sent() -> None:
+    def kill_once_part_is_sent():
         # The message's length goes ahead in a write of its own; the kernel counts the long one only
         # once it is over.
         before = written_bytes()
@@ -88,12 +85,12 @@ def kill_self_while_answering(chunk: Sequence[int]) -> bytes:
     return bytes(ANSWER_BYTES)
 
 
-def written_bytes() -> int:
+def written_bytes():
     """The bytes that this process has written to files and pipes."""
     return int(Path("/proc/self/io").read_text().split("wchar:")[1].split()[0])
 
 
-def allocate_4_gb(chunk: Sequence[int]) -> int:
+def allocate_4_gb(chunk):
     """The bytes that could be allocated; 0 where memory is refused."""
     try:
         return len(bytearray(4 * 1024**3))
@@ -101,24 +98,24 @@ def allocate_4_gb(chunk: Sequence[int]) -> int:
         return 0
 
 
-def fail(chunk: Sequence[int]) -> None:
+def fail(chunk):
     """Raise an exception with the chunk in its message."""
     raise KeyError(f"no {chunk[0]}")
 
 
-def fail_unpicklably(chunk: Sequence[int]) -> None:
+def fail_unpicklably(chunk):
     """Raise an exception that cannot be unpickled."""
     raise Unpicklable("some", "thing")
 
 
-def describe_worker(chunk: Sequence[int]) -> tuple[int, str, bool]:
+def describe_worker(chunk):
     """The worker's process id, its limit of threads, and whether the tests' main module was
     imported.
     """
     return os.getpid(), os.environ["OMP_NUM_THREADS"], "pytest" in sys.modules
 
 
-def work_forever(chunk: Sequence[str]) -> None:
+def work_forever(chunk):
     """Write the process id to a file, then never end."""
     file = Path(chunk[0])
     file.with_suffix(".new").write_text(str(os.getpid()))

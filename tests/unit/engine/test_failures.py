@@ -1,9 +1,6 @@
 """Records of failures."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +13,7 @@ from pipeline.stages import lookup_stage
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path):
     return Workspace(load_settings(data=tmp_path))
 
 
@@ -29,9 +26,7 @@ def workspace(tmp_path: Path) -> Workspace:
         (IndexError("out of range"), "unexpected"),
     ],
 )
-def test_a_failure_says_whether_a_rerun_can_clear_it(
-    workspace: Workspace, error: Exception, said: str
-) -> None:
+def test_a_failure_says_whether_a_rerun_can_clear_it(workspace, error, said):
     record_failure(workspace, "papers", "2024-03", error)
     (failure,) = all_failures(workspace.root)
     assert said in failure.kind
@@ -39,25 +34,25 @@ def test_a_failure_says_whether_a_rerun_can_clear_it(
     assert str(error) in failure.message
 
 
-def test_a_month_whose_status_could_not_be_read_is_listed(workspace: Workspace) -> None:
+def test_a_month_whose_status_could_not_be_read_is_listed(workspace):
     record_failure(workspace, RUN, "2024-03", TransientFailure("no answer"))
     (failure,) = all_failures(workspace.root)
     assert (failure.stage, failure.month) == (RUN, "2024-03")
 
 
-def test_a_failure_of_a_stage_that_no_longer_exists_is_not_listed(workspace: Workspace) -> None:
+def test_a_failure_of_a_stage_that_no_longer_exists_is_not_listed(workspace):
     record_failure(workspace, "question_drafts", "2024-03", PermanentFailure("x"))
     assert all_failures(workspace.root) == []
 
 
-def test_a_damaged_note_is_listed_all_the_same(workspace: Workspace) -> None:
+def test_a_damaged_note_is_listed_all_the_same(workspace):
     record_failure(workspace, "papers", "2024-03", PermanentFailure("x"))
     (workspace.root.path / "failures" / "papers-2024-03.json").write_bytes(b"[1")
     (failure,) = all_failures(workspace.root)
     assert "is damaged" in failure.message
 
 
-def test_a_failed_check_counts_as_its_stage(workspace: Workspace) -> None:
+def test_a_failed_check_counts_as_its_stage(workspace):
     record_failure(
         workspace, "check-embeddings", "2024-03", PermanentFailure("its check does not hold")
     )
@@ -66,8 +61,8 @@ def test_a_failed_check_counts_as_its_stage(workspace: Workspace) -> None:
 
 
 def test_a_check_that_could_not_be_evaluated_is_no_failure_once_it_passes(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     record_failure(
         workspace, "check-index_receipts", "2024-03", TransientFailure("the server is down")
     )

@@ -2,13 +2,10 @@
 user.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -53,12 +50,12 @@ except shutdown.Interrupted:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path):
     return Workspace(load_settings(data=tmp_path))
 
 
 @contextmanager
-def taking(folder: Path, **order: object) -> Iterator[subprocess.Popen[str]]:
+def taking(folder, **order):
     """A process that takes a lock; ended afterwards."""
     settings = {"data": str(folder), **order.pop("settings", {})}  # type: ignore[dict-item]
     command = [sys.executable, "-c", TAKE, json.dumps({"settings": settings, **order})]
@@ -77,13 +74,13 @@ def taking(folder: Path, **order: object) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def taken(process: subprocess.Popen[str]) -> bool:
+def taken(process):
     """Wait until a process has its lock."""
     assert process.stdout is not None
     return process.stdout.readline() == "taken\n"
 
 
-def is_free(folder: Path, **order: object) -> bool:
+def is_free(folder, **order):
     """Whether a process of its own gets a lock at once, and not after a wait."""
     with taking(folder, **order) as process:
         assert process.stdin is not None
@@ -91,16 +88,14 @@ def is_free(folder: Path, **order: object) -> bool:
         return out == "taken\n" and not noted
 
 
-def waits(folder: Path, **order: object) -> bool:
+def waits(folder, **order):
     """Whether a process of its own says that it waits for a lock."""
     with taking(folder, **order) as process:
         assert process.stderr is not None
         return "in use by another process" in process.stderr.readline()
 
 
-def test_a_month_of_a_stage_has_one_writer_and_other_months_are_free(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_a_month_of_a_stage_has_one_writer_and_other_months_are_free(workspace, tmp_path):
     with month_lock(workspace, "papers", MONTH):
         assert waits(tmp_path, month=["papers", MONTH])
         assert is_free(tmp_path, month=["papers", "2024-04"])
@@ -109,9 +104,7 @@ def test_a_month_of_a_stage_has_one_writer_and_other_months_are_free(
 
 
 @pytest.mark.parametrize("pool", ["qdrant", "llm", "gpu"])
-def test_what_a_machine_has_once_is_used_by_one_process_at_a_time(
-    workspace: Workspace, tmp_path: Path, pool: str
-) -> None:
+def test_what_a_machine_has_once_is_used_by_one_process_at_a_time(workspace, tmp_path, pool):
     with pool_lock(workspace, pool):
         assert waits(tmp_path, pool=pool)
     assert is_free(tmp_path, pool=pool)
@@ -125,14 +118,12 @@ def test_what_a_machine_has_once_is_used_by_one_process_at_a_time(
         ("arxiv_api", {}),
     ],
 )
-def test_a_server_is_used_by_many_at_once(
-    tmp_path: Path, pool: str, settings: dict[str, str]
-) -> None:
+def test_a_server_is_used_by_many_at_once(tmp_path, pool, settings):
     with pool_lock(Workspace(load_settings(data=tmp_path, **settings)), pool):  # type: ignore[arg-type]
         assert is_free(tmp_path, pool=pool, settings=settings)
 
 
-def test_a_lock_that_the_file_system_refuses_is_named(workspace: Workspace) -> None:
+def test_a_lock_that_the_file_system_refuses_is_named(workspace):
     file = workspace.cache("locks") / f"papers-{MONTH}.lock"
     file.mkdir()
     with (
@@ -142,7 +133,7 @@ def test_a_lock_that_the_file_system_refuses_is_named(workspace: Workspace) -> N
         pass
 
 
-def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
+def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path):
     with taking(tmp_path, month=["papers", MONTH]) as holder:
         assert taken(holder)
         assert waits(tmp_path, month=["papers", MONTH])
@@ -151,9 +142,7 @@ def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
         assert is_free(tmp_path, month=["papers", MONTH])
 
 
-def test_a_process_that_waits_gets_the_lock_once_it_is_free(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_a_process_that_waits_gets_the_lock_once_it_is_free(workspace, tmp_path):
     with ExitStack() as stack:
         with pool_lock(workspace, "qdrant"):
             waiting = stack.enter_context(taking(tmp_path, pool="qdrant"))
@@ -162,9 +151,7 @@ def test_a_process_that_waits_gets_the_lock_once_it_is_free(
         assert taken(waiting)
 
 
-def test_a_process_that_waits_ends_when_it_is_asked_to(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_a_process_that_waits_ends_when_it_is_asked_to(workspace, tmp_path):
     with (
         month_lock(workspace, "papers", MONTH),
         taking(tmp_path, month=["papers", MONTH]) as waiting,

@@ -1,30 +1,24 @@
 """A month of parts: a part that did not change is copied with its entries in the ledger."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-
 from pipeline.engine.parts import build_parts
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Job, MonthPart, Stage, Workspace
+from pipeline.engine.stage import MonthPart, Stage, Workspace
 from pipeline.settings import load_settings
 from pipeline.storage.reading import read_table
-from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS
 
 MONTH = "2024-03"
 
 
 def test_a_changed_part_is_built_and_the_others_are_copied_with_their_entries(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     workspace = Workspace(load_settings(data=tmp_path))
-    built: list[str] = []
+    built = []
 
-    def stage(versions: dict[str, int]) -> Stage:
-        def part(name: str) -> MonthPart:
-            def build(job: Job) -> Iterator[Row]:
+    def stage(versions):
+        def part(name):
+            def build(job):
                 built.append(name)
                 job.leave_out("2403.00009", "withdrawn")
                 yield {"arxiv_id": "2403.00001", "subset": name}
@@ -39,7 +33,7 @@ def test_a_changed_part_is_built_and_the_others_are_copied_with_their_entries(
             parts=lambda *_: [part(name) for name in sorted(versions)],
         )
 
-    def run(versions: dict[str, int]) -> tuple[list[str], list[str]]:
+    def run(versions):
         run_stage(stage(versions), workspace, MONTH)
         ledger = read_table(workspace.root.ledger_file(DUMP_MEMBERS.name, MONTH))
         subsets = [row["subset"] for row in workspace.root.rows(DUMP_MEMBERS, MONTH)]

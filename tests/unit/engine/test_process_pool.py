@@ -1,13 +1,10 @@
 """Process pool: order, limits, what a dead worker costs, and that no worker outlives its parent."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,18 +20,18 @@ PROJECT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _stop_workers() -> Iterator[None]:
+def _stop_workers():
     yield
     process_pool.stop_idle_workers()
 
 
-def wait_for(file: Path) -> str:
+def wait_for(file):
     """The content of a file, once it exists."""
     wait_until(file.exists, file.name)
     return file.read_text()
 
 
-def process_of_worker() -> int:
+def process_of_worker():
     """The process id of the worker that runs the next chunk."""
     ((_, answer),) = map_chunks(pool_tasks.describe_worker, [[1]], 1)
     assert not isinstance(answer, LostItem)
@@ -42,43 +39,43 @@ def process_of_worker() -> int:
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
-def test_answers_come_in_the_order_of_the_chunks(count: int) -> None:
+def test_answers_come_in_the_order_of_the_chunks(count):
     chunks = [[number, number + 100] for number in range(20)]
     answers = list(map_chunks(pool_tasks.double_slowly, chunks, count))
     assert answers == [(chunk, pool_tasks.double(chunk)) for chunk in chunks]
 
 
-def test_workers_are_reused_by_the_next_mapping() -> None:
+def test_workers_are_reused_by_the_next_mapping():
     assert process_of_worker() == process_of_worker()
 
 
-def test_a_worker_has_one_thread_and_does_not_import_the_main_module() -> None:
+def test_a_worker_has_one_thread_and_does_not_import_the_main_module():
     ((_, answer),) = map_chunks(pool_tasks.describe_worker, [[1]], 1)
     assert not isinstance(answer, LostItem)
     assert answer[1:] == ("1", False)
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGALRM])
-def test_a_worker_that_ended_while_idle_is_replaced(end: signal.Signals) -> None:
+def test_a_worker_that_ended_while_idle_is_replaced(end):
     first = process_of_worker()
     os.kill(first, end)
     wait_until(lambda: not is_alive(first))
     assert process_of_worker() != first
 
 
-def test_only_the_item_that_crashes_its_worker_is_lost() -> None:
+def test_only_the_item_that_crashes_its_worker_is_lost():
     answers = list(map_chunks(pool_tasks.segfault_on_13, [[1, 2], [3, 13, 4], [5]], 2))
     crash = LostItem("crashed", "the worker ended with SIGSEGV")
     assert answers == [([1, 2], [2, 4]), ([3], [6]), ([13], crash), ([4], [8]), ([5], [10])]
 
 
-def test_only_the_item_over_its_time_is_lost() -> None:
+def test_only_the_item_over_its_time_is_lost():
     (_, first), (_, second) = map_chunks(pool_tasks.loop_on_13, [[13, 4]], 1)
     assert isinstance(first, LostItem)
     assert (first.reason, second) == ("too_slow", [8])
 
 
-def test_a_time_limit_has_no_effect_outside_a_worker() -> None:
+def test_a_time_limit_has_no_effect_outside_a_worker():
     with process_pool.time_limit(0.001):
         end = time.process_time() + 0.05
         while time.process_time() < end:
@@ -86,18 +83,18 @@ def test_a_time_limit_has_no_effect_outside_a_worker() -> None:
     assert time.process_time() >= end
 
 
-def test_a_killed_worker_counts_as_out_of_memory() -> None:
+def test_a_killed_worker_counts_as_out_of_memory():
     ((_, answer),) = map_chunks(pool_tasks.kill_self, [[1]], 1)
     assert isinstance(answer, LostItem)
     assert answer.reason == "out_of_memory"
 
 
-def test_an_item_whose_worker_was_killed_is_tried_again(tmp_path: Path) -> None:
+def test_an_item_whose_worker_was_killed_is_tried_again(tmp_path):
     item = str(tmp_path / "killed")
     assert list(map_chunks(pool_tasks.kill_self_once, [[item]], 1)) == [([item], "done")]
 
 
-def test_a_worker_killed_while_it_answers_does_not_block_the_others() -> None:
+def test_a_worker_killed_while_it_answers_does_not_block_the_others():
     answers = list(map_chunks(pool_tasks.kill_self_while_answering, [[13], [1], [2], [3]], 2))
     assert [
         answer.reason if isinstance(answer, LostItem) else len(answer) for _, answer in answers
@@ -107,37 +104,37 @@ def test_a_worker_killed_while_it_answers_does_not_block_the_others() -> None:
     ]
 
 
-def test_a_worker_cannot_take_all_memory() -> None:
+def test_a_worker_cannot_take_all_memory():
     assert list(map_chunks(pool_tasks.allocate_4_gb, [[1]], 1)) == [([1], 0)]
 
 
-def test_an_exception_is_raised_in_the_caller_with_its_traceback_as_a_note() -> None:
+def test_an_exception_is_raised_in_the_caller_with_its_traceback_as_a_note():
     with pytest.raises(KeyError, match="no 7") as raised:
         list(map_chunks(pool_tasks.fail, [[7]], 1))
     assert "pool_tasks.py" in raised.value.__notes__[0]
 
 
-def test_an_exception_that_cannot_be_unpickled_is_raised_by_its_message() -> None:
+def test_an_exception_that_cannot_be_unpickled_is_raised_by_its_message():
     with pytest.raises(RuntimeError, match="Unpicklable: something"):
         list(map_chunks(pool_tasks.fail_unpicklably, [[7]], 1))
 
 
-def test_work_that_leaves_the_interpreter_does_not_end_the_caller() -> None:
+def test_work_that_leaves_the_interpreter_does_not_end_the_caller():
     with pytest.raises(RuntimeError, match="SystemExit: leaving"):
         list(map_chunks(pool_tasks.exit_on_13, [[13]], 1))
 
 
-def test_a_worker_goes_on_after_an_exception() -> None:
+def test_a_worker_goes_on_after_an_exception():
     before = process_of_worker()
     with pytest.raises(KeyError):
         list(map_chunks(pool_tasks.fail, [[7]], 1))
     assert process_of_worker() == before
 
 
-def test_chunks_are_taken_only_a_few_ahead() -> None:
+def test_chunks_are_taken_only_a_few_ahead():
     taken = []
 
-    def chunks() -> Iterator[list[int]]:
+    def chunks():
         for number in range(1000):
             taken.append(number)
             yield [number]
@@ -148,10 +145,10 @@ def test_chunks_are_taken_only_a_few_ahead() -> None:
     answers.close()  # type: ignore[attr-defined]
 
 
-def test_leaving_the_iteration_kills_busy_workers(tmp_path: Path) -> None:
+def test_leaving_the_iteration_kills_busy_workers(tmp_path):
     workers = []
 
-    def interrupted_chunks() -> Iterator[list[str]]:
+    def interrupted_chunks():
         yield [str(tmp_path / "process")]
         workers.append(int(wait_for(tmp_path / "process")))
         raise InterruptedError("no more chunks")
@@ -161,7 +158,7 @@ def test_leaving_the_iteration_kills_busy_workers(tmp_path: Path) -> None:
     wait_until(lambda: not is_alive(workers[0]))
 
 
-def run_apart(code: str) -> subprocess.Popen[bytes]:
+def run_apart(code):
     """Run code that maps chunks in a process and process group of its own."""
     imports = (
         "import os, resource, sys; from pipeline.engine.process_pool import map_chunks; "
@@ -176,7 +173,7 @@ def run_apart(code: str) -> subprocess.Popen[bytes]:
     )
 
 
-def start_busy_parent(file: Path) -> tuple[subprocess.Popen[bytes], int]:
+def start_busy_parent(file):
     """A process whose one worker never ends its work, and the worker's process id."""
     parent = run_apart(f"list(map_chunks(pool_tasks.work_forever, [[{str(file)!r}]], 1))")
     worker = int(wait_for(file))
@@ -184,14 +181,14 @@ def start_busy_parent(file: Path) -> tuple[subprocess.Popen[bytes], int]:
     return parent, worker
 
 
-def test_a_busy_worker_dies_with_its_parent(tmp_path: Path) -> None:
+def test_a_busy_worker_dies_with_its_parent(tmp_path):
     parent, worker = start_busy_parent(tmp_path / "process")
     parent.kill()
     parent.communicate()
     wait_until(lambda: not is_alive(worker))
 
 
-def test_ctrl_c_ends_parent_and_worker_with_one_traceback(tmp_path: Path) -> None:
+def test_ctrl_c_ends_parent_and_worker_with_one_traceback(tmp_path):
     parent, worker = start_busy_parent(tmp_path / "process")
     os.killpg(parent.pid, signal.SIGINT)  # as a terminal does: to the whole group in the foreground
     _, stderr = parent.communicate()
@@ -203,7 +200,7 @@ def test_ctrl_c_ends_parent_and_worker_with_one_traceback(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "fault", ["sys.executable = '/bin/false'", "resource.setrlimit(resource.RLIMIT_NOFILE, (8, 8))"]
 )
-def test_where_no_worker_can_be_started_the_failure_is_transient(fault: str) -> None:
+def test_where_no_worker_can_be_started_the_failure_is_transient(fault):
     parent = run_apart(f"{fault}; list(map_chunks(pool_tasks.double, [[1]], 1))")
     try:
         _, stderr = parent.communicate()
@@ -213,12 +210,12 @@ def test_where_no_worker_can_be_started_the_failure_is_transient(fault: str) -> 
     assert "pipeline.errors.TransientFailure" in stderr.decode().strip().splitlines()[-1]
 
 
-def test_a_process_ends_silently_with_idle_workers() -> None:
+def test_a_process_ends_silently_with_idle_workers():
     parent = run_apart("list(map_chunks(pool_tasks.double, [[1], [2]], 2))")
     assert parent.communicate() == (b"", b"")
     assert parent.returncode == 0
 
 
-def test_the_number_of_workers_is_the_setting_or_the_cores() -> None:
+def test_the_number_of_workers_is_the_setting_or_the_cores():
     assert count_workers(3) == 3
     assert 1 <= count_workers(0) <= len(os.sched_getaffinity(0))

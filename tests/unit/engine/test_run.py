@@ -1,21 +1,16 @@
 """How a stage runs: once, again, after a change, after a failure, and beside another run."""
 
-from __future__ import annotations
-
 import errno
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from pipeline.engine.failures import read_failure
 from pipeline.engine.progress import (
-    Event,
     StageAdvanced,
     StageFailed,
     StageFinished,
@@ -23,19 +18,18 @@ from pipeline.engine.progress import (
     listening,
 )
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Build, Job, Stage, Workspace
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.settings import Settings, load_settings
-from pipeline.storage.writing import Row
-from pipeline.tables import DUMP_MEMBERS, REPORT, Table
+from pipeline.tables import DUMP_MEMBERS, REPORT
 
 MONTH = "2024-03"
 
 
-def building(*rows: Row, error: Exception | None = None) -> Build:
+def building(*rows, error=None):
     """A stage's build of these rows."""
 
-    def build(job: Job) -> Iterator[Row]:
+    def build(job):
         yield from rows
         if error:
             raise error
@@ -43,24 +37,24 @@ def building(*rows: Row, error: Exception | None = None) -> Build:
     return build
 
 
-def member(identifier: str) -> Row:
+def member(identifier):
     return {"arxiv_id": identifier, "subset": "error"}
 
 
-def make(build: Build, table: Table = DUMP_MEMBERS, **changes: object) -> Stage:
+def make(build, table=DUMP_MEMBERS, **changes):
     return replace(Stage(table=table, build=build), **changes)
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path):
     return Workspace(load_settings(data=tmp_path))
 
 
-def changed(workspace: Workspace, **settings: object) -> Workspace:
+def changed(workspace, **settings):
     return Workspace(Settings(data=workspace.settings.data, **settings))
 
 
-def test_force_computes_again_and_gives_the_same_bytes(workspace: Workspace) -> None:
+def test_force_computes_again_and_gives_the_same_bytes(workspace):
     build = building(member("2403.1"))
     run_stage(make(build), workspace, MONTH)
     before = workspace.root.file(DUMP_MEMBERS, MONTH).read_bytes()
@@ -68,7 +62,7 @@ def test_force_computes_again_and_gives_the_same_bytes(workspace: Workspace) -> 
     assert workspace.root.file(DUMP_MEMBERS, MONTH).read_bytes() == before
 
 
-def test_only_a_setting_that_matters_makes_a_month_stale(workspace: Workspace) -> None:
+def test_only_a_setting_that_matters_makes_a_month_stale(workspace):
     stage = make(building(member("2403.1")), settings=("min_references",))
     run_stage(stage, workspace, MONTH)
     assert state(stage, changed(workspace, temperature=0.1), MONTH) is State.DONE
@@ -85,9 +79,7 @@ def test_only_a_setting_that_matters_makes_a_month_stale(workspace: Workspace) -
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_what_a_month_was_made_of_makes_it_stale_where_it_changes(
-    workspace: Workspace, change: dict[str, object]
-) -> None:
+def test_what_a_month_was_made_of_makes_it_stale_where_it_changes(workspace, change):
     stage = make(building(member("2403.1")), inputs=lambda *_: {"zip": "1"})
     run_stage(stage, workspace, MONTH)
     assert state(stage, workspace, MONTH) is State.DONE
@@ -95,8 +87,8 @@ def test_what_a_month_was_made_of_makes_it_stale_where_it_changes(
 
 
 def test_upstream_rows_make_a_month_stale_and_upstream_settings_do_not(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     below = make(building(), table=REPORT, upstream=(DUMP_MEMBERS,))
     run_stage(make(building(member("2403.1"))), workspace, MONTH)
     run_stage(below, workspace, MONTH)
@@ -106,14 +98,14 @@ def test_upstream_rows_make_a_month_stale_and_upstream_settings_do_not(
     assert state(below, workspace, MONTH) is State.STALE
 
 
-def test_a_missing_upstream_is_named(workspace: Workspace) -> None:
+def test_a_missing_upstream_is_named(workspace):
     with pytest.raises(MissingInput, match="needs dump_members"):
         run_stage(make(building(), table=REPORT, upstream=(DUMP_MEMBERS,)), workspace, MONTH)
 
 
 def test_a_failure_is_kept_until_the_month_succeeds_and_leaves_what_was_there(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     good = make(building(member("2403.1")))
     run_stage(good, workspace, MONTH)
     bad = make(building(member("2403.2"), error=PermanentFailure("the zip broke")), version=2)
@@ -128,8 +120,8 @@ def test_a_failure_is_kept_until_the_month_succeeds_and_leaves_what_was_there(
     assert read_failure(workspace, "dump_members", MONTH) is None
 
 
-def test_listeners_receive_the_events_of_the_block(workspace: Workspace) -> None:
-    events: list[Event] = []
+def test_listeners_receive_the_events_of_the_block(workspace):
+    events = []
     with listening(events.append):
         outcome = run_stage(make(building(*[member(str(n)) for n in range(100)])), workspace, MONTH)
         with pytest.raises(PermanentFailure):
@@ -144,8 +136,8 @@ def test_listeners_receive_the_events_of_the_block(workspace: Workspace) -> None
     ]
 
 
-def test_a_stage_may_yield_rows_and_batches(workspace: Workspace) -> None:
-    def build(job: Job) -> Iterator[Row | pa.RecordBatch]:
+def test_a_stage_may_yield_rows_and_batches(workspace):
+    def build(job):
         job.expect(3)
         yield member("1")
         yield pa.RecordBatch.from_pylist([member("2"), member("3")], schema=DUMP_MEMBERS.schema)
@@ -160,10 +152,10 @@ def test_a_stage_may_yield_rows_and_batches(workspace: Workspace) -> None:
     assert provenance.rows_sha256 == again.rows_sha256
 
 
-def test_rows_that_cannot_be_written_end_what_makes_them(workspace: Workspace) -> None:
+def test_rows_that_cannot_be_written_end_what_makes_them(workspace):
     ended = []
 
-    def build(job: Job) -> Iterator[Row]:
+    def build(job):
         try:
             yield {"no such column": 1}
         finally:
@@ -174,7 +166,7 @@ def test_rows_that_cannot_be_written_end_what_makes_them(workspace: Workspace) -
     assert ended == [MONTH]
 
 
-def test_two_runs_of_one_month_at_once_compute_it_once(workspace: Workspace) -> None:
+def test_two_runs_of_one_month_at_once_compute_it_once(workspace):
     program = textwrap.dedent(
         """
         import sys, time
@@ -196,7 +188,7 @@ def test_two_runs_of_one_month_at_once_compute_it_once(workspace: Workspace) -> 
     assert sorted(run.communicate()[0].strip() for run in runs) == ["False", "True"]
 
 
-def test_a_full_disk_is_named_with_its_folder(workspace: Workspace) -> None:
+def test_a_full_disk_is_named_with_its_folder(workspace):
     bad = make(building(error=OSError(errno.ENOSPC, "Error writing bytes to file")))
     with pytest.raises(TransientFailure, match=f"the disk of {workspace.local} is full"):
         run_stage(bad, workspace, MONTH)

@@ -1,33 +1,25 @@
 """The loop over months: a month that cannot be read fails alone."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from pathlib import Path
-
-import pytest
-
 from pipeline.engine.failures import check_name, record_failure
 from pipeline.engine.finish import ALL_MONTHS
-from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import MissingInput
 from pipeline.ops.run_months import run_months
 from pipeline.settings import load_settings
-from pipeline.storage.writing import Row
 from pipeline.tables import KEY_ELEMENTS
 from tests.object_store import BUCKET, ObjectStore
 
 MONTHS = ("2024-03", "2024-04", "2024-05")
 
 
-def build_nothing(job: Job) -> Iterable[Row]:
+def build_nothing(job):
     """A month without rows."""
     return ()
 
 
 def test_a_month_whose_status_the_store_does_not_give_fails_and_the_others_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     stage = Stage(KEY_ELEMENTS, build_nothing)
     with ObjectStore() as store:
         for name, value in (store.variables | {"AWS_MAX_ATTEMPTS": "1"}).items():
@@ -56,19 +48,19 @@ def test_a_month_whose_status_the_store_does_not_give_fails_and_the_others_go_on
 class AllMonths:
     """A stage's `finish` that records its calls, and fails while it is told to."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.calls = 0
-        self.error: Exception | None = None
+        self.error = None
 
-    def __call__(self, workspace: Workspace) -> None:
+    def __call__(self, workspace):
         self.calls += 1
         if self.error is not None:
             raise self.error
 
 
 def test_a_stage_is_finished_once_after_its_months_and_not_where_none_was_computed(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     workspace = Workspace(load_settings(data=tmp_path, _env_file=None))
     finish = AllMonths()
     stage = Stage(KEY_ELEMENTS, build_nothing, finish=finish)
@@ -79,8 +71,8 @@ def test_a_stage_is_finished_once_after_its_months_and_not_where_none_was_comput
 
 
 def test_a_finish_that_failed_or_was_left_out_is_made_up_for_by_the_next_command(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     workspace = Workspace(load_settings(data=tmp_path, _env_file=None))
     finish = AllMonths()
     finish.error = MissingInput("no room")

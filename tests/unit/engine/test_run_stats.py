@@ -1,9 +1,5 @@
 """Statistics of past runs: how long they took."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 from pipeline.engine.run_stats import (
     StageTiming,
     note_timing,
@@ -12,7 +8,7 @@ from pipeline.engine.run_stats import (
 from pipeline.storage.data_root import DataRoot
 
 
-def test_runs_with_the_same_inputs_stand_side_by_side(tmp_path: Path) -> None:
+def test_runs_with_the_same_inputs_stand_side_by_side(tmp_path):
     root = DataRoot(tmp_path)
     first, second = (
         StageTiming("a", 1.5, {"llm_calls": 3}),
@@ -24,14 +20,14 @@ def test_runs_with_the_same_inputs_stand_side_by_side(tmp_path: Path) -> None:
     assert read_timings(root, "scores", "2024-03") == [first, second]
 
 
-def test_runs_with_other_inputs_are_forgotten(tmp_path: Path) -> None:
+def test_runs_with_other_inputs_are_forgotten(tmp_path):
     root = DataRoot(tmp_path)
     note_timing(root, "scores", "2024-03", StageTiming("a", 1.0, {}))
     note_timing(root, "scores", "2024-03", StageTiming("b", 2.0, {}))
     assert [timing.seconds for timing in read_timings(root, "scores", "2024-03")] == [2.0]
 
 
-def test_no_more_than_twenty_runs_are_kept(tmp_path: Path) -> None:
+def test_no_more_than_twenty_runs_are_kept(tmp_path):
     root = DataRoot(tmp_path)
     for number in range(25):
         note_timing(root, "scores", "2024-03", StageTiming("a", float(number), {}))
@@ -40,7 +36,7 @@ def test_no_more_than_twenty_runs_are_kept(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_that_cannot_be_read_counts_for_nothing(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_counts_for_nothing(tmp_path):
     root = DataRoot(tmp_path)
     assert read_timings(root, "scores", "2024-03") == []
     for damage in ("{", "[3]", '[{"seconds": "long"}]'):

@@ -4,8 +4,6 @@ Each stands for one way into a page: elements, attributes, addresses, styles, te
 of writing, length.
 """
 
-from __future__ import annotations
-
 HOSTILE = (
     "<script>alert(1)</script>",
     "</title><script>alert(1)</script>",

@@ -1,11 +1,8 @@
 """A made-up month of every table that a report reads, written by hand."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import fields
-from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
@@ -17,10 +14,9 @@ from pipeline.llm.messages import Spent
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.summary import cited_numbers, make_summary
 from pipeline.settings import load_settings
-from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import MonthWriter
-from pipeline.tables import CRITERIA, Table
+from pipeline.tables import CRITERIA
 from pipeline.tables.writers import Writer, parse_writer
 from pipeline.text import text_digest
 from tests.month_tables import write_table
@@ -46,18 +42,16 @@ QUOTE = "Dense retrieval embeds terms in place of counting them."
 SEARCHING = ("chatcite", "chatcite_no_elements", "chatcite_no_reflection")
 
 
-def same(text: str) -> str:
+def same(text):
     return text
 
 
-def workspace(folder: Path, **settings: object) -> Workspace:
+def workspace(folder, **settings):
     """A workspace over a folder, no `.env` read."""
     return Workspace(load_settings(data=folder, _env_file=None, **settings))
 
 
-def write_ledger(
-    root: DataRoot, stage: str, month: str, rows: Iterable[tuple[str, str, str]]
-) -> None:
+def write_ledger(root, stage, month, rows):
     """Write a stage's ledger: (subject, reason, detail)."""
     with MonthWriter(tables.LEDGER, root.ledger_file(stage, month)) as writer:
         for subject, reason, detail in rows:
@@ -66,19 +60,19 @@ def write_ledger(
 
 
 def write_month(
-    root: DataRoot,
-    month: str,
+    root,
+    month,
     *,
-    text: Text = same,
-    papers: int = 4,
-    tasks: int = 2,
-    systems: Sequence[str] = ("chatcite", "zero_shot"),
-    judged: bool = True,
-    model: str = "some-model",
-    judges: Sequence[str] = (),
-    repeats: int = 1,
-    raters: int = 0,
-) -> None:
+    text=same,
+    papers=4,
+    tasks=2,
+    systems=("chatcite", "zero_shot"),
+    judged=True,
+    model="some-model",
+    judges=(),
+    repeats=1,
+    raters=0,
+):
     """Every table that a report reads. `text` is applied to each text that comes from papers or
     models.
 
@@ -96,7 +90,7 @@ def write_month(
         for row in judgements(task_row, systems, judge, repeats, model)
     ]
     digests = {(row["task_id"], row["system"]): text_digest(row["text"]) for row in written}
-    rows: dict[Table, Iterable[Row]] = {
+    rows = {
         tables.DUMP_MEMBERS: [
             *({"arxiv_id": i, "subset": "no_problem"} for i in ids),
             *({"arxiv_id": f"{short}.{91000 + n}", "subset": "warning"} for n in range(3)),
@@ -146,7 +140,7 @@ def write_month(
     write_ledger(root, "g_scores", month, [] if judged else unread)
 
 
-def paper(arxiv_id: str, text: Text = same) -> Row:
+def paper(arxiv_id, text=same):
     title = "Learned Weights for Sparse and Dense Retrieval over Long Scientific Documents"
     return {
         "arxiv_id": arxiv_id,
@@ -163,7 +157,7 @@ def paper(arxiv_id: str, text: Text = same) -> Row:
     }
 
 
-def passages(arxiv_id: str, text: Text) -> Iterable[Row]:
+def passages(arxiv_id, text):
     for number in range(12):
         yield {
             "passage_id": f"{arxiv_id}-{number}",
@@ -174,13 +168,13 @@ def passages(arxiv_id: str, text: Text) -> Iterable[Row]:
         }
 
 
-def references(arxiv_id: str, known: Sequence[str]) -> Iterable[Row]:
+def references(arxiv_id, known):
     for number in range(9):
         cited = known[number] if number < len(known) else None
         yield {"arxiv_id": arxiv_id, "key": f"bib{number}", "cited_arxiv_id": cited}
 
 
-def receipt(points: int, text: Text) -> Row:
+def receipt(points, text):
     return {
         "collection": text("citeloom"),
         "engine": "edge",
@@ -193,7 +187,7 @@ def receipt(points: int, text: Text) -> Row:
     }
 
 
-def task(arxiv_id: str, text: Text = same) -> Row:
+def task(arxiv_id, text=same):
     references = [
         {
             "number": number,
@@ -216,7 +210,7 @@ def task(arxiv_id: str, text: Text = same) -> Row:
     }
 
 
-def elements(row: Row, text: Text, model: str) -> Iterable[Row]:
+def elements(row, text, model):
     papers = [row["arxiv_id"], *(item["arxiv_id"] for item in row["references"])]
     for number, arxiv_id in enumerate(papers):
         yield {
@@ -234,7 +228,7 @@ def elements(row: Row, text: Text, model: str) -> Iterable[Row]:
         }
 
 
-def summary(row: Row, system: str, text: Text = same, model: str = "some-model") -> Row:
+def summary(row, system, text=same, model="some-model"):
     whole = text(DRAFT if system in SEARCHING else GOLD)
     told = make_summary(whole, {1, 2, 3}, {}, Spent())
     sentences = [
@@ -261,12 +255,12 @@ def summary(row: Row, system: str, text: Text = same, model: str = "some-model")
     }
 
 
-def trace(system: str, text: Text = same) -> str:
+def trace(system, text=same):
     """As the systems record it: rounds of the searching ones, one for each of three references;
     LitLLM's separate plan.
     """
     citations = {"respelt": 0, "bare": 0, "out_of_range": [7], "uncited": []}
-    told: Row = {"citations": citations}
+    told = {"citations": citations}
     if system in SEARCHING:
         told["rounds"] = [_round(number, text) for number in (1, 2, 3)]
     if system == "litllm_plan":
@@ -279,7 +273,7 @@ def trace(system: str, text: Text = same) -> str:
     return json.dumps(told)
 
 
-def _round(reference: int, text: Text) -> Row:
+def _round(reference, text):
     drafts = [
         {
             "choice": choice,
@@ -299,9 +293,7 @@ def _round(reference: int, text: Text) -> Row:
     }
 
 
-def judgement(
-    task_id: str, marks: Mapping[str, int | Row], best: str | None = None, **changes: Any
-) -> Row:
+def judgement(task_id, marks, best=None, **changes):
     """A row of `g_scores`. marks: writer's name, in the order shown → its six marks, or one mark
     for all criteria.
     """
@@ -328,9 +320,7 @@ def judgement(
     }
 
 
-def judgements(
-    row: Row, systems: Sequence[str], judge: str, repeats: int, model: str
-) -> Iterable[Row]:
+def judgements(row, systems, judge, repeats, model):
     """A judge's on each candidate set: in two orders, and on each repeat in the first of these; the
     first system of the set is voted the best.
     """
@@ -358,12 +348,12 @@ def judgements(
             )
 
 
-def _marks(*names: object) -> dict[str, int]:
+def _marks(*names):
     seed = int(text_digest(repr(names)), 16)
     return {name: 1 + (seed >> 3 * place) % 5 for place, name in enumerate(CRITERIA)}
 
 
-def citations(row: Row, system: str, text: Text, judge: str) -> Iterable[Row]:
+def citations(row, system, text, judge):
     """A verdict on each citation of the system's section, all kinds in turn."""
     section = summary(row, system, text)
     titles = {each["number"]: each["arxiv_id"] for each in row["references"]}
@@ -375,15 +365,15 @@ def citations(row: Row, system: str, text: Text, judge: str) -> Iterable[Row]:
 
 
 def _citation(
-    row: Row,
-    system: str,
-    place: int,
-    number: int,
-    arxiv_id: str | None,
-    turn: int,
-    text: Text,
-    judge: str,
-) -> Row:
+    row,
+    system,
+    place,
+    number,
+    arxiv_id,
+    turn,
+    text,
+    judge,
+):
     base = {
         "task_id": row["task_id"],
         "system": system,
@@ -422,7 +412,7 @@ def _citation(
     )
 
 
-def rated(row: Row, systems: Sequence[str], raters: int) -> Iterable[dict[str, Any]]:
+def rated(row, systems, raters):
     for rater in range(raters):
         for place, system in enumerate(systems):
             yield {
@@ -437,7 +427,7 @@ def rated(row: Row, systems: Sequence[str], raters: int) -> Iterable[dict[str, A
             }
 
 
-def scores(row: Row, writer: Writer, judgements: Iterable[Row], repeats: int) -> Iterable[Row]:
+def scores(row, writer, judgements, repeats):
     """As the stage makes them: ROUGE, citations, and the judgements in long form."""
     base = {"task_id": row["task_id"], **writer.columns, "repeat": 0}
     seed = int(text_digest(f"{row['task_id']}{writer.system}"), 16)

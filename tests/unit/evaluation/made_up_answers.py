@@ -1,8 +1,5 @@
 """Made-up questions, answers and grades of a month, beside what `made_up.write_month` wrote."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pipeline import tables
@@ -18,18 +15,16 @@ from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.questions import KINDS, GoldClaim, Question
 from pipeline.corpus.passage import Passage
 from pipeline.evaluation.answers.rows import gold_shown_by_hop
-from pipeline.evaluation.marks import ClaimVerdict, GoldVerdict
 from pipeline.llm.messages import Spent
-from pipeline.storage.data_root import DataRoot
 from pipeline.system_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import Writer
 from tests.month_tables import write_table
 from tests.unit.evaluation.answers import graded
-from tests.unit.evaluation.made_up import Row, Text, same
+from tests.unit.evaluation.made_up import same
 
 SYSTEMS = ("arxivbot", "direct", "wikichat", "a chat site")
 QUOTE = "The weights are learned from clicks."
-_CLAIM_TURN: tuple[ClaimVerdict | None, ...] = (
+_CLAIM_TURN = (
     "correct",
     "correct",
     "partly",
@@ -37,19 +32,19 @@ _CLAIM_TURN: tuple[ClaimVerdict | None, ...] = (
     "not_checkable",
     None,
 )
-_GOLD_TURN: tuple[GoldVerdict | None, ...] = ("held", "partly", "not", "held", None)
+_GOLD_TURN = ("held", "partly", "not", "held", None)
 
 
 def write_answers(
-    root: DataRoot,
-    month: str,
+    root,
+    month,
     *,
-    text: Text = same,
-    questions: int = 4,
-    systems: Sequence[str] = SYSTEMS,
-    judges: Sequence[str] = ("judge-one",),
-    model: str = "some-model",
-) -> None:
+    text=same,
+    questions=4,
+    systems=SYSTEMS,
+    judges=("judge-one",),
+    model="some-model",
+):
     """The tables of questions, answers and grades. `text` is applied to each text of papers, people
     and models.
 
@@ -80,11 +75,11 @@ def write_answers(
     write_table(root, tables.ANSWER_SCORES, month, [])
 
 
-def _order(grade: Row) -> tuple[str, str, str]:
+def _order(grade):
     return grade["question_id"], grade["system"], grade["judge"]
 
 
-def question(month: str, number: int, text: Text = same) -> Question:
+def question(month, number, text=same):
     """A question on one paper, on two for every third, with three gold claims."""
     short = month[2:4] + month[5:]
     papers = tuple(f"{short}.{90001 + place}" for place in range(2 if number % 3 == 0 else 1))
@@ -108,7 +103,7 @@ def question(month: str, number: int, text: Text = same) -> Question:
     )
 
 
-def question_row(asked: Question, text: Text = same) -> Row:
+def question_row(asked, text=same):
     gold = gold_of(asked)
     claims = [
         {
@@ -130,12 +125,12 @@ def question_row(asked: Question, text: Text = same) -> Row:
     }
 
 
-def gold_of(asked: Question) -> dict[int, list[str]]:
+def gold_of(asked):
     """Place of a gold claim → its passage; the second has none that is known."""
     return {0: [f"{asked.papers[0]}-0"], 1: [], 2: [f"{asked.papers[0]}-5"]}
 
 
-def found(asked: Question, number: int, text: Text = same) -> Passage:
+def found(asked, number, text=same):
     title, path = text("Learned Weights"), (text("Method"),)
     told = text(f"Passage {number} says more. {QUOTE}")
     return Passage(
@@ -149,7 +144,7 @@ def found(asked: Question, number: int, text: Text = same) -> Passage:
     )
 
 
-def answered(asked: Question, system: str, abstains: bool, text: Text = same) -> Answer:
+def answered(asked, system, abstains, text=same):
     if system not in ("arxivbot", "wikichat"):
         plain = plain_answer(
             text("The weights are learned. Nobody says how.\n\nIt may be by clicks.")
@@ -182,9 +177,7 @@ def answered(asked: Question, system: str, abstains: bool, text: Text = same) ->
     )
 
 
-def _steps(
-    asked: Question, hops: Sequence[Sequence[Passage]], queries: Sequence[str], text: Text
-) -> Iterator[Row]:
+def _steps(asked, hops, queries, text):
     yield {"stage": "query", "query": queries[0], "question": asked.question, "made": "model"}
     for hop, (query, passages) in enumerate(zip(queries, hops, strict=True), 1):
         ids = [passage.passage_id for passage in passages]
@@ -217,16 +210,16 @@ def _steps(
     yield {"stage": "answer", "answered": "yes", "made": False, "dropped": []}
 
 
-def answer_rows(system: str, made: dict[str, Answer], model: str) -> Iterator[Row]:
+def answer_rows(system, made, model):
     for question_id, each in made.items():
         yield answer_row(question_id, _writer(system, model), each, {"hops": 2})
 
 
-def _writer(system: str, model: str) -> Writer:
+def _writer(system, model):
     return Writer(system, model if system in ANSWERING_SYSTEMS else None)
 
 
-def grade(asked: Question, system: str, judge: str, answer: Answer, text: Text = same) -> Row:
+def grade(asked, system, judge, answer, text=same):
     """All verdicts in turn, as the question, the system and the judge fall."""
     turn = int(asked.id[1:]) + len(system) + sum(map(ord, judge))
     claims = [] if answer.abstained else [_claim(asked, turn + place, text) for place in range(3)]
@@ -248,9 +241,7 @@ def grade(asked: Question, system: str, judge: str, answer: Answer, text: Text =
     return _row(asked, system, judge, claims, gold) | more
 
 
-def _row(
-    asked: Question, system: str, judge: str, claims: Sequence[Row], gold: Sequence[Row]
-) -> Row:
+def _row(asked, system, judge, claims, gold):
     return {
         **graded.grade(system=system, judge=judge, kind=asked.kind, date=asked.date or ""),
         "question_id": asked.id,
@@ -260,7 +251,7 @@ def _row(
     }
 
 
-def _claim(asked: Question, turn: int, text: Text) -> Row:
+def _claim(asked, turn, text):
     verdict = _CLAIM_TURN[turn % len(_CLAIM_TURN)]
     ids = [f"{asked.papers[0]}-{number}" for number in (1, 2)]
     words = f"{text('Learned Weights > Method')}\n{text(f'It says so. {QUOTE}')}"
@@ -276,7 +267,7 @@ def _claim(asked: Question, turn: int, text: Text) -> Row:
     return graded.claim_row(told, verdict, text("Words of nobody."), **more)
 
 
-def _gold(claim: str, turn: int, abstained: bool, text: Text) -> Row:
+def _gold(claim, turn, abstained, text):
     verdict = "not" if abstained else _GOLD_TURN[turn % len(_GOLD_TURN)]
     quote = text("Sentence 1. And more.") if verdict == "held" else ""
     return graded.gold_row(claim, verdict, quote, verdict == "held")

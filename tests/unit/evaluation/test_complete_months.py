@@ -1,19 +1,13 @@
 """Checks of the stages that call models: each writer, task, question and reference is accounted for."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline import tables
 from pipeline.answering.stages import ANSWERS
-from pipeline.engine.stage import CheckResult, Stage, Workspace
 from pipeline.evaluation.stages import G_SCORES
 from pipeline.related_work.stages import SUMMARIES
-from pipeline.tables import Table
 from tests.month_tables import write_table
 from tests.unit.evaluation.made_up import workspace, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
@@ -23,7 +17,7 @@ Row = dict[str, Any]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workspace:
+def place(tmp_path):
     """A month by two writers and two answering systems that lacks nothing."""
     place = workspace(
         tmp_path,
@@ -38,7 +32,7 @@ def place(tmp_path: Path) -> Workspace:
     return place
 
 
-def rewrite(place: Workspace, table: Table, change: Callable[[list[Row]], list[Row]]) -> None:
+def rewrite(place, table, change):
     """Write a month again with other rows, and as many uncited references as were counted."""
     counted = {"citations": {"uncited": 0}}
     parts = {f"{system}@some-model": {"notes": counted} for system in ("chatcite", "zero_shot")}
@@ -46,14 +40,14 @@ def rewrite(place: Workspace, table: Table, change: Callable[[list[Row]], list[R
     write_table(place.root, table, MONTH, rows, notes={"parts": parts})
 
 
-def evaluate(place: Workspace, stage: Stage, name: str) -> CheckResult:
+def evaluate(place, stage, name):
     (check,) = [check for check in stage.checks if check.name == name]
     assert check.warning
     assert not check.blocking
     return check.evaluate(place, MONTH)
 
 
-def without_citations(rows: list[Row]) -> list[Row]:
+def without_citations(rows):
     return [
         {**row, "sentences": [{**each, "references": []} for each in row["sentences"]]}
         for row in rows
@@ -91,12 +85,12 @@ def without_citations(rows: list[Row]) -> list[Row]:
     ],
 )
 def test_a_month_that_lacks_something_is_reported(
-    place: Workspace,
-    stage: Stage,
-    name: str,
-    table: Table,
-    change: Callable[[list[Row]], list[Row]],
-) -> None:
+    place,
+    stage,
+    name,
+    table,
+    change,
+):
     assert evaluate(place, stage, name).passed
     rewrite(place, table, change)
     assert not evaluate(place, stage, name).passed

@@ -1,13 +1,10 @@
 """ROUGE against values worked out by hand, and against rouge-score and its stemmer."""
 
-from __future__ import annotations
-
 import re
 import sys
 from contextlib import redirect_stderr
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -36,14 +33,12 @@ PROJECT = Path(__file__).resolve().parents[3]
         ("一二三", "一二三", (0, 0, 0, 0)),
     ],
 )
-def test_values_are_those_worked_out_by_hand(
-    gold: str, text: str, values: tuple[float, ...]
-) -> None:
+def test_values_are_those_worked_out_by_hand(gold, text, values):
     expected = {name: 100 * value for name, value in zip(METRICS, values, strict=True)}
     assert rouge(gold, text) == pytest.approx(expected)
 
 
-def test_the_floor_is_another_task_with_a_gold_section_and_always_the_same() -> None:
+def test_the_floor_is_another_task_with_a_gold_section_and_always_the_same():
     golds = {"a": "Text.", "b": "Text.", "c": " ", "d": "Text."}
     assert floor_task("a", golds) in ("b", "d")
     assert floor_task("a", golds) == floor_task("a", dict(reversed(golds.items())))
@@ -51,7 +46,7 @@ def test_the_floor_is_another_task_with_a_gold_section_and_always_the_same() -> 
 
 
 @cache
-def oracle() -> Any:
+def oracle():
     # absl, which rouge-score imports, keeps the standard error of its import and closes it where
     # Dagster configures logging: pytest's file for output must not be it.
     with redirect_stderr(sys.__stderr__):
@@ -71,13 +66,13 @@ TEXTS = st.one_of(
 
 
 @given(TEXTS, TEXTS)
-def test_values_are_those_of_rouge_score(gold: str, text: str) -> None:
+def test_values_are_those_of_rouge_score(gold, text):
     values = oracle().score("\n".join(split_sentences(gold)), "\n".join(split_sentences(text)))
     expected = {metric: 100 * values[metric].fmeasure for metric in METRICS}
     assert rouge(gold, text) == pytest.approx(expected, rel=1e-12)
 
 
-def test_words_have_the_stems_of_nltk() -> None:
+def test_words_have_the_stems_of_nltk():
     words = [*WORDS, "skies", "dying", "dies", "died", "news", "innings", "proceed"]
     for beginning in ("b", "ob", "sky", "enjo", "hopp", "fil", "comput"):
         words += [beginning + first + last for first in ENDINGS for last in ("", *ENDINGS)]

@@ -2,18 +2,12 @@
 model.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline import tables
-from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
 from pipeline.evaluation.g_score.judge import CRITERIA
 from pipeline.evaluation.rouge import FLOOR, rouge
 from pipeline.evaluation.stages import SCORES
@@ -30,9 +24,7 @@ CHATCITE, ZERO_SHOT = "chatcite@some-model", "zero_shot@some-model"
 MARKS = {ZERO_SHOT: 4, CHATCITE: 2}
 
 
-def support(
-    number: int, verdict: str | None, task_id: str = FIRST, system: str = "zero_shot"
-) -> Row:
+def support(number, verdict, task_id=FIRST, system="zero_shot"):
     return {
         "task_id": task_id,
         "system": system,
@@ -47,14 +39,12 @@ def support(
     }
 
 
-def sentence(*references: int) -> Row:
+def sentence(*references):
     text = "They say so " + " ".join(f"[Reference {number}]" for number in references) + "."
     return {"text": text, "references": list(references)}
 
 
-def scored(
-    folder: Path, tasks: Sequence[Row], judgements: Sequence[Row] = (), supports: Sequence[Row] = ()
-) -> tuple[Workspace, Outcome]:
+def scored(folder, tasks, judgements=(), supports=()):
     """SCORES of a month in which both systems wrote for every task, at an endpoint where nobody
     listens.
     """
@@ -71,12 +61,12 @@ def scored(
     return work, run_stage(SCORES, work, MONTH)
 
 
-def rows_of(work: Workspace, **wanted: Any) -> list[Row]:
+def rows_of(work, **wanted):
     rows = work.root.rows(tables.SCORES, MONTH)
     return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
-def test_rouge_and_words_are_there_for_every_section_and_name_no_judge(tmp_path: Path) -> None:
+def test_rouge_and_words_are_there_for_every_section_and_name_no_judge(tmp_path):
     work, _ = scored(tmp_path, [task("2403.90001"), task("2403.90002")])
     for metric in ("rouge1", "rouge2", "rougeL", "rougeLsum", "words"):
         found = [row for row in rows_of(work, metric=metric) if row["system"] != FLOOR]
@@ -96,8 +86,8 @@ def test_rouge_and_words_are_there_for_every_section_and_name_no_judge(tmp_path:
 
 
 def test_another_gold_section_is_the_floor_of_rouge_and_a_task_without_one_has_no_rouge(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     other = {**task("2403.90002"), "gold": "Words on something else [Reference 1]."}
     work, _ = scored(tmp_path, [task("2403.90001"), other, {**task("2403.90003"), "gold": ""}])
     floor = {row["metric"]: row["value"] for row in rows_of(work, task_id=FIRST, system=FLOOR)}
@@ -110,8 +100,8 @@ def test_another_gold_section_is_the_floor_of_rouge_and_a_task_without_one_has_n
 
 
 def test_a_judgement_becomes_a_row_for_every_system_and_metric_and_has_no_vote_alone(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     judgements = [
         judgement(FIRST, {CHATCITE: 2}, candidate_set="small", section_repeat=1),
         judgement(FIRST, {CHATCITE: 2, ZERO_SHOT: 4}, CHATCITE, repeat=1),
@@ -137,7 +127,7 @@ def test_a_judgement_becomes_a_row_for_every_system_and_metric_and_has_no_vote_a
     assert alone == {"g_score": 2.0, **{f"g_{criterion}": 2.0 for criterion in CRITERIA}}
 
 
-def test_measures_of_verdicts_name_their_judge_and_the_others_none(tmp_path: Path) -> None:
+def test_measures_of_verdicts_name_their_judge_and_the_others_none(tmp_path):
     supports = [support(1, "supported"), support(2, "not"), support(3, None)]
     work, _ = scored(tmp_path, [task("2403.90001")], supports=supports)
     zero_shot = {row["metric"]: row for row in rows_of(work, system="zero_shot")}
@@ -153,7 +143,7 @@ def test_measures_of_verdicts_name_their_judge_and_the_others_none(tmp_path: Pat
     assert "reference_coverage" in chatcite
 
 
-def test_rows_are_sorted(tmp_path: Path) -> None:
+def test_rows_are_sorted(tmp_path):
     rows = [
         judgement(each, MARKS, ZERO_SHOT, repeat=repeat, judge=judge)
         for judge in ("b", "a")
@@ -178,8 +168,8 @@ def test_rows_are_sorted(tmp_path: Path) -> None:
 
 
 def test_an_empty_section_has_scores_of_0_and_one_whose_task_is_gone_is_in_the_ledger(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     work, _ = scored(tmp_path, [task("2403.90001")])
     empty = {**summary(task("2403.90001"), "zero_shot"), "text": "", "sentences": []}
     write_table(

@@ -1,15 +1,11 @@
 """Intervals, differences and agreement by hand and by theory."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from pipeline.evaluation.g_score.measures import votes_by_task
 from pipeline.evaluation.statistics import (
@@ -26,7 +22,7 @@ from pipeline.evaluation.statistics import (
 from tests.unit.evaluation.made_up import judgement
 
 
-def ends_of_mean(values: NDArray[np.float64], papers: Iterable[object]) -> tuple[float, float]:
+def ends_of_mean(values, papers):
     low, high = mean_ends(values, [str(paper) for paper in papers])
     assert low is not None
     assert high is not None
@@ -38,20 +34,20 @@ def ends_of_mean(values: NDArray[np.float64], papers: Iterable[object]) -> tuple
         st.tuples(st.integers(0, 6), st.floats(0, 1, width=32)), min_size=2, max_size=30
     ).filter(lambda pairs: len({paper for paper, _ in pairs}) > 1)
 )
-def test_an_interval_holds_the_mean(pairs: list[tuple[int, float]]) -> None:
+def test_an_interval_holds_the_mean(pairs):
     values = np.array([value for _, value in pairs])
     low, high = ends_of_mean(values, (paper for paper, _ in pairs))
     assert -1e-9 <= low <= values.mean() <= high <= 1 + 1e-9
 
 
-def test_one_paper_or_one_task_gives_no_interval() -> None:
+def test_one_paper_or_one_task_gives_no_interval():
     assert mean_ends(np.linspace(0, 1, 9), ["a"] * 9) == (None, None)
     assert estimate({"a": [1.0, 5.0, 3.0]}) == Estimate(3.0, count=1)
     assert estimate({"a": [1.0], "b": []}) == Estimate(1.0, count=1)
     assert estimate({}) == Estimate(None)
 
 
-def test_sentences_of_one_paper_count_as_dependent() -> None:
+def test_sentences_of_one_paper_count_as_dependent():
     """Ten papers of ten sentences each, alike within a paper: as wide as ten sentences, not as a
     hundred.
     """
@@ -61,7 +57,7 @@ def test_sentences_of_one_paper_count_as_dependent() -> None:
     assert high - low > 2 * (high_apart - low_apart)
 
 
-def test_an_interval_is_about_as_wide_as_theory_says() -> None:
+def test_an_interval_is_about_as_wide_as_theory_says():
     values = np.random.default_rng(3).normal(3.0, 0.5, 200)
     theory = 2 * 1.96 * values.std() / math.sqrt(200)
     low, high = ends_of_mean(values, range(200))
@@ -73,7 +69,7 @@ def test_an_interval_is_about_as_wide_as_theory_says() -> None:
     assert found.high - found.low == pytest.approx(theory, rel=0.05)
 
 
-def test_an_interval_over_very_many_tasks_is_that_of_draws() -> None:
+def test_an_interval_over_very_many_tasks_is_that_of_draws():
     many = {f"{number:05}": [float(number % 7)] for number in range(MOST_DRAWN)}
     drawn, normal = estimate(many), estimate({**many, "more": [3.0]})
     assert normal.value == pytest.approx(drawn.value, abs=0.01)
@@ -81,7 +77,7 @@ def test_an_interval_over_very_many_tasks_is_that_of_draws() -> None:
     assert normal.high == pytest.approx(drawn.high, abs=0.01)
 
 
-def test_the_same_papers_are_drawn_every_time() -> None:
+def test_the_same_papers_are_drawn_every_time():
     values = np.random.default_rng(2).random(30)
     papers = [number % 7 for number in range(30)]
     low, high = ends_of_mean(values, papers)
@@ -89,13 +85,13 @@ def test_the_same_papers_are_drawn_every_time() -> None:
     assert ends_of_mean(1 - values, papers) == pytest.approx((1 - high, 1 - low))
 
 
-def test_repeats_of_a_task_are_one_value_and_a_task_weighs_the_same_with_many() -> None:
+def test_repeats_of_a_task_are_one_value_and_a_task_weighs_the_same_with_many():
     once = estimate({"a": [1.0], "b": [3.0]})
     often = estimate({"b": [3.0], "a": [0.0, 1.0, 2.0, 1.0]})
     assert once == often == Estimate(2.0, 1.0, 3.0, 2)
 
 
-def test_a_difference_is_paired_by_task() -> None:
+def test_a_difference_is_paired_by_task():
     """Tasks differ by far more than systems do; the second is 0.5 lower in each of the tasks that
     both wrote.
     """
@@ -118,12 +114,12 @@ def test_a_difference_is_paired_by_task() -> None:
     ],
 )
 def test_rank_correlation_is_that_of_the_definition_and_none_of_too_few_or_of_a_constant(
-    words: list[float], scores: list[float], expected: float | None
-) -> None:
+    words, scores, expected
+):
     assert rank_correlation(words, scores) == pytest.approx(expected)
 
 
-def test_agreement_counts_the_pairs_that_neither_scores_alike() -> None:
+def test_agreement_counts_the_pairs_that_neither_scores_alike():
     first = {
         ("a", "x"): 1.0,
         ("a", "y"): 2.0,
@@ -153,11 +149,11 @@ def test_agreement_counts_the_pairs_that_neither_scores_alike() -> None:
 @pytest.mark.parametrize(
     ("votes", "winner"), [("xyx", "x"), ("x", "x"), ("xy", None), ("xxyyz", None), ("", None)]
 )
-def test_the_winner_has_more_votes_than_any_other(votes: str, winner: str | None) -> None:
+def test_the_winner_has_more_votes_than_any_other(votes, winner):
     assert clear_winner(votes) == winner
 
 
-def test_votes_are_by_task_in_the_order_of_repeats() -> None:
+def test_votes_are_by_task_in_the_order_of_repeats():
     rows = [
         judgement("a", {}, "x", repeat=1),
         judgement("a", {}, "y"),

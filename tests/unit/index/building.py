@@ -4,18 +4,13 @@ index's answers.
 Imported by name (`tests.unit.index.building`), also from tests/server.
 """
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys
 import textwrap
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,15 +25,12 @@ from pipeline.index.batch import PointBatch
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import (
     Layout,
-    PassageIndex,
     QueryVectors,
-    Request,
-    ScoredPoint,
     month_number,
 )
 from pipeline.index.search_options import SearchOptions
 from pipeline.settings import load_settings
-from pipeline.storage.writing import MonthWriter, Row
+from pipeline.storage.writing import MonthWriter
 from pipeline.text import text_digest
 from tests.month_tables import write_table
 
@@ -61,19 +53,19 @@ TEXTS = (
 )
 
 
-def passage_id(number: int) -> str:
+def passage_id(number):
     """The id of the n-th test passage."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"test passage {number}"))
 
 
 def make_points(
-    numbers: Iterable[int],
+    numbers,
     *,
-    month: str = "2024-03",
-    content: str = "first",
-    sparse: bool = True,
-    **payload: Any,
-) -> PointBatch:
+    month="2024-03",
+    content="first",
+    sparse=True,
+    **payload,
+):
     """Points whose vectors follow from their numbers: neighbours in number are neighbours in angle.
 
     No two points score alike on the searches of `answers`, since an engine is free in the order of
@@ -104,7 +96,7 @@ def make_points(
     )
 
 
-def _payload_of(number: int, month: str, content: str) -> dict[str, Any]:
+def _payload_of(number, month, content):
     return {
         "arxiv_id": f"{month[2:4]}{month[5:]}.{number // 4:05d}",
         "month": month,
@@ -125,14 +117,14 @@ def _payload_of(number: int, month: str, content: str) -> dict[str, Any]:
     }
 
 
-def query(number: int = 17, *, terms: Sequence[int] = (3, 7, 117)) -> QueryVectors:
+def query(number=17, *, terms=(3, 7, 117)):
     """The vectors of a question that lies near a point."""
     points = make_points([number])
     lexical = SparseRows.of([dict.fromkeys(terms, 1.0)]).row(0)
     return QueryVectors(points.dense[0], lexical, SparseRows.of([{number % 3: 1.0}]).row(0))
 
 
-def answers(index: PassageIndex) -> list[list[ScoredPoint]]:
+def answers(index):
     """What an index that holds forty points of three months says to a set of searches."""
     of_months = (
         SearchOptions(first_month="2024-04"),
@@ -165,23 +157,23 @@ def answers(index: PassageIndex) -> list[list[ScoredPoint]]:
     return [rank(index, [query()], ranking)[0] for ranking in rankings]
 
 
-def nearly(hits: Sequence[ScoredPoint], margin: float = 1e-5) -> list[ScoredPoint]:
+def nearly(hits, margin=1e-5):
     """Hits that equal those whose scores differ by no more than a margin. The last digits of a
     score depend on the processor, the threads, and what else is computed with it.
     """
 
-    def about(score: float | None) -> Any:
+    def about(score):
         return None if score is None else pytest.approx(score, abs=margin)
 
     return [hit._replace(score=about(hit.score), cosine=about(hit.cosine)) for hit in hits]
 
 
-def find(index: PassageIndex, wanted: QueryVectors, request: Request) -> list[ScoredPoint]:
+def find(index, wanted, request):
     """What one search finds."""
     return index.search([(wanted, request)])[0]
 
 
-def three_months() -> list[PointBatch]:
+def three_months():
     """Forty points, by turns in three months."""
     return [
         make_points(range(first, 40, 3), month=month)
@@ -202,7 +194,7 @@ _HOLDER = textwrap.dedent(
 
 
 @contextmanager
-def opened_by_another_process(folder: Path) -> Iterator[subprocess.Popen[str]]:
+def opened_by_another_process(folder):
     """A process that has the index in a folder open and does not let go, as during a long
     optimization; it is killed at the end of the block.
     """
@@ -218,17 +210,17 @@ def opened_by_another_process(folder: Path) -> Iterator[subprocess.Popen[str]]:
             holder.kill()
 
 
-def make_workspace(folder: Path, **overrides: Any) -> Workspace:
+def make_workspace(folder, **overrides):
     """A workspace in a folder of its own that reads no .env file."""
     return Workspace(load_settings(data=folder, _env_file=None, **overrides))
 
 
 def write_month(
-    workspace: Workspace,
-    month: str = "2024-03",
-    texts: Sequence[str] = TEXTS,
-    categories: Sequence[str] = ("cs.CL",),
-) -> None:
+    workspace,
+    month="2024-03",
+    texts=TEXTS,
+    categories=("cs.CL",),
+):
     """Papers and passages of a month: two passages a paper, one for every text."""
     paper_ids = [f"{month[2:4]}{month[5:]}.{number:05d}" for number in range((len(texts) + 1) // 2)]
     write_table(
@@ -241,12 +233,12 @@ def write_month(
     write_table(workspace.root, tables.PASSAGES, month, rows)
 
 
-def embed(workspace: Workspace, month: str = "2024-03") -> None:
+def embed(workspace, month="2024-03"):
     """Run the stage embeddings on a month."""
     run_stage(EMBEDDINGS, workspace, month)
 
 
-def in_another_form(workspace: Workspace, month: str) -> None:
+def in_another_form(workspace, month):
     """A month's vectors as an earlier version made them, of texts without headings."""
     root, table = workspace.root, tables.EMBEDDINGS
     rows, written = root.rows(table, month), root.provenance(table, month)
@@ -258,7 +250,7 @@ def in_another_form(workspace: Workspace, month: str) -> None:
         writer.commit(replace(written, fingerprint="of an earlier version", notes=notes))
 
 
-def _paper(arxiv_id: str, month: str, categories: Sequence[str]) -> Row:
+def _paper(arxiv_id, month, categories):
     return {
         "arxiv_id": arxiv_id,
         "subset": "no_problem",
@@ -271,7 +263,7 @@ def _paper(arxiv_id: str, month: str, categories: Sequence[str]) -> Row:
     }
 
 
-def _passage(arxiv_id: str, number: int, text: str) -> Row:
+def _passage(arxiv_id, number, text):
     title, path = f"Paper {arxiv_id}", ["Method", "Decoding"]
     return {
         "passage_id": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{arxiv_id} S1.p{number}")),

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from pipeline.index.batch import PointBatch
 from pipeline.index.passage_index import (
     INTEGERS,
     KEYWORDS,
-    Condition,
     Layout,
     PassageIndex,
     PointId,
-    QueryVectors,
-    Request,
 )
 from tests.unit.index.building import LAYOUT
 
@@ -35,37 +30,37 @@ class FakeIndex(PassageIndex):
     made_for: Layout = LAYOUT
     calls: list[str] = field(default_factory=list)
 
-    def layout(self) -> Layout:
+    def layout(self):
         return self.made_for
 
-    def count(self, month: str | None = None, *, wait: bool = True) -> int:
+    def count(self, month=None, *, wait=True):
         return len(self.points) if month is None else len(list(self.contents(month)))
 
-    def month_counts(self, *, wait: bool = True) -> dict[str, int]:
+    def month_counts(self, *, wait=True):
         return Counter(str(payload["month"]) for payload in self.points.values())
 
-    def values(self, field: str) -> list[str]:
+    def values(self, field):
         return sorted({str(payload[field]) for payload in self.points.values() if field in payload})
 
-    def defer_indexing(self, new_points: int | None = None) -> None:
+    def defer_indexing(self, new_points=None):
         self.calls.append(f"defer {new_points}")
 
-    def build_graph(self, *, wait: bool = False) -> None:
+    def build_graph(self, *, wait=False):
         self.calls.append("build")
 
-    def close(self) -> None:
+    def close(self):
         self.calls.append("close")
 
-    def _create(self, layout: Layout) -> None:
+    def _create(self, layout):
         self.made_for = layout
 
-    def _create_payload_indexes(self) -> None:
+    def _create_payload_indexes(self):
         pass
 
-    def _indexed_fields(self) -> Any:
+    def _indexed_fields(self):
         return (*KEYWORDS, *INTEGERS)
 
-    def _upsert(self, points: PointBatch) -> None:
+    def _upsert(self, points):
         self.calls.append(f"upsert {len(points)}")
         for number, (identifier, payload) in enumerate(
             zip(points.ids, points.payloads, strict=True)
@@ -73,14 +68,12 @@ class FakeIndex(PassageIndex):
             self.points[identifier] = dict(payload)
             self.dense[identifier] = points.dense[number]
 
-    def _delete(self, ids: list[Any]) -> None:
+    def _delete(self, ids):
         self.calls.append(f"delete {len(ids)}")
         for identifier in ids:
             self.points.pop(identifier, None)
 
-    def _page(
-        self, where: Sequence[Condition], fields: list[str], offset: Any
-    ) -> tuple[Sequence[Any], Any]:
+    def _page(self, where, fields, offset):
         """All points of the months that `where` names, on one page."""
         return [
             SimpleNamespace(id=identifier, payload=payload)
@@ -91,10 +84,8 @@ class FakeIndex(PassageIndex):
             )
         ], None
 
-    def _query(
-        self, searches: Sequence[tuple[QueryVectors, Request]], layout: Layout
-    ) -> Sequence[Sequence[Any]]:
-        def score(point: PointId, query: QueryVectors) -> float:
+    def _query(self, searches, layout):
+        def score(point, query):
             return float(self.dense[point] @ query.dense)
 
         return [
@@ -107,7 +98,7 @@ class FakeIndex(PassageIndex):
             for query, request in searches
         ]
 
-    def _retrieve(self, ids: list[str]) -> Sequence[Any]:
+    def _retrieve(self, ids):
         return [
             SimpleNamespace(id=passage, payload=self.points[passage])
             for passage in ids

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from pipeline import tables
 from pipeline.cli.index import audit_lines
 from pipeline.embedding.embedder import SparseRows
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.audit import audit_months, remove_outside, repair
 from pipeline.index.batch import PointBatch
@@ -28,7 +26,7 @@ FIRST, SECOND = "2024-03", "2024-04"
 
 
 @pytest.fixture
-def workspace(workspace: Workspace) -> Workspace:
+def workspace(workspace):
     """A workspace with two months in its index."""
     for month in (FIRST, SECOND):
         write_month(workspace, month)
@@ -37,21 +35,21 @@ def workspace(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def ids_of(workspace: Workspace, month: str = FIRST) -> list[str]:
+def ids_of(workspace, month=FIRST):
     """The passages of a month."""
     return [
         row["passage_id"] for row in workspace.root.rows(tables.PASSAGES, month, ["passage_id"])
     ]
 
 
-def put(workspace: Workspace, identifier: str, payload: Mapping[str, Any]) -> None:
+def put(workspace, identifier, payload):
     """A point that no load would send."""
     vectors = np.ones((1, 384), np.float32)
     points = PointBatch([identifier], vectors, SparseRows.nothing(1), [payload])
     live_index(workspace).upsert(points)
 
 
-def receipt_bytes(workspace: Workspace) -> dict[str, bytes]:
+def receipt_bytes(workspace):
     """The receipts' files."""
     return {
         month: workspace.root.file(tables.INDEX_RECEIPTS, month).read_bytes()
@@ -59,7 +57,7 @@ def receipt_bytes(workspace: Workspace) -> dict[str, bytes]:
     }
 
 
-def damage(workspace: Workspace) -> dict[str, str]:
+def damage(workspace):
     """One point of the first month missing, one stale, one twice, one of somebody else; one of no
     month at all.
     """
@@ -82,8 +80,8 @@ def damage(workspace: Workspace) -> dict[str, str]:
 
 
 def test_every_kind_of_damage_is_named_and_a_repair_restores_points_and_receipts(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     before = receipt_bytes(workspace)
     clean = audit_months(workspace)
     assert clean.clean
@@ -111,16 +109,16 @@ def test_every_kind_of_damage_is_named_and_a_repair_restores_points_and_receipts
 
 
 def test_points_of_no_month_are_looked_for_where_all_months_are_audited(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     put(workspace, str(uuid.UUID(int=8, version=4)), {"month": "1999-01"})
     assert audit_months(workspace, SECOND).clean
     assert audit_months(workspace, f"{FIRST}..{SECOND}").outside_count == 1
 
 
 def test_a_receipt_tells_what_an_audit_found_and_is_not_believed_any_more(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     """As many points as there should be: counting them would see nothing."""
     index = live_index(workspace)
     index.delete([ids_of(workspace)[0]])
@@ -136,7 +134,7 @@ def test_a_receipt_tells_what_an_audit_found_and_is_not_believed_any_more(
     assert state(INDEX_RECEIPTS, workspace, FIRST) is State.DONE
 
 
-def test_a_receipt_is_believed_again_once_an_audit_finds_the_points(workspace: Workspace) -> None:
+def test_a_receipt_is_believed_again_once_an_audit_finds_the_points(workspace):
     before = receipt_bytes(workspace)
     index, ids = live_index(workspace), ids_of(workspace)
     digest = dict(index.contents(FIRST))[ids[0]]
@@ -148,8 +146,8 @@ def test_a_receipt_is_believed_again_once_an_audit_finds_the_points(workspace: W
 
 
 def test_a_month_that_was_embedded_and_never_loaded_is_missing_and_a_repair_loads_it(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     write_month(workspace, "2024-05")
     embed(workspace, "2024-05")
     audit = audit_months(workspace, "2024-05")
@@ -158,7 +156,7 @@ def test_a_month_that_was_embedded_and_never_loaded_is_missing_and_a_repair_load
     assert state(INDEX_RECEIPTS, workspace, "2024-05") is State.DONE
 
 
-def test_a_month_whose_tables_are_gone_is_told_and_its_points_stay(workspace: Workspace) -> None:
+def test_a_month_whose_tables_are_gone_is_told_and_its_points_stay(workspace):
     workspace.root.file(tables.EMBEDDINGS, FIRST).unlink()
     audit = audit_months(workspace)
     assert audit.failures[0][0] == FIRST
@@ -170,8 +168,8 @@ def test_a_month_whose_tables_are_gone_is_told_and_its_points_stay(workspace: Wo
 
 
 def test_points_of_a_month_that_is_loaded_during_the_audit_are_nobodys_to_remove(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     """The months are looked at again after the listing, in which another run may have begun on one
     more.
     """
@@ -181,22 +179,22 @@ def test_points_of_a_month_that_is_loaded_during_the_audit_are_nobodys_to_remove
 
         asked: ClassVar[list[list[str]]] = []
 
-        def outside(self, months: list[str]) -> list[str]:
+        def outside(self, months):
             self.asked.append(months)
             if len(self.asked) == 1:
                 write_month(workspace, "2024-05", texts=TEXTS[:1])
                 embed(workspace, "2024-05")
             return [] if "2024-05" in months else ["a point of 2024-05"]
 
-        def delete(self, ids: Sequence[str]) -> None:
+        def delete(self, ids):
             assert not ids
 
-    index: Any = Busy()
+    index = Busy()
     remove_outside(workspace, index)
     assert index.asked == [[FIRST, SECOND], [FIRST, SECOND, "2024-05"]]
 
 
-def test_months_that_searches_do_not_ask_are_told(workspace: Workspace) -> None:
+def test_months_that_searches_do_not_ask_are_told(workspace):
     in_another_form(workspace, SECOND)
     audit = audit_months(workspace)
     assert (audit.live, audit.months_not_live) == (audit.months[0].collection, (SECOND,))
@@ -205,8 +203,8 @@ def test_months_that_searches_do_not_ask_are_told(workspace: Workspace) -> None:
 
 
 def test_a_month_with_a_damaged_table_is_named_and_the_others_are_audited(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     file = workspace.root.file(tables.EMBEDDINGS, FIRST)
     content = file.read_bytes()
     file.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
@@ -221,9 +219,7 @@ def test_a_month_with_a_damaged_table_is_named_and_the_others_are_audited(
     assert set(repair(workspace, audit).failures) == set(audit.failures)
 
 
-def test_what_cannot_be_audited_is_named(
-    workspace: Workspace, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_what_cannot_be_audited_is_named(workspace, tmp_path_factory):
     with pytest.raises(SettingError, match="2031-01"):
         audit_months(workspace, "2031-01")
     with pytest.raises(MissingInput, match="holds no embeddings yet: run citeloom run"):

@@ -1,16 +1,13 @@
 """How many passages the doctor expects."""
 
-from __future__ import annotations
-
-from pipeline.engine.stage import Workspace
 from pipeline.index.capacity import expected_passages, shards_of
 from pipeline.settings import PROJECT
 from tests.unit.index.building import TEXTS, make_workspace, write_month
 
 
 def test_months_of_the_data_root_are_counted_and_pages_of_the_dump_are_estimated(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     place = workspace.root.path
     without_dump = make_workspace(place, dump_dir=place / "absent")
     assert expected_passages(without_dump) == 0

@@ -4,20 +4,15 @@ during a call.
 Qdrant is a fake that knows no more than its aliases and how to take points.
 """
 
-from __future__ import annotations
-
 import socket
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
 
 import grpc
 import httpx
 import pytest
 from pydantic import SecretStr
-from pytest_httpserver import HTTPServer
-from werkzeug import Request, Response
+from werkzeug import Response
 
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.index.connection import LONGEST_PAUSE, Connection, NotCompleted
@@ -29,45 +24,43 @@ from tests.unit.index.building import make_points
 class Refused(grpc.RpcError):
     """An error of gRPC, with its status."""
 
-    def code(self) -> grpc.StatusCode:
+    def code(self):
         return grpc.StatusCode[str(self)]
 
-    def details(self) -> str:
+    def details(self):
         return str(self)
 
 
-def _http_error(
-    status: int, headers: dict[str, str] | None = None, content: bytes = b""
-) -> Exception:
+def _http_error(status, headers=None, content=b""):
     from qdrant_client.http.exceptions import UnexpectedResponse
 
     return UnexpectedResponse(status, "reason", content, httpx.Headers(headers or {}))
 
 
-def _no_answer(source: Exception) -> Exception:
+def _no_answer(source):
     from qdrant_client.http.exceptions import ResponseHandlingException
 
     return ResponseHandlingException(source)
 
 
-def _exhausted(seconds: int) -> Exception:
+def _exhausted(seconds):
     from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 
     return ResourceExhaustedResponse("slower", seconds)
 
 
-def _connection(fake: FakeClock, patience: float) -> Connection:
+def _connection(fake, patience):
     """A connection whose client is never used, and whose pauses take no time."""
     return Connection(
         "http://localhost:1", None, grpc_port=None, patience=patience, clock=fake.clock
     )
 
 
-def _failing(*errors: BaseException) -> Callable[[object], str]:
+def _failing(*errors):
     """A call that raises each error once, and then succeeds."""
     remaining = list(errors)
 
-    def call(_: object) -> str:
+    def call(_):
         if remaining:
             raise remaining.pop(0)
         return "answer"
@@ -103,7 +96,7 @@ TRANSIENT_STATUSES = (
     ],
     ids=repr,
 )
-def test_an_overloaded_or_broken_server_is_asked_again(error: Exception) -> None:
+def test_an_overloaded_or_broken_server_is_asked_again(error):
     fake = FakeClock()
     assert _connection(fake, patience=600).write(_failing(error)) == "answer"
     assert len(fake.pauses) == 1
@@ -125,14 +118,14 @@ def test_an_overloaded_or_broken_server_is_asked_again(error: Exception) -> None
     ],
     ids=repr,
 )
-def test_an_error_that_is_not_transient_ends_the_call_at_once(error: BaseException) -> None:
+def test_an_error_that_is_not_transient_ends_the_call_at_once(error):
     fake = FakeClock()
     with pytest.raises((CiteloomError, RuntimeError, KeyboardInterrupt)):
         _connection(fake, patience=600).write(_failing(error))
     assert fake.pauses == []
 
 
-def test_pauses_grow() -> None:
+def test_pauses_grow():
     fake = FakeClock()
     assert _connection(fake, patience=600).write(_failing(*[_http_error(500)] * 12)) == "answer"
     assert len(fake.pauses) == 12
@@ -145,7 +138,7 @@ def test_pauses_grow() -> None:
     "error",
     [_http_error(429, {"retry-after": "7"}), _http_error(503, {"Retry-After": "7"}), _exhausted(7)],
 )
-def test_a_pause_that_the_server_requests_is_kept(error: Exception) -> None:
+def test_a_pause_that_the_server_requests_is_kept(error):
     fake = FakeClock()
     assert _connection(fake, patience=600).write(_failing(error)) == "answer"
     assert fake.pauses == [7.0]
@@ -154,18 +147,18 @@ def test_a_pause_that_the_server_requests_is_kept(error: Exception) -> None:
 @pytest.mark.parametrize(
     ("patience", "error"), [(60, _exhausted(61)), (0, NotCompleted("not done"))]
 )
-def test_no_pause_begins_that_would_outlast_the_patience(patience: float, error: Exception) -> None:
+def test_no_pause_begins_that_would_outlast_the_patience(patience, error):
     fake = FakeClock()
     with pytest.raises(TransientFailure):
         _connection(fake, patience).write(_failing(error))
     assert fake.pauses == []
 
 
-def test_a_first_try_that_outlasts_the_patience_is_repeated_once() -> None:
+def test_a_first_try_that_outlasts_the_patience_is_repeated_once():
     """As on a dead connection, which is noticed late."""
     fake, tries = FakeClock(), []
 
-    def call(_: object) -> str:
+    def call(_):
         tries.append(fake.time)
         fake.time += 35
         raise Refused("UNAVAILABLE")
@@ -176,11 +169,11 @@ def test_a_first_try_that_outlasts_the_patience_is_repeated_once() -> None:
 
 
 @pytest.fixture
-def answers(httpserver: HTTPServer) -> list[tuple[int, str]]:
+def answers(httpserver):
     """Status and result of the server's next answers; the last one is repeated."""
-    remaining: list[tuple[int, str]] = []
+    remaining = []
 
-    def answer(_: Request) -> Response:
+    def answer(_):
         status, result = remaining[0]
         if len(remaining) > 1:
             del remaining[0]
@@ -191,7 +184,7 @@ def answers(httpserver: HTTPServer) -> list[tuple[int, str]]:
     return remaining
 
 
-def _collections(httpserver: HTTPServer, key: str | None = None) -> ServerCollections:
+def _collections(httpserver, key=None):
     """Collections whose pauses take no time."""
     secret = None if key is None else SecretStr(key)
     return ServerCollections(
@@ -199,9 +192,7 @@ def _collections(httpserver: HTTPServer, key: str | None = None) -> ServerCollec
     )
 
 
-def test_a_server_that_recovers_causes_no_error(
-    httpserver: HTTPServer, answers: list[tuple[int, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_recovers_causes_no_error(httpserver, answers, monkeypatch):
     monkeypatch.setattr("pipeline.index.connection.FIRST_READ_PATIENCE", 600.0)
     answers += [(500, "null"), (429, "null"), (503, "null"), (200, '{"exists": false}')]
     collections = _collections(httpserver)
@@ -209,9 +200,7 @@ def test_a_server_that_recovers_causes_no_error(
     assert len(httpserver.log) == 4
 
 
-def test_a_server_that_does_not_recover_is_named(
-    httpserver: HTTPServer, answers: list[tuple[int, str]]
-) -> None:
+def test_a_server_that_does_not_recover_is_named(httpserver, answers):
     answers += [(503, "null")]
     collections = _collections(httpserver)
     with pytest.raises(TransientFailure, match=f"{httpserver.url_for('')[:-1]} answered 503"):
@@ -219,9 +208,7 @@ def test_a_server_that_does_not_recover_is_named(
     assert len(httpserver.log) > 1
 
 
-def test_a_wrong_key_and_a_count_that_must_not_wait_are_requested_once(
-    httpserver: HTTPServer, answers: list[tuple[int, str]]
-) -> None:
+def test_a_wrong_key_and_a_count_that_must_not_wait_are_requested_once(httpserver, answers):
     answers += [(401, "null"), (503, "null")]
     index = _collections(httpserver, key="wrong").collection("c-model")
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY is refused"):
@@ -232,7 +219,7 @@ def test_a_wrong_key_and_a_count_that_must_not_wait_are_requested_once(
 
 
 @pytest.mark.parametrize("key", ["hidden\n", " hidden", "hidden\u20ac"])
-def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(key: str) -> None:
+def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(key):
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY holds") as caught:
         Connection("http://localhost:6333", SecretStr(key), grpc_port=None)
     assert "hid" not in str(caught.value)
@@ -241,9 +228,7 @@ def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(key: str)
 @pytest.mark.parametrize(
     ("status", "error"), [(403, SettingError), (404, PermanentFailure), (200, SettingError)]
 )
-def test_a_key_that_a_server_repeats_is_not_shown(
-    httpserver: HTTPServer, status: int, error: type[Exception]
-) -> None:
+def test_a_key_that_a_server_repeats_is_not_shown(httpserver, status, error):
     httpserver.expect_request("/aliases").respond_with_json(
         {"result": {"aliases": "hidden is wrong"}}, status=status
     )
@@ -255,11 +240,11 @@ def test_a_key_that_a_server_repeats_is_not_shown(
 
 
 @contextmanager
-def _grpc_server(host: str = "127.0.0.1") -> Iterator[tuple[int, list[str]]]:
+def _grpc_server(host="127.0.0.1"):
     """A gRPC server's port, and the methods that are called."""
     from qdrant_client import grpc as messages
 
-    methods: list[str] = []
+    methods = []
     completed = messages.PointsOperationResponse(
         result=messages.UpdateResult(status=messages.UpdateStatus.Completed)
     )
@@ -269,7 +254,7 @@ def _grpc_server(host: str = "127.0.0.1") -> Iterator[tuple[int, list[str]]]:
     }
 
     class Everything(grpc.GenericRpcHandler):  # type: ignore[misc]
-        def service(self, details: Any) -> Any:
+        def service(self, details):
             methods.append(details.method)
             return grpc.unary_unary_rpc_method_handler(
                 lambda request, context: answers[details.method]
@@ -285,7 +270,7 @@ def _grpc_server(host: str = "127.0.0.1") -> Iterator[tuple[int, list[str]]]:
 
 
 @pytest.fixture
-def http_aliases(httpserver: HTTPServer) -> HTTPServer:
+def http_aliases(httpserver):
     """A server that lists its aliases over HTTP."""
     httpserver.expect_request("/aliases").respond_with_json(
         {"result": {"aliases": []}, "status": "ok", "time": 0}
@@ -294,16 +279,14 @@ def http_aliases(httpserver: HTTPServer) -> HTTPServer:
 
 
 def test_a_call_whose_connection_is_closed_by_another_thread_is_repeated(
-    http_aliases: HTTPServer,
-) -> None:
+    http_aliases,
+):
     with _grpc_server() as (port, _):
         for grpc_port in (port, None):
             connection = Connection(http_aliases.url_for(""), None, grpc_port=grpc_port)
-            clients: list[object] = []
+            clients = []
 
-            def closing(
-                client: Any, connection: Connection = connection, clients: list[object] = clients
-            ) -> Any:
+            def closing(client, connection=connection, clients=clients):
                 clients.append(client)
                 if len(clients) == 1:
                     connection.close()
@@ -315,7 +298,7 @@ def test_a_call_whose_connection_is_closed_by_another_thread_is_repeated(
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
-def test_points_go_over_grpc_to_an_ipv6_address() -> None:
+def test_points_go_over_grpc_to_an_ipv6_address():
     try:
         with _grpc_server("[::1]") as (port, methods):
             collections = ServerCollections("http://[::1]:1", "c", grpc_port=port)

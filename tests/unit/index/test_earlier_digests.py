@@ -1,13 +1,10 @@
 """Collections and months of earlier versions keep their names and digests, whatever setting left."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import fingerprint
-from pipeline.engine.stage import Workspace
 from pipeline.index.passage_index import Layout
 from tests.unit.index.building import make_workspace, write_month
 
@@ -20,14 +17,12 @@ from tests.unit.index.building import make_workspace, write_month
         (Layout("BAAI/bge-m3", 1024, sparse=True, colbert=True), "citeloom-baai-bge-m3-16f8811d"),
     ],
 )
-def test_a_collection_keeps_its_name(layout: Layout, name: str) -> None:
+def test_a_collection_keeps_its_name(layout, name):
     assert layout.collection("citeloom") == name
 
 
 @pytest.mark.parametrize("embedder", ["minilm", "bge-m3"])
-def test_months_keep_the_settings_that_their_digests_hold(
-    workspace: Workspace, embedder: str
-) -> None:
+def test_months_keep_the_settings_that_their_digests_hold(workspace, embedder):
     write_month(workspace)
     here = make_workspace(workspace.root.path, embedder=embedder)
     settings = [

@@ -2,8 +2,6 @@
 was killed.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -14,14 +12,11 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from pipeline.embedding.embedder import SparseRows
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
@@ -29,7 +24,7 @@ from pipeline.index.batch import PointBatch
 from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
 from pipeline.index.edge_folder import SHORTEST_TURN, IndexInUse, holder_of, translate_errors
 from pipeline.index.fusion import Ranking, rank
-from pipeline.index.passage_index import Layout, Quantization, QueryVectors, Request, ScoredPoint
+from pipeline.index.passage_index import Layout, QueryVectors, Request
 from tests.processes import PATIENCE, wait_until
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import (
@@ -47,17 +42,17 @@ from tests.unit.index.building import (
 pytestmark = pytest.mark.slow
 
 
-def _load(index: EdgeIndex, *batches: PointBatch, layout: Layout = LAYOUT) -> None:
+def _load(index, *batches, layout=LAYOUT):
     index.create(layout)
     for points in batches:
         index.upsert(points)
 
 
-def _ids(found: list[ScoredPoint]) -> list[str]:
+def _ids(found):
     return [hit.passage_id for hit in found]
 
 
-def test_reading_makes_no_folder(edge: EdgeIndex) -> None:
+def test_reading_makes_no_folder(edge):
     assert edge.layout() is None
     assert edge.count("2024-03") == edge.count() == 0
     assert edge.values("category_keys") == []
@@ -67,13 +62,13 @@ def test_reading_makes_no_folder(edge: EdgeIndex) -> None:
     assert not edge.folder.parent.exists()
 
 
-def test_searching_what_was_never_made_is_refused(edge: EdgeIndex) -> None:
+def test_searching_what_was_never_made_is_refused(edge):
     with pytest.raises(MissingInput, match=r"there is no collection passages in .*citeloom run"):
         find(edge, query(), Request(5))
     assert not edge.folder.parent.exists()
 
 
-def test_vectors_that_the_collection_does_not_have_are_named(edge: EdgeIndex) -> None:
+def test_vectors_that_the_collection_does_not_have_are_named(edge):
     _load(edge, make_points([1], sparse=False), layout=replace(LAYOUT, sparse=False))
     with pytest.raises(
         PermanentFailure,
@@ -86,9 +81,7 @@ def test_vectors_that_the_collection_does_not_have_are_named(edge: EdgeIndex) ->
     ("quantization", "on_disk"),
     [("int8", False), ("binary", True), ("none", False), ("int8", True)],
 )
-def test_a_collection_remembers_its_layout(
-    tmp_path: Path, quantization: Quantization, on_disk: bool
-) -> None:
+def test_a_collection_remembers_its_layout(tmp_path, quantization, on_disk):
     layout = Layout("BAAI/bge-m3", 8, sparse=True, form="title", quantization=quantization)
     index = EdgeIndex(tmp_path / layout.collection("a"), on_disk=on_disk)
     _load(index, make_points(range(4)), layout=layout)
@@ -100,7 +93,7 @@ def test_a_collection_remembers_its_layout(
 
 
 @pytest.mark.parametrize("content", ["", '{"vectors": {"other": {"size": 3}}}'])
-def test_a_folder_that_citeloom_did_not_make_is_refused(edge: EdgeIndex, content: str) -> None:
+def test_a_folder_that_citeloom_did_not_make_is_refused(edge, content):
     edge.folder.mkdir(parents=True)
     (edge.folder / "edge_config.json").write_text(content)
     for ask in (edge.layout, edge.count, lambda: edge.create(LAYOUT)):
@@ -112,7 +105,7 @@ def test_a_folder_that_citeloom_did_not_make_is_refused(edge: EdgeIndex, content
 @pytest.mark.parametrize(
     "content", ["junk", "[]", "{}", '{"layout": {"model": "a"}}', '{"layout": 3}', b"\xff\xfe"]
 )
-def test_a_layout_that_cannot_be_read_is_named(edge: EdgeIndex, content: str | bytes) -> None:
+def test_a_layout_that_cannot_be_read_is_named(edge, content):
     edge.folder.mkdir(parents=True)
     (edge.folder / LAYOUT_FILE).write_bytes(
         content if isinstance(content, bytes) else content.encode()
@@ -121,7 +114,7 @@ def test_a_layout_that_cannot_be_read_is_named(edge: EdgeIndex, content: str | b
         edge.count("2024-03")
 
 
-def test_points_outside_some_months_are_listed_also_those_of_no_month(edge: EdgeIndex) -> None:
+def test_points_outside_some_months_are_listed_also_those_of_no_month(edge):
     import qdrant_edge
 
     _load(edge, *three_months())
@@ -143,7 +136,7 @@ def test_points_outside_some_months_are_listed_also_those_of_no_month(edge: Edge
     assert (list(edge.outside(months)), edge.count()) == ([], 40)
 
 
-def test_a_payload_index_that_an_older_collection_lacks_is_made(edge: EdgeIndex) -> None:
+def test_a_payload_index_that_an_older_collection_lacks_is_made(edge):
     import qdrant_edge
 
     _load(edge, make_points([1, 2]))
@@ -155,7 +148,7 @@ def test_a_payload_index_that_an_older_collection_lacks_is_made(edge: EdgeIndex)
     assert edge.values("kind") == ["paragraph"]
 
 
-def test_a_search_among_some_passages_compares_these_alone(edge: EdgeIndex) -> None:
+def test_a_search_among_some_passages_compares_these_alone(edge):
     _load(edge, *three_months())
     some = tuple(passage_id(number) for number in (2, 17, 31, 500))
     for by in ("dense", "lexical", "sparse"):
@@ -165,7 +158,7 @@ def test_a_search_among_some_passages_compares_these_alone(edge: EdgeIndex) -> N
     assert find(edge, query(), Request(5, passages=())) == []
 
 
-def test_equals_come_in_the_order_of_their_ids(edge: EdgeIndex) -> None:
+def test_equals_come_in_the_order_of_their_ids(edge):
     points = make_points(range(30))
     points.dense[:] = points.dense[0]
     _load(edge, points)
@@ -173,7 +166,7 @@ def test_equals_come_in_the_order_of_their_ids(edge: EdgeIndex) -> None:
     assert _ids(found) == sorted(points.ids)[:4]
 
 
-def test_each_vector_ranks_by_what_it_says(edge: EdgeIndex) -> None:
+def test_each_vector_ranks_by_what_it_says(edge):
     _load(edge, *three_months())
     asked = query(5, terms=(130,))
     assert find(edge, asked, Request(40))[0].passage_id == passage_id(5)
@@ -183,9 +176,7 @@ def test_each_vector_ranks_by_what_it_says(edge: EdgeIndex) -> None:
 
 
 @pytest.mark.parametrize("layout", [LAYOUT, replace(LAYOUT, quantization="int8")])
-def test_a_small_collection_answers_the_same_after_it_settled(
-    edge: EdgeIndex, layout: Layout
-) -> None:
+def test_a_small_collection_answers_the_same_after_it_settled(edge, layout):
     _load(edge, *three_months(), layout=layout)
     edge.defer_indexing()
     before = answers(edge)
@@ -194,22 +185,19 @@ def test_a_small_collection_answers_the_same_after_it_settled(
     assert answers(edge) == [nearly(hits) for hits in before]
 
 
-def _clustered(count: int, dimensions: int, seed: int) -> NDArray[np.float32]:
+def _clustered(count, dimensions, seed):
     """Unit vectors around common centres in few directions, as those of texts are."""
     common, own = np.random.default_rng(7), np.random.default_rng(seed)
     basis, centres = common.standard_normal((24, dimensions)), common.standard_normal((100, 24))
     inner = centres[own.integers(0, 100, count)] + 0.6 * own.standard_normal((count, 24))
     rows = inner @ basis + 0.3 * own.standard_normal((count, dimensions))
-    unit: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(
-        np.float32
-    )
-    return unit
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
 @pytest.mark.parametrize("quantization", ["int8", "binary"])
 def test_a_search_over_a_full_segment_and_another_finds_what_an_exact_one_finds(
-    tmp_path: Path, quantization: Quantization
-) -> None:
+    tmp_path, quantization
+):
     # Edge walks a graph only beyond 10 MB.
     edge = EdgeIndex(tmp_path / "passages", segment_points=5_200)
     count, dimensions = 6_300, 1_024
@@ -237,8 +225,8 @@ def test_a_search_over_a_full_segment_and_another_finds_what_an_exact_one_finds(
 
 
 def test_an_older_collection_gets_other_bounds_of_segments_and_keeps_its_storage(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     layout, file = Layout("a model", 8), tmp_path / "passages" / "edge_config.json"
     older = EdgeIndex(tmp_path / "passages", on_disk=True, segment_points=200)
     _load(older, make_points(range(4), sparse=False), layout=layout)
@@ -253,7 +241,7 @@ def test_an_older_collection_gets_other_bounds_of_segments_and_keeps_its_storage
     assert after == before
 
 
-def test_a_folder_that_vanished_under_an_open_index_is_made_anew(edge: EdgeIndex) -> None:
+def test_a_folder_that_vanished_under_an_open_index_is_made_anew(edge):
     _load(edge, make_points([1]))
     shutil.rmtree(edge.folder)
     assert edge.count("2024-03") == 0
@@ -280,8 +268,8 @@ _KILLED_WHILE_MAKING = textwrap.dedent(
 
 @pytest.mark.faults
 def test_a_process_that_is_killed_before_the_folder_has_its_name_leaves_no_half(
-    edge: EdgeIndex,
-) -> None:
+    edge,
+):
     done = subprocess.run(
         [sys.executable, "-c", _KILLED_WHILE_MAKING, str(edge.folder)], check=False
     )
@@ -310,7 +298,7 @@ _LOADER = textwrap.dedent(
 
 
 @pytest.mark.faults
-def test_every_batch_that_was_acknowledged_outlives_a_kill(edge: EdgeIndex) -> None:
+def test_every_batch_that_was_acknowledged_outlives_a_kill(edge):
     # Every seventh batch fills a segment, whose graph is built.
     with subprocess.Popen(
         [sys.executable, "-c", _LOADER, str(edge.folder)], stdout=subprocess.PIPE
@@ -326,7 +314,7 @@ def test_every_batch_that_was_acknowledged_outlives_a_kill(edge: EdgeIndex) -> N
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(tmp_path):
     """A file system of 200 MB in memory: a new collection wants 160 MB."""
     with small_disk_in(tmp_path, 200) as disk:
         yield disk
@@ -356,8 +344,8 @@ _FILLER = textwrap.dedent(
 
 
 def test_a_full_disk_stops_a_load_with_words_and_keeps_what_was_acknowledged(
-    small_disk: Path,
-) -> None:
+    small_disk,
+):
     # In a process of its own: if Edge wrote on, the kernel would kill it.
     command = [sys.executable, "-c", _FILLER, str(small_disk / "passages")]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -371,7 +359,7 @@ def test_a_full_disk_stops_a_load_with_words_and_keeps_what_was_acknowledged(
     index.close()
 
 
-def test_threads_that_ask_first_at_once_open_the_folder_once(edge: EdgeIndex) -> None:
+def test_threads_that_ask_first_at_once_open_the_folder_once(edge):
     _load(edge, make_points(range(3)))
     edge.close()
     with ThreadPoolExecutor(8) as pool:
@@ -408,7 +396,7 @@ _BUSY = textwrap.dedent(
 
 
 @pytest.mark.parametrize("work", ["load", "search"])
-def test_beside_a_busy_process_each_gets_its_turn(edge: EdgeIndex, work: str) -> None:
+def test_beside_a_busy_process_each_gets_its_turn(edge, work):
     _load(edge, make_points(range(100)))
     edge.close()
     patient = EdgeIndex(edge.folder, patience=PATIENCE)
@@ -426,8 +414,8 @@ def test_beside_a_busy_process_each_gets_its_turn(edge: EdgeIndex, work: str) ->
 
 
 def test_a_process_lets_go_of_the_folder_after_its_requests_and_not_during_a_long_one(
-    edge: EdgeIndex,
-) -> None:
+    edge,
+):
     _load(edge, make_points(range(3)))
     edge.close()
     idle = EdgeIndex(edge.folder, idle=0.1)
@@ -441,8 +429,8 @@ def test_a_process_lets_go_of_the_folder_after_its_requests_and_not_during_a_lon
 
 
 def test_a_process_keeps_the_folder_open_between_requests_until_another_waits_for_it(
-    edge: EdgeIndex,
-) -> None:
+    edge,
+):
     _load(edge, make_points(range(3)))
     time.sleep(2 * SHORTEST_TURN)
     assert holder_of(edge.folder) is not None
@@ -451,12 +439,12 @@ def test_a_process_keeps_the_folder_open_between_requests_until_another_waits_fo
     assert edge.count() == 3
 
 
-def _request(folder: Path) -> None:
+def _request(folder):
     """Ask for the folder, as another process does."""
     folder.with_name(f"{folder.name}.requested").touch()
 
 
-def test_beside_a_long_request_others_go_on_although_another_process_waits(edge: EdgeIndex) -> None:
+def test_beside_a_long_request_others_go_on_although_another_process_waits(edge):
     _load(edge, make_points(range(3)))
     with edge.in_use():
         time.sleep(SHORTEST_TURN)
@@ -466,8 +454,8 @@ def test_beside_a_long_request_others_go_on_although_another_process_waits(edge:
 
 
 def test_a_request_that_does_not_wait_fails_at_once_although_another_process_waits_too(
-    edge: EdgeIndex,
-) -> None:
+    edge,
+):
     edge.create(LAYOUT)
     edge.close()
     patient = EdgeIndex(edge.folder, patience=math.inf)  # which no wait can take
@@ -477,7 +465,7 @@ def test_a_request_that_does_not_wait_fails_at_once_although_another_process_wai
             patient.count(wait=False)
 
 
-def test_who_waited_for_the_folder_does_not_keep_it_for_longer(edge: EdgeIndex) -> None:
+def test_who_waited_for_the_folder_does_not_keep_it_for_longer(edge):
     _load(edge, make_points(range(3)))
     edge.close()
     patient, other = (EdgeIndex(edge.folder, patience=PATIENCE) for _ in range(2))
@@ -497,7 +485,7 @@ def test_who_waited_for_the_folder_does_not_keep_it_for_longer(edge: EdgeIndex) 
     other.close()
 
 
-def test_a_broken_folder_is_named(edge: EdgeIndex) -> None:
+def test_a_broken_folder_is_named(edge):
     edge.create(LAYOUT)
     edge.close()
     for file in edge.folder.rglob("segment.json"):
@@ -508,7 +496,7 @@ def test_a_broken_folder_is_named(edge: EdgeIndex) -> None:
         edge.count("2024-03")
 
 
-def test_a_panic_inside_edge_is_a_failure_that_names_the_folder(edge: EdgeIndex) -> None:
+def test_a_panic_inside_edge_is_a_failure_that_names_the_folder(edge):
     import qdrant_edge
 
     edge.create(LAYOUT)
@@ -547,7 +535,7 @@ _CRAMPED = textwrap.dedent(
 )
 
 
-def test_a_process_without_open_files_to_spare_is_told_so(edge: EdgeIndex) -> None:
+def test_a_process_without_open_files_to_spare_is_told_so(edge):
     edge.create(LAYOUT)
     edge.close()
     done = subprocess.run(
@@ -561,7 +549,7 @@ def test_a_process_without_open_files_to_spare_is_told_so(edge: EdgeIndex) -> No
     assert "delete" not in done.stdout
 
 
-def test_a_second_process_is_told_who_holds_the_index(edge: EdgeIndex) -> None:
+def test_a_second_process_is_told_who_holds_the_index(edge):
     edge.create(LAYOUT)
     edge.close()
     with opened_by_another_process(edge.folder) as holder:

@@ -2,13 +2,9 @@
 one away.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 
@@ -24,20 +20,20 @@ FIRST, SECOND = LAYOUT.collection("citeloom"), OTHER.collection("citeloom")
 
 
 @pytest.fixture
-def collections(tmp_path: Path) -> Iterator[EdgeCollections]:
+def collections(tmp_path):
     """The collections of an alias whose folder is not there yet."""
     made = EdgeCollections(tmp_path / "qdrant-edge" / "citeloom", "citeloom", patience=0.2)
     yield made
     made.close()
 
 
-def _make_both(collections: EdgeCollections) -> None:
+def _make_both(collections):
     collections.collection(FIRST).create(LAYOUT)
     collections.collection(SECOND).create(OTHER)
     collections.make_live(FIRST)
 
 
-def _pretend_both(collections: EdgeCollections) -> None:
+def _pretend_both(collections):
     """As `_make_both`, for tests that open neither: a real one takes a second of a busy disk."""
     for layout, name in ((LAYOUT, FIRST), (OTHER, SECOND)):
         write_whole(
@@ -46,7 +42,7 @@ def _pretend_both(collections: EdgeCollections) -> None:
     collections.make_live(FIRST)
 
 
-def test_there_is_nothing_before_the_first(collections: EdgeCollections) -> None:
+def test_there_is_nothing_before_the_first(collections):
     assert (collections.live(), collections.names()) == (None, [])
     assert collections.collection(FIRST) is collections.collection(FIRST)
     assert collections.collection(FIRST).layout() is None
@@ -54,8 +50,8 @@ def test_there_is_nothing_before_the_first(collections: EdgeCollections) -> None
 
 
 def test_what_is_live_outlives_the_process_and_only_what_is_there_takes_its_place(
-    collections: EdgeCollections,
-) -> None:
+    collections,
+):
     _pretend_both(collections)
     for name in ("another", "..", ""):
         with pytest.raises(PermanentFailure, match="there is no collection"):
@@ -66,7 +62,7 @@ def test_what_is_live_outlives_the_process_and_only_what_is_there_takes_its_plac
     assert (again.live(), again.names()) == (FIRST, sorted([FIRST, SECOND]))
 
 
-def test_none_is_live_where_the_folder_was_deleted(collections: EdgeCollections) -> None:
+def test_none_is_live_where_the_folder_was_deleted(collections):
     _pretend_both(collections)
     collections.collection(FIRST).folder.rename(collections.folder.parent / "elsewhere")
     assert collections.live() is None
@@ -74,9 +70,7 @@ def test_none_is_live_where_the_folder_was_deleted(collections: EdgeCollections)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"collection": 3}'])
-def test_a_file_that_names_no_collection_is_named(
-    collections: EdgeCollections, content: str
-) -> None:
+def test_a_file_that_names_no_collection_is_named(collections, content):
     collections.folder.mkdir(parents=True)
     (collections.folder / "live.json").write_text(content)
     with pytest.raises(
@@ -85,7 +79,7 @@ def test_a_file_that_names_no_collection_is_named(
         collections.live()
 
 
-def test_folders_of_others_are_not_listed_and_not_dropped(collections: EdgeCollections) -> None:
+def test_folders_of_others_are_not_listed_and_not_dropped(collections):
     _pretend_both(collections)
     for name in ("segments", ".hidden"):
         (collections.folder / name).mkdir()
@@ -96,15 +90,15 @@ def test_folders_of_others_are_not_listed_and_not_dropped(collections: EdgeColle
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../elsewhere", "a/b", ".hidden"])
-def test_a_name_that_leads_elsewhere_is_refused(collections: EdgeCollections, name: str) -> None:
+def test_a_name_that_leads_elsewhere_is_refused(collections, name):
     for ask in (collections.collection, collections.drop):
         with pytest.raises(SettingError, match="cannot name a collection"):
             ask(name)
 
 
 def test_a_collection_that_was_dropped_is_gone_and_can_be_made_again(
-    collections: EdgeCollections,
-) -> None:
+    collections,
+):
     _make_both(collections)
     collections.collection(SECOND).upsert(make_points([1]))
     collections.drop(SECOND)
@@ -117,7 +111,7 @@ def test_a_collection_that_was_dropped_is_gone_and_can_be_made_again(
     assert collections.names() == sorted([FIRST, SECOND])
 
 
-def test_what_a_killed_process_began_to_drop_is_cleared_away(collections: EdgeCollections) -> None:
+def test_what_a_killed_process_began_to_drop_is_cleared_away(collections):
     _pretend_both(collections)
     gone = collections.folder / f".{SECOND}.4711.gone"
     collections.collection(SECOND).folder.rename(gone)
@@ -126,7 +120,7 @@ def test_what_a_killed_process_began_to_drop_is_cleared_away(collections: EdgeCo
     assert not gone.exists()
 
 
-def test_a_broken_collection_can_be_dropped(collections: EdgeCollections) -> None:
+def test_a_broken_collection_can_be_dropped(collections):
     _make_both(collections)
     collections.close()
     (collections.collection(SECOND).folder / "edge_config.json").write_text("{")
@@ -137,8 +131,8 @@ def test_a_broken_collection_can_be_dropped(collections: EdgeCollections) -> Non
 
 
 def test_a_collection_that_another_process_uses_is_not_dropped(
-    collections: EdgeCollections,
-) -> None:
+    collections,
+):
     _make_both(collections)
     collections.close()
     with opened_by_another_process(collections.folder / SECOND) as holder:
@@ -150,8 +144,8 @@ def test_a_collection_that_another_process_uses_is_not_dropped(
 
 
 def test_readers_see_one_of_two_collections_while_the_live_one_changes(
-    collections: EdgeCollections,
-) -> None:
+    collections,
+):
     _pretend_both(collections)
     reader = EdgeCollections(collections.folder, "citeloom")
     with ThreadPoolExecutor(1) as pool:

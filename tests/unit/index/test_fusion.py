@@ -1,9 +1,5 @@
 """Fusion of dense and lexical rankings, and whether a hit fits its query."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from pipeline.embedding.minilm import NAME as MINILM
@@ -12,18 +8,18 @@ from pipeline.index.passage_index import ScoredPoint
 from pipeline.index.relevance import coverage, relevance_of
 
 
-def found(**scores: float) -> list[ScoredPoint]:
+def found(**scores):
     """Passages with their scores, best first."""
     ranked = sorted(scores.items(), key=lambda item: -item[1])
     return [ScoredPoint(name, score, {"kind": "paragraph"}) for name, score in ranked]
 
 
-def scores_of(points: list[ScoredPoint]) -> dict[str, float]:
+def scores_of(points):
     """Passage to score."""
     return {point.passage_id: point.score for point in points}
 
 
-def test_scores_are_added_after_each_is_divided_by_its_best() -> None:
+def test_scores_are_added_after_each_is_divided_by_its_best():
     fused = fuse_scores(found(a=0.8, b=0.4, c=0.2), found(b=12.0, c=6.0))
     weight = DENSE_WEIGHT
     assert scores_of(fused) == pytest.approx(
@@ -32,14 +28,14 @@ def test_scores_are_added_after_each_is_divided_by_its_best() -> None:
     assert {point.passage_id: point.cosine for point in fused} == {"a": 0.8, "b": 0.4, "c": 0.2}
 
 
-def test_without_a_shared_word_the_dense_order_stays() -> None:
+def test_without_a_shared_word_the_dense_order_stays():
     assert scores_of(fuse_scores(found(a=0.5, b=0.25), [])) == pytest.approx(
         {"a": DENSE_WEIGHT, "b": DENSE_WEIGHT / 2}
     )
     assert fuse_scores([], []) == []
 
 
-def test_cosines_below_zero_count_nothing() -> None:
+def test_cosines_below_zero_count_nothing():
     fused = fuse_scores(found(a=-0.1, b=-0.2), found(b=3.0))
     assert scores_of(fused) == pytest.approx({"a": 0.0, "b": 1 - DENSE_WEIGHT})
 
@@ -53,7 +49,7 @@ def test_cosines_below_zero_count_nothing() -> None:
         {"section_path": ["NeurIPS Paper Checklist"]},
     ],
 )
-def test_front_matter_and_boilerplate_count_less(payload: dict[str, Any]) -> None:
+def test_front_matter_and_boilerplate_count_less(payload):
     fused = scores_of(fuse_scores([ScoredPoint("less", 0.9, payload), *found(a=0.8)], []))
     assert fused["less"] < fused["a"]
 
@@ -68,17 +64,15 @@ def test_front_matter_and_boilerplate_count_less(payload: dict[str, Any]) -> Non
         ("?!", 0.3, "none"),
     ],
 )
-def test_a_hit_fits_by_its_cosine_and_the_words_that_it_shares(
-    query: str, cosine: float, relevance: str
-) -> None:
+def test_a_hit_fits_by_its_cosine_and_the_words_that_it_shares(query, cosine, relevance):
     assert relevance_of(MINILM, query, "Beam search keeps partial hypotheses.", cosine) == relevance
 
 
-def test_relevance_is_unknown_without_bounds_or_a_cosine() -> None:
+def test_relevance_is_unknown_without_bounds_or_a_cosine():
     assert relevance_of("BAAI/bge-m3", "beam", "beam", 0.9) is None
     assert relevance_of(MINILM, "beam", "beam", None) is None
 
 
-def test_coverage_counts_stems_once() -> None:
+def test_coverage_counts_stems_once():
     assert coverage("retrieving retrieved beams", "a beam") == 0.5
     assert coverage("the", "the") == 0.0

@@ -6,28 +6,25 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import PermanentFailure, TransientFailure
-from pipeline.index.batch import PointBatch
 from pipeline.index.load import audit_month, digest_of, load_month
-from pipeline.index.passage_index import PointId
 from tests.unit.index.building import make_points, passage_id
 from tests.unit.index.fake_index import FakeIndex
 
 MONTH = "2024-03"
 
 
-def single(numbers: range) -> list[PointBatch]:
+def single(numbers):
     """Points in batches of one."""
     return [make_points([number]) for number in numbers]
 
 
-def test_a_first_load_sends_everything_and_a_second_nothing() -> None:
+def test_a_first_load_sends_everything_and_a_second_nothing():
     index = FakeIndex()
     first = load_month(index, MONTH, [make_points(range(10))])
     index.calls.clear()
@@ -37,7 +34,7 @@ def test_a_first_load_sends_everything_and_a_second_nothing() -> None:
     assert not [call for call in index.calls if call.startswith("upsert")]
 
 
-def test_only_what_is_new_or_changed_is_sent_and_what_is_stale_goes() -> None:
+def test_only_what_is_new_or_changed_is_sent_and_what_is_stale_goes():
     index = FakeIndex()
     load_month(index, MONTH, [make_points(range(10))])
     index.points |= {17: {"month": MONTH}, 18: {"month": "2024-04"}}
@@ -47,18 +44,18 @@ def test_only_what_is_new_or_changed_is_sent_and_what_is_stale_goes() -> None:
     assert (index.count(MONTH), index.count("2024-04")) == (11, 1)
 
 
-def test_the_digest_of_a_month_is_over_its_lines_in_order() -> None:
+def test_the_digest_of_a_month_is_over_its_lines_in_order():
     assert digest_of({"b": "2", "a": "1"}) == hashlib.sha256(b"a 1\nb 2").hexdigest()
     assert digest_of({}) == hashlib.sha256(b"").hexdigest()
 
 
-def test_a_load_tells_how_far_it_is() -> None:
-    told: list[int] = []
+def test_a_load_tells_how_far_it_is():
+    told = []
     load_month(FakeIndex(), MONTH, single(range(3)), on_progress=told.append)
     assert told == [1, 2, 3]
 
 
-def test_an_index_is_given_the_number_of_new_points_and_built_once_at_the_end() -> None:
+def test_an_index_is_given_the_number_of_new_points_and_built_once_at_the_end():
     index = FakeIndex()
     load_month(index, MONTH, [make_points(range(40))], expected_rows=40)
     assert index.calls == ["defer 40", "upsert 40", "build"]
@@ -67,7 +64,7 @@ def test_an_index_is_given_the_number_of_new_points_and_built_once_at_the_end() 
     assert index.calls == ["defer 4", "upsert 4", "build"]
 
 
-def test_a_load_that_others_follow_leaves_the_graph_to_them() -> None:
+def test_a_load_that_others_follow_leaves_the_graph_to_them():
     index = FakeIndex()
     load_month(index, MONTH, [make_points(range(40))], expected_rows=40, build_graph=False)
     assert index.calls == ["upsert 40"]
@@ -78,14 +75,14 @@ class _Unreliable(FakeIndex):
 
     refused: dict[str, Exception]
 
-    def upsert(self, points: PointBatch) -> None:
+    def upsert(self, points):
         for identifier in points.ids:
             if identifier in self.refused:
                 raise self.refused[identifier]
         super().upsert(points)
 
 
-def test_a_load_ends_where_points_do_not_go_in_and_the_next_one_sends_the_rest() -> None:
+def test_a_load_ends_where_points_do_not_go_in_and_the_next_one_sends_the_rest():
     index = _Unreliable()
     index.refused = {passage_id(3): TransientFailure("the server said 503")}
     with pytest.raises(
@@ -100,14 +97,14 @@ def test_a_load_ends_where_points_do_not_go_in_and_the_next_one_sends_the_rest()
     assert load_month(index, MONTH, single(range(10))).sent == 10 - loaded
 
 
-def test_a_point_that_can_never_be_loaded_ends_the_load_at_once() -> None:
+def test_a_point_that_can_never_be_loaded_ends_the_load_at_once():
     index = _Unreliable()
     index.refused = {passage_id(0): PermanentFailure("its vector holds NaN")}
     with pytest.raises(PermanentFailure, match="NaN"):
         load_month(index, MONTH, single(range(10)))
 
 
-def expected_of(points: PointBatch) -> dict[str, str]:
+def expected_of(points):
     """The digests that the tables would expect."""
     return {
         point: payload["digest"] for point, payload in zip(points.ids, points.payloads, strict=True)
@@ -131,9 +128,7 @@ DIGESTS = [payload["digest"] for payload in make_points(range(4)).payloads]
         (passage_id(99), {"digest": "of a passage that is gone"}, "stale", 4),
     ],
 )
-def test_a_point_that_should_not_be_there_is_named_by_its_kind(
-    identifier: str | int, payload: dict[str, str], kind: str, present: int
-) -> None:
+def test_a_point_that_should_not_be_there_is_named_by_its_kind(identifier, payload, kind, present):
     index = FakeIndex()
     index.upsert(make_points(range(4)))
     index.upsert(make_points([9], month="2024-04"))
@@ -156,12 +151,12 @@ def test_a_point_that_should_not_be_there_is_named_by_its_kind(
 class _Repeating(FakeIndex):
     """An index that lists its first point twice."""
 
-    def contents(self, month: str) -> Iterator[tuple[PointId, str | None]]:
+    def contents(self, month):
         points = list(super().contents(month))
         return iter([*points, points[0]])
 
 
-def test_an_id_that_is_listed_twice_is_a_duplicate() -> None:
+def test_an_id_that_is_listed_twice_is_a_duplicate():
     index = _Repeating()
     index.upsert(make_points(range(3)))
     audit = audit_month(index, MONTH, expected_of(make_points(range(3))))
@@ -173,9 +168,7 @@ def test_an_id_that_is_listed_twice_is_a_duplicate() -> None:
     wanted=st.sets(st.integers(0, 20)),
     strangers=st.sets(st.integers(0, 5)),
 )
-def test_every_difference_is_named_once_and_a_load_repairs_all(
-    there: dict[int, str], wanted: set[int], strangers: set[int]
-) -> None:
+def test_every_difference_is_named_once_and_a_load_repairs_all(there, wanted, strangers):
     index = FakeIndex()
     for number, content in there.items():
         index.upsert(make_points([number], content=content))

@@ -1,9 +1,5 @@
 """Names that papers introduce, by which queries find these papers."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from pipeline import tables
@@ -28,13 +24,13 @@ from tests.unit.index.building import make_workspace
         ("We introduce the idea of moss (see below).", set()),
     ],
 )
-def test_an_abstract_introduces_names(abstract: str, names: set[str]) -> None:
+def test_an_abstract_introduces_names(abstract, names):
     introduced = introduced_names("A title", abstract)
     assert names <= introduced.keys()
     assert bool(names) == bool(introduced.keys() - {"atitle"})
 
 
-def test_a_name_in_a_title_comes_before_one_in_an_abstract(tmp_path: Path) -> None:
+def test_a_name_in_a_title_comes_before_one_in_an_abstract(tmp_path):
     workspace = make_workspace(tmp_path)
     rows = [
         {"arxiv_id": "2403.00001", "title": "Mosses", "abstract": "We introduce Fern, a corpus."},

@@ -1,11 +1,7 @@
 """The table citations, papers read by id, and the papers that cite one."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,10 +9,8 @@ from pipeline import tables
 from pipeline.corpus.references.citation_index import count_shared_works, read_citing_papers
 from pipeline.corpus.references.stages import CITATIONS
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.papers import read_paper
-from pipeline.tables import Table
 from tests.month_tables import write_table
 from tests.unit.index.building import make_workspace
 
@@ -38,7 +32,7 @@ PASSAGES = [
 ]
 
 
-def write(workspace: Workspace, table: Table, rows: list[dict[str, Any]]) -> None:
+def write(workspace, table, rows):
     empty = {
         field.name: [] if str(field.type).startswith("list") else None for field in table.schema
     }
@@ -46,7 +40,7 @@ def write(workspace: Workspace, table: Table, rows: list[dict[str, Any]]) -> Non
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path):
     made = make_workspace(tmp_path)
     papers = [("2403.00001", "One"), ("2403.00002", "Two")]
     write(
@@ -88,7 +82,7 @@ def workspace(tmp_path: Path) -> Workspace:
     return made
 
 
-def test_a_citation_has_its_keys_and_the_passages_that_cite(workspace: Workspace) -> None:
+def test_a_citation_has_its_keys_and_the_passages_that_cite(workspace):
     run_stage(CITATIONS, workspace, MONTH)
     rows = workspace.root.rows(tables.CITATIONS, MONTH)
     assert rows == [
@@ -104,8 +98,8 @@ def test_a_citation_has_its_keys_and_the_passages_that_cite(workspace: Workspace
 
 
 def test_citing_papers_are_found_for_papers_within_and_outside_the_corpus(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     run_stage(CITATIONS, workspace, MONTH)
     outside = read_citing_papers(workspace, "arXiv:1706.03762v5")
     assert [(paper.arxiv_id, paper.title, paper.passage_ids) for paper in outside] == [
@@ -120,8 +114,8 @@ def test_citing_papers_are_found_for_papers_within_and_outside_the_corpus(
         read_citing_papers(workspace, "not an id")
 
 
-def test_citing_papers_are_those_of_all_months_as_they_are_now(workspace: Workspace) -> None:
-    def citing(*ids: str) -> list[dict[str, Any]]:
+def test_citing_papers_are_those_of_all_months_as_they_are_now(workspace):
+    def citing(*ids):
         return [
             {"citing": name, "cited": "1706.03762", "keys": [], "passage_ids": []} for name in ids
         ]
@@ -143,7 +137,7 @@ def test_citing_papers_are_those_of_all_months_as_they_are_now(workspace: Worksp
     }
 
 
-def test_a_paper_has_its_passages_and_references_in_order(workspace: Workspace) -> None:
+def test_a_paper_has_its_passages_and_references_in_order(workspace):
     paper = read_paper(workspace.root, "2403.00001")
     assert (paper.title, paper.authors, paper.month) == ("One", ("A. Bee",), MONTH)
     assert [passage.passage_id for passage in paper.passages] == ["p1", "p2", "p3"]
@@ -157,7 +151,7 @@ def test_a_paper_has_its_passages_and_references_in_order(workspace: Workspace) 
         read_paper(workspace.root, "2403.00009")
 
 
-def test_a_paper_is_read_without_pandas(workspace: Workspace) -> None:
+def test_a_paper_is_read_without_pandas(workspace):
     code = (
         "import sys; from pathlib import Path; from pipeline.index.papers import read_paper;"
         " from pipeline.storage.data_root import DataRoot;"
@@ -167,8 +161,8 @@ def test_a_paper_is_read_without_pandas(workspace: Workspace) -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "3 False\n"
 
 
-def test_rows_of_other_values_are_not_read(workspace: Workspace) -> None:
-    def passages_of(arxiv_id: str) -> list[dict[str, Any]]:
+def test_rows_of_other_values_are_not_read(workspace):
+    def passages_of(arxiv_id):
         root = workspace.root
         return list(root.rows_with(tables.PASSAGES, MONTH, "arxiv_id", {arxiv_id}, ["passage_id"]))
 

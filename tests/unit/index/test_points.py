@@ -1,26 +1,21 @@
 """Points of a month: what is joined into them, and tables that do not fit together."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.lexical import lexical_rows
-from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
-from pipeline.index.batch import PointBatch
 from pipeline.index.passage_index import Layout
 from pipeline.index.points import digests_of, points_of
-from pipeline.tables import Table
 from tests.month_tables import write_table
 from tests.unit.index.building import TEXTS, write_month
 
 MONTH = "2024-03"
 
 
-def write_vectors(workspace: Workspace, dimensions: int = 4, *, without: int = 0) -> None:
+def write_vectors(workspace, dimensions=4, *, without=0):
     """Embeddings of the month's passages, made up: passage number n lies along axis n mod 4 and has
     n sparse terms.
     """
@@ -41,20 +36,20 @@ def write_vectors(workspace: Workspace, dimensions: int = 4, *, without: int = 0
     write_table(workspace.root, tables.EMBEDDINGS, MONTH, rows[: len(rows) - without])
 
 
-def points(workspace: Workspace) -> PointBatch:
+def points(workspace):
     """The month's points, which are few enough for one batch."""
     (batch,) = points_of(workspace.root, MONTH, Layout("a model", 4, sparse=True))
     return batch
 
 
 @pytest.fixture
-def month(workspace: Workspace) -> Workspace:
+def month(workspace):
     """A workspace with a month."""
     write_month(workspace)
     return workspace
 
 
-def test_a_point_has_the_vectors_of_its_passage(month: Workspace) -> None:
+def test_a_point_has_the_vectors_of_its_passage(month):
     write_vectors(month)
     batch = points(month)
     assert batch.ids == [row["passage_id"] for row in month.root.rows(tables.PASSAGES, MONTH)]
@@ -66,7 +61,7 @@ def test_a_point_has_the_vectors_of_its_passage(month: Workspace) -> None:
     assert len(batch.sparse.row(0).ids) == 0
 
 
-def test_a_payload_holds_what_a_search_restricts_or_shows(month: Workspace) -> None:
+def test_a_payload_holds_what_a_search_restricts_or_shows(month):
     write_vectors(month)
     payload = dict(points(month).payloads[1])
     assert len(payload.pop("digest")) == 32
@@ -90,7 +85,7 @@ def test_a_payload_holds_what_a_search_restricts_or_shows(month: Workspace) -> N
     }
 
 
-def test_papers_are_restricted_by_the_words_of_their_venue(month: Workspace) -> None:
+def test_papers_are_restricted_by_the_words_of_their_venue(month):
     about = dict.fromkeys(tables.METADATA.schema.names)
     row = {
         **about,
@@ -115,8 +110,8 @@ def test_papers_are_restricted_by_the_words_of_their_venue(month: Workspace) -> 
 
 
 def test_a_point_repeats_so_many_authors_and_words_of_its_paper_and_no_more(
-    month: Workspace,
-) -> None:
+    month,
+):
     rows = month.root.rows(tables.PAPERS, MONTH)
     rows[0]["authors"] = [{"name": f"a{number}"} for number in range(6_000)]
     write_table(month.root, tables.PAPERS, MONTH, rows)
@@ -129,7 +124,7 @@ def test_a_point_repeats_so_many_authors_and_words_of_its_paper_and_no_more(
     assert (len(payload["authors"]), len(payload["venue"]) < 3_000) == (5_000, True)
 
 
-def test_lexical_vectors_are_of_the_text_that_was_embedded(month: Workspace) -> None:
+def test_lexical_vectors_are_of_the_text_that_was_embedded(month):
     write_vectors(month)
     row = month.root.rows(tables.PASSAGES, MONTH)[2]
     expected = lexical_rows([embedded_text(row["title"], row["section_path"], row["text"])]).row(0)
@@ -140,7 +135,7 @@ def test_lexical_vectors_are_of_the_text_that_was_embedded(month: Workspace) -> 
     )
 
 
-def test_the_audit_asks_for_the_digests_that_a_load_sends(month: Workspace) -> None:
+def test_the_audit_asks_for_the_digests_that_a_load_sends(month):
     write_vectors(month)
     batch = points(month)
     sent = {
@@ -151,8 +146,8 @@ def test_the_audit_asks_for_the_digests_that_a_load_sends(month: Workspace) -> N
 
 
 def test_a_digest_changes_with_the_text_and_with_what_is_known_of_the_paper(
-    month: Workspace,
-) -> None:
+    month,
+):
     write_vectors(month)
     before = digests_of(month.root, MONTH)
     write_month(month, categories=["cs.IR"])
@@ -165,7 +160,7 @@ def test_a_digest_changes_with_the_text_and_with_what_is_known_of_the_paper(
     assert len(set(before.values()) & set(rewritten.values())) == len(TEXTS) - 1
 
 
-def test_a_month_without_passages_has_no_points(workspace: Workspace) -> None:
+def test_a_month_without_passages_has_no_points(workspace):
     write_month(workspace, texts=[])
     write_vectors(workspace)
     assert [len(batch) for batch in points_of(workspace.root, MONTH, Layout("a model", 4))] in (
@@ -175,11 +170,11 @@ def test_a_month_without_passages_has_no_points(workspace: Workspace) -> None:
     assert digests_of(workspace.root, MONTH) == {}
 
 
-def _drop_first(workspace: Workspace, table: Table) -> None:
+def _drop_first(workspace, table):
     write_table(workspace.root, table, MONTH, workspace.root.rows(table, MONTH)[1:])
 
 
-def test_tables_that_do_not_fit_together_are_refused(month: Workspace) -> None:
+def test_tables_that_do_not_fit_together_are_refused(month):
     first, *_, last = (row["passage_id"] for row in month.root.rows(tables.PASSAGES, MONTH))
     write_vectors(month, dimensions=5)
     with pytest.raises(PermanentFailure, match=f"passage {first} has 5 dimensions and not 4"):
@@ -196,7 +191,7 @@ def test_tables_that_do_not_fit_together_are_refused(month: Workspace) -> None:
         points(month)
 
 
-def test_passages_of_a_paper_that_is_gone_are_refused_and_named(month: Workspace) -> None:
+def test_passages_of_a_paper_that_is_gone_are_refused_and_named(month):
     write_vectors(month)
     _drop_first(month, tables.PAPERS)
     with pytest.raises(PermanentFailure, match=r"hold no 2403\.00000 any more.*--until index"):

@@ -2,9 +2,6 @@
 in between.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
 from functools import partial
 
 import pytest
@@ -12,10 +9,9 @@ import pytest
 from pipeline import tables
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError
 from pipeline.index.opening import close_indexes, live_index, open_collections
-from pipeline.index.reindex import Failure, check_layout, layout_of_settings, reindex
+from pipeline.index.reindex import check_layout, layout_of_settings, reindex
 from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS, layout_of
 from tests.unit.index.building import TEXTS, embed, in_another_form, make_workspace, write_month
@@ -26,7 +22,7 @@ MONTHS = ["2024-03", "2024-04"]
 
 
 @pytest.fixture
-def loaded(workspace: Workspace) -> Workspace:
+def loaded(workspace):
     """Two months in an index of the default layout."""
     for month in MONTHS:
         write_month(workspace, month)
@@ -36,15 +32,15 @@ def loaded(workspace: Workspace) -> Workspace:
 
 
 @pytest.fixture
-def changed(loaded: Workspace) -> Workspace:
+def changed(loaded):
     """The same data root under settings that ask for another layout."""
     return make_workspace(loaded.root.path, qdrant_quantization="binary")
 
 
-def runner(workspace: Workspace) -> Callable[[Sequence[str]], list[Failure]]:
+def runner(workspace):
     """Runs the two stages whose inputs the tests' months have."""
 
-    def run(months: Sequence[str]) -> list[Failure]:
+    def run(months):
         failures = []
         for month in months:
             for stage in (EMBEDDINGS, INDEX_RECEIPTS):
@@ -57,7 +53,7 @@ def runner(workspace: Workspace) -> Callable[[Sequence[str]], list[Failure]]:
     return run
 
 
-def names(workspace: Workspace) -> tuple[str | None, list[str]]:
+def names(workspace):
     """The live collection, and all there are."""
     collections = open_collections(workspace)
     found = collections.live(), collections.names()
@@ -65,18 +61,16 @@ def names(workspace: Workspace) -> tuple[str | None, list[str]]:
     return found
 
 
-def test_where_the_layout_is_live_nothing_is_loaded(loaded: Workspace) -> None:
+def test_where_the_layout_is_live_nothing_is_loaded(loaded):
     assert layout_of(loaded, MONTHS[0])[0] == layout_of_settings(loaded)
-    months_run: list[Sequence[str]] = []
+    months_run = []
     done = reindex(loaded, lambda months: months_run.append(months) or [])
     assert (done.done, done.collection, months_run, done.audit) == (True, done.before, [], None)
 
 
-def test_another_layout_is_loaded_beside_the_live_one_and_then_live(
-    loaded: Workspace, changed: Workspace
-) -> None:
+def test_another_layout_is_loaded_beside_the_live_one_and_then_live(loaded, changed):
     old, _ = names(loaded)
-    steps: list[str] = []
+    steps = []
     done = reindex(changed, runner(changed), on_step=steps.append)
     assert done.done
     assert done.audit is not None
@@ -91,9 +85,7 @@ def test_another_layout_is_loaded_beside_the_live_one_and_then_live(
     assert names(changed) == (done.collection, [done.collection])
 
 
-def test_a_month_that_fails_leaves_the_old_collection_live(
-    loaded: Workspace, changed: Workspace
-) -> None:
+def test_a_month_that_fails_leaves_the_old_collection_live(loaded, changed):
     old, _ = names(loaded)
     done = reindex(changed, lambda months: [("embeddings", "2024-04", "no memory")], drop_old=True)
     assert (done.done, done.live, done.failures) == (
@@ -109,10 +101,10 @@ class _Killed(BaseException):
     """Stands for the end of the process."""
 
 
-def killed_at(step: str) -> Callable[[str], None]:
+def killed_at(step):
     """A callback that ends the process at a step."""
 
-    def on_step(message: str) -> None:
+    def on_step(message):
         if message.startswith(step):
             raise _Killed
 
@@ -120,12 +112,10 @@ def killed_at(step: str) -> Callable[[str], None]:
 
 
 @pytest.mark.parametrize("step", ["loading", "first month", "waiting", "auditing", "letting"])
-def test_ended_at_any_step_and_run_again_it_comes_out_the_same(
-    loaded: Workspace, changed: Workspace, step: str
-) -> None:
+def test_ended_at_any_step_and_run_again_it_comes_out_the_same(loaded, changed, step):
     old, _ = names(loaded)
 
-    def run(months: Sequence[str]) -> list[Failure]:
+    def run(months):
         if step == "first month":
             runner(changed)(months[:1])
             raise _Killed
@@ -141,12 +131,10 @@ def test_ended_at_any_step_and_run_again_it_comes_out_the_same(
     assert live_index(changed).count() == 2 * len(TEXTS)
 
 
-def test_a_collection_that_lost_a_point_does_not_become_live(
-    loaded: Workspace, changed: Workspace
-) -> None:
+def test_a_collection_that_lost_a_point_does_not_become_live(loaded, changed):
     old, _ = names(loaded)
 
-    def lossy(months: Sequence[str]) -> list[Failure]:
+    def lossy(months):
         runner(changed)(months)
         index = open_collections(changed).collection(
             layout_of_settings(changed).collection("citeloom")
@@ -161,7 +149,7 @@ def test_a_collection_that_lost_a_point_does_not_become_live(
     assert reindex(changed, runner(changed)).done
 
 
-def test_a_month_that_was_not_loaded_into_the_new_collection_is_told(changed: Workspace) -> None:
+def test_a_month_that_was_not_loaded_into_the_new_collection_is_told(changed):
     done = reindex(changed, lambda months: [])
     assert done.audit is not None
     assert (done.done, [len(month.missing) for month in done.audit.months]) == (
@@ -171,8 +159,8 @@ def test_a_month_that_was_not_loaded_into_the_new_collection_is_told(changed: Wo
 
 
 def test_what_an_earlier_attempt_loaded_of_a_month_that_is_gone_is_taken_out(
-    changed: Workspace,
-) -> None:
+    changed,
+):
     with pytest.raises(_Killed):
         reindex(changed, runner(changed), on_step=killed_at("auditing"))
     for table in (tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS, tables.INDEX_RECEIPTS):
@@ -181,7 +169,7 @@ def test_what_an_earlier_attempt_loaded_of_a_month_that_is_gone_is_taken_out(
     assert (done.done, live_index(changed).count()) == (True, len(TEXTS))
 
 
-def test_without_an_index_there_is_nothing_to_change_over_from(workspace: Workspace) -> None:
+def test_without_an_index_there_is_nothing_to_change_over_from(workspace):
     check_layout(workspace)
     with pytest.raises(MissingInput, match="run citeloom run --months all --until index"):
         reindex(workspace, lambda months: [])
@@ -189,13 +177,13 @@ def test_without_an_index_there_is_nothing_to_change_over_from(workspace: Worksp
 
 
 def test_an_index_moves_to_an_empty_store_and_is_searched_once_it_is_complete(
-    loaded: Workspace,
-) -> None:
+    loaded,
+):
     # Another name stands for a new server: nothing is live there.
     moved = make_workspace(loaded.root.path, qdrant_collection="moved")
     failure = ("index_receipts", MONTHS[1], "no answer")
 
-    def run_first_month(months: Sequence[str]) -> list[Failure]:
+    def run_first_month(months):
         run_stage(INDEX_RECEIPTS, moved, months[0])
         return [failure]
 
@@ -206,9 +194,7 @@ def test_an_index_moves_to_an_empty_store_and_is_searched_once_it_is_complete(
     assert live_index(moved).count() == 2 * len(TEXTS)
 
 
-def test_a_run_into_another_collection_than_the_live_one_is_refused(
-    loaded: Workspace, changed: Workspace
-) -> None:
+def test_a_run_into_another_collection_than_the_live_one_is_refused(loaded, changed):
     """Not there yet, begun, or old and kept: nobody would find what is loaded there."""
     check_layout(loaded)
     with pytest.raises(SettingError, match="citeloom reindex"):
@@ -225,8 +211,8 @@ def test_a_run_into_another_collection_than_the_live_one_is_refused(
 
 
 def test_an_index_of_other_headings_is_refused_until_it_is_made_again(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     write_month(workspace)
     embed(workspace)
     in_another_form(workspace, MONTHS[0])
@@ -242,7 +228,7 @@ def test_an_index_of_other_headings_is_refused_until_it_is_made_again(
     check_layout(workspace)
 
 
-def test_a_month_without_passages_changes_over_too(workspace: Workspace) -> None:
+def test_a_month_without_passages_changes_over_too(workspace):
     """Its rows are the same under any settings, and still it belongs into the new collection."""
     for month, texts in zip(MONTHS, (TEXTS[:2], ()), strict=True):
         write_month(workspace, month, texts)
@@ -255,17 +241,15 @@ def test_a_month_without_passages_changes_over_too(workspace: Workspace) -> None
     assert [row["collection"] for rows in receipts for row in rows] == [done.collection] * 2
 
 
-def test_a_month_that_another_version_adds_meanwhile_keeps_the_old_collection_live(
-    loaded: Workspace, changed: Workspace
-) -> None:
-    def run(months: Sequence[str]) -> list[Failure]:
+def test_a_month_that_another_version_adds_meanwhile_keeps_the_old_collection_live(loaded, changed):
+    def run(months):
         failures = runner(changed)(months)
         write_month(loaded, "2024-05")
         embed(loaded, "2024-05")
         in_another_form(loaded, "2024-05")
         return failures
 
-    told: list[str] = []
+    told = []
     done = reindex(changed, run, on_step=told.append)
     assert (done.done, [month for _, month, _ in done.failures]) == (False, ["2024-05"])
     assert told[-1].startswith("2024-05: its vectors are for ")
@@ -275,8 +259,8 @@ def test_a_month_that_another_version_adds_meanwhile_keeps_the_old_collection_li
 
 
 def test_a_month_of_vectors_that_another_version_made_is_not_loaded_where_nobody_searches(
-    loaded: Workspace,
-) -> None:
+    loaded,
+):
     in_another_form(loaded, MONTHS[0])
     with pytest.raises(
         PermanentFailure,

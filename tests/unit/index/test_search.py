@@ -5,25 +5,21 @@ where it cannot.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from pipeline import tables
 from pipeline.cli.app import app
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import TIES
 from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.papers import read_like
-from pipeline.index.passage_index import Layout, QueryVectors, Request, ScoredPoint
-from pipeline.index.scored import IndexedPassage, Scored
+from pipeline.index.passage_index import Layout, ScoredPoint
 from pipeline.index.search import search, search_index, search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
@@ -43,7 +39,7 @@ pytestmark = pytest.mark.slow
 LAYOUT = Layout(MINILM, 384)
 
 
-def _load(workspace: Workspace) -> Workspace:
+def _load(workspace):
     """Six passages of three papers, in two months."""
     write_month(workspace, "2024-03", TEXTS[:3], ["cs.CL"])
     write_month(workspace, "2024-05", TEXTS[3:], ["cs.IR", "stat.ML"])
@@ -54,14 +50,14 @@ def _load(workspace: Workspace) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def loaded(tmp_path_factory):
     """A workspace that tests only read."""
     yield _load(make_workspace(tmp_path_factory.mktemp("searched") / "data"))
     close_indexes()
 
 
 @pytest.fixture
-def own(loaded: Workspace, tmp_path: Path) -> Iterator[Workspace]:
+def own(loaded, tmp_path):
     """The same for a test that breaks something in it."""
     close_indexes()
     copy_folder(loaded.root.path, tmp_path / "own")
@@ -69,20 +65,20 @@ def own(loaded: Workspace, tmp_path: Path) -> Iterator[Workspace]:
     close_indexes()
 
 
-def _nearly(hits: Iterable[Scored[IndexedPassage]]) -> list[Scored[IndexedPassage]]:
+def _nearly(hits):
     """Hits that equal those whose scores differ in their last digits, as `nearly` does."""
 
-    def about(score: float) -> Any:
+    def about(score):
         return pytest.approx(score, abs=1e-5)
 
     return [replace(hit, score=about(hit.score)) for hit in hits]
 
 
-def _texts(workspace: Workspace, query: str, **options: Any) -> list[str]:
+def _texts(workspace, query, **options):
     return [hit.item.text for hit in search(workspace, query, **options)]
 
 
-def test_the_passage_that_answers_comes_first_with_its_text(loaded: Workspace) -> None:
+def test_the_passage_that_answers_comes_first_with_its_text(loaded):
     ranking = search(loaded, "how do plants get energy from light?")
     passage = ranking[0].item
     assert passage.text == TEXTS[5]
@@ -96,7 +92,7 @@ def test_the_passage_that_answers_comes_first_with_its_text(loaded: Workspace) -
     assert len({hit.item.passage_id for hit in ranking}) == len(TEXTS)
 
 
-def test_lexical_vectors_alone_find_what_shares_a_word(loaded: Workspace) -> None:
+def test_lexical_vectors_alone_find_what_shares_a_word(loaded):
     assert _texts(loaded, "untranslated", by="lexical") == [TEXTS[1]]
     dense = search(loaded, "untranslated", by="dense")
     assert len(dense) == len(TEXTS)
@@ -104,7 +100,7 @@ def test_lexical_vectors_alone_find_what_shares_a_word(loaded: Workspace) -> Non
 
 
 @pytest.mark.parametrize("per_paper", [False, True])
-def test_pages_are_parts_of_one_ranking(loaded: Workspace, per_paper: bool) -> None:
+def test_pages_are_parts_of_one_ranking(loaded, per_paper):
     whole = search(loaded, "decoding words", limit=50, per_paper=per_paper)
     pages = [
         search(loaded, "decoding words", limit=2, offset=at, per_paper=per_paper)
@@ -113,7 +109,7 @@ def test_pages_are_parts_of_one_ranking(loaded: Workspace, per_paper: bool) -> N
     assert [hit for page in pages for hit in page] == _nearly(whole)
 
 
-def test_of_each_paper_the_best_passage_alone(loaded: Workspace) -> None:
+def test_of_each_paper_the_best_passage_alone(loaded):
     every = search(loaded, "decoding words")
     best = {}
     for hit in every:
@@ -122,7 +118,7 @@ def test_of_each_paper_the_best_passage_alone(loaded: Workspace) -> None:
     assert 1 < len(best) < len(every)
 
 
-def test_many_queries_have_the_answers_of_each(loaded: Workspace) -> None:
+def test_many_queries_have_the_answers_of_each(loaded):
     queries = ["light for plants", "untranslated", "rank fusion"]
     with pytest.raises(SettingError, match="query 2 is empty"):
         search_many(loaded, ["words", " "])
@@ -154,14 +150,12 @@ def test_many_queries_have_the_answers_of_each(loaded: Workspace) -> None:
         ({"without_papers": ("2403.00000",)}, 1, 3),
     ],
 )
-def test_a_search_is_restricted(
-    loaded: Workspace, options: dict[str, Any], march: int, may: int
-) -> None:
+def test_a_search_is_restricted(loaded, options, march, may):
     months = [hit.item.month for hit in search(loaded, "decoding words", **options)]
     assert (months.count("2024-03"), months.count("2024-05")) == (march, may)
 
 
-def test_what_is_like_a_paper_or_a_passage_is_found_without_it(loaded: Workspace) -> None:
+def test_what_is_like_a_paper_or_a_passage_is_found_without_it(loaded):
     text, paper = read_like(loaded, "2403.00000v1")
     assert (text, paper) == ("Paper 2403.00000", "2403.00000")
     (hit,) = search(loaded, "untranslated", limit=1)
@@ -174,20 +168,20 @@ def test_what_is_like_a_paper_or_a_passage_is_found_without_it(loaded: Workspace
 @pytest.mark.parametrize(
     "identifier", ["2403.99999", "2103.00001", "nonsense", "00000000-0000-4000-8000-000000000000"]
 )
-def test_what_is_not_there_has_nothing_like_it(loaded: Workspace, identifier: str) -> None:
+def test_what_is_not_there_has_nothing_like_it(loaded, identifier):
     with pytest.raises(SettingError, match=f"--like: .*{identifier}"):
         read_like(loaded, identifier)
 
 
-def test_the_family_name_of_an_author_counts_as_a_word_of_the_papers(loaded: Workspace) -> None:
-    def fitting(query: str) -> list[str]:
+def test_the_family_name_of_an_author_counts_as_a_word_of_the_papers(loaded):
+    def fitting(query):
         return [hit.item.text for hit in search(loaded, query) if hit.fits]
 
     assert fitting("Lovelace forest ecology") == [TEXTS[5]]
     assert fitting("Qwerty forest ecology") == []
 
 
-def test_nothing_fits_letters_without_a_meaning(loaded: Workspace) -> None:
+def test_nothing_fits_letters_without_a_meaning(loaded):
     assert {hit.relevance for hit in search(loaded, "asdfgh qwerty")} == {"none"}
     nearest = _invoke(loaded, "asdfgh qwerty")
     assert "nothing in this corpus fits well" in " ".join(nearest.output.split())
@@ -230,9 +224,7 @@ def test_nothing_fits_letters_without_a_meaning(loaded: Workspace) -> None:
         ("x", {"by": "colbert"}, "--by: 'colbert' is none of fused, dense, lexical, sparse"),
     ],
 )
-def test_a_wrong_argument_is_named(
-    workspace: Workspace, query: str, options: Any, message: str
-) -> None:
+def test_a_wrong_argument_is_named(workspace, query, options, message):
     with pytest.raises(SettingError, match=message):
         search(workspace, query, **options)
 
@@ -257,14 +249,12 @@ def test_a_wrong_argument_is_named(
         ({"first_month": "2025-01"}, "--from, --to: .* its months are 2024-03 to 2024-05"),
     ],
 )
-def test_what_no_passage_has_is_named(
-    loaded: Workspace, options: dict[str, Any], message: str
-) -> None:
+def test_what_no_passage_has_is_named(loaded, options, message):
     with pytest.raises(SettingError, match=message):
         search(loaded, "decoding words", **options)
 
 
-def test_a_passages_table_with_broken_pages_is_named(own: Workspace) -> None:
+def test_a_passages_table_with_broken_pages_is_named(own):
     file = own.root.file(tables.PASSAGES, "2024-03")
     content = bytearray(file.read_bytes())
     footer = 8 + int.from_bytes(content[-8:-4], "little")
@@ -277,9 +267,7 @@ def test_a_passages_table_with_broken_pages_is_named(own: Workspace) -> None:
         search(own, TEXTS[0])
 
 
-def test_a_passage_that_left_its_table_is_left_out_with_a_warning(
-    own: Workspace, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_passage_that_left_its_table_is_left_out_with_a_warning(own, caplog):
     rows = own.root.rows(tables.PASSAGES, "2024-03")
     write_table(own.root, tables.PASSAGES, "2024-03", rows[1:])
     assert TEXTS[0] not in _texts(own, TEXTS[0])
@@ -288,20 +276,20 @@ def test_a_passage_that_left_its_table_is_left_out_with_a_warning(
     assert sorted(_texts(own, TEXTS[0])) == sorted(TEXTS[3:])
 
 
-def test_searching_before_anything_is_indexed_makes_no_collection(workspace: Workspace) -> None:
+def test_searching_before_anything_is_indexed_makes_no_collection(workspace):
     with pytest.raises(MissingInput, match=r"there is no index citeloom for the data root"):
         search(workspace, "anything")
     assert not (workspace.root.path / "qdrant-edge").exists()
 
 
-def _make_live(workspace: Workspace, layout: Layout) -> None:
+def _make_live(workspace, layout):
     collections = open_collections(workspace)
     name = layout.collection(collections.alias)
     collections.collection(name).create(layout)
     collections.make_live(name)
 
 
-def test_an_empty_collection_is_named(workspace: Workspace) -> None:
+def test_an_empty_collection_is_named(workspace):
     _make_live(workspace, LAYOUT)
     with pytest.raises(
         MissingInput, match=r"collection citeloom-all-minilm-.* is empty: run citeloom run"
@@ -310,8 +298,8 @@ def test_an_empty_collection_is_named(workspace: Workspace) -> None:
 
 
 def test_a_collection_of_a_model_that_the_settings_do_not_name_is_named(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     _make_live(workspace, Layout("BAAI/bge-m3", 1024, sparse=True))
     with pytest.raises(
         PermanentFailure,
@@ -320,19 +308,19 @@ def test_a_collection_of_a_model_that_the_settings_do_not_name_is_named(
         search(workspace, "anything")
 
 
-def test_the_collection_decides_which_model_reads_the_question(loaded: Workspace) -> None:
+def test_the_collection_decides_which_model_reads_the_question(loaded):
     other = make_workspace(loaded.root.path, embedder="bge-m3", embedder_path="/nowhere/at/all")
     assert search(other, "untranslated", limit=1) == _nearly(
         search(loaded, "untranslated", limit=1)
     )
 
 
-def test_a_collection_name_that_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_a_collection_name_that_cannot_be_is_refused(tmp_path):
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_COLLECTION"):
         search(make_workspace(tmp_path, qdrant_collection="a/b"), "anything")
 
 
-def test_a_collection_that_is_dropped_before_it_is_searched_is_missing(loaded: Workspace) -> None:
+def test_a_collection_that_is_dropped_before_it_is_searched_is_missing(loaded):
     dropped = open_collections(loaded).collection("citeloom-dropped")
     with pytest.raises(
         MissingInput, match=r"there is no index citeloom for the data root .*citeloom run"
@@ -351,7 +339,7 @@ class Ranked(FakeIndex):
     asked: list[tuple[int, int]] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)
 
-    def search(self, searches: Sequence[tuple[QueryVectors, Request]]) -> list[list[ScoredPoint]]:
+    def search(self, searches):
         request = searches[0][1]
         self.asked.append((len(searches), request.limit))
         ranking = [
@@ -360,7 +348,7 @@ class Ranked(FakeIndex):
         ]
         return [ranking[: request.limit]] * len(searches)
 
-    def payloads(self, passages: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+    def payloads(self, passages):
         self.fetched += passages
         payload = make_points([0]).payloads[0]
         return {
@@ -369,7 +357,7 @@ class Ranked(FakeIndex):
         }
 
 
-def _papers_found(workspace: Workspace, index: Ranked, **options: Any) -> list[str]:
+def _papers_found(workspace, index, **options):
     """The papers that an index of one month finds; each passage there has a text."""
     index.made_for = LAYOUT
     rows = [
@@ -393,9 +381,7 @@ def _papers_found(workspace: Workspace, index: Ranked, **options: Any) -> list[s
     ],
     ids=["one paper fills the list", "enough papers", "the list ends"],
 )
-def test_a_list_is_searched_as_deep_as_its_papers_need(
-    workspace: Workspace, papers: list[int], page: dict[str, int], found: range, depths: list[int]
-) -> None:
+def test_a_list_is_searched_as_deep_as_its_papers_need(workspace, papers, page, found, depths):
     index = Ranked(papers=papers)
     assert _papers_found(workspace, index, **page) == [f"2403.{paper:05d}" for paper in found]
     assert index.asked == [(2, depth + TIES) for depth in depths]
@@ -407,12 +393,12 @@ def test_a_list_is_searched_as_deep_as_its_papers_need(
 # The command.
 
 
-def _invoke(workspace: Workspace, *arguments: str, stdin: str | None = None) -> Result:
+def _invoke(workspace, *arguments, stdin=None):
     environment = {"CITELOOM_DATA": str(workspace.root.path), "NO_COLOR": "1", "COLUMNS": "160"}
     return CliRunner().invoke(app, ["search", *arguments], env=environment, input=stdin)
 
 
-def test_the_command_takes_every_option(loaded: Workspace) -> None:
+def test_the_command_takes_every_option(loaded):
     options = (
         "--passages --json --limit 2 --offset 1 --category cs.CL --category stat --kind paragraph"
         " --severity no_problem --grade C --from 2024-03 --to 2024-05 --by dense --exact"
@@ -428,10 +414,10 @@ def test_the_command_takes_every_option(loaded: Workspace) -> None:
     assert hits[0]["url"] == f"https://arxiv.org/abs/{expected[0].item.arxiv_id}"
 
 
-def test_the_command_lists_the_papers(loaded: Workspace) -> None:
+def test_the_command_lists_the_papers(loaded):
     environment = {"CITELOOM_DATA": str(loaded.root.path), "NO_COLOR": "1", "COLUMNS": "160"}
 
-    def invoke(*arguments: str) -> Result:
+    def invoke(*arguments):
         return CliRunner().invoke(app, ["papers", *arguments], env=environment)
 
     listing = json.loads(invoke("--author", "lovelace", "--json").stdout)
@@ -443,7 +429,7 @@ def test_the_command_lists_the_papers(loaded: Workspace) -> None:
     assert invoke("--bibtex", "--json").exit_code == 2
 
 
-def test_the_command_asks_the_queries_of_a_file(loaded: Workspace, tmp_path: Path) -> None:
+def test_the_command_asks_the_queries_of_a_file(loaded, tmp_path):
     file = tmp_path / "queries.txt"
     file.write_bytes("\ufeffuntranslated\r\n\n  plants in little light \n".encode())
     arguments = ("--queries", str(file), "--limit", "1")
@@ -483,9 +469,7 @@ def test_the_command_asks_the_queries_of_a_file(loaded: Workspace, tmp_path: Pat
         (["words", "--from", "2024-3"], b"", "--from"),
     ],
 )
-def test_a_command_that_cannot_be_says_why(
-    workspace: Workspace, tmp_path: Path, arguments: list[str], content: bytes, message: str
-) -> None:
+def test_a_command_that_cannot_be_says_why(workspace, tmp_path, arguments, content, message):
     file = tmp_path / "queries.txt"
     file.write_bytes(content)
     done = _invoke(workspace, *(argument.replace("FILE", str(file)) for argument in arguments))
@@ -493,8 +477,6 @@ def test_a_command_that_cannot_be_says_why(
     assert message.replace("FILE", str(file)) in " ".join(done.output.split())
 
 
-def test_a_search_leaves_no_noise_in_the_log(
-    loaded: Workspace, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_search_leaves_no_noise_in_the_log(loaded, caplog):
     search(loaded, "decoding words")
     assert caplog.records == []

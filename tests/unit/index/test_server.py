@@ -2,15 +2,11 @@
 one on loopback.
 """
 
-from __future__ import annotations
-
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
 from pydantic import SecretStr
-from pytest_httpserver import HTTPServer
 
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
@@ -26,8 +22,6 @@ from tests.processes import free_port
 from tests.unit.index.building import embed, make_workspace, write_month
 
 if TYPE_CHECKING:
-    from qdrant_client import models
-
     from pipeline.index.connection import Connection
 
 
@@ -40,9 +34,7 @@ if TYPE_CHECKING:
         ("http://[::1]:7000", 7000, None),
     ],
 )
-def test_grpc_is_tried_beside_the_usual_port_alone(
-    url: str, port: int, grpc_port: int | None
-) -> None:
+def test_grpc_is_tried_beside_the_usual_port_alone(url, port, grpc_port):
     address = parse_address(url, has_key=True)
     assert (address.port, address.grpc_port) == (port, grpc_port)
     assert parse_address(url, has_key=True, grpc_port=1234).grpc_port == 1234
@@ -52,12 +44,12 @@ def test_grpc_is_tried_beside_the_usual_port_alone(
     "url",
     ["localhost:6333", "ftp://localhost", "http://", "http://host:port", "qdrant", "http://[::1"],
 )
-def test_a_url_that_is_none_is_refused(url: str) -> None:
+def test_a_url_that_is_none_is_refused(url):
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_URL"):
         parse_address(url, has_key=False)
 
 
-def test_a_password_in_the_url_is_refused_without_being_shown() -> None:
+def test_a_password_in_the_url_is_refused_without_being_shown():
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY") as caught:
         parse_address("https://me:hidden@host:6333", has_key=False)
     assert "hidden" not in str(caught.value)
@@ -66,7 +58,7 @@ def test_a_password_in_the_url_is_refused_without_being_shown() -> None:
 @pytest.mark.parametrize(
     "host", ["qdrant.example.org", "10.0.0.7", "localhost.example.org", "[2001:db8::1]"]
 )
-def test_a_server_on_another_host_needs_https_and_a_key(host: str) -> None:
+def test_a_server_on_another_host_needs_https_and_a_key(host):
     with pytest.raises(SettingError, match=r"unencrypted.*use https"):
         ServerCollections(f"http://{host}:6333", "c", SecretStr("key"))
     with pytest.raises(SettingError, match=r"would be used without a key.*PRIVATE_NETWORK"):
@@ -75,9 +67,7 @@ def test_a_server_on_another_host_needs_https_and_a_key(host: str) -> None:
 
 
 @pytest.mark.parametrize("key", [None, "key"])
-def test_in_a_network_that_is_said_to_be_private_it_needs_neither(
-    tmp_path: Path, key: str | None
-) -> None:
+def test_in_a_network_that_is_said_to_be_private_it_needs_neither(tmp_path, key):
     server = {"qdrant_url": "http://qdrant:6333", "qdrant_api_key": key}
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_PRIVATE_NETWORK=true"):
         open_collections(make_workspace(tmp_path, **server))
@@ -90,25 +80,23 @@ def test_in_a_network_that_is_said_to_be_private_it_needs_neither(
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3", "[::1]"])
 @pytest.mark.parametrize("key", [None, SecretStr("key")])
-def test_on_this_machine_it_needs_neither(host: str, key: SecretStr | None) -> None:
+def test_on_this_machine_it_needs_neither(host, key):
     assert ServerCollections(f"http://{host}:6333", "c", key).engine == "server"
 
 
 @pytest.fixture
-def nowhere() -> str:
+def nowhere():
     """A URL on loopback where nobody listens."""
     return f"http://127.0.0.1:{free_port()}"
 
 
-def test_a_server_that_does_not_answer_is_named(nowhere: str, tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer_is_named(nowhere, tmp_path):
     with pytest.raises(TransientFailure, match=f"{nowhere} does not answer.*CITELOOM_QDRANT_URL"):
         search(make_workspace(tmp_path, qdrant_url=nowhere), "anything")
     close_indexes()
 
 
-def test_a_load_to_a_server_that_does_not_answer_leaves_the_month_undone(
-    nowhere: str, tmp_path: Path
-) -> None:
+def test_a_load_to_a_server_that_does_not_answer_leaves_the_month_undone(nowhere, tmp_path):
     workspace = make_workspace(tmp_path, qdrant_url=nowhere)
     write_month(workspace)
     embed(workspace)
@@ -118,13 +106,11 @@ def test_a_load_to_a_server_that_does_not_answer_leaves_the_month_undone(
     close_indexes()
 
 
-def test_an_audit_of_a_server_that_does_not_answer_ends_at_its_first_question(
-    nowhere: str, tmp_path: Path
-) -> None:
+def test_an_audit_of_a_server_that_does_not_answer_ends_at_its_first_question(nowhere, tmp_path):
     workspace = make_workspace(tmp_path, qdrant_url=nowhere)
     write_month(workspace, texts=())
     embed(workspace)
-    told: list[str] = []
+    told = []
     with pytest.raises(TransientFailure, match=nowhere):
         audit_months(workspace, on_month=told.append)
     assert told == []
@@ -144,9 +130,7 @@ def test_an_audit_of_a_server_that_does_not_answer_ends_at_its_first_question(
         (200, "", SettingError, ".* is not a Qdrant server"),
     ],
 )
-def test_what_is_no_qdrant_server_is_named(
-    httpserver: HTTPServer, status: int, answer: str, error: type[Exception], message: str
-) -> None:
+def test_what_is_no_qdrant_server_is_named(httpserver, status, answer, error, message):
     httpserver.expect_request("/collections/c-model/exists").respond_with_data(
         answer, status=status
     )
@@ -155,9 +139,7 @@ def test_what_is_no_qdrant_server_is_named(
         ServerCollections(url, "c", patience=0.0).collection("c-model").layout()
 
 
-def test_a_receipt_does_not_hold_where_the_server_refuses_the_key(
-    httpserver: HTTPServer, tmp_path: Path
-) -> None:
+def test_a_receipt_does_not_hold_where_the_server_refuses_the_key(httpserver, tmp_path):
     httpserver.expect_request("/aliases").respond_with_data("go away", status=401)
     receipt = Provenance("index_receipts", "2024-03", 1, 1, "0", "", {}, {}, notes={"points": 0})
     assert not INDEX_RECEIPTS.outputs_exist(
@@ -177,10 +159,10 @@ class BuildingServer:
 
     address = SimpleNamespace(url="http://localhost:6333")
 
-    def __init__(self, *states: str, error: str | None = None) -> None:
+    def __init__(self, *states, error=None):
         self.states, self.error = list(states), error
 
-    def read(self, call: object) -> models.CollectionInfo:
+    def read(self, call):
         from qdrant_client import models
 
         return models.CollectionInfo.model_construct(
@@ -194,19 +176,19 @@ class BuildingServer:
         )
 
 
-def _build(server: BuildingServer) -> None:
+def _build(server):
     index = ServerIndex(
         cast("Connection", server), "c-model", "c", storage=Storage(), sleep=lambda seconds: None
     )
     index.build_graph(wait=True)
 
 
-def test_a_collection_is_built_when_it_stays_green() -> None:
+def test_a_collection_is_built_when_it_stays_green():
     server = BuildingServer("yellow", "green", "yellow", "green", "green", "green", "green")
     _build(server)
     assert server.states == ["green"]
 
 
-def test_a_graph_that_cannot_be_built_is_told_with_the_servers_reason() -> None:
+def test_a_graph_that_cannot_be_built_is_told_with_the_servers_reason():
     with pytest.raises(TransientFailure, match="No space left on device"):
         _build(BuildingServer("yellow", "yellow", error="No space left on device"))

@@ -2,8 +2,6 @@
 still holds.
 """
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess
@@ -16,9 +14,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, TransientFailure
-from pipeline.index.batch import PointBatch
 from pipeline.index.edge import EdgeCollections, EdgeIndex
 from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.stages import INDEX_RECEIPTS
@@ -36,7 +32,7 @@ pytestmark = pytest.mark.slow
 MONTH = "2024-03"
 
 
-def load(workspace: Workspace, month: str = MONTH) -> None:
+def load(workspace, month=MONTH):
     """A month from its passages to its receipt."""
     write_month(workspace, month)
     embed(workspace, month)
@@ -44,15 +40,15 @@ def load(workspace: Workspace, month: str = MONTH) -> None:
 
 
 @pytest.fixture
-def loaded(workspace: Workspace) -> Workspace:
+def loaded(workspace):
     """A workspace whose one month is in the index."""
     load(workspace)
     return workspace
 
 
 def test_a_month_is_loaded_and_audited_and_a_second_load_sends_nothing(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     write_month(workspace)
     embed(workspace)
     outcome = run_stage(INDEX_RECEIPTS, workspace, MONTH)
@@ -70,7 +66,7 @@ def test_a_month_is_loaded_and_audited_and_a_second_load_sends_nothing(
     assert workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == first
 
 
-def test_only_what_changed_is_sent_and_what_is_stale_goes(loaded: Workspace) -> None:
+def test_only_what_changed_is_sent_and_what_is_stale_goes(loaded):
     load(loaded, "2024-04")
     write_month(loaded, texts=["A new beginning of the same paper.", *TEXTS[1:-1]])
     embed(loaded)
@@ -80,7 +76,7 @@ def test_only_what_changed_is_sent_and_what_is_stale_goes(loaded: Workspace) -> 
     assert live_index(loaded).count("2024-04") == len(TEXTS)
 
 
-def test_a_month_without_passages_has_a_receipt_of_zero(workspace: Workspace) -> None:
+def test_a_month_without_passages_has_a_receipt_of_zero(workspace):
     write_month(workspace, texts=[])
     embed(workspace)
     run_stage(INDEX_RECEIPTS, workspace, MONTH)
@@ -88,7 +84,7 @@ def test_a_month_without_passages_has_a_receipt_of_zero(workspace: Workspace) ->
     assert state(INDEX_RECEIPTS, workspace, MONTH) is State.DONE
 
 
-def test_a_receipt_does_not_hold_once_the_folder_is_deleted(loaded: Workspace) -> None:
+def test_a_receipt_does_not_hold_once_the_folder_is_deleted(loaded):
     assert state(INDEX_RECEIPTS, loaded, MONTH) is State.DONE
     close_indexes()
     shutil.rmtree(loaded.root.path / "qdrant-edge")
@@ -97,18 +93,18 @@ def test_a_receipt_does_not_hold_once_the_folder_is_deleted(loaded: Workspace) -
     assert run_stage(INDEX_RECEIPTS, loaded, MONTH).measured["sent"] == len(TEXTS)
 
 
-def test_a_receipt_does_not_hold_once_points_are_gone(loaded: Workspace) -> None:
+def test_a_receipt_does_not_hold_once_points_are_gone(loaded):
     index = live_index(loaded)
     index.delete([min(str(each) for each, _ in index.contents(MONTH))])
     assert state(INDEX_RECEIPTS, loaded, MONTH) is State.STALE
     assert run_stage(INDEX_RECEIPTS, loaded, MONTH).measured["sent"] == 1
 
 
-def test_counts_of_points_are_kept_until_points_change(loaded: Workspace) -> None:
+def test_counts_of_points_are_kept_until_points_change(loaded):
     index = live_index(loaded)
     assert isinstance(index, EdgeIndex)
 
-    def state_in_a_new_process() -> State:
+    def state_in_a_new_process():
         close_indexes()
         with loaded.read_cache():
             return state(INDEX_RECEIPTS, loaded, MONTH)
@@ -121,14 +117,14 @@ def test_counts_of_points_are_kept_until_points_change(loaded: Workspace) -> Non
     assert state_in_a_new_process() is State.STALE
 
 
-def test_a_receipt_is_believed_while_another_process_uses_the_index(loaded: Workspace) -> None:
+def test_a_receipt_is_believed_while_another_process_uses_the_index(loaded):
     folder = loaded.root.path / "qdrant-edge" / "citeloom" / live_index(loaded).name
     close_indexes()
     with opened_by_another_process(folder):
         assert state(INDEX_RECEIPTS, loaded, MONTH) is State.DONE
 
 
-def test_another_layout_does_not_replace_a_live_one_by_and_by(loaded: Workspace) -> None:
+def test_another_layout_does_not_replace_a_live_one_by_and_by(loaded):
     other = make_workspace(loaded.root.path, qdrant_quantization="binary")
     with pytest.raises(
         PermanentFailure, match=r"quantization int8.*quantization binary.*run citeloom reindex"
@@ -141,11 +137,11 @@ def test_another_layout_does_not_replace_a_live_one_by_and_by(loaded: Workspace)
 class _Forgetful(EdgeIndex):
     """An index that loses the first point of every batch."""
 
-    def upsert(self, points: PointBatch) -> None:
+    def upsert(self, points):
         super().upsert(points.take(np.arange(1, len(points))))
 
 
-def test_a_failed_audit_ends_the_stage_without_a_receipt(loaded: Workspace) -> None:
+def test_a_failed_audit_ends_the_stage_without_a_receipt(loaded):
     before = loaded.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes()
     write_month(loaded, categories=["cs.IR"])
     collections = open_collections(loaded)
@@ -190,9 +186,7 @@ _LOADER = textwrap.dedent(
 
 
 @pytest.mark.faults
-def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(workspace, tmp_path):
     write_month(workspace)
     embed(workspace)
     copy_folder(workspace.root.path, tmp_path / "undisturbed")

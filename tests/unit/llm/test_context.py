@@ -1,7 +1,5 @@
 """Token estimates, cutting text to fit, and sharing room among texts."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -19,31 +17,31 @@ PAPER = (
 )
 
 
-def test_a_text_that_fits_is_left_alone() -> None:
+def test_a_text_that_fits_is_left_alone():
     assert fit(PAPER, 10_000).text == PAPER
     assert not fit(PAPER, 10_000).cut
 
 
-def test_a_long_text_is_cut_at_a_sections_end() -> None:
+def test_a_long_text_is_cut_at_a_sections_end():
     found = fit(PAPER, count_tokens(PAPER) - 20)
     assert found.cut
     assert found.text == PAPER.partition("\n\n## Two")[0]
 
 
-def test_where_sections_would_leave_the_room_empty_it_is_cut_at_a_sentence() -> None:
+def test_where_sections_would_leave_the_room_empty_it_is_cut_at_a_sentence():
     found = fit(PAPER, 120)
     assert found.cut
     assert found.text.endswith("word.")
     assert 60 <= count_tokens(found.text) <= 120
 
 
-def test_numbers_and_formulas_count_more_than_words() -> None:
+def test_numbers_and_formulas_count_more_than_words():
     assert count_tokens("3.14159") > count_tokens("retrieval")
     assert count_tokens(r"$\alpha_{i}$") >= 7
     assert count_tokens("") == 0
 
 
-def counted_one_by_one(text: str) -> float:
+def counted_one_by_one(text):
     """The estimate as it is meant, piece by piece: up to seven letters, a digit, a sign, 0.7 of a
     byte beyond ASCII.
     """
@@ -57,14 +55,12 @@ TEXTS = st.text(
 
 
 @given(TEXTS)
-def test_every_piece_counts(text: str) -> None:
+def test_every_piece_counts(text):
     assert count_tokens(text) == pytest.approx(math.ceil(counted_one_by_one(text)), abs=1)
 
 
 @given(st.lists(TEXTS, max_size=8), st.integers(0, 200))
-def test_what_is_kept_is_a_beginning_that_fits_whatever_the_text(
-    parts: list[str], tokens: int
-) -> None:
+def test_what_is_kept_is_a_beginning_that_fits_whatever_the_text(parts, tokens):
     text = "\n\n## S\n\n".join(parts)
     found = fit(text, tokens)
     assert text.startswith(found.text)
@@ -82,13 +78,11 @@ def test_what_is_kept_is_a_beginning_that_fits_whatever_the_text(
         ([], 5, []),
     ],
 )
-def test_short_texts_stay_whole_and_long_ones_share_what_is_left(
-    lengths: list[int], tokens: int, parts: list[int]
-) -> None:
+def test_short_texts_stay_whole_and_long_ones_share_what_is_left(lengths, tokens, parts):
     assert shares(lengths, tokens) == parts
 
 
-def test_texts_share_the_room_and_the_longest_is_cut_first() -> None:
+def test_texts_share_the_room_and_the_longest_is_cut_first():
     texts = ["short one", "word " * 200, "word " * 400]
     shown, cut = cut_to_share(texts, 300)
     assert (shown[0], cut) == ("short one", True)
@@ -97,7 +91,7 @@ def test_texts_share_the_room_and_the_longest_is_cut_first() -> None:
     assert cut_to_share(["a", "b"], 300) == (["a", "b"], False)
 
 
-def test_the_first_lines_that_fit_are_shown_and_one_at_any_rate() -> None:
+def test_the_first_lines_that_fit_are_shown_and_one_at_any_rate():
     assert first_that_fit(["one", "two", "word " * 50], 10) == ["one", "two"]
     (cut,) = first_that_fit(["word " * 50], 10)
     assert 0 < count_tokens(cut) <= 10

@@ -1,9 +1,5 @@
 """Rewriting Q4_1 as Q8_0: the weights stay what they were."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter
@@ -13,7 +9,7 @@ from pipeline.errors import PermanentFailure
 from pipeline.llm.bundled import with_fast_kernels
 
 
-def test_a_rewritten_file_holds_the_same_weights_and_keys(tmp_path: Path) -> None:
+def test_a_rewritten_file_holds_the_same_weights_and_keys(tmp_path):
     weights = np.random.default_rng(7).normal(size=(3, 64)).astype(np.float32)
     packed = quantize(weights, GGMLQuantizationType.Q4_1)
     norm = np.arange(5, dtype=np.float32)
@@ -46,7 +42,7 @@ def test_a_rewritten_file_holds_the_same_weights_and_keys(tmp_path: Path) -> Non
     assert with_fast_kernels(source, tmp_path / "cache").stat().st_mtime_ns == written
 
 
-def test_a_file_of_another_kind_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_refused_by_name(tmp_path):
     source = tmp_path / "model.gguf"
     source.write_bytes(b"not a model")
     with pytest.raises(PermanentFailure, match=r"model\.gguf is not a GGUF file"):

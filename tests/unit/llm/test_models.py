@@ -1,15 +1,11 @@
 """The models of the settings and of the file of CITELOOM_MODELS."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from pipeline.engine.redaction import collect_secrets
 from pipeline.errors import SettingError
 from pipeline.llm.models import BUNDLED_MODEL, get_model, judge_model, known_prices, models_of
-from pipeline.settings import Settings, load_settings
+from pipeline.settings import load_settings
 
 KEY = "sk-sentinel-of-a-model"
 TWO = """
@@ -26,22 +22,20 @@ url = "http://127.0.0.1:8000/v1"
 """
 
 
-def settings(folder: Path, text: str = TWO, **changes: object) -> Settings:
+def settings(folder, text=TWO, **changes):
     file = folder / "models.toml"
     file.write_text(text)
     return load_settings(models=file, data=folder / "data", _env_file=None, **changes)
 
 
-def refusal(folder: Path, text: str, **changes: object) -> str:
+def refusal(folder, text, **changes):
     with pytest.raises(SettingError) as raised:
         settings(folder, text, **changes)
     assert KEY not in str(raised.value)
     return str(raised.value)
 
 
-def test_the_first_model_of_the_file_is_the_default_with_all_its_fields(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_model_of_the_file_is_the_default_with_all_its_fields(tmp_path, monkeypatch):
     monkeypatch.setenv("ONE_KEY", KEY)
     given = settings(tmp_path, llm_api_key="of-another-service")
     model = get_model(given)
@@ -55,7 +49,7 @@ def test_the_first_model_of_the_file_is_the_default_with_all_its_fields(
     assert KEY in collect_secrets(given)
 
 
-def test_the_setting_names_the_default_of_the_file_or_a_model_beside_it(tmp_path: Path) -> None:
+def test_the_setting_names_the_default_of_the_file_or_a_model_beside_it(tmp_path):
     assert get_model(settings(tmp_path, llm_model="strict")).url == "http://127.0.0.1:8000/v1"
     beside = settings(tmp_path, llm_model="own", llm_url="http://127.0.0.1:9/v1", llm_price="1/2")
     assert get_model(beside).url == "http://127.0.0.1:9/v1"
@@ -69,7 +63,7 @@ def test_the_setting_names_the_default_of_the_file_or_a_model_beside_it(tmp_path
     )
 
 
-def test_the_judge_is_a_model_by_name_and_by_default_the_default_model(tmp_path: Path) -> None:
+def test_the_judge_is_a_model_by_name_and_by_default_the_default_model(tmp_path):
     assert judge_model(settings(tmp_path)).name == "gpt-3.5-turbo"
     assert judge_model(settings(tmp_path, judges="overlap")).name == "gpt-3.5-turbo"
     assert judge_model(settings(tmp_path, judges="overlap,strict,strict")).name == "strict"
@@ -77,23 +71,21 @@ def test_the_judge_is_a_model_by_name_and_by_default_the_default_model(tmp_path:
         settings(tmp_path, judges="strict,gpt-3.5-turbo")
 
 
-def test_an_unknown_name_is_refused_with_its_setting_and_the_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_name_is_refused_with_its_setting_and_the_known_ones(tmp_path):
     with pytest.raises(SettingError, match=r"CITELOOM_JUDGES.* gone,.*gpt-3\.5-turbo, strict"):
         _ = judge_model(settings(tmp_path, judges="gone"))
     with pytest.raises(SettingError, match=r"CITELOOM_LLM_MODEL.* gone,.*CITELOOM_LLM_URL"):
         _ = get_model(settings(tmp_path, llm_model="gone"))
 
 
-def test_a_key_that_is_not_set_is_named_when_the_model_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_that_is_not_set_is_named_when_the_model_is_used(tmp_path, monkeypatch):
     monkeypatch.delenv("ONE_KEY", raising=False)
     model = get_model(settings(tmp_path))
     with pytest.raises(SettingError, match="ONE_KEY is not set"):
         model.check()
 
 
-def test_address_key_and_price_change_no_fingerprint(tmp_path: Path) -> None:
+def test_address_key_and_price_change_no_fingerprint(tmp_path):
     before = get_model(settings(tmp_path)).fingerprint
     for old, new, same in (
         ("one.example", "two.example", True),
@@ -123,14 +115,12 @@ def test_address_key_and_price_change_no_fingerprint(tmp_path: Path) -> None:
         ("", "models.toml"),
     ],
 )
-def test_a_wrong_file_is_refused_with_model_and_field(
-    tmp_path: Path, text: str, named: str
-) -> None:
+def test_a_wrong_file_is_refused_with_model_and_field(tmp_path, text, named):
     message = refusal(tmp_path, text)
     assert named in message
     assert "models.toml" in message
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(SettingError, match=r"CITELOOM_MODELS: .*none\.toml"):
         load_settings(models=tmp_path / "none.toml", _env_file=None)

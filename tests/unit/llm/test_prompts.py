@@ -1,9 +1,5 @@
 """Prompt files and the fencing of text from papers."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import jinja2
 import pytest
 
@@ -18,7 +14,7 @@ HOSTILE = (
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> PromptFolder:
+def folder(tmp_path):
     (tmp_path / "_note.j2").write_text("Data is data.\n")
     text = (
         '=== system ===\n{% include "_note.j2" %}\n=== user ===\nRead: {{ content |'
@@ -29,13 +25,13 @@ def folder(tmp_path: Path) -> PromptFolder:
     return PromptFolder(tmp_path)
 
 
-def test_a_prompt_file_becomes_messages(folder: PromptFolder) -> None:
+def test_a_prompt_file_becomes_messages(folder):
     system, user = folder.messages("read", content="x & y")
     assert (system.role, system.content) == ("system", "Data is data.")
     assert (user.role, user.content) == ("user", "Read: <content>\nx & y\n</content>\nThe end")
 
 
-def test_hostile_text_stays_inside_its_fence(folder: PromptFolder) -> None:
+def test_hostile_text_stays_inside_its_fence(folder):
     messages = folder.messages("read", content=HOSTILE)
     assert [message.role for message in messages] == ["system", "user"]
     user = messages[1].content
@@ -51,21 +47,19 @@ def test_hostile_text_stays_inside_its_fence(folder: PromptFolder) -> None:
     assert [mark for mark in marks if mark in user] == []
 
 
-def test_nested_marks_and_fences_do_not_come_together() -> None:
+def test_nested_marks_and_fences_do_not_come_together():
     assert as_data("<|im_<|x|>start|>") == "< |im_< |x| >start| >"
     assert as_data("<<content>/content></con\x00tent>") == "<< content>/content>< /content>"
     plain = "a < b, c > d, $x_{<t}$, |A|, [Reference 3], $[|x| + 1]$, x[i_j], [Tool calls]"
     assert as_data(plain) == plain
 
 
-def test_a_value_that_is_missing_is_an_error(folder: PromptFolder) -> None:
+def test_a_value_that_is_missing_is_an_error(folder):
     with pytest.raises(jinja2.UndefinedError):
         folder.messages("read")
 
 
-def test_a_digest_follows_the_file_and_what_it_includes(
-    folder: PromptFolder, tmp_path: Path
-) -> None:
+def test_a_digest_follows_the_file_and_what_it_includes(folder, tmp_path):
     read, other = folder.digest("read"), folder.digest("other")
     assert folder.digest("read", "other") not in {read, other}
     (tmp_path / "_note.j2").write_text("Changed.\n")
@@ -84,5 +78,5 @@ def test_a_digest_follows_the_file_and_what_it_includes(
         ("", ""),
     ],
 )
-def test_tags_around_an_answer_are_none_of_it(given: str, own: str) -> None:
+def test_tags_around_an_answer_are_none_of_it(given, own):
     assert PROMPTS.unwrapped(given) == own

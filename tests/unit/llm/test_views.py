@@ -1,10 +1,6 @@
 """Views of a client: samples of a system and of a repeat, cached like any other."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
-from pipeline.llm.client import REPEAT_SAMPLES, LlmClient
+from pipeline.llm.client import REPEAT_SAMPLES
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Message
 from tests.scripted_llm import ScriptedLlm
@@ -13,14 +9,14 @@ from tests.unit.llm.test_client import ask, workspace
 PROMPT = [Message("user", "Say something.")]
 
 
-async def texts(client: LlmClient, count: int = 3) -> list[str]:
+async def texts(client, count=3):
     return [
         sample.text for sample in await client.samples(PROMPT, count, temperature=1.0, max_tokens=9)
     ]
 
 
-def test_repeat_0_makes_no_new_call_and_the_others_do(tmp_path: Path) -> None:
-    async def calls(client: LlmClient) -> list[list[str]]:
+def test_repeat_0_makes_no_new_call_and_the_others_do(tmp_path):
+    async def calls(client):
         found = [await texts(client)]
         for repeat in (0, 1, 2, 1):
             found.append(await texts(client.view(repeat=repeat)))
@@ -37,8 +33,8 @@ def test_repeat_0_makes_no_new_call_and_the_others_do(tmp_path: Path) -> None:
     assert "max_tokens" not in llm.requests[-1]
 
 
-def test_equal_prompts_of_two_systems_are_two_draws_and_each_is_paid_once(tmp_path: Path) -> None:
-    async def calls(client: LlmClient) -> list[list[str]]:
+def test_equal_prompts_of_two_systems_are_two_draws_and_each_is_paid_once(tmp_path):
+    async def calls(client):
         systems = ("zero_shot", "few_shot", "zero_shot")
         return await side_by_side(texts(client.view(system)) for system in systems)
 

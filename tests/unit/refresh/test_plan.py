@@ -1,7 +1,5 @@
 """Which stages a refresh may run without a language model, and what it may spend."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.errors import SettingError
@@ -10,7 +8,7 @@ from pipeline.settings import load_settings
 from pipeline.stages import CORPUS_STAGES, LLM_STAGES, STAGES
 
 
-def test_the_stages_of_the_corpus_ask_no_model_and_read_nothing_of_one() -> None:
+def test_the_stages_of_the_corpus_ask_no_model_and_read_nothing_of_one():
     prepared = {stage.name for stage in CORPUS_STAGES}
     assert {"index_receipts", "related_work_tasks", "questions"} <= prepared
     assert prepared.isdisjoint(stage.name for stage in LLM_STAGES)
@@ -21,13 +19,11 @@ def test_the_stages_of_the_corpus_ask_no_model_and_read_nothing_of_one() -> None
 @pytest.mark.parametrize(
     ("refresh", "run", "most"), [(0, 0, 0), (0, 500, 0), (70, 0, 70), (70, 500, 70), (70, 9, 9)]
 )
-def test_a_refresh_may_spend_the_lesser_of_its_budget_and_the_runs(
-    refresh: int, run: int, most: int
-) -> None:
+def test_a_refresh_may_spend_the_lesser_of_its_budget_and_the_runs(refresh, run, most):
     assert token_limit(load_settings(refresh_llm_tokens=refresh, llm_budget_tokens=run)) == most
 
 
 @pytest.mark.parametrize("cron", ["monthly", "0 4 3 *", "0 4 3 * * *", "0 4 3 * ;"])
-def test_a_schedule_that_is_no_cron_is_refused_by_name(cron: str) -> None:
+def test_a_schedule_that_is_no_cron_is_refused_by_name(cron):
     with pytest.raises(SettingError, match="CITELOOM_REFRESH_CRON"):
         load_settings(refresh_cron=cron)

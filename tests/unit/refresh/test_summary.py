@@ -1,12 +1,8 @@
 """Summaries of refreshes over small made-up months."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +11,6 @@ from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import Workspace
 from pipeline.ops.refresh.summary import (
     ChangeCounts,
-    RefreshSummary,
     as_json,
     last_refresh,
     record_keys,
@@ -25,7 +20,6 @@ from pipeline.ops.refresh.summary import (
 )
 from pipeline.settings import load_settings
 from pipeline.stages import STAGES
-from pipeline.tables import Table
 from tests.month_tables import write_table
 
 MONTH = "2024-03"
@@ -33,23 +27,23 @@ ONE, TWO, THREE, FOUR = (f"2403.0000{number}" for number in range(1, 5))
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path):
     (tmp_path / "dump").mkdir()
     return Workspace(
         load_settings(dump_dir=tmp_path / "dump", data=tmp_path / "data", metadata_snapshot=None)
     )
 
 
-def sha256(text: str) -> str:
+def sha256(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write_corpus(
-    workspace: Workspace,
-    papers: Mapping[str, Sequence[str]],
-    withdrawn: Sequence[str] = (),
-    versions: int = 1,
-) -> None:
+    workspace,
+    papers,
+    withdrawn=(),
+    versions=1,
+):
     """Papers with the texts of their passages, up to the vectors."""
     passages = [
         {"arxiv_id": name, "passage_id": f"{name}#{place}", "text_sha256": sha256(text)}
@@ -71,24 +65,24 @@ def write_corpus(
     write_table(workspace.root, tables.EMBEDDINGS, MONTH, passages)
 
 
-def note_encoded(workspace: Workspace, vectors: int, seconds: float) -> None:
+def note_encoded(workspace, vectors, seconds):
     note_timing(
         workspace.root, "embeddings", MONTH, StageTiming("f", seconds, {"encoded": vectors})
     )
 
 
-def summary_of(workspace: Workspace) -> RefreshSummary:
+def summary_of(workspace):
     return summarize(workspace, last_refresh(workspace.root), {}, [])
 
 
-def counted(summary: RefreshSummary) -> dict[str, int]:
+def counted(summary):
     """What changed in the month, without zeros."""
     return {name: count for name, count in asdict(summary.months[MONTH]).items() if count}
 
 
 def test_papers_passages_and_vectors_are_compared_with_those_before_the_run(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     write_corpus(workspace, {ONE: ["a", "b"], TWO: ["c"], THREE: ["d"]})
     note_encoded(workspace, 4, 1.5)
     record_keys(workspace, [MONTH])
@@ -111,7 +105,7 @@ def test_papers_passages_and_vectors_are_compared_with_those_before_the_run(
     )
 
 
-def test_another_version_with_the_same_page_is_a_revision(workspace: Workspace) -> None:
+def test_another_version_with_the_same_page_is_a_revision(workspace):
     write_corpus(workspace, {ONE: ["a"], TWO: ["b"]})
     record_keys(workspace, [MONTH])
     write_corpus(workspace, {ONE: ["a"], TWO: ["b"]}, versions=2)
@@ -122,9 +116,7 @@ def test_another_version_with_the_same_page_is_a_revision(workspace: Workspace) 
     "table", [tables.METADATA, tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS]
 )
 @pytest.mark.parametrize("damage", [None, b"no table"])
-def test_a_table_that_was_deleted_or_damaged_makes_nothing_new(
-    workspace: Workspace, table: Table, damage: bytes | None
-) -> None:
+def test_a_table_that_was_deleted_or_damaged_makes_nothing_new(workspace, table, damage):
     papers = {ONE: ["a", "b"], TWO: ["c"]}
     write_corpus(workspace, papers)
     file = workspace.root.file(table, MONTH)
@@ -137,7 +129,7 @@ def test_a_table_that_was_deleted_or_damaged_makes_nothing_new(
     assert counted(summary_of(workspace)) == {}
 
 
-def test_all_papers_of_a_new_month_are_new(workspace: Workspace) -> None:
+def test_all_papers_of_a_new_month_are_new(workspace):
     record_keys(workspace, [MONTH])
     assert counted(summary_of(workspace)) == {}, "no stage has succeeded"
     write_corpus(workspace, {ONE: ["a", "b"], TWO: ["c"]})
@@ -145,8 +137,8 @@ def test_all_papers_of_a_new_month_are_new(workspace: Workspace) -> None:
 
 
 def test_a_refresh_that_was_killed_is_continued_by_the_next_and_both_have_one_summary(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     write_corpus(workspace, {ONE: ["a"]})
     record_keys(workspace, [MONTH])
     killed = unfinished_refresh(workspace.root)
@@ -158,7 +150,7 @@ def test_a_refresh_that_was_killed_is_continued_by_the_next_and_both_have_one_su
     assert unfinished_refresh(workspace.root) == ""
 
 
-def test_a_new_refresh_counts_from_its_own_start(workspace: Workspace) -> None:
+def test_a_new_refresh_counts_from_its_own_start(workspace):
     record_keys(workspace, [MONTH])
     write_corpus(workspace, {ONE: ["a"]})
     earlier = summary_of(workspace)
@@ -175,15 +167,15 @@ def test_a_new_refresh_counts_from_its_own_start(workspace: Workspace) -> None:
     }
 
 
-def test_where_nothing_was_run_no_summary_is_written(workspace: Workspace) -> None:
+def test_where_nothing_was_run_no_summary_is_written(workspace):
     summary = summarize(workspace, unfinished_refresh(workspace.root), {}, [])
     assert (summary.months, summary.changes) == ({}, ChangeCounts())
     assert not (workspace.root.path / "refreshes").exists()
 
 
 def test_what_is_left_out_of_date_and_what_ended_by_the_budget_is_listed(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     left = [stage for stage in STAGES if stage.name in ("summaries", "scores", "answers")]
     write_table(workspace.root, tables.SUMMARIES, MONTH, [{"task_id": "t"}])
     failures = [

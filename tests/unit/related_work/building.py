@@ -2,12 +2,7 @@
 endpoint.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from pipeline import tables
 from pipeline.engine.run import run_stage
@@ -15,14 +10,11 @@ from pipeline.engine.stage import Stage, Workspace
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from pipeline.related_work.key_elements import KeyElements
-from pipeline.related_work.summary import Summary
 from pipeline.related_work.systems import SYSTEMS
 from pipeline.related_work.task import Reference, Task
 from pipeline.settings import Settings, load_settings
-from pipeline.storage.writing import Row
-from pipeline.tables import Table
 from tests.planned_calls import writing_calls
-from tests.scripted_llm import Refusal, Rule, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 
 MONTH, EARLIER = "2405", "2403"
 
@@ -30,21 +22,21 @@ MONTH, EARLIER = "2405", "2403"
 class CutShort(ScriptedLlm):
     """An endpoint whose last sample of every answer ends at the longest length allowed."""
 
-    def respond(self, body: dict[str, Any], key: str) -> Refusal | dict[str, Any]:
+    def respond(self, body, key):
         answer = super().respond(body, key)
         assert isinstance(answer, dict)
         answer["choices"][-1]["finish_reason"] = "length"
         return answer
 
 
-def workspace(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
+def workspace(llm, folder, **settings):
     # Without the sample's dump the sample's questions are not asked either.
     own = {"data": folder, "dump_dir": folder / "dump", "_env_file": None}
     given = {"llm_url": llm.url, "llm_model": llm.model} | own | settings
     return Workspace(load_settings(**given))
 
 
-def make_task(references: int) -> Task:
+def make_task(references):
     numbers = range(1, references + 1)
     return Task(
         "2405.00001#S2",
@@ -62,7 +54,7 @@ def make_task(references: int) -> Task:
     )
 
 
-def with_texts(task: Task, *texts: str) -> Task:
+def with_texts(task, *texts):
     """The task with other texts of its references."""
     references = zip(task.references, texts, strict=True)
     return replace(
@@ -70,15 +62,15 @@ def with_texts(task: Task, *texts: str) -> Task:
     )
 
 
-def make_elements(count: int) -> list[KeyElements]:
+def make_elements(count):
     return [
         KeyElements(methodology=f"method {i}", contributions=f"contribution {i}")
         for i in range(count)
     ]
 
 
-def paper_row(arxiv_id: str, text: str = "It does things.") -> dict[str, Any]:
-    row: dict[str, Any] = dict.fromkeys(tables.PAPERS.schema.names)
+def paper_row(arxiv_id, text="It does things."):
+    row = dict.fromkeys(tables.PAPERS.schema.names)
     block = {
         "kind": "paragraph",
         "anchor": "S1.p1",
@@ -98,7 +90,7 @@ def paper_row(arxiv_id: str, text: str = "It does things.") -> dict[str, Any]:
     }
 
 
-def task_row(number: int, reference_ids: Iterable[str]) -> dict[str, Any]:
+def task_row(number, reference_ids):
     references = [
         {
             "number": i,
@@ -118,14 +110,14 @@ def task_row(number: int, reference_ids: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def write_month(place: Workspace, table: Table, month: str, rows: Iterable[Row]) -> None:
+def write_month(place, table, month, rows):
     kept = list(rows)
     run_stage(
         Stage(table=table, build=lambda job: kept, version=len(kept)), place, month, force=True
     )
 
 
-def write_corpus(place: Workspace, tasks: Mapping[int, Iterable[str]]) -> None:
+def write_corpus(place, tasks):
     """Papers 2403.00001 to 2403.00006, and the tasks of 2024-05: number of a target → its
     references.
     """
@@ -135,18 +127,16 @@ def write_corpus(place: Workspace, tasks: Mapping[int, Iterable[str]]) -> None:
     )
 
 
-def write(
-    folder: Path, system: str, task: Task, *rules: Rule, **settings: Any
-) -> tuple[Summary, ScriptedLlm]:
+def write(folder, system, task, *rules, **settings):
     """What a system writes for a task, and the endpoint that it asked."""
     with ScriptedLlm(*rules) as llm:
         return write_at(llm, folder, system, task, **settings), llm
 
 
-def write_at(llm: ScriptedLlm, folder: Path, system: str, task: Task, **settings: Any) -> Summary:
+def write_at(llm, folder, system, task, **settings):
     """What a system writes for a task, asking an endpoint that is there."""
 
-    async def ask() -> Summary:
+    async def ask():
         place = workspace(llm, folder, **settings)
         async with open_client(place) as client:
             known = make_elements(len(task.references) + 1)
@@ -156,13 +146,13 @@ def write_at(llm: ScriptedLlm, folder: Path, system: str, task: Task, **settings
 
 
 def check_planned_calls(
-    folder: Path,
-    system: str,
+    folder,
+    system,
     *,
-    make: Callable[[int], Task] = make_task,
-    whole: bool = False,
-    **settings: Any,
-) -> None:
+    make=make_task,
+    whole=False,
+    **settings,
+):
     """Assert that tasks of several sizes take the calls of the system's formula."""
     # Samples of a prompt go out together as far as calls in flight allow: fewer requests, a faster
     # test.
@@ -177,11 +167,11 @@ def check_planned_calls(
             assert llm.generations == paid
 
 
-def beam(samples: int = 1, votes: int = 1, kept: int = 1) -> dict[str, Any]:
+def beam(samples=1, votes=1, kept=1):
     """Settings of a search."""
     return {"chatcite_samples": samples, "chatcite_votes": votes, "chatcite_kept": kept}
 
 
-def prompts(llm: ScriptedLlm) -> list[str]:
+def prompts(llm):
     """The user's part of every request, in order of arrival."""
     return [body["messages"][-1]["content"] for body in llm.requests]

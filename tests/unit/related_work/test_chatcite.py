@@ -1,11 +1,7 @@
 """Algorithm 1: how many calls, which drafts go on, what the trace keeps."""
 
-from __future__ import annotations
-
 import itertools
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,24 +9,20 @@ from pipeline.errors import SettingError
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from pipeline.related_work.chatcite import best_choices, chatcite, read_vote
-from pipeline.related_work.summary import Summary
-from pipeline.settings import Settings
 from tests.planned_calls import beam_calls
-from tests.scripted_llm import Asked, Rule, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import beam, make_elements, make_task, prompts, workspace
 
 SEARCH = beam(samples=3, votes=5, kept=2) | {"draft_tokens": 64}
 
 
-def search_with(
-    folder: Path, references: int, search: dict[str, Any], *rules: Rule
-) -> tuple[Summary, ScriptedLlm, Settings]:
+def search_with(folder, references, search, *rules):
     with ScriptedLlm(*rules) as llm:
         place = workspace(llm, folder)
         # Less context than the settings allow, too.
         settings = place.settings.model_copy(update=search)
 
-        async def write() -> Summary:
+        async def write():
             async with open_client(place) as client:
                 return await chatcite(
                     client, make_task(references), make_elements(references + 1), settings
@@ -39,22 +31,22 @@ def search_with(
         return run(write()), llm, settings
 
 
-def rounds(summary: Summary) -> list[dict[str, Any]]:
+def rounds(summary):
     return list(summary.trace["rounds"])
 
 
-def is_vote(asked: Asked) -> bool:
+def is_vote(asked):
     return "The best choice is" in asked.prompt
 
 
-def vote_for(*choices: int) -> Rule:
+def vote_for(*choices):
     """Votes in turn, by sample number."""
     return lambda asked: (
         f"So.\nThe best choice is {choices[asked.seed % len(choices)]}" if is_vote(asked) else None
     )
 
 
-def test_fewer_drafts_than_are_kept_are_all_continued(tmp_path: Path) -> None:
+def test_fewer_drafts_than_are_kept_are_all_continued(tmp_path):
     search = SEARCH | beam(samples=1, votes=2, kept=3)
     summary, *_ = search_with(tmp_path, 4, search)
     assert [len(done["drafts"]) for done in rounds(summary)] == [1, 1, 1, 1]
@@ -65,8 +57,8 @@ def test_fewer_drafts_than_are_kept_are_all_continued(tmp_path: Path) -> None:
 
 
 def test_the_first_step_continues_one_empty_draft_and_the_next_those_with_most_votes(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     summary, llm, _ = search_with(tmp_path, 2, SEARCH, vote_for(3, 3, 2, 3, 2))
     first, second = rounds(summary)
     assert [draft["parent"] for draft in first["drafts"]] == [0, 0, 0]
@@ -84,14 +76,14 @@ def test_the_first_step_continues_one_empty_draft_and_the_next_those_with_most_v
     assert summary.text == second["drafts"][second["kept"][0] - 1]["text"]
 
 
-def test_of_equals_the_one_written_first_is_kept() -> None:
+def test_of_equals_the_one_written_first_is_kept():
     assert best_choices([1, 2, 2, 0], 2) == (2, 3)
     assert best_choices([0, 0, 0], 2) == (1, 2)
     assert best_choices([1, 0, 1], 5) == (1, 3, 2)
 
 
-def test_a_vote_that_cannot_be_read_is_an_abstention_and_counted(tmp_path: Path) -> None:
-    def rule(asked: Asked) -> str | None:
+def test_a_vote_that_cannot_be_read_is_an_abstention_and_counted(tmp_path):
+    def rule(asked):
         answers = (
             "The best choice is 2",
             "I cannot say.",
@@ -127,12 +119,12 @@ def test_a_vote_that_cannot_be_read_is_an_abstention_and_counted(tmp_path: Path)
         ("", None),
     ],
 )
-def test_votes_are_read_with_tolerance(text: str, choice: int | None) -> None:
+def test_votes_are_read_with_tolerance(text, choice):
     assert read_vote(text, 3) == choice
 
 
-def test_drafts_with_the_same_text_are_not_continued_alike(tmp_path: Path) -> None:
-    def rule(asked: Asked) -> str | None:
+def test_drafts_with_the_same_text_are_not_continued_alike(tmp_path):
+    def rule(asked):
         if "Begin the related-work section" in asked.prompt:
             return "Twice the same."
         return None
@@ -143,8 +135,8 @@ def test_drafts_with_the_same_text_are_not_continued_alike(tmp_path: Path) -> No
     assert llm.generations == beam_calls(2, settings)
 
 
-def test_a_small_context_cuts_and_says_so(tmp_path: Path) -> None:
-    def long_drafts(asked: Asked) -> str | None:
+def test_a_small_context_cuts_and_says_so(tmp_path):
+    def long_drafts(asked):
         return None if is_vote(asked) else "A long draft on [Reference 1]. " * 60
 
     summary, *_ = search_with(tmp_path, 2, SEARCH | {"llm_context": 900}, long_drafts)
@@ -153,7 +145,7 @@ def test_a_small_context_cuts_and_says_so(tmp_path: Path) -> None:
     assert [done["cut"] for done in rounds(summary)] == [False, False]
 
 
-def test_room_that_the_drafts_do_not_need_is_the_references(tmp_path: Path) -> None:
+def test_room_that_the_drafts_do_not_need_is_the_references(tmp_path):
     """The line on each reference is what the evaluator checks drafts against."""
     search, vote = SEARCH | beam() | {"llm_context": 2400}, vote_for(1)
     _, llm, _ = search_with(tmp_path, 40, search, lambda asked: vote(asked) or "Short.")
@@ -162,14 +154,14 @@ def test_room_that_the_drafts_do_not_need_is_the_references(tmp_path: Path) -> N
     assert all(f"[Reference {n}] Reference title {n}." in last for n in range(1, 41))
 
 
-def test_a_context_that_holds_no_prompt_is_a_wrong_setting(tmp_path: Path) -> None:
+def test_a_context_that_holds_no_prompt_is_a_wrong_setting(tmp_path):
     with pytest.raises(SettingError, match="context of 300 tokens: raise CITELOOM_LLM_CONTEXT"):
         search_with(tmp_path, 1, SEARCH | {"llm_context": 300})
 
 
 def test_samples_share_one_prompt_and_the_target_comes_before_what_changes_in_every_prompt(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     _, llm, _ = search_with(tmp_path, 3, SEARCH | {"chatcite_votes": 4})
     # Of three steps the first continues one draft and the others two; a vote follows each.
     assert sorted(body.get("n", 1) for body in llm.requests) == [3] * 5 + [4] * 3

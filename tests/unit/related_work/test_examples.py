@@ -1,13 +1,9 @@
 """Which sections of other papers are shown as examples of style."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.llm.context import count_tokens
 from pipeline.related_work.examples import (
     Example,
@@ -33,11 +29,11 @@ from tests.unit.related_work.building import (
 GOLD = "Boats float [Reference 1], and nets sink [Reference 2]."
 
 
-def example(arxiv_id: str, *cites: str) -> Example:
+def example(arxiv_id, *cites):
     return Example(arxiv_id, frozenset(cites), f"Section of {arxiv_id}.")
 
 
-def test_neither_the_targets_own_section_nor_one_that_cites_it_or_is_cited_by_it() -> None:
+def test_neither_the_targets_own_section_nor_one_that_cites_it_or_is_cited_by_it():
     found = [
         example("2401.00001", "2405.00001"),
         example("2401.00002"),
@@ -50,18 +46,18 @@ def test_neither_the_targets_own_section_nor_one_that_cites_it_or_is_cited_by_it
     assert all(len(cited_numbers(text)) >= 4 for text in shipped())
 
 
-def settings_with(context: int) -> Settings:
+def settings_with(context):
     return Settings(llm_url="http://127.0.0.1:1/v1", llm_context=context, _env_file=None)  # type: ignore[call-arg]
 
 
-def test_examples_take_an_eighth_of_the_context_at_most() -> None:
+def test_examples_take_an_eighth_of_the_context_at_most():
     task = replace(make_task(1), examples=shipped())
     assert sum(map(count_tokens, style_examples(task, 2, settings_with(1024)))) <= 128
     assert style_examples(task, 2, settings_with(8192)) == list(shipped())
     assert style_examples(task, 0, settings_with(8192)) == []
 
 
-def earlier(place: Workspace, month: str, number: int, gold: str = GOLD) -> None:
+def earlier(place, month, number, gold=GOLD):
     row = task_row(number, ["2403.00001"]) | {
         "arxiv_id": f"{month[2:4]}{month[5:]}.0000{number}",
         "gold": gold,
@@ -69,7 +65,7 @@ def earlier(place: Workspace, month: str, number: int, gold: str = GOLD) -> None
     write_month(place, tables.RELATED_WORK_TASKS, month, [row])
 
 
-def test_sections_come_from_the_newest_earlier_months_that_have_tasks(tmp_path: Path) -> None:
+def test_sections_come_from_the_newest_earlier_months_that_have_tasks(tmp_path):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path)
     for number, month in enumerate(("2023-01", "2023-02", "2023-03", "2023-04"), 1):
@@ -89,8 +85,8 @@ def test_sections_come_from_the_newest_earlier_months_that_have_tasks(tmp_path: 
 
 
 def test_a_month_with_few_shot_shows_them_and_is_out_of_date_when_they_change(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, systems="few_shot")
         write_corpus(place, {1: ["2403.00001", "2403.00002"]})

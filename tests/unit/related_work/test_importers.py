@@ -1,10 +1,7 @@
 """Tasks of other data sets brought into the task format."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -32,7 +29,7 @@ WORKS = [
 ]
 
 
-def test_names_and_years_become_numbers_in_the_order_of_a_bibliography() -> None:
+def test_names_and_years_become_numbers_in_the_order_of_a_bibliography():
     text = (
         "It began with boats (Yang and Klein, 2021; see Liu et al., 2021a). Popovic´ (2016) adds"
         " tides; Liu (2021b) and others (Unknown et al., 2010) add ropes (Yang and Klein, 2021;"
@@ -60,7 +57,7 @@ def test_names_and_years_become_numbers_in_the_order_of_a_bibliography() -> None
     assert made.unmatched == ("Unknown et al., 2010", "Nobody, 1999")
 
 
-def test_the_five_real_targets_keep_nine_of_ten_citations(shared_data: Path) -> None:
+def test_the_five_real_targets_keep_nine_of_ten_citations(shared_data):
     made = read_real_targets(shared_data)
     references = sum(len(each.task.references) for each in made)
     assert len(made) == 5
@@ -99,7 +96,7 @@ Ada Popović. 2015. Measuring the tides. In Tides.
 """
 
 
-def write_target(folder: Path, name: str = "A Model of Tides", text: str = TARGET) -> Path:
+def write_target(folder, name="A Model of Tides", text=TARGET):
     target = folder / name
     (target / "Reference Papers").mkdir(parents=True)
     (target / "target_paper_title.txt").write_text("A Model of Tides\n", encoding="utf-8")
@@ -119,8 +116,8 @@ def write_target(folder: Path, name: str = "A Model of Tides", text: str = TARGE
 
 
 def test_a_folder_of_nudtrwg_becomes_tasks_in_the_order_of_the_bibliography_and_names_what_cannot_be_read(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     write_target(tmp_path)
     write_target(tmp_path, "B", "Abstract\nNo section.\n")
     (write_target(tmp_path, "C") / "Target Paper.txt").unlink()
@@ -174,13 +171,11 @@ def test_a_folder_of_nudtrwg_becomes_tasks_in_the_order_of_the_bibliography_and_
         ("Jane Doe. 2001. Something else.", (), None),
     ],
 )
-def test_authors_and_year_of_a_work_are_read_from_the_bibliography(
-    bibliography: str, authors: tuple[str, ...], year: int | None
-) -> None:
+def test_authors_and_year_of_a_work_are_read_from_the_bibliography(bibliography, authors, year):
     assert bibliography_entry(bibliography, "On very small boats")[1:] == (authors, year)
 
 
-def write_deepscholar(folder: Path) -> Path:
+def write_deepscholar(folder):
     target = {
         "arxiv": "2506.00001v1",
         "title": "A target",
@@ -218,7 +213,7 @@ def write_deepscholar(folder: Path) -> Path:
     return folder
 
 
-def test_a_target_of_deepscholar_becomes_a_task(tmp_path: Path) -> None:
+def test_a_target_of_deepscholar_becomes_a_task(tmp_path):
     (made,) = import_deepscholar(write_deepscholar(tmp_path / "set"))
     assert (made.task.id, made.task.arxiv_id) == ("deepscholar-2506.00001v1", "2506.00001")
     assert made.task.text == "# A target\n\n## Abstract\n\nWe sail."
@@ -235,12 +230,12 @@ def test_a_target_of_deepscholar_becomes_a_task(tmp_path: Path) -> None:
     )
 
 
-def test_data_that_cannot_be_read_is_refused_by_name(tmp_path: Path) -> None:
+def test_data_that_cannot_be_read_is_refused_by_name(tmp_path):
     with pytest.raises(SettingError, match=r"target_paper_title\.txt"):
         import_nudtrwg(tmp_path)
 
 
-def test_the_63_targets_of_deepscholar_become_tasks(shared_data: Path) -> None:
+def test_the_63_targets_of_deepscholar_become_tasks(shared_data):
     made = import_deepscholar(shared_data / "labelled" / "deepscholar")
     references = [reference for each in made for reference in each.task.references]
     assert (len(made), len(references)) == (63, 1627)
@@ -250,7 +245,7 @@ def test_the_63_targets_of_deepscholar_become_tasks(shared_data: Path) -> None:
     assert sum(reference.source == "abstract" for reference in references) > 900
 
 
-def test_the_command_writes_files_that_the_pipeline_reads(tmp_path: Path) -> None:
+def test_the_command_writes_files_that_the_pipeline_reads(tmp_path):
     write_target(tmp_path / "set")
     folder = tmp_path / "tasks"
     call = [

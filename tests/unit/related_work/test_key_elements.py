@@ -1,17 +1,14 @@
 """The seven questions in one call."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
-from pipeline.related_work.key_elements import ELEMENT_NAMES, Extraction, KeyElements, extract
+from pipeline.related_work.key_elements import ELEMENT_NAMES, KeyElements, extract
 from pipeline.related_work.prompt_files import PROMPTS
-from tests.scripted_llm import Asked, Rule, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import workspace
 
 QUESTIONS = [
@@ -26,27 +23,27 @@ QUESTIONS = [
 
 
 def extract_from(
-    folder: Path,
-    *rules: Rule,
-    content: str = "# T\n\nText.",
-    context: int = 8192,
-    element_tokens: int = 40,
-) -> Extraction:
+    folder,
+    *rules,
+    content="# T\n\nText.",
+    context=8192,
+    element_tokens=40,
+):
     with ScriptedLlm(*rules) as llm:
         place = workspace(llm, folder, llm_context=context, element_tokens=element_tokens)
 
-        async def ask() -> Extraction:
+        async def ask():
             async with open_client(place) as client:
                 return await extract(client, content, place.settings)
 
         return run(ask())
 
 
-def answers(**given: object) -> str:
+def answers(**given):
     return json.dumps(dict.fromkeys(ELEMENT_NAMES, "x") | given)
 
 
-def test_the_prompt_asks_what_the_paper_prints_or_describes_every_field() -> None:
+def test_the_prompt_asks_what_the_paper_prints_or_describes_every_field():
     shared = {"content": "C", "fields": ELEMENT_NAMES, "characters": 100}
     asked, described = (
         PROMPTS.messages("elements", described=way, **shared)[1].content for way in (False, True)
@@ -58,7 +55,7 @@ def test_the_prompt_asks_what_the_paper_prints_or_describes_every_field() -> Non
     assert all(f"{name}: " in described for name in ELEMENT_NAMES)
 
 
-def test_seven_answers_come_from_one_call_as_json_or_as_headed_lines(tmp_path: Path) -> None:
+def test_seven_answers_come_from_one_call_as_json_or_as_headed_lines(tmp_path):
     found = extract_from(tmp_path / "a")
     assert (found.spent.calls, found.failure) == (1, None)
     assert all(answer.startswith("scripted answer") for _, answer in found.elements.named())
@@ -71,8 +68,8 @@ def test_seven_answers_come_from_one_call_as_json_or_as_headed_lines(tmp_path: P
 
 
 def test_lists_nulls_and_long_answers_become_text_bounded_where_there_is_a_limit(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     given = answers(results=["a", "b"], limitations=None, methodology="word " * 100)
     found = extract_from(tmp_path, lambda asked: given)
     assert (found.elements.results, found.elements.limitations) == ("a b", "")
@@ -86,7 +83,7 @@ def test_lists_nulls_and_long_answers_become_text_bounded_where_there_is_a_limit
     assert (unbounded.elements.methodology, unbounded.shortened) == (long, ())
 
 
-def test_an_answer_that_cannot_be_repaired_leaves_empty_fields_and_a_reason(tmp_path: Path) -> None:
+def test_an_answer_that_cannot_be_repaired_leaves_empty_fields_and_a_reason(tmp_path):
     found = extract_from(tmp_path, lambda asked: "I would rather not.")
     assert found.elements == KeyElements()
     assert found.failure is not None
@@ -94,13 +91,13 @@ def test_an_answer_that_cannot_be_repaired_leaves_empty_fields_and_a_reason(tmp_
     assert found.spent.calls == 2
 
 
-def giving_questions_back(times: int) -> Rule:
+def giving_questions_back(times):
     """A model that answers so many prompts with their questions, and then with what the paper
     says.
     """
     left = [times]
 
-    def rule(asked: Asked) -> str | None:
+    def rule(asked):
         if asked.schema is None:
             return None
         left[0] -= 1
@@ -118,13 +115,13 @@ def giving_questions_back(times: int) -> Rule:
     ("times", "elements"), [(1, KeyElements(*["It floats."] * 7)), (2, KeyElements())]
 )
 def test_a_model_that_gives_the_questions_back_is_asked_in_other_words_once(
-    tmp_path: Path, times: int, elements: KeyElements
-) -> None:
+    tmp_path, times, elements
+):
     found = extract_from(tmp_path, giving_questions_back(times))
     assert (found.elements, found.spent.calls, found.failure) == (elements, 2, None)
 
 
-def test_a_repair_is_counted_as_a_call(tmp_path: Path) -> None:
+def test_a_repair_is_counted_as_a_call(tmp_path):
     found = extract_from(
         tmp_path,
         lambda asked: (
@@ -136,8 +133,6 @@ def test_a_repair_is_counted_as_a_call(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("context", "cut"), [(8192, False), (2000, True)])
-def test_a_paper_over_the_context_is_cut_and_says_so(
-    tmp_path: Path, context: int, cut: bool
-) -> None:
+def test_a_paper_over_the_context_is_cut_and_says_so(tmp_path, context, cut):
     content = "# T\n\n" + "\n\n".join(f"## S{i}\n\n" + "Plain words again. " * 60 for i in range(6))
     assert extract_from(tmp_path, content=content, context=context).content_cut is cut

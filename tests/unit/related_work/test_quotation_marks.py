@@ -1,7 +1,5 @@
 """What a section without a model takes from the papers is marked as theirs."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.related_work.quotation_marks import SourceWords
@@ -27,5 +25,5 @@ SOURCE = SourceWords(
         ("See also “a hull for boats” [Reference 1].",) * 2,
     ],
 )
-def test_words_of_the_source_stand_in_quotation_marks(sentence: str, marked: str) -> None:
+def test_words_of_the_source_stand_in_quotation_marks(sentence, marked):
     assert SOURCE.with_quotation_marks(sentence) == marked

@@ -1,19 +1,15 @@
 """`relate`: a section for a user's own text."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 from pipeline.corpus.citation_formats import LatexStyle, bibtex_entry, bibtex_keys, latex_section
 from pipeline.errors import SettingError
-from pipeline.related_work.relate import Related, relate, relate_file
+from pipeline.related_work.relate import relate, relate_file
 from pipeline.related_work.systems import SYSTEMS
 from tests.planned_calls import beam_calls
-from tests.scripted_llm import Asked, Rule, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import beam, paper_row, prompts, workspace, write_corpus
 
 pytestmark = pytest.mark.slow
@@ -31,12 +27,12 @@ SPELLINGS_OF_ONE_ID = [
 
 
 def related_by(
-    folder: Path,
-    *rules: Rule,
-    references: Sequence[str] = TWO,
-    system: str | None = None,
-    **settings: object,
-) -> tuple[Related, ScriptedLlm]:
+    folder,
+    *rules,
+    references=TWO,
+    system=None,
+    **settings,
+):
     """What is written for the draft over papers of a corpus, and the endpoint that was asked."""
     with ScriptedLlm(*rules) as llm:
         place = workspace(llm, folder, **settings)
@@ -44,7 +40,7 @@ def related_by(
         return relate(place, DRAFT, references, system), llm
 
 
-def test_a_section_with_its_citations_and_their_bibtex(tmp_path: Path) -> None:
+def test_a_section_with_its_citations_and_their_bibtex(tmp_path):
     named = [*SPELLINGS_OF_ONE_ID, "arXiv:2403.00001v3", "2403.00002"]
     related, llm = related_by(tmp_path, references=named)
     assert related.keys == {1: "lovelace2024paper", 2: "lovelace2024paper-2"}
@@ -57,8 +53,8 @@ def test_a_section_with_its_citations_and_their_bibtex(tmp_path: Path) -> None:
     assert related.spent.calls == 3 + beam_calls(2, settings) == llm.generations
 
 
-def test_several_citations_in_a_row_become_one_group(tmp_path: Path) -> None:
-    def rule(asked: Asked) -> str | None:
+def test_several_citations_in_a_row_become_one_group(tmp_path):
+    def rule(asked):
         return (
             "Both [Reference 1], [Reference 2] and [Reference 7]." if asked.schema is None else None
         )
@@ -100,9 +96,7 @@ def test_several_citations_in_a_row_become_one_group(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_wrong_arguments_are_named(
-    tmp_path: Path, draft: str, references: list[str], system: str, message: str
-) -> None:
+def test_wrong_arguments_are_named(tmp_path, draft, references, system, message):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path)
         write_corpus(place, {})
@@ -112,7 +106,7 @@ def test_wrong_arguments_are_named(
 
 
 @pytest.mark.parametrize("system", ["chatcite", "zero_shot"])
-def test_a_draft_that_was_cut_is_noted(tmp_path: Path, system: str) -> None:
+def test_a_draft_that_was_cut_is_noted(tmp_path, system):
     long = DRAFT + "\n\n".join(
         f"## Part {n}\n\n{'We search papers again. ' * 40}" for n in range(40)
     )
@@ -125,8 +119,8 @@ def test_a_draft_that_was_cut_is_noted(tmp_path: Path, system: str) -> None:
     assert cut.notes[0].endswith("the beginning was used: the draft")
 
 
-def test_what_a_reader_should_know_of_a_section_is_noted(tmp_path: Path) -> None:
-    def rule(asked: Asked) -> str | None:
+def test_what_a_reader_should_know_of_a_section_is_noted(tmp_path):
+    def rule(asked):
         if asked.schema is not None:
             return "no" if "About 2403.00002" in asked.prompt else None
         return "One [Reference 1], and another [Reference 7]."
@@ -139,7 +133,7 @@ def test_what_a_reader_should_know_of_a_section_is_noted(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("system", sorted(SYSTEMS))
-def test_every_system_relates_a_users_own_draft(tmp_path: Path, system: str) -> None:
+def test_every_system_relates_a_users_own_draft(tmp_path, system):
     related, llm = related_by(tmp_path, system=system, **beam())
     assert "[@lovelace2024paper" in related.markdown
     assert related.spent.calls == llm.generations
@@ -150,7 +144,7 @@ def test_every_system_relates_a_users_own_draft(tmp_path: Path, system: str) -> 
     )
 
 
-def write_task(folder: Path, **changed: object) -> Path:
+def write_task(folder, **changed):
     references = [
         {
             "title": "Boats",
@@ -173,7 +167,7 @@ def write_task(folder: Path, **changed: object) -> Path:
     return file
 
 
-def test_a_task_file_is_related_with_what_there_is_of_its_references(tmp_path: Path) -> None:
+def test_a_task_file_is_related_with_what_there_is_of_its_references(tmp_path):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path)
         write_corpus(place, {})
@@ -194,7 +188,7 @@ def test_a_task_file_is_related_with_what_there_is_of_its_references(tmp_path: P
     )
 
 
-def test_bibtex_escapes_what_tex_would_read() -> None:
+def test_bibtex_escapes_what_tex_would_read():
     authors = ["Ada Lövelace", "Hal Daumé III", "Ships and Boats Group"]
     entry = bibtex_entry("k", paper_row("2403.00001") | {"authors": authors})
     assert "{Ada Lövelace and Daumé, III, Hal and {Ships and Boats Group}}" in entry
@@ -215,7 +209,7 @@ def test_bibtex_escapes_what_tex_would_read() -> None:
         ),
     ],
 )
-def test_bibtex_keeps_what_tex_can_set(title: str, shown: str) -> None:
+def test_bibtex_keeps_what_tex_can_set(title, shown):
     paper = paper_row("2403.00001") | {"title": title, "authors": []}
     assert f"title = {{{{{shown}}}}}" in bibtex_entry("k", paper)
 
@@ -228,13 +222,13 @@ def test_bibtex_keeps_what_tex_can_set(title: str, shown: str) -> None:
         ("Diego de las Casas", "Diego de las Casas"),
     ],
 )
-def test_bibtex_keeps_a_suffix_apart_from_the_family_name(name: str, shown: str) -> None:
+def test_bibtex_keeps_a_suffix_apart_from_the_family_name(name, shown):
     paper = paper_row("2403.00001") | {"authors": [name]}
     assert f"author = {{{shown}}}" in bibtex_entry("k", paper)
     assert bibtex_keys([paper])[0].startswith(("daume", "lee", "casas"))
 
 
-def test_keys_are_unique_and_plain_and_avoid_those_of_the_users_own_bibliography() -> None:
+def test_keys_are_unique_and_plain_and_avoid_those_of_the_users_own_bibliography():
     authors = {"authors": ["Ada Lövelace"]}
     first, second, third = (paper_row(f"2403.0000{number}") | authors for number in (1, 2, 3))
     nobody = paper_row("2403.00009") | {"authors": [], "title": "On the Ähnlichkeit"}
@@ -249,7 +243,7 @@ def test_keys_are_unique_and_plain_and_avoid_those_of_the_users_own_bibliography
     assert bibtex_keys([first, second, third], own) == [f"{plain}-3", plain, f"{plain}-4"]
 
 
-def test_a_section_in_latex_cites_keys_and_escapes_what_tex_would_read() -> None:
+def test_a_section_in_latex_cites_keys_and_escapes_what_tex_would_read():
     text = (
         "Both [Reference 1], [Reference 2] gain 5% of $\\frac{a_1}{b}$.\n\n"
         "See \\input{x} & $\\input{/etc/passwd}$ [Reference 7]."
@@ -262,7 +256,7 @@ def test_a_section_in_latex_cites_keys_and_escapes_what_tex_would_read() -> None
     )
 
 
-def test_quotations_are_marked_and_a_line_says_so(tmp_path: Path) -> None:
+def test_quotations_are_marked_and_a_line_says_so(tmp_path):
     related, _ = related_by(tmp_path, system="extractive")
     assert "\n\n*No model wrote this section" in related.markdown
     assert "\n% No model wrote this section" in related.latex
@@ -280,9 +274,7 @@ def test_quotations_are_marked_and_a_line_says_so(tmp_path: Path) -> None:
         ({"natbib", "biblatex"}, "\\textcite{one} sail. Boats float \\parencite{one}."),
     ],
 )
-def test_names_are_printed_once_where_the_citation_prints_them(
-    packages: set[str], cited: str
-) -> None:
+def test_names_are_printed_once_where_the_citation_prints_them(packages, cited):
     text = "Poe and Bly [Reference 1] sail. Boats float [Reference 1]."
     style = LatexStyle.of_packages(packages)
     assert cited in latex_section(text, {1: "one"}, style=style, names={1: "Poe and Bly"})

@@ -1,7 +1,5 @@
 """Sentences of papers that can stand in a related-work section, and those that cannot."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.related_work.sentence_rewriting import (
@@ -82,7 +80,7 @@ THREE = ("Yuang Zhao", "Chuhan Wu", "Qinglin Jia")
         ),
     ],
 )
-def test_a_sentence_names_its_subject_and_keeps_what_it_states(sentence: str, cited: str) -> None:
+def test_a_sentence_names_its_subject_and_keeps_what_it_states(sentence, cited):
     assert citable_sentence(sentence, 3, THREE) == cited
 
 
@@ -104,11 +102,11 @@ def test_a_sentence_names_its_subject_and_keeps_what_it_states(sentence: str, ci
         "We propose a method (with an open bracket that calibrates networks.",
     ],
 )
-def test_a_sentence_that_cannot_stand_alone_is_refused(sentence: str) -> None:
+def test_a_sentence_that_cannot_stand_alone_is_refused(sentence):
     assert citable_sentence(sentence, 3, THREE) is None
 
 
-def test_a_single_author_is_quoted_and_unknown_ones_are_the_authors() -> None:
+def test_a_single_author_is_quoted_and_unknown_ones_are_the_authors():
     sentence = "We consider the problem of total variation in compressive sensing."
     assert (
         citable_sentence(sentence, 1, ("Xin Yuan",)) == f"Yuan [Reference 1] writes: “{sentence}”"
@@ -120,7 +118,7 @@ def test_a_single_author_is_quoted_and_unknown_ones_are_the_authors() -> None:
     )
 
 
-def test_a_sentence_behind_another_on_the_same_paper_speaks_of_its_authors_as_they() -> None:
+def test_a_sentence_behind_another_on_the_same_paper_speaks_of_its_authors_as_they():
     assert (
         follow_up("Our experiments show that calibration works.", 3, THREE)
         == "Their experiments show that calibration works [Reference 3]."
@@ -141,5 +139,5 @@ def test_a_sentence_behind_another_on_the_same_paper_speaks_of_its_authors_as_th
         (THREE, "Zhao et al."),
     ],
 )
-def test_authors_are_named_as_in_a_text(authors: tuple[str, ...], names: str) -> None:
+def test_authors_are_named_as_in_a_text(authors, names):
     assert author_names(authors) == names

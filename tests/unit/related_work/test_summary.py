@@ -1,7 +1,5 @@
 """Sentences and citations of a section."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.llm.messages import Spent
@@ -30,11 +28,11 @@ from pipeline.related_work.summary import make_summary, normalize, split_sentenc
         ("Reference 3 says", "Reference 3 says"),
     ],
 )
-def test_other_spellings_of_a_citation_become_the_exact_one(written: str, exact: str) -> None:
+def test_other_spellings_of_a_citation_become_the_exact_one(written, exact):
     assert normalize(written) == (exact, int(written != exact))
 
 
-def test_sentences_know_the_references_that_they_cite() -> None:
+def test_sentences_know_the_references_that_they_cite():
     text = (
         "Lanternfish [Reference 2] gains 8.1 points, cf. Tab. 2. Others [Reference 1] [Reference 2]"
         " do not. It ends."
@@ -57,11 +55,11 @@ def test_sentences_know_the_references_that_they_cite() -> None:
         ),
     ],
 )
-def test_text_is_split_into_sentences(text: str, sentences: list[str]) -> None:
+def test_text_is_split_into_sentences(text, sentences):
     assert split_sentences(text) == sentences
 
 
-def test_the_trace_records_citations_out_of_range_and_references_left_out() -> None:
+def test_the_trace_records_citations_out_of_range_and_references_left_out():
     summary = make_summary("A (ref 9) [2] [7]. B [Reference 1].", {1, 2}, {"rounds": []}, Spent())
     assert summary.trace["citations"] == {
         "respelt": 1,

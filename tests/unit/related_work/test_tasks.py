@@ -1,10 +1,6 @@
 """Tasks: the section is taken out whole, its citations are numbered, and files are checked."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,7 +21,7 @@ from pipeline.settings import load_settings
 from tests.unit.related_work.building import paper_row, write_month
 
 
-def block(text: str, *path: str, keys: tuple[str, ...] = ()) -> dict[str, Any]:
+def block(text, *path, keys=()):
     return {
         "kind": "paragraph",
         "anchor": "p",
@@ -35,7 +31,7 @@ def block(text: str, *path: str, keys: tuple[str, ...] = ()) -> dict[str, Any]:
     }
 
 
-def section(title: str, depth: int = 1, anchor: str = "S1") -> dict[str, Any]:
+def section(title, depth=1, anchor="S1"):
     return {"anchor": anchor, "number": "1", "title": title, "depth": depth, "path": [title]}
 
 
@@ -64,7 +60,7 @@ HARBOUR = CitedWork(
 OUTSIDE = {**CITATIONS, ("2404.90001", "b3"): HARBOUR}
 
 
-def test_the_section_is_taken_out_and_its_citations_are_numbered_as_in_the_bibliography() -> None:
+def test_the_section_is_taken_out_and_its_citations_are_numbered_as_in_the_bibliography():
     task = make_task(PAPER, RELATED, CITATIONS, most=100)
     assert [
         (each["number"], each["arxiv_id"], each["key"], each["authors"])
@@ -81,7 +77,7 @@ def test_the_section_is_taken_out_and_its_citations_are_numbered_as_in_the_bibli
     assert "Again" not in task["description"]
 
 
-def test_another_section_on_related_work_is_taken_out_as_well() -> None:
+def test_another_section_on_related_work_is_taken_out_as_well():
     name = "Additional Related Work"
     sections = [*PAPER["sections"], section(name, anchor="A1")]
     blocks = [*PAPER["blocks"], block("All of it at length [@b1].", name, keys=("b1",))]
@@ -91,7 +87,7 @@ def test_another_section_on_related_work_is_taken_out_as_well() -> None:
     assert "at length" not in task["gold"]
 
 
-def test_no_more_references_than_asked_for_and_two_items_of_one_paper_are_one() -> None:
+def test_no_more_references_than_asked_for_and_two_items_of_one_paper_are_one():
     task = make_task(PAPER, RELATED, CITATIONS, most=1)
     assert [each["arxiv_id"] for each in task["references"]] == ["2403.90001"]
     assert "[Reference 2]" not in task["gold"]
@@ -102,7 +98,7 @@ def test_no_more_references_than_asked_for_and_two_items_of_one_paper_are_one() 
     assert task["gold"].startswith("First [Reference 2] [Reference 1] and others [Reference 2].")
 
 
-def test_the_outermost_related_work_section_is_taken() -> None:
+def test_the_outermost_related_work_section_is_taken():
     sections = [
         section("Related Work", depth=3, anchor="A"),
         section("Prior Work", depth=1, anchor="B"),
@@ -111,11 +107,11 @@ def test_the_outermost_related_work_section_is_taken() -> None:
     assert related_work_section(PAPER | {"sections": [section("Method")]}) is None
 
 
-def test_a_marker_with_nothing_known_leaves_no_hole_before_a_stop() -> None:
+def test_a_marker_with_nothing_known_leaves_no_hole_before_a_stop():
     assert gold_text([block("Seen [@x], and [@y; @z].")], {}) == "Seen, and."
 
 
-def test_a_work_outside_the_corpus_is_a_reference_marked_by_what_there_is_of_it() -> None:
+def test_a_work_outside_the_corpus_is_a_reference_marked_by_what_there_is_of_it():
     task = make_task(PAPER, RELATED, OUTSIDE, most=100)
     assert [each["text"] for each in task["references"]] == [
         None,
@@ -132,7 +128,7 @@ def test_a_work_outside_the_corpus_is_a_reference_marked_by_what_there_is_of_it(
     assert [reference.source for reference in read.references] == ["full_text", "full_text", "item"]
 
 
-def corpus(place: Workspace) -> None:
+def corpus(place):
     """2404.90001 cites one paper, one that metadata alone describes, one that nobody describes, and
     an unread item.
     """
@@ -160,7 +156,7 @@ def corpus(place: Workspace) -> None:
     write_month(place, tables.REFERENCES, "2024-04", items)
 
 
-def place_with(folder: Path, **settings: Any) -> Workspace:
+def place_with(folder, **settings):
     own = {
         "llm_url": "http://127.0.0.1:9/v1",
         "llm_model": "m",
@@ -170,7 +166,7 @@ def place_with(folder: Path, **settings: Any) -> Workspace:
     return Workspace(load_settings(**own | {"data": folder} | settings))
 
 
-def tasks_with(folder: Path, **settings: Any) -> list[dict[str, Any]]:
+def tasks_with(folder, **settings):
     place = place_with(folder, **settings)
     corpus(place)
     run_stage(RELATED_WORK_TASKS, place, "2024-04")
@@ -185,9 +181,7 @@ def tasks_with(folder: Path, **settings: Any) -> list[dict[str, Any]]:
         ("drop", ["full_text"], 3),
     ],
 )
-def test_a_setting_says_what_becomes_of_works_outside_the_corpus(
-    tmp_path: Path, outside: str, sources: list[str], left: int
-) -> None:
+def test_a_setting_says_what_becomes_of_works_outside_the_corpus(tmp_path, outside, sources, left):
     (task,) = tasks_with(tmp_path / "few", outside_references=outside)
     # Only papers of the corpus make a paper a task.
     assert tasks_with(tmp_path / "none", outside_references=outside, min_references=2) == []
@@ -214,7 +208,7 @@ FILE = {
 }
 
 
-def write_file(folder: Path, name: str = "mine.json", **changed: Any) -> Path:
+def write_file(folder, name="mine.json", **changed):
     folder.mkdir(exist_ok=True)
     file = folder / name
     file.write_text(json.dumps(FILE | changed), encoding="utf-8")
@@ -222,8 +216,8 @@ def write_file(folder: Path, name: str = "mine.json", **changed: Any) -> Path:
 
 
 def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_again(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     folder = tmp_path / "tasks"
     task = read_task_file(write_file(folder))
     assert read_task_file(write_task_file(task, tmp_path / "out")) == task
@@ -252,14 +246,12 @@ def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_a
         ({"surprise": 1}, "surprise"),
     ],
 )
-def test_a_wrong_task_file_is_named_with_its_fault(
-    tmp_path: Path, changed: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_task_file_is_named_with_its_fault(tmp_path, changed, message):
     with pytest.raises(SettingError, match=message):
         read_task_file(write_file(tmp_path, **changed))
 
 
-def test_two_files_with_one_id_and_a_file_without_a_month_are_refused(tmp_path: Path) -> None:
+def test_two_files_with_one_id_and_a_file_without_a_month_are_refused(tmp_path):
     write_file(tmp_path / "a")
     write_file(tmp_path / "a", "again.json")
     with pytest.raises(SettingError, match="both have the id mine-1"):

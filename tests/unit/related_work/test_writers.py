@@ -2,20 +2,13 @@
 after a kill.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline import tables
-from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
 from pipeline.engine.run_stats import read_timings
-from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.storage.reading import read_table
@@ -31,31 +24,31 @@ MODELS = ("scripted", "large")
 BOTH = "chatcite,chatcite@large,zero_shot@large"
 
 
-def place_of(llm: ScriptedLlm, folder: Path, systems: str, **settings: Any) -> Workspace:
+def place_of(llm, folder, systems, **settings):
     """A workspace whose endpoint serves two models: scripted, the default, and large."""
     file = folder / "models.toml"
     file.write_text(f'[large]\nurl = "{llm.url}"\ncontext = 6000\n')
     return workspace(llm, folder, systems=systems, models=file, **settings)
 
 
-def write(place: Workspace) -> tuple[Outcome, Outcome]:
+def write(place):
     return run_stage(KEY_ELEMENTS, place, MONTH), run_stage(SUMMARIES, place, MONTH)
 
 
-def rows_by_writer(place: Workspace) -> dict[str, list[Mapping[str, Any]]]:
-    rows: dict[str, list[Mapping[str, Any]]] = {}
+def rows_by_writer(place):
+    rows = {}
     for row in place.root.rows(tables.SUMMARIES, MONTH):
         rows.setdefault(writer_name(row), []).append(row)
     return rows
 
 
-def models_called(llm: ScriptedLlm) -> Counter[str]:
+def models_called(llm):
     return Counter(str(body["model"]) for body in llm.requests)
 
 
 def test_two_models_write_beside_each_other_and_the_order_of_the_setting_does_not_matter(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with ScriptedLlm(models=MODELS) as llm:
         place = place_of(llm, tmp_path, BOTH)
         write_corpus(place, TASKS)
@@ -90,8 +83,8 @@ def test_two_models_write_beside_each_other_and_the_order_of_the_setting_does_no
 
 
 def test_adding_a_writer_computes_that_writer_alone_and_keeps_what_was_left_out_for_others(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with ScriptedLlm(models=MODELS) as llm:
         first = place_of(llm, tmp_path, "chatcite,zero_shot")
         write_corpus(first, {2: ["2403.00003"], 1: ["2403.00001", "2403.00099"]})
@@ -119,8 +112,8 @@ def test_adding_a_writer_computes_that_writer_alone_and_keeps_what_was_left_out_
 
 
 def test_changing_a_writer_computes_it_alone_and_removing_it_removes_its_rows(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with ScriptedLlm(models=MODELS) as llm:
         place = place_of(llm, tmp_path, BOTH)
         write_corpus(place, TASKS)
@@ -142,7 +135,7 @@ def test_changing_a_writer_computes_it_alone_and_removing_it_removes_its_rows(
     assert (elements.rows, summaries.rows) == (6, 2)
 
 
-def test_sections_written_elsewhere_are_rows_beside_ours(tmp_path: Path) -> None:
+def test_sections_written_elsewhere_are_rows_beside_ours(tmp_path):
     file = tmp_path / "sections.csv"
     file.write_text(
         "task_id,system,section\n"

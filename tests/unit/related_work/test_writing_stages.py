@@ -2,11 +2,7 @@
 resume.
 """
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +18,7 @@ from pipeline.related_work.systems import SYSTEMS
 from pipeline.settings import load_settings
 from pipeline.storage.reading import read_table
 from tests.planned_calls import beam_calls
-from tests.scripted_llm import Asked, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import (
     CutShort,
     paper_row,
@@ -38,16 +34,16 @@ WRITING = (KEY_ELEMENTS, SUMMARIES)
 TASKS = {2: ["2403.00003", "2403.00001"], 1: ["2403.00001", "2403.00002", "2403.00004"]}
 
 
-def write_all(place: Workspace) -> list[Any]:
+def write_all(place):
     return [run_stage(stage, place, MONTH) for stage in WRITING]
 
 
-def parts_of(outcome: Any) -> dict[str, Any]:
+def parts_of(outcome):
     """Name of a part → what its build noted."""
     return {name: record["notes"] for name, record in outcome.notes["parts"].items()}
 
 
-def changed_parts(place: Workspace) -> list[str]:
+def changed_parts(place):
     """The writers that a run would compute now."""
     written = place.root.provenance(tables.SUMMARIES, MONTH)
     assert written is not None
@@ -59,13 +55,13 @@ def changed_parts(place: Workspace) -> list[str]:
     ]
 
 
-def rows_of(place: Workspace) -> list[dict[str, Any]]:
+def rows_of(place):
     return sorted(
         place.root.rows(tables.SUMMARIES, MONTH), key=lambda row: (row["task_id"], row["system"])
     )
 
 
-def test_all_systems_write_side_by_side_from_one_months_tables(tmp_path: Path) -> None:
+def test_all_systems_write_side_by_side_from_one_months_tables(tmp_path):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, systems=",".join(SYSTEMS))
         write_corpus(place, TASKS)
@@ -99,8 +95,8 @@ def test_all_systems_write_side_by_side_from_one_months_tables(tmp_path: Path) -
         assert changed_parts(place) == ["extractive", "lead", "lexrank"]
 
 
-def test_an_unreadable_answer_goes_to_the_ledger_and_the_month_goes_on(tmp_path: Path) -> None:
-    def rule(asked: Asked) -> str | None:
+def test_an_unreadable_answer_goes_to_the_ledger_and_the_month_goes_on(tmp_path):
+    def rule(asked):
         return "no" if asked.schema is not None and "About 2403.00002" in asked.prompt else None
 
     with ScriptedLlm(rule) as llm:
@@ -112,7 +108,7 @@ def test_an_unreadable_answer_goes_to_the_ledger_and_the_month_goes_on(tmp_path:
     assert (row["arxiv_id"], row["methodology"], row["calls"]) == ("2403.00002", "", 2)
 
 
-def test_what_a_limit_cut_is_in_the_ledger_of_every_system(tmp_path: Path) -> None:
+def test_what_a_limit_cut_is_in_the_ledger_of_every_system(tmp_path):
     systems = (
         "chatcite,chatcite_no_elements,chatcite_no_incremental,chatcite_no_reflection,zero_shot"
     )
@@ -128,8 +124,8 @@ def test_what_a_limit_cut_is_in_the_ledger_of_every_system(tmp_path: Path) -> No
 
 
 def test_a_reference_that_left_the_corpus_keeps_its_number_and_lacks_only_where_its_text_is_read(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, systems="chatcite,zero_shot")
         write_corpus(place, {1: ["2403.00001", "2403.00099"]})
@@ -150,8 +146,8 @@ def test_a_reference_that_left_the_corpus_keeps_its_number_and_lacks_only_where_
 
 
 def test_a_month_without_tasks_makes_no_call_and_an_unknown_system_is_a_wrong_setting(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path)
         write_corpus(place, {})
@@ -163,7 +159,7 @@ def test_a_month_without_tasks_makes_no_call_and_an_unknown_system_is_a_wrong_se
     assert llm.requests == []
 
 
-def test_a_system_that_is_not_chosen_has_no_rows_and_asks_nobody(tmp_path: Path) -> None:
+def test_a_system_that_is_not_chosen_has_no_rows_and_asks_nobody(tmp_path):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, systems="zero_shot")
         write_corpus(place, TASKS)
@@ -178,7 +174,7 @@ def test_a_system_that_is_not_chosen_has_no_rows_and_asks_nobody(tmp_path: Path)
     assert due == ["key_elements", "summaries"]
 
 
-def test_rows_stand_by_task_and_number(tmp_path: Path) -> None:
+def test_rows_stand_by_task_and_number(tmp_path):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, systems="chatcite,zero_shot")
         write_corpus(place, TASKS)
@@ -205,7 +201,7 @@ def test_rows_stand_by_task_and_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
-def test_the_bundled_model_writes_a_section(tmp_path: Path) -> None:
+def test_the_bundled_model_writes_a_section(tmp_path):
     place = Workspace(
         load_settings(
             data=tmp_path,
@@ -232,7 +228,7 @@ def test_the_bundled_model_writes_a_section(tmp_path: Path) -> None:
     assert all(row["text"] for row in rows)
 
 
-def test_key_elements_of_other_tasks_are_not_written_from(tmp_path: Path) -> None:
+def test_key_elements_of_other_tasks_are_not_written_from(tmp_path):
     with ScriptedLlm() as llm:
         unread = workspace(llm, tmp_path, systems="zero_shot")
         write_corpus(unread, TASKS)

@@ -1,14 +1,12 @@
 """Figures of a report: where their marks stand."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.report.figures import box, system_colour
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 
 
-def test_a_box_has_its_quartiles_on_the_axis_and_marks_beyond_it_at_its_end() -> None:
+def test_a_box_has_its_quartiles_on_the_axis_and_marks_beyond_it_at_its_end():
     found = box("ChatCite", 1, [1.0, 2.0, 3.0, 4.0, 5.0], 1.0, 5.0)
     places = (found.least, found.lower, found.median, found.upper, found.most)
     assert places == pytest.approx((0.0, 0.25, 0.5, 0.75, 1.0))
@@ -22,7 +20,7 @@ def test_a_box_has_its_quartiles_on_the_axis_and_marks_beyond_it_at_its_end() ->
     assert box("x", 1, [0.0, 9.0], 1.0, 5.0).points == [0.0, 1.0]
 
 
-def test_every_system_of_the_paper_has_a_colour_of_its_own() -> None:
+def test_every_system_of_the_paper_has_a_colour_of_its_own():
     colours = [system_colour(system) for system in RELATED_WORK_SYSTEMS]
     assert colours == [*range(1, 9), 8, 8, 8]
     assert system_colour("a stranger") == 8

@@ -1,7 +1,5 @@
 """Tables of a report: how a number is told, and as what in JSON."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -24,11 +22,11 @@ from pipeline.report.grid import Cell, Grid, RowGroup
         (Cell(3.5, "one", tag="best"), "3.5 [best]"),
     ],
 )
-def test_a_value_is_told_with_its_interval(value: Cell, told: str) -> None:
+def test_a_value_is_told_with_its_interval(value, told):
     assert value.plain() == told
 
 
-def test_in_json_what_there_is_not_is_null_and_a_number_with_an_interval_an_object() -> None:
+def test_in_json_what_there_is_not_is_null_and_a_number_with_an_interval_an_object():
     grid = Grid(
         "k", "Title", ("System", "R-1"), groups=[RowGroup([["chatcite", None]], "Here", "2 tasks")]
     )
@@ -39,6 +37,6 @@ def test_in_json_what_there_is_not_is_null_and_a_number_with_an_interval_an_obje
     assert Cell(0.0, "two", 0.0, 0.0).as_json() == {"value": 0.0, "low": 0.0, "high": 0.0}
 
 
-def test_a_row_of_another_length_is_refused() -> None:
+def test_a_row_of_another_length_is_refused():
     with pytest.raises(ValueError, match="1 cells under 2 columns"):
         Grid("k", "Title", ("a", "b"), [["x"]])

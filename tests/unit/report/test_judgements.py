@@ -1,26 +1,17 @@
 """People's grades of answers in the report: the numbers of its tables, worked out by hand."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.evaluation.annotation.importer import import_files
-from pipeline.evaluation.answers.measures import Grade
 from pipeline.evaluation.answers.people_measures import pool_months, read_month_grades
-from pipeline.report.grid import Grid, PageSection
 from pipeline.report.judgements import grades_section
 from pipeline.report.publish import write_overall_page
 from pipeline.report.stages import REPORT
 from tests.unit.evaluation.annotation.people_month import (
     MONTH,
-    Verdict,
     always,
     fill,
     give_out,
@@ -32,53 +23,48 @@ from tests.unit.evaluation.made_up_answers import write_answers as write_report_
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Workspace:
+def work(tmp_path):
     """A workspace with one month."""
     work = workspace(tmp_path / "data")
     write_answers(work.root)
     return work
 
 
-def graded(
-    work: Workspace, folder: Path, *verdicts: Verdict, name: str = "pilot", months: str = "all"
-) -> None:
+def graded(work, folder, *verdicts, name="pilot", months="all"):
     """Sheets go out, and come back with these verdicts."""
     _, files = give_out(work.root, folder, len(verdicts), name=name, months=months)
     import_files(work, [fill(file, verdict) for file, verdict in zip(files, verdicts, strict=True)])
 
 
-def section(
-    work: Workspace, folder: Path, *verdicts: Verdict, judges: tuple[str, ...] = ("judge",)
-) -> PageSection:
+def section(work, folder, *verdicts, judges=("judge",)):
     """The section after sheets with these verdicts came back."""
     graded(work, folder, *verdicts)
     return section_of(work, [grade for judge in judges for grade in month_grades(judge)])
 
 
-def section_of(work: Workspace, grades: Sequence[Grade]) -> PageSection:
+def section_of(work, grades):
     """The section beside these grades of judges."""
     return grades_section(pool_months({MONTH: read_month_grades(work.root, MONTH, grades)}))
 
 
-def rows(found: PageSection, key: str) -> list[dict[str, Any]]:
+def rows(found, key):
     """Rows of a table by the names of its columns, as report.json has them."""
-    grid: Grid = next(grid for grid in found.grids if grid.key == key)
-    told: list[dict[str, Any]] = grid.as_json()["rows"]
-    return told
+    grid = next(grid for grid in found.grids if grid.key == key)
+    return grid.as_json()["rows"]
 
 
-def table_1(found: PageSection) -> dict[tuple[str, str], dict[str, Any]]:
+def table_1(found):
     """Rows of the table by people, by share and system."""
     return {(row["Share"], row["System"]): row for row in rows(found, "people_table_1")}
 
 
-def test_a_month_without_graders_says_how_to_have_them(work: Workspace) -> None:
+def test_a_month_without_graders_says_how_to_have_them(work):
     found = section_of(work, month_grades())
     assert found.grids == []
     assert "citeloom annotate export grades" in found.paragraphs[0]
 
 
-def test_people_stand_beside_the_judge_on_the_same_claims(work: Workspace, tmp_path: Path) -> None:
+def test_people_stand_beside_the_judge_on_the_same_claims(work, tmp_path):
     """All claims are correct for people, and every gold claim is partly held. The judge has claims
     of arXivBot at 1/2 and 0, of direct at 1; gold claims at 1 and 1/2, and at 0; direct's
     abstention has coverage 0 for both.
@@ -103,7 +89,7 @@ def test_people_stand_beside_the_judge_on_the_same_claims(work: Workspace, tmp_p
     )
 
 
-def test_agreement_and_accuracy_are_told(work: Workspace, tmp_path: Path) -> None:
+def test_agreement_and_accuracy_are_told(work, tmp_path):
     """Two graders against one on every line: of four claims the judge has two right; of three gold
     claims none.
     """
@@ -129,8 +115,8 @@ def test_agreement_and_accuracy_are_told(work: Workspace, tmp_path: Path) -> Non
 
 
 def test_the_judge_is_not_measured_by_what_graders_are_split_on_but_each_of_them_counts(
-    work: Workspace, tmp_path: Path
-) -> None:
+    work, tmp_path
+):
     found = section(work, tmp_path / "out", always("correct", "held"), always("wrong", "held"))
     claims = rows(found, "judge_accuracy")[0]
     assert (claims["Compared"], claims["Graders split"], claims["Same verdict"]) == (0, 4, None)
@@ -139,9 +125,7 @@ def test_the_judge_is_not_measured_by_what_graders_are_split_on_but_each_of_them
     assert told["Coverage", "arXivBot"]["People"]["value"] == 1.0
 
 
-def test_where_a_grader_marked_a_part_the_judge_is_taken_for_the_same_part(
-    work: Workspace, tmp_path: Path
-) -> None:
+def test_where_a_grader_marked_a_part_the_judge_is_taken_for_the_same_part(work, tmp_path):
     """Of arXivBot's claims on question 1 the judge has the first correct and the second wrong."""
     found = section(
         work, tmp_path / "out", lambda row: "partly" if row["text"] == "Claim 1." else ""
@@ -152,9 +136,7 @@ def test_where_a_grader_marked_a_part_the_judge_is_taken_for_the_same_part(
     assert set(told) == {("Factual", "arXivBot"), ("Factual", "the model alone")}
 
 
-def test_one_grader_agrees_with_nobody_and_two_judges_stand_apart(
-    work: Workspace, tmp_path: Path
-) -> None:
+def test_one_grader_agrees_with_nobody_and_two_judges_stand_apart(work, tmp_path):
     found = section(work, tmp_path / "out", always("correct", "held"), judges=("judge", "second"))
     assert [grid.key for grid in found.grids] == ["judge_accuracy", "people_table_1"]
     assert {row["group"] for row in rows(found, "people_table_1")} == {"judge", "second"}
@@ -164,9 +146,7 @@ def test_one_grader_agrees_with_nobody_and_two_judges_stand_apart(
     ] * 4
 
 
-def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(
-    work: Workspace, tmp_path: Path
-) -> None:
+def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(work, tmp_path):
     """All of March is correct, and nothing of April."""
     months = (MONTH, "2024-04")
     write_answers(work.root, months[1])
@@ -185,7 +165,7 @@ def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(
     ) == (0.5, 4)
 
 
-def test_verdicts_on_what_is_no_longer_there_are_counted(work: Workspace, tmp_path: Path) -> None:
+def test_verdicts_on_what_is_no_longer_there_are_counted(work, tmp_path):
     section(work, tmp_path / "out", always("correct", "held"))
     write_answers(work.root, words=" Mended.")
     found = section_of(work, month_grades())
@@ -194,7 +174,7 @@ def test_verdicts_on_what_is_no_longer_there_are_counted(work: Workspace, tmp_pa
     )
 
 
-def test_the_report_is_made_anew_once_people_graded_and_shows_their_tables(tmp_path: Path) -> None:
+def test_the_report_is_made_anew_once_people_graded_and_shows_their_tables(tmp_path):
     place = workspace(tmp_path / "data", judges="judge-one", llm_model="some-model")
     write_month(place.root, MONTH, tasks=0)
     write_report_answers(place.root, MONTH, questions=6)

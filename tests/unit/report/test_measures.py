@@ -1,13 +1,11 @@
 """The figures that the papers print, as reports show them beside ours."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.report.measures import published_rows, select
 
 
-def test_the_arxivbot_reports_table_has_its_rows_and_halves() -> None:
+def test_the_arxivbot_reports_table_has_its_rows_and_halves():
     rows = published_rows("arxivbot", "table_1", select("factual_old", "coverage_recent"))
     assert [row.cells["factual_old"] for row in rows] == [0.25, 0.28, 0.81, 0.84, 0.95, 0.94]
     assert [row.cells["coverage_recent"] for row in rows] == [0, 0, 0.72, 0.71, 0.88, 0.92]
@@ -17,9 +15,7 @@ def test_the_arxivbot_reports_table_has_its_rows_and_halves() -> None:
 @pytest.mark.parametrize(
     ("table", "systems", "preference"), [("table_1", 6, 99.99), ("table_2", 4, 100.0)]
 )
-def test_the_chatcite_papers_tables_have_one_rouge_l_and_all_votes(
-    table: str, systems: int, preference: float
-) -> None:
+def test_the_chatcite_papers_tables_have_one_rouge_l_and_all_votes(table, systems, preference):
     rows = published_rows("chatcite", table, select("rougeLsum", "rougeL", "g_vote", "tasks"))
     assert len(rows) == systems
     assert all(row.cells.keys() == {"rougeLsum", "g_vote", "tasks"} for row in rows)

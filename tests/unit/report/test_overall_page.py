@@ -2,18 +2,12 @@
 models.
 """
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
-from pipeline.engine.stage import Workspace
 from pipeline.report.data import read_month_report, read_overall_report
-from pipeline.report.grid import Grid
-from pipeline.report.pages import SAMPLE_NOTE, Page, overall_page
+from pipeline.report.pages import SAMPLE_NOTE, overall_page
 from pipeline.report.publish import write_overall_page
 from pipeline.report.related_work import citations, differences, paper_tables
 from pipeline.report.summary import read_summary, summary_file
@@ -27,7 +21,7 @@ MONTH = "2024-03"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workspace:
+def place(tmp_path):
     """Two months with related work and answers."""
     place = workspace(tmp_path, judges="judge-one", llm_model="some-model")
     for month in ("2024-02", MONTH):
@@ -36,17 +30,17 @@ def place(tmp_path: Path) -> Workspace:
     return place
 
 
-def page_of(place: Workspace) -> Page:
+def page_of(place):
     return overall_page(read_overall_report(place))
 
 
-def grids(page: Page) -> dict[str, Grid]:
+def grids(page):
     return {grid.key: grid for section in page.sections for grid in section.grids}
 
 
 def test_the_headline_has_counts_the_audit_and_the_best_systems_with_intervals(
-    place: Workspace,
-) -> None:
+    place,
+):
     headline = {name: (value, remark) for name, value, remark in page_of(place).headline}
     assert headline["Papers"] == ("8", "of 14 pages in the dump")
     assert headline["Index audit"] == ("100 %", "all of 96 points found")
@@ -56,7 +50,7 @@ def test_the_headline_has_counts_the_audit_and_the_best_systems_with_intervals(
     assert " to " in headline["Best answers"][1]
 
 
-def test_missing_points_are_in_the_headline(place: Workspace) -> None:
+def test_missing_points_are_in_the_headline(place):
     row = place.root.rows(tables.INDEX_RECEIPTS, MONTH)[0]
     write_table(
         place.root, tables.INDEX_RECEIPTS, MONTH, [row | {"present": 40, "missing": 8, "stale": 2}]
@@ -66,8 +60,8 @@ def test_missing_points_are_in_the_headline(place: Workspace) -> None:
 
 
 def test_the_corpus_comes_first_definitions_are_closed_and_leaderboards_can_be_sorted(
-    place: Workspace,
-) -> None:
+    place,
+):
     keys = [section.key for section in page_of(place).sections]
     assert keys.index("corpus") < keys.index("months") < keys.index("leaderboard")
     write_overall_page(place)
@@ -83,8 +77,8 @@ def test_the_corpus_comes_first_definitions_are_closed_and_leaderboards_can_be_s
 
 
 def test_the_histogram_of_passage_lengths_counts_the_passages_of_all_months(
-    place: Workspace,
-) -> None:
+    place,
+):
     corpus = next(section for section in page_of(place).sections if section.key == "corpus")
     (name, bars), *others = corpus.parts[-1].groups
     assert (name, others) == ("Words: passages", [])
@@ -92,7 +86,7 @@ def test_the_histogram_of_passage_lengths_counts_the_passages_of_all_months(
     assert lengths == len(place.root.rows(tables.PASSAGES, MONTH)) * 2
 
 
-def test_sample_papers_are_marked_and_not_linked(place: Workspace) -> None:
+def test_sample_papers_are_marked_and_not_linked(place):
     assert SAMPLE_NOTE in page_of(place).notes
     papers = [row | {"arxiv_id": "2403.00001"} for row in place.root.rows(tables.PAPERS, MONTH)[:1]]
     for month in ("2024-02", MONTH):
@@ -100,7 +94,7 @@ def test_sample_papers_are_marked_and_not_linked(place: Workspace) -> None:
     assert SAMPLE_NOTE not in page_of(place).notes
 
 
-def test_the_best_value_of_each_group_is_marked_not_the_papers_own_system(place: Workspace) -> None:
+def test_the_best_value_of_each_group_is_marked_not_the_papers_own_system(place):
     table_1 = paper_tables(read_month_report(place, MONTH).related).grids[0]
     published = {(row[0].value, row[1].value): row for row in table_1.groups[0].rows}
     assert published["zero-shot", "gpt-4-turbo-preview"][2].best
@@ -108,7 +102,7 @@ def test_the_best_value_of_each_group_is_marked_not_the_papers_own_system(place:
     assert published["ChatCite", "gpt-3.5-turbo-1106"][6].best
 
 
-def test_two_models_of_one_system_are_compared_over_their_common_tasks(tmp_path: Path) -> None:
+def test_two_models_of_one_system_are_compared_over_their_common_tasks(tmp_path):
     place = workspace(tmp_path, judges="judge-one")
     write_month(place.root, MONTH, model="small", tasks=3, judged=False)
     for table in (tables.SUMMARIES, tables.SCORES):
@@ -134,7 +128,7 @@ def test_two_models_of_one_system_are_compared_over_their_common_tasks(tmp_path:
     assert {"From ChatCite (large)", "From ChatCite (small)"} < groups.keys()
 
 
-def test_citations_that_no_judge_could_read_name_no_judge(tmp_path: Path) -> None:
+def test_citations_that_no_judge_could_read_name_no_judge(tmp_path):
     place = workspace(tmp_path)
     write_month(place.root, MONTH)
     rows = [row | {"judge": None, "verdict": None, "unjudged": "no_text"} for row in
@@ -145,7 +139,7 @@ def test_citations_that_no_judge_could_read_name_no_judge(tmp_path: Path) -> Non
     assert "nobody" not in text
 
 
-def test_the_page_is_written_again_only_where_a_summary_changed(place: Workspace) -> None:
+def test_the_page_is_written_again_only_where_a_summary_changed(place):
     page = place.root.path / "reports/index.html"
     write_overall_page(place)
     before = page.stat().st_mtime_ns
@@ -161,9 +155,7 @@ def test_the_page_is_written_again_only_where_a_summary_changed(place: Workspace
 
 
 @pytest.mark.parametrize("content", ["", "torn", "[]", "{}", '{"key": "of other tables"}'])
-def test_a_summary_that_is_damaged_or_of_other_tables_is_made_again(
-    place: Workspace, content: str
-) -> None:
+def test_a_summary_that_is_damaged_or_of_other_tables_is_made_again(place, content):
     summary = read_summary(place.root, MONTH)
     file = summary_file(place.root, MONTH)
     before = file.read_bytes()
@@ -173,7 +165,7 @@ def test_a_summary_that_is_damaged_or_of_other_tables_is_made_again(
     assert file.read_bytes() == before
 
 
-def test_a_damaged_ledger_of_a_month_is_a_remark(place: Workspace) -> None:
+def test_a_damaged_ledger_of_a_month_is_a_remark(place):
     place.root.ledger_file("papers", "2024-02").write_bytes(b"torn")
     months = grids(page_of(place))["months"]
     assert months.rows[0][0].tag == "has tables that cannot be read: see citeloom status"

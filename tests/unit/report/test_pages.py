@@ -2,23 +2,19 @@
 month is empty.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
 from pipeline.corpus.links import abstract_url
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Job, Workspace
+from pipeline.engine.stage import Job
 from pipeline.report.formatting import percent, task_file
 from pipeline.report.publish import write_overall_page
 from pipeline.report.rendering import TEMPLATES
@@ -46,7 +42,7 @@ _ELEMENTS = {
 }  # fmt: skip
 
 
-def built(folder: Path) -> Workspace:
+def built(folder):
     """The report of MONTH and the page over all months, over tables that are there."""
     work = workspace(folder)
     run_stage(REPORT, work, MONTH)
@@ -54,7 +50,7 @@ def built(folder: Path) -> Workspace:
     return work
 
 
-def pages(work: Workspace) -> dict[str, bytes]:
+def pages(work):
     root = work.root.path
     return {
         file.relative_to(root).as_posix(): file.read_bytes()
@@ -62,35 +58,32 @@ def pages(work: Workspace) -> dict[str, bytes]:
     }
 
 
-def nodes(page: bytes) -> Iterator[LexborNode]:
+def nodes(page):
     top = LexborHTMLParser(page.decode()).root
     assert top is not None
     return top.traverse(include_text=False)
 
 
-def folded(text: str) -> str:
+def folded(text):
     return " ".join(text.split())
 
 
-def parsed_page(work: Workspace, name: str = "index.html") -> LexborHTMLParser:
+def parsed_page(work, name="index.html"):
     """A page of MONTH by the name of its file."""
     return LexborHTMLParser((work.root.path / FOLDER / name).read_text())
 
 
-def text_of(work: Workspace, name: str = "index.html") -> str:
+def text_of(work, name="index.html"):
     return folded(parsed_page(work, name).text())
 
 
-def report_tables(work: Workspace) -> dict[str, Any]:
+def report_tables(work):
     """The tables of report.json by their keys."""
-    found: dict[str, Any] = json.loads((work.root.path / FOLDER / "report.json").read_text())[
-        "tables"
-    ]
-    return found
+    return json.loads((work.root.path / FOLDER / "report.json").read_text())["tables"]
 
 
 @pytest.fixture(scope="module")
-def month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def month(tmp_path_factory):
     """The report of an ordinary month, which tests only read."""
     folder = tmp_path_factory.mktemp("month")
     write_month(workspace(folder).root, MONTH)
@@ -98,7 +91,7 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def full_month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def full_month(tmp_path_factory):
     """The report of a month with all systems, repeats, judges, raters and answers, which tests only
     read.
     """
@@ -117,7 +110,7 @@ def full_month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return work
 
 
-def assert_inert(name: str, page: bytes) -> None:
+def assert_inert(name, page):
     for node in nodes(page):
         assert node.tag in _ELEMENTS or node.tag.startswith("-"), f"{name} has <{node.tag}>"
         for attribute, value in node.attributes.items():
@@ -144,8 +137,8 @@ def assert_inert(name: str, page: bytes) -> None:
 
 
 def test_a_page_allows_its_own_style_sheet_and_a_script_only_where_a_table_is_sorted(
-    month: Workspace,
-) -> None:
+    month,
+):
     for name, page in pages(month).items():
         parsed = LexborHTMLParser(page.decode())
         (style,) = map(digest_of, parsed.css("style"))
@@ -156,11 +149,11 @@ def test_a_page_allows_its_own_style_sheet_and_a_script_only_where_a_table_is_so
         assert policy == f"default-src 'none'; style-src 'sha256-{style}'; {rest}{''.join(scripts)}"
 
 
-def digest_of(element: LexborNode) -> str:
+def digest_of(element):
     return base64.b64encode(hashlib.sha256(element.text().encode()).digest()).decode()
 
 
-def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
+def test_two_builds_give_the_same_bytes(tmp_path):
     for folder in ("one", "two"):
         root = workspace(tmp_path / folder).root
         write_month(root, MONTH)
@@ -173,7 +166,7 @@ def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
     assert one.root.rows(tables.REPORT, MONTH) == two.root.rows(tables.REPORT, MONTH)
 
 
-def test_the_table_names_each_file_of_the_month_with_its_hash(full_month: Workspace) -> None:
+def test_the_table_names_each_file_of_the_month_with_its_hash(full_month):
     root = full_month.root
     rows = {row["path"]: row for row in root.rows(tables.REPORT, MONTH)}
     files = (root.path / FOLDER).iterdir()
@@ -195,9 +188,7 @@ def test_the_table_names_each_file_of_the_month_with_its_hash(full_month: Worksp
         (f"{FOLDER}/index.html", "torn"),
     ],
 )
-def test_a_page_that_is_gone_or_changed_is_written_again(
-    tmp_path: Path, name: str, changed: str | None
-) -> None:
+def test_a_page_that_is_gone_or_changed_is_written_again(tmp_path, name, changed):
     write_month(workspace(tmp_path).root, MONTH)
     work = built(tmp_path)
     before = pages(work)
@@ -209,7 +200,7 @@ def test_a_page_that_is_gone_or_changed_is_written_again(
     assert pages(built(tmp_path)) == before
 
 
-def test_a_page_newer_than_its_table_is_compared_by_content(tmp_path: Path) -> None:
+def test_a_page_newer_than_its_table_is_compared_by_content(tmp_path):
     """As in a copied data root; of the same size, so that nothing else tells them apart."""
     write_month(workspace(tmp_path).root, MONTH)
     work = built(tmp_path)
@@ -221,8 +212,8 @@ def test_a_page_newer_than_its_table_is_compared_by_content(tmp_path: Path) -> N
 
 
 def test_prices_ratings_and_ledgers_that_changed_make_the_report_out_of_date(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     write_month(workspace(tmp_path).root, MONTH)
     work = built(tmp_path)
     assert state(REPORT, workspace(tmp_path, llm_price="1/0"), MONTH) is State.STALE
@@ -234,7 +225,7 @@ def test_prices_ratings_and_ledgers_that_changed_make_the_report_out_of_date(
     assert state(REPORT, work, MONTH) is State.STALE
 
 
-def test_pages_of_tasks_that_are_no_more_go_away(tmp_path: Path) -> None:
+def test_pages_of_tasks_that_are_no_more_go_away(tmp_path):
     write_month(workspace(tmp_path).root, MONTH, tasks=2)
     assert len(pages(built(tmp_path))) == 3 + 2 * 2
     write_month(workspace(tmp_path).root, MONTH, tasks=1)
@@ -242,8 +233,8 @@ def test_pages_of_tasks_that_are_no_more_go_away(tmp_path: Path) -> None:
 
 
 def test_every_link_within_the_report_leads_to_a_page_or_to_the_one_place_of_its_name(
-    full_month: Workspace,
-) -> None:
+    full_month,
+):
     root = full_month.root.path
     parsed = {
         (root / name).resolve(): LexborHTMLParser(page.decode())
@@ -264,7 +255,7 @@ def test_every_link_within_the_report_leads_to_a_page_or_to_the_one_place_of_its
                 )
 
 
-def test_a_citation_of_a_reference_that_the_task_lacks_is_no_link(month: Workspace) -> None:
+def test_a_citation_of_a_reference_that_the_task_lacks_is_no_link(month):
     page = parsed_page(month, TASK_PAGE)
     assert "#reference-7" not in (page.html or "")
     assert {node.text() for node in page.css(".unknown")} == {"[Reference 7]"}
@@ -278,15 +269,13 @@ def test_a_citation_of_a_reference_that_the_task_lacks_is_no_link(month: Workspa
         (0, ["No paper of this month was kept", "not in categories (1), withdrawn (1)"]),
     ],
 )
-def test_a_month_without_a_task_or_a_paper_says_why(
-    tmp_path: Path, papers: int, said: list[str]
-) -> None:
+def test_a_month_without_a_task_or_a_paper_says_why(tmp_path, papers, said):
     write_month(workspace(tmp_path).root, MONTH, tasks=0, papers=papers)
     text = text_of(built(tmp_path))
     assert [words for words in said if words not in text] == []
 
 
-def test_a_month_that_nobody_judged_shows_rouge_and_says_so(tmp_path: Path) -> None:
+def test_a_month_that_nobody_judged_shows_rouge_and_says_so(tmp_path):
     write_month(workspace(tmp_path).root, MONTH, judged=False)
     work = built(tmp_path)
     text = text_of(work)
@@ -298,7 +287,7 @@ def test_a_month_that_nobody_judged_shows_rouge_and_says_so(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("model", "said"), [("smollm2-135m-instruct", True), ("a-large-model", False)]
 )
-def test_the_small_model_is_named_where_it_wrote(tmp_path: Path, model: str, said: bool) -> None:
+def test_the_small_model_is_named_where_it_wrote(tmp_path, model, said):
     write_month(workspace(tmp_path).root, MONTH, model=model)
     for name, page in pages(built(tmp_path)).items():
         if not name.endswith(("failed.html", "-written.html")):
@@ -306,8 +295,8 @@ def test_the_small_model_is_named_where_it_wrote(tmp_path: Path, model: str, sai
 
 
 def test_the_overall_index_has_all_months_and_is_the_same_whichever_is_written_last(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     work = workspace(tmp_path)
     for month in ("2024-02", MONTH):
         write_month(work.root, month)
@@ -326,7 +315,7 @@ def test_the_overall_index_has_all_months_and_is_the_same_whichever_is_written_l
     assert "April 2024 not finished" in folded(page.text())
 
 
-def test_rows_do_not_come_before_the_files_are_there(tmp_path: Path) -> None:
+def test_rows_do_not_come_before_the_files_are_there(tmp_path):
     work = workspace(tmp_path)
     write_month(work.root, MONTH)
     rows = iter(REPORT.build(Job(work, MONTH, REPORT)))
@@ -337,23 +326,23 @@ def test_rows_do_not_come_before_the_files_are_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "task_id", ["../../etc/passwd", "a" * 500, "cs/9901001#S2", "", "2403.90001#S2", "x\x00/y"]
 )
-def test_a_task_page_has_a_name_that_stays_in_its_folder(task_id: str) -> None:
+def test_a_task_page_has_a_name_that_stays_in_its_folder(task_id):
     assert re.fullmatch(r"task-[A-Za-z0-9.-]{0,60}-[0-9a-f]{8}\.html", task_file(task_id))
     assert ".." not in task_file(task_id) or "/" not in task_file(task_id)
 
 
-def test_two_tasks_never_share_a_page() -> None:
+def test_two_tasks_never_share_a_page():
     assert task_file("2403.90001#S2") != task_file("2403.90001/S2")
 
 
 @pytest.mark.parametrize(
     "identifier", ["javascript:alert(1)", '2403.1" onclick="x', "//evil.example", "x y?z#f"]
 )
-def test_an_identifier_never_leads_off_arxiv(identifier: str) -> None:
+def test_an_identifier_never_leads_off_arxiv(identifier):
     assert re.fullmatch(r"https://arxiv\.org/abs/[\w%./~-]*", abstract_url(identifier))
 
 
-def test_shares_are_not_rounded_to_all_or_nothing() -> None:
+def test_shares_are_not_rounded_to_all_or_nothing():
     assert [percent(share) for share in (0.0, 0.001, 0.5, 0.999, 1.0)] == [
         "0 %",
         "under 1 %",
@@ -363,7 +352,7 @@ def test_shares_are_not_rounded_to_all_or_nothing() -> None:
     ]
 
 
-def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path: Path) -> None:
+def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path):
     place = workspace(tmp_path)
     write_month(place.root, MONTH, papers=1, tasks=0)
     row = task("2403.90001")
@@ -397,7 +386,7 @@ def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path
     assert "/abs/None" not in page
 
 
-def test_a_sentence_leads_to_its_verdicts_quotes_and_passages(month: Workspace) -> None:
+def test_a_sentence_leads_to_its_verdicts_quotes_and_passages(month):
     page = parsed_page(month, TASK_PAGE)
     sentence = page.css_first("#chatcite a.said")
     assert sentence.attributes["href"] == "#chatcite-1"
@@ -413,7 +402,7 @@ def test_a_sentence_leads_to_its_verdicts_quotes_and_passages(month: Workspace) 
     assert len(words) == len(page.css("#chatcite .mark"))
 
 
-def test_the_papers_tables_stand_beside_ours_with_model_judge_and_data(tmp_path: Path) -> None:
+def test_the_papers_tables_stand_beside_ours_with_model_judge_and_data(tmp_path):
     systems = RELATED_WORK_SYSTEMS
     write_month(
         workspace(tmp_path).root, MONTH, systems=systems, judges=("judge-one",), model="writer-one"
@@ -454,7 +443,7 @@ def test_the_papers_tables_stand_beside_ours_with_model_judge_and_data(tmp_path:
     ]
 
 
-def test_page_and_json_tell_the_same_numbers(full_month: Workspace) -> None:
+def test_page_and_json_tell_the_same_numbers(full_month):
     told = report_tables(full_month)
     shown = {
         node.attributes["aria-label"]: node
@@ -478,7 +467,7 @@ def test_page_and_json_tell_the_same_numbers(full_month: Workspace) -> None:
 
 
 @pytest.mark.parametrize("name", ["index.html", "../index.html"])
-def test_repeats_and_people_have_their_figures(tmp_path: Path, name: str) -> None:
+def test_repeats_and_people_have_their_figures(tmp_path, name):
     write_month(workspace(tmp_path).root, MONTH, judges=("one", "two"), repeats=4, raters=3)
     page = parsed_page(built(tmp_path), name)
     boxes = page.css("figure.of-boxes svg[role=img]")
@@ -496,7 +485,7 @@ def test_repeats_and_people_have_their_figures(tmp_path: Path, name: str) -> Non
         assert words in text
 
 
-def test_what_failed_is_listed_with_the_page_of_its_task(tmp_path: Path) -> None:
+def test_what_failed_is_listed_with_the_page_of_its_task(tmp_path):
     root = workspace(tmp_path).root
     write_month(root, MONTH, systems=("litllm_plan",))
     subject = "2403.90001#S2 2401.00001"
@@ -511,9 +500,7 @@ def test_what_failed_is_listed_with_the_page_of_its_task(tmp_path: Path) -> None
     assert "What failed or was left out where a model was called: 3" in text_of(work)
 
 
-def test_money_is_what_the_tokens_cost_and_without_a_price_there_is_none(
-    tmp_path: Path, month: Workspace
-) -> None:
+def test_money_is_what_the_tokens_cost_and_without_a_price_there_is_none(tmp_path, month):
     work = workspace(tmp_path, llm_model="some-model", llm_price="2/8")
     write_month(work.root, MONTH)
     run_stage(REPORT, work, MONTH)
@@ -522,7 +509,7 @@ def test_money_is_what_the_tokens_cost_and_without_a_price_there_is_none(
     assert all("Money" not in row for row in report_tables(month)["cost"]["rows"])
 
 
-def priced(folder: Path, judges: str) -> Workspace:
+def priced(folder, judges):
     """A workspace with a price for its writer, and a ten times dearer one for the judge "one"."""
     url = "http://127.0.0.1:9/v1"
     models = write_models(folder / "settings", url, "one", price="10/0")
@@ -531,7 +518,7 @@ def priced(folder: Path, judges: str) -> Workspace:
     )
 
 
-def test_a_judge_is_paid_by_its_own_price(tmp_path: Path) -> None:
+def test_a_judge_is_paid_by_its_own_price(tmp_path):
     work = priced(tmp_path, "one")
     write_month(work.root, MONTH, model="writer", judges=("one", "two"), repeats=2)
     run_stage(REPORT, work, MONTH)
@@ -548,7 +535,7 @@ def test_a_judge_is_paid_by_its_own_price(tmp_path: Path) -> None:
     )
 
 
-def test_a_judge_that_calls_no_model_needs_no_price(tmp_path: Path) -> None:
+def test_a_judge_that_calls_no_model_needs_no_price(tmp_path):
     work = priced(tmp_path, "one")
     write_month(work.root, MONTH, model="writer", judges=("one",))
     free = {"judge": "overlap", "calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
@@ -560,7 +547,7 @@ def test_a_judge_that_calls_no_model_needs_no_price(tmp_path: Path) -> None:
     assert "Judging: citations" not in {row["Stage"] for row in cost["rows"]}
 
 
-def test_a_system_that_people_were_not_shown_has_no_share_of_their_choices(tmp_path: Path) -> None:
+def test_a_system_that_people_were_not_shown_has_no_share_of_their_choices(tmp_path):
     work = workspace(tmp_path)
     write_month(
         work.root, MONTH, systems=("chatcite", "litllm", "zero_shot"), judges=("one",), raters=2
@@ -580,8 +567,8 @@ def test_a_system_that_people_were_not_shown_has_no_share_of_their_choices(tmp_p
 
 
 def test_ratings_of_sections_that_were_written_anew_are_left_out_and_counted(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     work = workspace(tmp_path)
     write_month(work.root, MONTH, judges=("one",), raters=2)
     rows = work.root.rows(tables.HUMAN_RATINGS, MONTH)
@@ -596,7 +583,7 @@ def test_ratings_of_sections_that_were_written_anew_are_left_out_and_counted(
     assert people["zero-shot"] is not None
 
 
-def test_sentences_of_a_paragraph_stand_in_one_line(month: Workspace) -> None:
+def test_sentences_of_a_paragraph_stand_in_one_line(month):
     """White space is shown as it is, so a line's end after a sentence would break the paragraph."""
     sentences = parsed_page(month, TASK_PAGE).css("#chatcite span.sentence")
     assert len(sentences) > 1
@@ -606,8 +593,8 @@ def test_sentences_of_a_paragraph_stand_in_one_line(month: Workspace) -> None:
 
 
 def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     work = workspace(tmp_path)
     write_month(work.root, MONTH, tasks=1, model="writer-one", judges=("smollm2-135m-instruct",))
     run_stage(REPORT, work, MONTH)
@@ -620,8 +607,8 @@ def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(
 
 
 def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written(
-    full_month: Workspace,
-) -> None:
+    full_month,
+):
     columns = [
         article.attributes.get("id")
         for article in parsed_page(full_month, TASK_PAGE).css("article")
@@ -636,7 +623,7 @@ def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written
     ]
 
 
-def test_a_system_that_is_no_longer_there_is_shown_by_its_stored_name(tmp_path: Path) -> None:
+def test_a_system_that_is_no_longer_there_is_shown_by_its_stored_name(tmp_path):
     root = workspace(tmp_path).root
     write_month(root, MONTH, systems=("chatcite", "chatcite_grounded"))
     summaries = root.rows(tables.SUMMARIES, MONTH)
@@ -651,8 +638,8 @@ def test_a_system_that_is_no_longer_there_is_shown_by_its_stored_name(tmp_path: 
 
 
 def test_a_system_by_two_models_has_two_rows_in_the_papers_table_and_two_sections(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     root = workspace(tmp_path).root
     write_month(root, MONTH, systems=("chatcite", "zero_shot"), model="small", tasks=1)
     for table in (tables.SUMMARIES, tables.SCORES, tables.CITATION_SUPPORT):

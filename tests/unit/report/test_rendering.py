@@ -1,7 +1,5 @@
 """Formulas in texts of papers."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +9,7 @@ from pipeline.report.rendering import render_formulas
 from tests.unit.evaluation.hostile import HOSTILE
 
 
-def test_a_formula_becomes_mathml_between_escaped_text() -> None:
+def test_a_formula_becomes_mathml_between_escaped_text():
     html = render_formulas("so that $n \\leq k^2$ <b>holds</b>")
     parsed = LexborHTMLParser(str(html))
     assert parsed.css_first("math msup").text() == "k2"
@@ -20,7 +18,7 @@ def test_a_formula_becomes_mathml_between_escaped_text() -> None:
     assert html.endswith(" &lt;b&gt;holds&lt;/b&gt;")
 
 
-def test_a_display_formula_is_set_as_a_block() -> None:
+def test_a_display_formula_is_set_as_a_block():
     parsed = LexborHTMLParser(str(render_formulas("so $$s = \\sum_i r_i$$ (1)")))
     assert parsed.css_first("math[display=block] munder, math[display=block] msub") is not None
     assert "$" not in parsed.body.text()
@@ -34,7 +32,7 @@ def test_a_display_formula_is_set_as_a_block() -> None:
         ("$a\\leavevmode\\nobreak b$", ["a b"]),
     ],
 )
-def test_formulas_end_where_the_paper_ends_them(text: str, formulas: list[str]) -> None:
+def test_formulas_end_where_the_paper_ends_them(text, formulas):
     parsed = LexborHTMLParser(str(render_formulas(text)))
     shown = [formula.text().replace("\xa0", " ") for formula in parsed.css("math")]
     assert shown == formulas
@@ -43,14 +41,14 @@ def test_formulas_end_where_the_paper_ends_them(text: str, formulas: list[str]) 
 @pytest.mark.parametrize(
     "text", ["it costs $5 and $6", "$5-$10 a month", "a lone $ sign", "$ x $", "$$"]
 )
-def test_money_stays_text(text: str) -> None:
+def test_money_stays_text(text):
     assert render_formulas(text) == text
 
 
 @pytest.mark.parametrize(
     "tex", ["x_1_2", "{" * 60 + "x" + "}" * 60, "\\left( x", "\\begin{matrix} a"]
 )
-def test_tex_that_cannot_be_converted_is_shown_as_code(tex: str) -> None:
+def test_tex_that_cannot_be_converted_is_shown_as_code(tex):
     parsed = LexborHTMLParser(str(render_formulas(f"where ${tex}$ is")))
     assert parsed.css_first("code.tex").text() == f"${tex}$"
 
@@ -66,7 +64,7 @@ def test_tex_that_cannot_be_converted_is_shown_as_code(tex: str) -> None:
         *HOSTILE,
     ],
 )
-def test_tex_cannot_bring_markup_into_a_page(tex: str) -> None:
+def test_tex_cannot_bring_markup_into_a_page(tex):
     parsed = LexborHTMLParser(f"<main>{render_formulas(f'a ${tex}$ b')}</main>")
     main = parsed.css_first("main")
     assert (
@@ -84,7 +82,7 @@ def test_tex_cannot_bring_markup_into_a_page(tex: str) -> None:
 
 
 @given(st.text(alphabet="ab$\\{}^_<>&\"' 1frac", max_size=60))
-def test_any_text_can_be_rendered_and_nothing_of_it_becomes_an_element_of_html(text: str) -> None:
+def test_any_text_can_be_rendered_and_nothing_of_it_becomes_an_element_of_html(text):
     parsed = LexborHTMLParser(f"<main>{render_formulas(text)}</main>")
     html_elements = {"a", "b", "i", "script", "img", "f"}
     assert not [

@@ -1,9 +1,5 @@
 """Means of scores."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pyarrow as pa
 
 from pipeline import tables
@@ -12,9 +8,7 @@ from pipeline.report.data import Scores
 from pipeline.report.summary import mean_scores
 
 
-def score(
-    task: str, metric: str, value: float, judge: str | None = None, **more: Any
-) -> dict[str, Any]:
+def score(task, metric, value, judge=None, **more):
     row = {
         "task_id": task,
         "system": "chatcite",
@@ -26,12 +20,12 @@ def score(
     return row | {"candidate_set": "main" if judge else None, "order": None} | more
 
 
-def scores(*rows: dict[str, Any], judges: tuple[str, ...] = ()) -> Scores:
+def scores(*rows, judges=()):
     table = pa.Table.from_pylist(list(rows), schema=tables.SCORES.schema)
     return Scores(mean_scores(table), judges)
 
 
-def test_a_system_has_the_mean_over_its_own_tasks_with_an_interval_where_there_are_two() -> None:
+def test_a_system_has_the_mean_over_its_own_tasks_with_an_interval_where_there_are_two():
     one = scores(score("a", "rouge1", 20.0)).mean("chatcite", "rouge1")
     assert (one.value, one.low, one.high) == (20.0, None, None)
     two = scores(score("a", "rouge1", 20.0), score("b", "rouge1", 30.0)).mean("chatcite", "rouge1")
@@ -41,25 +35,25 @@ def test_a_system_has_the_mean_over_its_own_tasks_with_an_interval_where_there_a
     assert scores().mean("chatcite", "rouge1").value is None
 
 
-def test_a_task_weighs_the_same_however_often_it_was_judged() -> None:
+def test_a_task_weighs_the_same_however_often_it_was_judged():
     often = [score("a", "g_score", value, "j", order=str(value)) for value in (1.0, 3.0)]
     assert scores(*often, score("b", "g_score", 4.0, "j")).mean("chatcite", "g_score").value == 3.0
 
 
-def test_judges_are_apart_and_the_first_judge_leads() -> None:
+def test_judges_are_apart_and_the_first_judge_leads():
     rows = [score("a", "g_score", 2.0, "a-judge"), score("a", "g_score", 5.0, "z-judge")]
     found = scores(*rows, judges=("z-judge",))
     assert found.judges == ["z-judge", "a-judge"]
     assert found.mean("chatcite", "g_score").value == 5.0
 
 
-def test_a_measure_by_verdicts_has_one_value_whatever_judge_it_names() -> None:
+def test_a_measure_by_verdicts_has_one_value_whatever_judge_it_names():
     found = scores(score("a", "citation_precision", 0.5, "j", candidate_set=None))
     assert found.mean("chatcite", "citation_precision").value == 0.5
     assert found.judges == []
 
 
-def test_the_bundled_model_is_known_by_its_name() -> None:
+def test_the_bundled_model_is_known_by_its_name():
     assert is_small_model("SmolLM2-135M-Instruct-Q4_K_M.gguf")
     assert not is_small_model("gpt-4-turbo-preview")
     assert not is_small_model(None)

@@ -1,9 +1,5 @@
 """Sentences where they stand in their section, and what was found of their citations."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +7,6 @@ from hypothesis import strategies as st
 from pipeline.related_work.summary import split_sentences
 from pipeline.report.task_page import (
     JudgedSentence,
-    TextRun,
     excerpt,
     judged_citation,
     lay_out,
@@ -20,16 +15,16 @@ from pipeline.report.task_page import (
 TEXT = "One says [Reference 1]. Two\nsays more.\n\n* A list\n* of things [Reference 2]."
 
 
-def laid(text: str, found: list[str]) -> list[list[TextRun]]:
+def laid(text, found):
     sentences = [JudgedSentence(place, words) for place, words in enumerate(found, 1)]
     return lay_out(text, sentences, {1, 2})
 
 
-def shown(runs: list[TextRun]) -> str:
+def shown(runs):
     return "".join(piece.text for run in runs for piece in run.pieces)
 
 
-def places(*paragraphs: list[TextRun]) -> list[int]:
+def places(*paragraphs):
     return [run.sentence.place for runs in paragraphs for run in runs if run.sentence]
 
 
@@ -41,9 +36,7 @@ def places(*paragraphs: list[TextRun]) -> list[int]:
         ([], [], []),
     ],
 )
-def test_sentences_stand_in_their_paragraphs_with_line_breaks_kept(
-    sentences: list[str], in_first: list[int], in_second: list[int]
-) -> None:
+def test_sentences_stand_in_their_paragraphs_with_line_breaks_kept(sentences, in_first, in_second):
     first, second = laid(TEXT, sentences)
     assert (places(first), places(second)) == (in_first, in_second)
     assert shown(first) == "One says [Reference 1]. Two\nsays more."
@@ -51,7 +44,7 @@ def test_sentences_stand_in_their_paragraphs_with_line_breaks_kept(
 
 
 @given(st.text(alphabet="AB. \n[]Reference12\x00é", max_size=160))
-def test_no_text_is_lost_and_no_sentence_is_shown_twice(text: str) -> None:
+def test_no_text_is_lost_and_no_sentence_is_shown_twice(text):
     paragraphs = laid(text, split_sentences(text))
     joined = "".join(shown(runs) for runs in paragraphs)
     assert "".join(joined.split()) == "".join(
@@ -71,14 +64,12 @@ def test_no_text_is_lost_and_no_sentence_is_shown_twice(text: str) -> None:
         (["partly", "not"], "partly"),
     ],
 )
-def test_a_sentence_is_supported_where_all_its_judged_citations_are(
-    verdicts: list[str], come_to: str
-) -> None:
+def test_a_sentence_is_supported_where_all_its_judged_citations_are(verdicts, come_to):
     citations = [judged_citation(support(verdict=verdict), {}) for verdict in verdicts]
     assert JudgedSentence(1, "One.", citations).verdict == come_to
 
 
-def support(**changed: Any) -> dict[str, Any]:
+def support(**changed):
     passages = [
         {"passage_id": "p", "anchor": "S3.p2", "text": "Before. The very\nWORDS  of it. After."},
         {"passage_id": "q", "anchor": "abstract", "text": "Another."},
@@ -99,7 +90,7 @@ def support(**changed: Any) -> dict[str, Any]:
     return row | changed
 
 
-def test_the_quote_is_marked_in_its_passage_which_leads_to_its_place() -> None:
+def test_the_quote_is_marked_in_its_passage_which_leads_to_its_place():
     view = judged_citation(support(), {1: "A Study"})
     first, second = view.passages
     assert (first.before, first.quote, first.after) == (
@@ -113,7 +104,7 @@ def test_the_quote_is_marked_in_its_passage_which_leads_to_its_place() -> None:
     assert view.title == "A Study"
 
 
-def test_a_quote_that_stands_nowhere_is_shown_and_said_so() -> None:
+def test_a_quote_that_stands_nowhere_is_shown_and_said_so():
     view = judged_citation(
         support(quote="never written", quote_found=False, quoted=None), {1: "A Study"}
     )
@@ -121,7 +112,7 @@ def test_a_quote_that_stands_nowhere_is_shown_and_said_so() -> None:
     assert not any(passage.quote for passage in view.passages)
 
 
-def test_a_citation_out_of_range_has_no_title_and_says_why() -> None:
+def test_a_citation_out_of_range_has_no_title_and_says_why():
     row = support(
         number=9, arxiv_id=None, verdict=None, unjudged="out_of_range", passages=None, quote=None
     )
@@ -131,13 +122,13 @@ def test_a_citation_out_of_range_has_no_title_and_says_why() -> None:
     assert (view.title, view.verdict, view.passages) == ("", "unjudged", [])
 
 
-def test_a_passage_of_an_old_paper_leads_to_ar5iv_and_one_without_a_paper_nowhere() -> None:
+def test_a_passage_of_an_old_paper_leads_to_ar5iv_and_one_without_a_paper_nowhere():
     assert excerpt("t", "1706.03762", "S1").url == "https://ar5iv.labs.arxiv.org/html/1706.03762#S1"
     assert excerpt("t", None, "S1").url == ""
 
 
 @pytest.mark.parametrize("anchor", ['"><script>', "javascript:alert(1)", "a b", "../../x"])
-def test_an_anchor_never_leads_off_its_page(anchor: str) -> None:
+def test_an_anchor_never_leads_off_its_page(anchor):
     url = excerpt("t", "2401.00001", anchor).url
     assert url.startswith("https://arxiv.org/html/2401.00001#")
     assert not set(url) & set("\"<> '")

@@ -4,14 +4,11 @@ The pages of a report are made once as data, with a mark in all that papers, mod
 settings say; each payload is put in the mark's place and the pages are rendered from that.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
@@ -50,14 +47,14 @@ SERVED = {
 PARTS = {"base.html.j2", "parts.html.j2"}
 
 
-def marked(text: str) -> str:
+def marked(text):
     return f"{MARK} {text}"
 
 
 @pytest.fixture(scope="module")
-def views(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Any]]:
+def views(tmp_path_factory):
     """What each template of the report was given to show, by template."""
-    found: dict[str, list[Any]] = defaultdict(list)
+    found = defaultdict(list)
     place = workspace(tmp_path_factory.mktemp("templates"), judges=MARK, llm_model=MARK)
     write_month(place.root, MONTH, text=marked, tasks=1, papers=2, model=MARK, judges=(MARK,))
     write_answers(place.root, MONTH, text=marked, model=MARK)
@@ -68,7 +65,7 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Any]]:
     return found
 
 
-def put(value: Any, change: Callable[[str], str]) -> Any:
+def put(value, change):
     """The value with every text in it changed."""
     if type(value) is str:
         return change(value)
@@ -87,7 +84,7 @@ def put(value: Any, change: Callable[[str], str]) -> Any:
     )
 
 
-def test_every_template_is_among_those_that_are_tried(views: Mapping[str, list[Any]]) -> None:
+def test_every_template_is_among_those_that_are_tried(views):
     """A new one fails here until a view of it is made above."""
     of_report = {file.name for file in TEMPLATES if file.parent == rendering.TEMPLATES}
     assert of_report - PARTS == views.keys()
@@ -99,9 +96,7 @@ def test_every_template_is_among_those_that_are_tried(views: Mapping[str, list[A
 
 
 @pytest.mark.parametrize("payload", HOSTILE)
-def test_a_hostile_text_is_inert_on_every_page(
-    views: Mapping[str, list[Any]], payload: str
-) -> None:
+def test_a_hostile_text_is_inert_on_every_page(views, payload):
     for template, seen in views.items():
         for view in seen if template == "page.html.j2" else seen[:1]:
             page = rendering.render(template, put(view, lambda text: text.replace(MARK, payload)))
@@ -112,7 +107,7 @@ def test_a_hostile_text_is_inert_on_every_page(
                 ), template
 
 
-def test_every_environment_of_html_escapes_all_of_it() -> None:
+def test_every_environment_of_html_escapes_all_of_it():
     for file in TEMPLATES:
         text = file.read_text()
         assert "|safe" not in text.replace(" ", ""), file

@@ -2,17 +2,11 @@
 hostile; indexed.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from pipeline import tables
 from pipeline.corpus.references.stages import CITATIONS
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests import month_tables
 from tests.month_tables import passage_row, write_table
@@ -32,7 +26,7 @@ TITLES = {
     FUSION: "Fusion of $k$ ranked lists",
 }
 # (paper, kind, section path, text)
-PASSAGES: Sequence[tuple[str, str, tuple[str, ...], str]] = (
+PASSAGES = (
     (
         BEAM,
         "abstract",
@@ -93,7 +87,7 @@ REFERENCES = (
 )
 
 
-def make_corpus(folder: Path, **settings: Any) -> Workspace:
+def make_corpus(folder, **settings):
     """A workspace whose data root holds the three papers, and as many hostile ones as there are
     hostile texts.
     """
@@ -136,12 +130,12 @@ def make_corpus(folder: Path, **settings: Any) -> Workspace:
     return workspace
 
 
-def passage_id(number: int) -> str:
+def passage_id(number):
     """The id of the n-th of PASSAGES."""
     return month_tables.passage_id(PASSAGES[number][0], number)
 
 
-def _write_papers(workspace: Workspace, month: str, titles: Mapping[str, str]) -> None:
+def _write_papers(workspace, month, titles):
     shared = {
         "subset": "no_problem",
         "authors": [{"name": "Noël Ada Lovelace", "affiliations": [], "emails": []}],
@@ -163,9 +157,7 @@ def _write_papers(workspace: Workspace, month: str, titles: Mapping[str, str]) -
     write_table(workspace.root, tables.PAPERS, month, rows)
 
 
-def _write_references(
-    workspace: Workspace, month: str, references: Sequence[tuple[str, str, str | None, str | None]]
-) -> None:
+def _write_references(workspace, month, references):
     rows = [
         {
             "arxiv_id": citing,

@@ -1,9 +1,6 @@
 """The command `citeloom serve`: when it refuses to start."""
 
-from __future__ import annotations
-
 import socket
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -12,19 +9,19 @@ from pipeline.cli.app import app
 
 
 @pytest.fixture(autouse=True)
-def data_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def data_root(tmp_path, monkeypatch):
     monkeypatch.setenv("CITELOOM_DATA", str(tmp_path / "data"))
     monkeypatch.delenv("CITELOOM_SERVE_TOKEN", raising=False)
 
 
 @pytest.mark.parametrize("token", [[], ["--token", "1234567"]])
-def test_another_host_needs_a_token_that_nobody_guesses(token: list[str]) -> None:
+def test_another_host_needs_a_token_that_nobody_guesses(token):
     result = CliRunner().invoke(app, ["serve", "--host", "0.0.0.0", *token])
     assert result.exit_code == 2
     assert "CITELOOM_SERVE_TOKEN" in result.stderr
 
 
-def test_a_port_that_is_taken_is_named() -> None:
+def test_a_port_that_is_taken_is_named():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

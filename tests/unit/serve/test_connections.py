@@ -4,13 +4,11 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 import uvicorn
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
-from starlette.types import Receive, Scope, Send
 
 from pipeline.engine.stage import Workspace
 from pipeline.serve.app import refuse, with_budget
@@ -26,8 +24,8 @@ class Impatient(DeadlineProtocol):
 
 
 @pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+def port():
+    async def app(scope, receive, send):
         while (await receive()).get("more_body"):
             pass
         await PlainTextResponse("whole")(scope, receive, send)
@@ -46,30 +44,30 @@ def port() -> Iterator[int]:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", HEAD, HEAD + b"half"])
-def test_an_incomplete_request_is_closed(port: int, sent: bytes) -> None:
+def test_an_incomplete_request_is_closed(port, sent):
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         connection.sendall(sent)
         assert b"whole" not in connection.recv(1000)
 
 
-def test_a_whole_request_is_answered(port: int) -> None:
+def test_a_whole_request_is_answered(port):
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         connection.sendall(HEAD + b"123456789")
         assert b"whole" in connection.recv(1000)
 
 
-def test_a_client_that_leaves_is_no_error(corpus: Workspace) -> None:
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+def test_a_client_that_leaves_is_no_error(corpus):
+    async def app(scope, receive, send):
         raise ClientDisconnect
 
-    async def nothing(*_: object) -> None:
+    async def nothing(*_):
         pass
 
     scope = {"type": "http", "method": "POST", "path": "/ask", "headers": [(b"host", b"localhost")]}
     asyncio.run(Guard(app, None, refuse)(scope, nothing, nothing))  # type: ignore[arg-type]
 
 
-def test_a_server_has_a_budget_where_the_settings_give_none(corpus: Workspace) -> None:
+def test_a_server_has_a_budget_where_the_settings_give_none(corpus):
     limited = with_budget(corpus).settings
     assert limited.llm_budget_calls == 1_000
     own = Workspace(corpus.settings.model_copy(update={"llm_budget_tokens": 5}))

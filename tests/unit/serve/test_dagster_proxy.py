@@ -1,16 +1,10 @@
 """The proxy in front of Dagster's webserver, before a server that answers as Dagster's does."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import httpx2
 import pytest
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route, WebSocketRoute
-from starlette.websockets import WebSocket
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
@@ -20,10 +14,10 @@ from tests.processes import free_port
 from tests.unit.serve.conftest import serving
 
 MUTATION = 'mutation { setConcurrencyLimit(concurrencyKey: "gpu", limit: 50) }'
-executed: list[str] = []
+executed = []
 
 
-async def _graphql(request: Request) -> Response:
+async def _graphql(request):
     """As Dagster does, whatever the method and the type of the body."""
     if request.method == "GET" and "query" not in request.query_params:
         return HTMLResponse("the playground")
@@ -33,20 +27,20 @@ async def _graphql(request: Request) -> Response:
     return JSONResponse({"data": executed[-1]})
 
 
-async def _subscription(socket: WebSocket) -> None:
+async def _subscription(socket):
     await socket.accept(subprotocol="graphql-ws")
     async for text in socket.iter_text():
         await socket.send_text(text * 2_000_000)
 
 
-async def _page(request: Request) -> Response:
+async def _page(request):
     page = HTMLResponse(f"{request.scope['raw_path'].decode()}?{request.url.query}")
     page.raw_headers += [(b"set-cookie", b"a=1"), (b"set-cookie", b"b=2")]
     return page
 
 
 @pytest.fixture(scope="module")
-def proxy() -> Iterator[str]:
+def proxy():
     """The `host:port` of a proxy."""
     dagster = Starlette(
         routes=[
@@ -61,7 +55,7 @@ def proxy() -> Iterator[str]:
             yield address
 
 
-def test_the_page_and_programs_reach_dagster(proxy: str) -> None:
+def test_the_page_and_programs_reach_dagster(proxy):
     executed.clear()
     page = {"Origin": f"http://{proxy}", "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}
     public = {"Host": "dagster.example:8443", "Origin": "https://dagster.example:8443"}
@@ -73,7 +67,7 @@ def test_the_page_and_programs_reach_dagster(proxy: str) -> None:
     assert httpx2.get(f"http://{proxy}/graphql").text == "the playground"
 
 
-def test_a_link_of_another_site_opens_a_page(proxy: str) -> None:
+def test_a_link_of_another_site_opens_a_page(proxy):
     link = {
         "Sec-Fetch-Site": "cross-site",
         "Sec-Fetch-Mode": "navigate",
@@ -109,9 +103,7 @@ def test_a_link_of_another_site_opens_a_page(proxy: str) -> None:
         ({"Content-Type": "application/graphql"}, 415),
     ],
 )
-def test_no_post_of_another_site_reaches_dagster(
-    proxy: str, headers: dict[str, str], status: int
-) -> None:
+def test_no_post_of_another_site_reaches_dagster(proxy, headers, status):
     executed.clear()
     answer = httpx2.post(
         f"http://{proxy}/graphql",
@@ -123,7 +115,7 @@ def test_no_post_of_another_site_reaches_dagster(
 
 
 @pytest.mark.parametrize("path", ["/graphql", "/%67raphql", "/x/../graphql", "//../graphql"])
-def test_no_get_executes_graphql(proxy: str, path: str) -> None:
+def test_no_get_executes_graphql(proxy, path):
     executed.clear()
     host, port = proxy.split(":")
     # In parts, since the client would take the dots out of an address.
@@ -135,12 +127,12 @@ def test_no_get_executes_graphql(proxy: str, path: str) -> None:
     assert answer.status_code == 405 or MUTATION not in answer.text
 
 
-def test_other_methods_are_refused(proxy: str) -> None:
+def test_other_methods_are_refused(proxy):
     for method in ("PUT", "DELETE", "OPTIONS"):
         assert httpx2.request(method, f"http://{proxy}/graphql").status_code == 405, method
 
 
-def test_subscriptions_of_the_page_work_and_those_of_other_sites_are_refused(proxy: str) -> None:
+def test_subscriptions_of_the_page_work_and_those_of_other_sites_are_refused(proxy):
     url = f"ws://{proxy}/graphql"
     protocols = [Subprotocol("graphql-ws")]
     with connect(
@@ -156,7 +148,7 @@ def test_subscriptions_of_the_page_work_and_those_of_other_sites_are_refused(pro
             pass
 
 
-def test_until_dagster_is_up_the_page_loads_itself_again() -> None:
+def test_until_dagster_is_up_the_page_loads_itself_again():
     with serving(make_proxy(f"http://127.0.0.1:{free_port()}")) as address:
         answer = httpx2.get(f"http://{address}/")
         assert (answer.status_code, answer.headers["refresh"]) == (503, "1")

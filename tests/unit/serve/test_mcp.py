@@ -2,24 +2,19 @@
 output.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from io import BytesIO
-from pathlib import Path
-from typing import Any
 
 import anyio
 import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 
-from pipeline.engine.stage import Workspace
 from pipeline.index.opening import close_indexes
 from pipeline.serve import mcp_server
 from pipeline.serve.app import make_app, pass_on
@@ -39,31 +34,31 @@ Use = Callable[[Client], Awaitable[None]]
 
 
 @pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _patient(monkeypatch):
     """A call on a slow machine may take longer than a user would wait."""
     monkeypatch.setattr(mcp_server, "TIME_LIMIT", PATIENCE)
 
 
 @pytest.fixture(scope="module")
-def address(corpus: Workspace) -> Iterator[str]:
+def address(corpus):
     """The address of the tools on a server of their own."""
     with serving(make_app(corpus)) as server:
         yield f"http://{server}/mcp"
 
 
 @pytest.fixture(params=["http", "stdio"])
-def connect(request: pytest.FixtureRequest, corpus: Workspace) -> Callable[[Use], None]:
+def connect(request, corpus):
     """Runs a function with a client of the server, over each transport."""
     if request.param == "http":
-        target: Any = request.getfixturevalue("address")
+        target = request.getfixturevalue("address")
     else:
         close_indexes()
         environment = {**os.environ, "CITELOOM_DATA": str(corpus.root.path)}
         command = ["-c", "from pipeline.cli import main; main()", "mcp"]
         target = StdioServerParameters(command=sys.executable, args=command, env=environment)
 
-    def run(use: Use) -> None:
-        async def connected() -> None:
+    def run(use):
+        async def connected():
             async with Client(target, read_timeout_seconds=PATIENCE) as client:
                 await use(client)
 
@@ -72,8 +67,8 @@ def connect(request: pytest.FixtureRequest, corpus: Workspace) -> Callable[[Use]
     return run
 
 
-def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -> None:
-    async def use(client: Client) -> None:
+def test_an_assistant_searches_reads_and_cites(connect):
+    async def use(client):
         assert str(client.instructions).startswith(INSTRUCTIONS)
         assert "papers of the categories cs in 2 months, 2024-03 to 2024-04, as of" in str(
             client.instructions
@@ -86,7 +81,7 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
         )
         assert next(iter(tools[0].input_schema["properties"])) == "query"
 
-        async def call(tool: str, **arguments: Any) -> Any:
+        async def call(tool, **arguments):
             result = await client.call_tool(tool, arguments)
             assert not result.is_error, result.content
             assert len(str(result.structured_content)) < 2 * MOST_CHARACTERS
@@ -140,7 +135,7 @@ def test_an_assistant_searches_reads_and_cites(connect: Callable[[Use], None]) -
     connect(use)
 
 
-def test_a_message_with_half_a_surrogate_pair_can_be_read(tmp_path: Path) -> None:
+def test_a_message_with_half_a_surrogate_pair_can_be_read(tmp_path):
     message = '{"id": "\\ud83d\\ude00 \\\\ud800 %s"}\n{"\\ud800'
     pass_on(BytesIO((message % "\\uD800").encode()), (tmp_path / "passed").open("wb"))
     first, second = (tmp_path / "passed").read_text().split("\n")
@@ -148,12 +143,12 @@ def test_a_message_with_half_a_surrogate_pair_can_be_read(tmp_path: Path) -> Non
     assert second == '{"\\ud800'
 
 
-def fence_of(client: Client) -> str:
+def fence_of(client):
     """The name of the tags around texts of papers."""
     return str(client.instructions).partition("</")[2].partition(">")[0]
 
 
-def assert_fenced(result: Any, fence: str) -> None:
+def assert_fenced(result, fence):
     """No text of a paper is outside of the tags, nor an end of them inside.
 
     Such texts are words of the hostile ones, and the author's name. An error repeats arguments.
@@ -186,10 +181,8 @@ def assert_fenced(result: Any, fence: str) -> None:
         ("no_such_tool", {}),
     ],
 )
-def test_wrong_arguments_are_errors_that_say_what_is_wrong(
-    address: str, tool: str, arguments: dict[str, Any]
-) -> None:
-    async def use() -> None:
+def test_wrong_arguments_are_errors_that_say_what_is_wrong(address, tool, arguments):
+    async def use():
         async with Client(address) as client:
             result = await client.call_tool(tool, arguments)
             assert result.is_error
@@ -199,8 +192,8 @@ def test_wrong_arguments_are_errors_that_say_what_is_wrong(
     anyio.run(use)
 
 
-def test_hostile_arguments_and_passages_are_data(address: str) -> None:
-    async def use() -> None:
+def test_hostile_arguments_and_passages_are_data(address):
+    async def use():
         async with Client(address) as client:
             others = (
                 ("table", "query"),
@@ -235,7 +228,7 @@ def test_hostile_arguments_and_passages_are_data(address: str) -> None:
     anyio.run(use)
 
 
-def test_a_long_section_comes_in_parts(corpus: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_section_comes_in_parts(corpus, monkeypatch):
     monkeypatch.setattr(mcp_server, "MOST_CHARACTERS", 100)
     tools = CorpusTools(Site(corpus))
     markdown = tools.section_markdown(FUSION, "Method")
@@ -254,14 +247,12 @@ def test_a_long_section_comes_in_parts(corpus: Workspace, monkeypatch: pytest.Mo
     close_indexes()
 
 
-def test_a_tool_that_takes_too_long_is_an_error(
-    corpus: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tool_that_takes_too_long_is_an_error(corpus, monkeypatch):
     monkeypatch.setattr(mcp_server, "TIME_LIMIT", 0.2)
     ended = threading.Event()
     monkeypatch.setattr(CorpusTools, "_paper", lambda tools, arxiv_id: ended.wait())
 
-    async def use() -> None:
+    async def use():
         async with Client(mcp_server.make_server(Site(corpus))) as client:
             result = await client.call_tool("outline", {"arxiv_id": FUSION})
             ended.set()
@@ -271,12 +262,10 @@ def test_a_tool_that_takes_too_long_is_an_error(
     anyio.run(use)
 
 
-def test_a_new_session_learns_what_the_corpus_holds_now(
-    corpus: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_session_learns_what_the_corpus_holds_now(corpus, monkeypatch):
     server = mcp_server.make_server(Site(corpus))
 
-    async def instructions() -> str:
+    async def instructions():
         async with Client(server) as client:
             return str(client.instructions)
 
@@ -285,7 +274,7 @@ def test_a_new_session_learns_what_the_corpus_holds_now(
     assert anyio.run(instructions).endswith("The corpus is empty.")
 
 
-def test_a_page_of_another_site_cannot_call_the_tools(address: str) -> None:
+def test_a_page_of_another_site_cannot_call_the_tools(address):
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     for extra in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):

@@ -2,25 +2,21 @@
 policies.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
-from pipeline.engine.stage import Workspace
 from pipeline.index.opening import edge_folder, live_index
 from pipeline.report import rendering
 from pipeline.serve.api import ENDPOINTS, openapi
 from pipeline.serve.app import make_app
 from pipeline.serve.site import LiveAnswer, Site
-from tests.scripted_llm import Asked, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import asking
 from tests.unit.answering.scripted_answers import faithful, form_of
 from tests.unit.index.building import opened_by_another_process
@@ -41,26 +37,26 @@ FOREIGN_LINK = {
 }
 
 
-def parsed(client: TestClient, path: str, status: int = 200) -> LexborHTMLParser:
+def parsed(client, path, status=200):
     answer = client.get(path, headers=HTML)
     assert answer.status_code == status, answer.text
     return LexborHTMLParser(answer.text)
 
 
-def hrefs(page: LexborHTMLParser, selector: str) -> list[str]:
+def hrefs(page, selector):
     return [str(link.attributes["href"]) for link in page.css(selector)]
 
 
 def test_the_form_offers_the_months_and_its_empty_fields_leave_the_address(
-    client: TestClient,
-) -> None:
+    client,
+):
     answer = client.get("/search?q=ferns&category=&from=2024-03&author=", headers=HTML)
     assert (answer.status_code, answer.headers["location"]) == (303, "/search?q=ferns&from=2024-03")
     options = parsed(client, "/").css("select[name=from] option")
     assert [option.attributes["value"] for option in options] == ["", "2024-03", "2024-04"]
 
 
-def test_a_filter_is_kept_in_the_form_and_can_be_removed(client: TestClient) -> None:
+def test_a_filter_is_kept_in_the_form_and_can_be_removed(client):
     page = parsed(client, "/search?q=fusion&kind=paragraph&to=2024-03")
     assert page.css_first("select[name=kind] option[selected]").attributes["value"] == "paragraph"
     assert hrefs(page, ".chosen a") == [
@@ -70,7 +66,7 @@ def test_a_filter_is_kept_in_the_form_and_can_be_removed(client: TestClient) -> 
     assert page.css_first(".filters").parent.attributes.keys() == {"open"}
 
 
-def test_a_hit_leads_to_its_passage_on_the_page_of_the_paper(client: TestClient) -> None:
+def test_a_hit_leads_to_its_passage_on_the_page_of_the_paper(client):
     results = parsed(client, "/search?q=reciprocal+rank+fusion+of+two+ranked+lists")
     link = hrefs(results, ".hit-link")[0]
     assert link == f"/paper/{FUSION}#p-{passage_id(5)}"
@@ -81,7 +77,7 @@ def test_a_hit_leads_to_its_passage_on_the_page_of_the_paper(client: TestClient)
     assert paper.css_first(f"#p-{passage_id(5)}") is not None
 
 
-def test_a_paper_shows_formulas_tables_citations_and_references(client: TestClient) -> None:
+def test_a_paper_shows_formulas_tables_citations_and_references(client):
     page = parsed(client, f"/paper/{FUSION}")
     assert page.css_first("h1 math mi").text() == "k"
     assert page.css_first("math[display=block] msub") is not None
@@ -97,8 +93,8 @@ def test_a_paper_shows_formulas_tables_citations_and_references(client: TestClie
 
 
 def test_a_paper_names_the_papers_that_cite_it_and_those_that_cite_the_same(
-    client: TestClient,
-) -> None:
+    client,
+):
     page = parsed(client, f"/paper/{RETRIEVAL}")
     assert hrefs(page, "section[aria-labelledby=cited-by] a") == [
         f"/paper/{FUSION}#p-{passage_id(5)}"
@@ -107,7 +103,7 @@ def test_a_paper_names_the_papers_that_cite_it_and_those_that_cite_the_same(
     assert "20" in page.css_first("section[aria-labelledby=reading]").text()
 
 
-def test_a_question_is_answered_by_quotations_with_their_passages(client: TestClient) -> None:
+def test_a_question_is_answered_by_quotations_with_their_passages(client):
     page = parsed(client, "/ask?q=What+does+reciprocal+rank+fusion+merge%3F")
     assert "merges two ranked lists" in page.css_first(".answer").text()
     assert hrefs(page, ".answer a.cite") == [
@@ -121,7 +117,7 @@ def test_a_question_is_answered_by_quotations_with_their_passages(client: TestCl
 
 
 @pytest.fixture
-def with_llm(corpus: Workspace) -> Iterator[tuple[Workspace, ScriptedLlm]]:
+def with_llm(corpus):
     """The corpus with a language model to ask, which reads the first passage only."""
     answers = {
         "Query": {"query": "reciprocal rank fusion"},
@@ -135,7 +131,7 @@ def with_llm(corpus: Workspace) -> Iterator[tuple[Workspace, ScriptedLlm]]:
         },
     }
 
-    def read(asked: Asked) -> str | None:
+    def read(asked):
         name = form_of(asked)
         if name == "Ranking":
             return "[1]"  # the order of the search
@@ -146,8 +142,8 @@ def with_llm(corpus: Workspace) -> Iterator[tuple[Workspace, ScriptedLlm]]:
 
 
 def test_a_language_model_s_answer_has_its_steps_claims_and_cost(
-    with_llm: tuple[Workspace, ScriptedLlm],
-) -> None:
+    with_llm,
+):
     workspace, llm = with_llm
     client = TestClient(make_app(workspace), base_url="http://127.0.0.1:8000")
     question = {"q": "What does reciprocal rank fusion merge?"}
@@ -167,12 +163,12 @@ def test_a_language_model_s_answer_has_its_steps_claims_and_cost(
 
 
 def test_a_step_is_shown_before_the_answer_is_written(
-    with_llm: tuple[Workspace, ScriptedLlm],
-) -> None:
+    with_llm,
+):
     workspace, llm = with_llm
     is_shown = threading.Event()
 
-    def wait(asked: Asked) -> None:
+    def wait(asked):
         if form_of(asked) == "GroundedAnswer":
             is_shown.wait()
 
@@ -188,7 +184,7 @@ def test_a_step_is_shown_before_the_answer_is_written(
     assert live.reply.answer.text == "It merges <b>lists</b>."
 
 
-def test_a_link_on_another_site_runs_no_question_and_a_failure_is_shown(client: TestClient) -> None:
+def test_a_link_on_another_site_runs_no_question_and_a_failure_is_shown(client):
     answer = client.get("/ask?q=What+is+fusion%3F", headers={**HTML, **FOREIGN_LINK})
     page = LexborHTMLParser(answer.text)
     assert page.css(".answer, .steps") == []
@@ -198,16 +194,14 @@ def test_a_link_on_another_site_runs_no_question_and_a_failure_is_shown(client: 
     assert "10,00" in failed.css_first("[role=alert]").text()
 
 
-def test_more_questions_than_may_be_answered_at_once_are_sent_away(
-    corpus: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_questions_than_may_be_answered_at_once_are_sent_away(corpus, monkeypatch):
     monkeypatch.setattr("pipeline.serve.site.MOST_QUESTIONS", 0)
     client = TestClient(make_app(corpus), base_url="http://127.0.0.1:8000")
     answer = client.get("/api/ask", params={"q": "What is fusion?"})
     assert (answer.status_code, answer.json()["type"]) == (503, "urn:citeloom:temporary")
 
 
-def test_the_corpus_page_counts_and_the_api_agrees(client: TestClient) -> None:
+def test_the_corpus_page_counts_and_the_api_agrees(client):
     page = parsed(client, "/corpus")
     months = {month["month"]: month for month in client.get("/api/corpus").json()["months"]}
     assert (months["2024-03"]["counts"]["papers"], months["2024-03"]["points_present"]) == (3, 7)
@@ -215,9 +209,7 @@ def test_the_corpus_page_counts_and_the_api_agrees(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["/corpus", "/api/corpus"])
-def test_a_server_lets_the_index_go_after_it_counted_the_corpus(
-    corpus: Workspace, path: str
-) -> None:
+def test_a_server_lets_the_index_go_after_it_counted_the_corpus(corpus, path):
     client = TestClient(make_app(corpus), base_url="http://127.0.0.1:8000")
     for answer in (client.get("/api/search", params={"q": "fusion"}), client.get(path)):
         assert answer.status_code == 200
@@ -225,9 +217,7 @@ def test_a_server_lets_the_index_go_after_it_counted_the_corpus(
         pass
 
 
-def test_reports_are_served_with_their_own_policy_and_nothing_else_is(
-    corpus: Workspace, client: TestClient
-) -> None:
+def test_reports_are_served_with_their_own_policy_and_nothing_else_is(corpus, client):
     folder = Path(str(corpus.root.path)) / "reports" / "2024-03"
     assert "/reports/" not in hrefs(parsed(client, "/"), "nav a")
     folder.mkdir(parents=True, exist_ok=True)
@@ -257,7 +247,7 @@ def test_reports_are_served_with_their_own_policy_and_nothing_else_is(
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)
-def test_a_hostile_query_changes_nothing_of_the_page(client: TestClient, text: str) -> None:
+def test_a_hostile_query_changes_nothing_of_the_page(client, text):
     apis = ("/api/search", "/api/papers", "/api/quotes")
     for path in ("/search", "/passages", "/papers", "/ask", *apis):
         name = "title" if path.endswith("/papers") else "q"
@@ -272,7 +262,7 @@ def test_a_hostile_query_changes_nothing_of_the_page(client: TestClient, text: s
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE_TEXTS)))
-def test_a_hostile_paper_is_shown_and_not_obeyed(client: TestClient, number: int) -> None:
+def test_a_hostile_paper_is_shown_and_not_obeyed(client, number):
     page = parsed(client, f"/paper/2404.{number:05d}")
     assert page.css(FORBIDDEN) == []
     links = hrefs(page, "a[href]") + hrefs(page, "link")
@@ -288,8 +278,8 @@ def test_a_hostile_paper_is_shown_and_not_obeyed(client: TestClient, number: int
 
 
 def test_a_paper_outside_of_the_corpus_has_its_link_and_the_papers_that_cite_it(
-    client: TestClient,
-) -> None:
+    client,
+):
     page = parsed(client, "/paper/arXiv:1706.03762v5")
     assert page.css_first("h1").text() == "Attention is all you need"
     assert hrefs(page, ".lead a") == ["https://arxiv.org/abs/1706.03762"]
@@ -304,15 +294,15 @@ def test_a_paper_outside_of_the_corpus_has_its_link_and_the_papers_that_cite_it(
 
 @pytest.mark.parametrize("path", ["/paper/no-id", "/paper/..%2f%00", "/nothing", "/paper/"])
 def test_what_is_not_there_is_a_page_for_a_browser_and_a_problem_document_for_a_program(
-    client: TestClient, path: str
-) -> None:
+    client, path
+):
     assert parsed(client, path, 404).css_first("h1").text() == "Not Found"
     answer = client.get(path)
     assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
     assert set(answer.json()) == {"type", "title", "status", "detail"}
 
 
-def test_an_unknown_parameter_and_another_method_are_refused(client: TestClient) -> None:
+def test_an_unknown_parameter_and_another_method_are_refused(client):
     answer = client.get("/api/papers", params={"titel": "x"}).json()
     assert answer["type"] == "urn:citeloom:wrong-parameter"
     assert client.get(f"/api/papers/{FUSION}?x=1").status_code == 400
@@ -323,7 +313,7 @@ def test_an_unknown_parameter_and_another_method_are_refused(client: TestClient)
     assert client.delete(f"/paper/{FUSION}").status_code == 405
 
 
-def test_every_response_has_a_strict_policy(client: TestClient) -> None:
+def test_every_response_has_a_strict_policy(client):
     for path in ("/", f"/paper/{BEAM}", "/style.css", "/api/corpus", "/nothing"):
         headers = client.get(path).headers
         policy = headers["content-security-policy"]
@@ -332,7 +322,7 @@ def test_every_response_has_a_strict_policy(client: TestClient) -> None:
         assert headers["x-content-type-options"] == "nosniff"
 
 
-def test_on_loopback_only_its_own_names_are_answered(corpus: Workspace) -> None:
+def test_on_loopback_only_its_own_names_are_answered(corpus):
     client = TestClient(make_app(corpus))
     for host, status in (
         ("localhost:8000", 200),
@@ -349,7 +339,7 @@ def test_on_loopback_only_its_own_names_are_answered(corpus: Workspace) -> None:
 
 
 @pytest.mark.parametrize("token", [None, "s3cret"])
-def test_pages_of_other_sites_may_only_link_to_it(corpus: Workspace, token: str | None) -> None:
+def test_pages_of_other_sites_may_only_link_to_it(corpus, token):
     """A browser adds the password of a page it was given to what other sites embed, too."""
     client = TestClient(make_app(corpus, token), base_url="http://127.0.0.1:8000")
     client.headers["Authorization"] = f"Bearer {token}"
@@ -378,7 +368,7 @@ def test_pages_of_other_sites_may_only_link_to_it(corpus: Workspace, token: str 
         assert answer.status_code == status, origin
 
 
-def test_with_a_token_every_request_needs_it(corpus: Workspace) -> None:
+def test_with_a_token_every_request_needs_it(corpus):
     client = TestClient(make_app(corpus, "säcret token"))
     assert client.get("/").status_code == 401
     assert "Basic" in client.get("/", headers=HTML).headers["www-authenticate"]
@@ -395,8 +385,8 @@ def test_with_a_token_every_request_needs_it(corpus: Workspace) -> None:
         assert answer.status_code == status, value
 
 
-def test_papers_are_found_by_title_author_and_year(client: TestClient) -> None:
-    def found(**params: str) -> list[str]:
+def test_papers_are_found_by_title_author_and_year(client):
+    def found(**params):
         listing = client.get("/api/papers", params=params).json()
         return [paper["arxiv_id"] for paper in listing["papers"]]
 
@@ -418,7 +408,7 @@ def test_papers_are_found_by_title_author_and_year(client: TestClient) -> None:
         assert client.get("/api/papers", params=wrong).status_code == 400
 
 
-def test_the_description_of_the_api_names_every_endpoint_and_its_schema(client: TestClient) -> None:
+def test_the_description_of_the_api_names_every_endpoint_and_its_schema(client):
     document = client.get("/openapi.json").json()
     assert document == openapi()
     assert len(document["paths"]) == len(ENDPOINTS)

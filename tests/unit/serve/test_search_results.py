@@ -2,14 +2,8 @@
 another process.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
-from starlette.testclient import TestClient
 
-from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes, edge_folder
 from pipeline.index.paper_results import NOTHING_FITS
@@ -19,17 +13,15 @@ from tests.unit.index.building import opened_by_another_process
 from tests.unit.serve.corpus import BEAM, FUSION, RETRIEVAL
 
 
-def found(client: TestClient, **parameters: str) -> dict[str, Any]:
-    results: dict[str, Any] = client.get("/api/search", params=parameters).json()
-    return results
+def found(client, **parameters):
+    return client.get("/api/search", params=parameters).json()
 
 
-def found_passages(client: TestClient, **parameters: str) -> dict[str, Any]:
-    page: dict[str, Any] = client.get("/api/passages", params=parameters).json()
-    return page
+def found_passages(client, **parameters):
+    return client.get("/api/passages", params=parameters).json()
 
 
-def test_parameters_survive_a_round_trip_through_an_address() -> None:
+def test_parameters_survive_a_round_trip_through_an_address():
     pairs = [
         ("q", "ferns"),
         ("category", "cs.CL"),
@@ -48,19 +40,19 @@ def test_parameters_survive_a_round_trip_through_an_address() -> None:
 @pytest.mark.parametrize(
     "pair", [("x", "1"), ("page", "²"), ("limit", "1e3"), ("page", "9" * 30), ("q", "x" * 10_001)]
 )
-def test_a_wrong_parameter_is_an_error_that_names_it(pair: tuple[str, str]) -> None:
+def test_a_wrong_parameter_is_an_error_that_names_it(pair):
     with pytest.raises(SettingError, match=rf"^'?{pair[0]}'? is ") as error:
         SearchForm.read([pair])
     assert len(str(error.value)) < 300, "a long value is cut"
 
 
 @pytest.mark.parametrize("pair", [("page", "0"), ("year", "24"), ("grade", "Z"), ("page", "9999")])
-def test_a_wrong_option_is_an_error(pair: tuple[str, str]) -> None:
+def test_a_wrong_option_is_an_error(pair):
     with pytest.raises(SettingError):
         SearchForm.read([("q", "ferns"), pair]).options()
 
 
-def test_a_result_is_a_paper_with_its_two_best_passages(client: TestClient) -> None:
+def test_a_result_is_a_paper_with_its_two_best_passages(client):
     results = found(client, q="fusion of ranked lists with rare terms")
     paper = results["papers"][0]
     assert (paper["arxiv_id"], paper["authors"]) == (FUSION, ["Noël Ada Lovelace"])
@@ -73,7 +65,7 @@ def test_a_result_is_a_paper_with_its_two_best_passages(client: TestClient) -> N
     ]
 
 
-def test_where_nothing_fits_the_nearest_are_shown_as_such(client: TestClient) -> None:
+def test_where_nothing_fits_the_nearest_are_shown_as_such(client):
     results = found(client, q="asdf qwer zxcv uiop")
     assert (results["fits"], results["has_more"]) == (False, False)
     assert 0 < len(results["papers"]) <= 3
@@ -87,7 +79,7 @@ def test_where_nothing_fits_the_nearest_are_shown_as_such(client: TestClient) ->
     assert passages["unfit"] == 10
 
 
-def test_the_id_of_a_paper_gives_it_first_and_then_similar_papers(client: TestClient) -> None:
+def test_the_id_of_a_paper_gives_it_first_and_then_similar_papers(client):
     query = {"q": f"arXiv:{FUSION}v2", "all": "1"}
     results = found(client, **query)
     assert results["named"] == FUSION
@@ -110,7 +102,7 @@ def test_the_id_of_a_paper_gives_it_first_and_then_similar_papers(client: TestCl
     "query",
     ["Ada Lovelace", "Lovelace", "author:lovelace", "Lovelace, N.", "Lovelace et al. (2024)"],
 )
-def test_the_name_of_an_author_gives_the_papers(client: TestClient, query: str) -> None:
+def test_the_name_of_an_author_gives_the_papers(client, query):
     results = found(client, q=query, limit="2")
     year = ", 2024" if "2024" in query else ""
     assert results["note"] == f"papers of Noël Ada Lovelace{year}"
@@ -120,16 +112,16 @@ def test_the_name_of_an_author_gives_the_papers(client: TestClient, query: str) 
 
 
 def test_a_paper_outside_the_corpus_is_named_with_the_papers_that_cite_it(
-    client: TestClient,
-) -> None:
+    client,
+):
     results = found(client, q="https://arxiv.org/abs/1706.03762")
     assert (results["named"], results["papers"]) == ("1706.03762", [])
     assert [paper["arxiv_id"] for paper in results["cited_by"]] == [RETRIEVAL, FUSION]
     assert "not in this corpus" in client.get("/search", params={"q": "1706.03762"}).text
 
 
-def test_filters_and_pages_restrict_the_results(client: TestClient) -> None:
-    def values(results: dict[str, Any], name: str) -> set[str]:
+def test_filters_and_pages_restrict_the_results(client):
+    def values(results, name):
         return {passage[name] for paper in results["papers"] for passage in paper["passages"]}
 
     tables = found(client, q="recall", kind="table", to="2024-03", all="1")
@@ -141,9 +133,7 @@ def test_filters_and_pages_restrict_the_results(client: TestClient) -> None:
     assert values(first, "arxiv_id").isdisjoint(values(second, "arxiv_id"))
 
 
-def test_an_index_that_another_process_keeps_open_makes_the_visitor_come_back_later(
-    corpus: Workspace, client: TestClient
-) -> None:
+def test_an_index_that_another_process_keeps_open_makes_the_visitor_come_back_later(corpus, client):
     close_indexes()
     with opened_by_another_process(next(edge_folder(corpus).glob("citeloom-*/"))):
         answer = client.get("/api/search", params={"q": "fusion"})
@@ -152,7 +142,7 @@ def test_an_index_that_another_process_keeps_open_makes_the_visitor_come_back_la
     assert client.get("/api/search", params={"q": "fusion"}).status_code == 200
 
 
-def test_misspelt_words_are_corrected_and_the_reader_is_told(client: TestClient) -> None:
+def test_misspelt_words_are_corrected_and_the_reader_is_told(client):
     results = found(client, q="recirpocal rank fuison")
     assert results["note"] == "showing results for: reciprocal rank fusion"
     assert results["searched"] == "reciprocal rank fusion"
@@ -164,7 +154,7 @@ def test_misspelt_words_are_corrected_and_the_reader_is_told(client: TestClient)
     assert found(client, q="qwertyuiop beem")["searched"] is None
 
 
-def test_a_name_gives_its_paper_first_on_every_page_size(client: TestClient) -> None:
+def test_a_name_gives_its_paper_first_on_every_page_size(client):
     query = {"q": "coverage penalties", "all": "1"}
     assert found(client, **query)["papers"][0]["arxiv_id"] == BEAM
     whole = found_passages(client, **query)["passages"]
@@ -175,7 +165,7 @@ def test_a_name_gives_its_paper_first_on_every_page_size(client: TestClient) -> 
     assert len(ids) == len(set(ids))
 
 
-def test_a_quote_across_a_border_of_paragraphs_is_marked() -> None:
+def test_a_quote_across_a_border_of_paragraphs_is_marked():
     html = render_passage(
         "One. It fuses ranks.\n\nIt is old. Two.",
         "paragraph",

@@ -1,16 +1,12 @@
 """CSV files that users give: what is read, and what is refused with its line."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from pipeline.errors import SettingError
 from pipeline.storage.csv_reader import MOST_BYTES, parse_csv, read_content
 
 
-def test_rows_have_the_line_on_which_they_begin_and_cells_by_column() -> None:
+def test_rows_have_the_line_on_which_they_begin_and_cells_by_column():
     content = (
         b'\xef\xbb\xbfname, note\r\nAda,"one\r\ntwo"\r\n\r\n,,\r\nBen\r\nCy,three,and,more\r\n'
     )
@@ -21,7 +17,7 @@ def test_rows_have_the_line_on_which_they_begin_and_cells_by_column() -> None:
     ]
 
 
-def test_what_stands_in_columns_without_a_name_at_the_end_is_not_lost() -> None:
+def test_what_stands_in_columns_without_a_name_at_the_end_is_not_lost():
     content = b",name,note,,\n1,Ada,one,,\n2,Ben,one, two,three\n"
     assert [row.cells for row in parse_csv(content, ["note"])] == [
         {"name": "Ada", "note": "one", "": ""},
@@ -59,16 +55,14 @@ def test_what_stands_in_columns_without_a_name_at_the_end_is_not_lost() -> None:
         ),
     ],
 )
-def test_what_is_not_csv_in_utf_8_with_commas_is_refused_with_its_line(
-    content: bytes, message: str
-) -> None:
+def test_what_is_not_csv_in_utf_8_with_commas_is_refused_with_its_line(content, message):
     with pytest.raises(SettingError, match=f"^{message}"):
         parse_csv(content, ["name"])
 
 
 def test_a_file_that_cannot_be_read_or_is_too_large_says_what_should_be_given(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with pytest.raises(
         SettingError, match=r"nowhere\.csv cannot be read \(No such file.*: give a sheet"
     ):

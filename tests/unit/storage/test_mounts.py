@@ -1,18 +1,12 @@
 """Which file system a folder lies on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
-
-import pytest
 
 from pipeline.storage.mounts import mount_of
 
 
-def test_the_mount_of_a_folder_is_the_deepest_above_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_mount_of_a_folder_is_the_deepest_above_it(tmp_path, monkeypatch):
     assert mount_of(Path("/proc/self")) == ("proc", "proc")
     assert mount_of(tmp_path)[1] not in ("", "proc")
     mounts = [
@@ -29,10 +23,8 @@ def test_the_mount_of_a_folder_is_the_deepest_above_it(
     assert mount_of(tmp_path.parent) == ("/dev/a", "ext4")
 
 
-def test_a_system_that_does_not_list_its_mounts_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(all: bool) -> None:
+def test_a_system_that_does_not_list_its_mounts_has_none(tmp_path, monkeypatch):
+    def fail(all):
         raise FileNotFoundError("/proc/filesystems")
 
     monkeypatch.setattr("psutil.disk_partitions", fail)

@@ -1,10 +1,7 @@
 """What many blocks read of the same files: each once, and kept for the next process."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -14,15 +11,15 @@ from pipeline.storage.read_cache import FactStore, once, read_cache, remember
 class Reader:
     """Counts how often it reads."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.calls = 0
 
-    def __call__(self) -> str:
+    def __call__(self):
         self.calls += 1
         return "fact"
 
 
-def test_a_value_is_computed_once_in_a_block_and_each_time_without_one() -> None:
+def test_a_value_is_computed_once_in_a_block_and_each_time_without_one():
     reader = Reader()
     for _ in range(2):
         once("key", reader)
@@ -36,8 +33,8 @@ def test_a_value_is_computed_once_in_a_block_and_each_time_without_one() -> None
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_a_fact_is_kept_while_its_version_is_the_same_and_read_again_where_the_file_is_damaged(
-    tmp_path: Path, damaged: bool
-) -> None:
+    tmp_path, damaged
+):
     reader = Reader()
     for version in ("1", "1", "2"):
         with read_cache(tmp_path):
@@ -53,9 +50,7 @@ def test_a_fact_is_kept_while_its_version_is_the_same_and_read_again_where_the_f
     assert FactStore(file).find("name", "3") == "other"
 
 
-def test_facts_that_another_process_keeps_from_being_written_are_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_facts_that_another_process_keeps_from_being_written_are_left(tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.storage.sqlite.LOCK_SECONDS", 0.1)
     file = tmp_path / "facts.sqlite"
     with closing(sqlite3.connect(file, isolation_level=None)) as holder:
@@ -66,7 +61,7 @@ def test_facts_that_another_process_keeps_from_being_written_are_left(
     assert FactStore(file).find("name", "1") is None
 
 
-def test_without_a_readable_file_facts_are_computed_each_time(tmp_path: Path) -> None:
+def test_without_a_readable_file_facts_are_computed_each_time(tmp_path):
     (tmp_path / "facts.sqlite").mkdir()
     reader = Reader()
     for _ in range(2):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar
 
 import fsspec
@@ -18,7 +16,7 @@ from pipeline.engine.run_stats import StageTiming, note_timing, read_timings
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
 from pipeline.ops.preflight import check_data_root
-from pipeline.settings import Settings, load_settings
+from pipeline.settings import load_settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.read_cache import read_cache
@@ -34,7 +32,7 @@ PROVENANCE = Provenance("ledger", MONTH, LEDGER.version, 1, "0", "f", {"a": 1}, 
 
 
 @pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+def store(monkeypatch):
     """A store of one's own, which this process asks."""
     with ObjectStore() as found:
         for name, value in found.variables.items():
@@ -43,20 +41,18 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
 
 
 @pytest.fixture
-def root(store: ObjectStore, tmp_path: Path) -> DataRoot:
+def root(store, tmp_path):
     """A data root on it, with nothing in it."""
     return DataRoot(StorePath(f"s3://{BUCKET}/root", tmp_path))
 
 
 @pytest.fixture
-def workspace(store: ObjectStore, tmp_path: Path) -> Workspace:
+def workspace(store, tmp_path):
     """A workspace on the same data root."""
     return Workspace(load_settings(data=f"s3://{BUCKET}/root", local=tmp_path, _env_file=None))
 
 
-def write(
-    root: DataRoot, count: int, provenance: Provenance = PROVENANCE, month: str = MONTH
-) -> Provenance:
+def write(root, count, provenance=PROVENANCE, month=MONTH):
     with MonthWriter(LEDGER, root.file(LEDGER, month)) as writer:
         for number in range(count):
             writer.add(
@@ -65,9 +61,7 @@ def write(
         return writer.commit(provenance)
 
 
-def test_a_month_on_a_store_is_the_one_that_a_disk_would_have(
-    root: DataRoot, store: ObjectStore, tmp_path: Path
-) -> None:
+def test_a_month_on_a_store_is_the_one_that_a_disk_would_have(root, store, tmp_path):
     disk = DataRoot(tmp_path / "disk")
     count = ROWS_PER_GROUP + 1
     assert write(root, count) == write(disk, count)
@@ -86,7 +80,7 @@ def test_a_month_on_a_store_is_the_one_that_a_disk_would_have(
     assert not list((tmp_path / "staging").iterdir())
 
 
-def test_what_is_not_there_is_absent_and_no_error_of_the_store(root: DataRoot) -> None:
+def test_what_is_not_there_is_absent_and_no_error_of_the_store(root):
     assert root.provenance(LEDGER, MONTH) is None
     assert root.months(LEDGER) == []
     with pytest.raises(
@@ -99,7 +93,7 @@ def test_what_is_not_there_is_absent_and_no_error_of_the_store(root: DataRoot) -
         (root.path / "holds-the-demo").read_text()
 
 
-def test_a_damaged_object_is_named_and_said_to_be_damaged(root: DataRoot) -> None:
+def test_a_damaged_object_is_named_and_said_to_be_damaged(root):
     write(root, 10)
     file = root.file(LEDGER, MONTH)
     whole = file.read_bytes()
@@ -113,7 +107,7 @@ def test_a_damaged_object_is_named_and_said_to_be_damaged(root: DataRoot) -> Non
         read_provenance(file)
 
 
-def test_a_footer_longer_than_the_end_that_is_fetched_is_read_whole(root: DataRoot) -> None:
+def test_a_footer_longer_than_the_end_that_is_fetched_is_read_whole(root):
     notes = {"words": random.Random(1).randbytes(100_000).hex()}
     long = Provenance("ledger", MONTH, LEDGER.version, 1, "0", "f", {}, {}, notes=notes)
     assert root.provenance(LEDGER, MONTH) is None
@@ -124,14 +118,12 @@ def test_a_footer_longer_than_the_end_that_is_fetched_is_read_whole(root: DataRo
     assert len(root.rows(LEDGER, MONTH)) == 3
 
 
-def test_a_large_file_is_seen_only_when_its_last_part_is_there(
-    root: DataRoot, store: ObjectStore, tmp_path: Path
-) -> None:
+def test_a_large_file_is_seen_only_when_its_last_part_is_there(root, store, tmp_path):
     content = random.Random(1).randbytes(17 << 20)
     (tmp_path / "large").write_bytes(content)
     seen_early = []
 
-    def look(method: str, path: str, query: str) -> None:
+    def look(method, path, query):
         seen_early.extend(name for name in store.objects() if name.endswith("large"))
 
     store.before = look
@@ -143,7 +135,7 @@ def test_a_large_file_is_seen_only_when_its_last_part_is_there(
     assert store.unfinished() == 0
 
 
-def test_small_things_are_one_request_each(root: DataRoot, store: ObjectStore) -> None:
+def test_small_things_are_one_request_each(root, store):
     file = root.path / "timings" / "papers" / f"{MONTH}.json"
     write_whole(file, b"[]")
     assert store.counted() == {"PUT": 1}
@@ -157,9 +149,7 @@ def test_small_things_are_one_request_each(root: DataRoot, store: ObjectStore) -
     assert store.counted() == {"DELETE": 1}
 
 
-def test_looking_once_lists_a_folder_once_and_asks_for_nothing_that_is_not_there(
-    root: DataRoot, store: ObjectStore
-) -> None:
+def test_looking_once_lists_a_folder_once_and_asks_for_nothing_that_is_not_there(root, store):
     months = [f"{year}-{month:02}" for year in (2023, 2024) for month in range(1, 13)]
     for month in months[::2]:
         write(root, 1, month=month)
@@ -179,7 +169,7 @@ def test_looking_once_lists_a_folder_once_and_asks_for_nothing_that_is_not_there
         assert written.rows == 2
 
 
-def test_a_month_that_is_written_anew_has_another_digest(workspace: Workspace) -> None:
+def test_a_month_that_is_written_anew_has_another_digest(workspace):
     absent = digest_of(workspace, LEDGER, [MONTH])
     write(workspace.root, 1)
     one = digest_of(workspace, LEDGER, [MONTH])
@@ -187,9 +177,7 @@ def test_a_month_that_is_written_anew_has_another_digest(workspace: Workspace) -
     assert len({absent, one, digest_of(workspace, LEDGER, [MONTH])}) == 3
 
 
-def test_failures_and_timings_are_kept_on_the_store(
-    workspace: Workspace, store: ObjectStore
-) -> None:
+def test_failures_and_timings_are_kept_on_the_store(workspace, store):
     record_failure(workspace, "papers", MONTH, PermanentFailure("a zip is broken"))
     note_timing(workspace.root, "papers", MONTH, StageTiming("f", 1.5, {}))
     assert [failure.message for failure in all_failures(workspace.root)] == ["a zip is broken"]
@@ -199,8 +187,8 @@ def test_failures_and_timings_are_kept_on_the_store(
 
 
 def test_a_store_that_does_not_answer_is_named_and_the_first_error_is_the_one_told(
-    workspace: Workspace, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    workspace, store, monkeypatch
+):
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")  # else botocore tries for some seconds
     write(workspace.root, 1)
     store.vanish()
@@ -223,9 +211,7 @@ def test_a_store_that_does_not_answer_is_named_and_the_first_error_is_the_one_to
     assert list(store.objects("root/")) == [f"ledger/{MONTH}.parquet"]
 
 
-def test_what_a_store_refuses_says_what_to_do(
-    store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_store_refuses_says_what_to_do(store, tmp_path, monkeypatch):
     elsewhere = Workspace(
         load_settings(data="s3://no-such-bucket/root", local=tmp_path, _env_file=None)
     )
@@ -258,17 +244,17 @@ class Plain(MemoryFileSystem):
     put_as: ClassVar[list[str]] = []
 
     @classmethod
-    def _strip_protocol(cls, path: str) -> str:
+    def _strip_protocol(cls, path):
         return "/" + path.removeprefix("plain://").strip("/")
 
-    def put_file(self, lpath: str, rpath: str, **options: Any) -> None:
+    def put_file(self, lpath, rpath, **options):
         self.put_as.append(rpath)
         super().put_file(lpath, rpath, **options)
 
 
 def test_where_an_upload_can_be_seen_half_done_it_has_another_name_until_it_is_whole(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     fsspec.register_implementation("plain", Plain, clobber=True)
     root = DataRoot(StorePath("plain://host/root", tmp_path))
     orphan = root.file(LEDGER, MONTH).parent / f".{MONTH}.parquet.999.tmp"
@@ -291,16 +277,14 @@ def test_where_an_upload_can_be_seen_half_done_it_has_another_name_until_it_is_w
         (__file__, "CITELOOM_DATA: is a file: name a folder"),
     ],
 )
-def test_an_address_that_cannot_do_is_refused_and_no_key_in_it_is_shown(
-    address: str, told: str
-) -> None:
+def test_an_address_that_cannot_do_is_refused_and_no_key_in_it_is_shown(address, told):
     with pytest.raises(SettingError, match=told) as refused:
         load_settings(data=address, _env_file=None)
     assert "password" not in str(refused.value).replace("name or password", "")
 
 
-def test_what_needs_a_disk_lies_on_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def settings(**given: object) -> Settings:
+def test_what_needs_a_disk_lies_on_one(tmp_path, monkeypatch):
+    def settings(**given):
         return load_settings(_env_file=None, **given)
 
     assert settings(data=tmp_path).local_root == tmp_path

@@ -1,10 +1,7 @@
 """Papers → passages as Arrow batches, and every real page that is at hand."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -28,7 +25,7 @@ from tests.unit.corpus.building import pages_of
 COLUMNS = pa.schema([PAPERS.schema.field(name) for name in PAPER_COLUMNS])
 
 
-def papers_of(dump: Path) -> list[dict[str, Any]]:
+def papers_of(dump):
     """The papers of a folder of zips as far as their pages tell; a page whose name is no arXiv id
     is given one.
     """
@@ -42,13 +39,13 @@ def papers_of(dump: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def batch_of(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+def batch_of(rows):
     return pa.RecordBatch.from_pylist(
         [{name: row[name] for name in PAPER_COLUMNS} for row in rows], schema=COLUMNS
     )
 
 
-def test_a_batch_holds_the_passages_of_its_papers_in_order() -> None:
+def test_a_batch_holds_the_passages_of_its_papers_in_order():
     rows = papers_of(SAMPLE_DUMP)
     made = pack_batch(batch_of(rows)).passages
     assert made.schema.equals(PASSAGES.schema)
@@ -74,27 +71,27 @@ def test_a_batch_holds_the_passages_of_its_papers_in_order() -> None:
     ] == expected
 
 
-def test_the_digest_is_of_the_text_that_is_embedded() -> None:
+def test_the_digest_is_of_the_text_that_is_embedded():
     for row in pack_batch(batch_of(papers_of(SAMPLE_DUMP)[:2])).passages.to_pylist():
         assert row["text_sha256"] == text_digest(
             embedded_text(row["title"], row["section_path"], row["text"])
         )
 
 
-def test_batches_of_any_size_give_the_same_rows() -> None:
+def test_batches_of_any_size_give_the_same_rows():
     whole = batch_of(papers_of(SAMPLE_DUMP))
     parts = [pack_batch(whole.slice(start, 5)).passages for start in range(0, whole.num_rows, 5)]
     assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([pack_batch(whole).passages]))
 
 
-def test_a_paper_without_a_title_has_passages() -> None:
+def test_a_paper_without_a_title_has_passages():
     row = papers_of(SAMPLE_DUMP)[0] | {"title": None}
     made = pack_batch(batch_of([row])).passages
     assert made["title"].null_count == made.num_rows > 1
     assert made["text"][0].as_py().startswith("Authors: ")
 
 
-def test_a_fault_costs_its_paper_and_a_passage_without_end_itself_alone() -> None:
+def test_a_fault_costs_its_paper_and_a_passage_without_end_itself_alone():
     good, faulty, long = papers_of(SAMPLE_DUMP)[:3]
     faulty |= {"arxiv_id": "no id"}
     word, text = "x" * (MOST_CHARACTERS + 1), "x" * (MOST_CHARACTERS - len(long["title"]) - 1)
@@ -111,7 +108,7 @@ def test_a_fault_costs_its_paper_and_a_passage_without_end_itself_alone() -> Non
     assert text in packed.passages["text"].to_pylist()
 
 
-def test_every_real_page_keeps_its_bounds_and_its_words(shared_data: Path) -> None:
+def test_every_real_page_keeps_its_bounds_and_its_words(shared_data):
     for row in papers_of(shared_data / "dump"):
         passages = pack(row)
         assert all(

@@ -1,13 +1,11 @@
 """The histogram of passage lengths."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from pipeline.corpus.passages.lengths import length_histogram
 
 
-def test_ranges_are_of_twenty_words_and_every_passage_is_in_one() -> None:
+def test_ranges_are_of_twenty_words_and_every_passage_is_in_one():
     words = [0, 19, 20, 39, 40, 279, 280, 300, 301, 5_000]
     histogram = length_histogram(pa.chunked_array([words]))
     assert list(histogram)[:3] == ["under 20", "20 to 39", "40 to 59"]

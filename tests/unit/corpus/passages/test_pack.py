@@ -1,11 +1,8 @@
 """Packing and splitting: bounds, kinds, ids, and what is never cut."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +12,6 @@ from pipeline.corpus.passages.packing import (
     FEWEST_WORDS,
     MOST_WORDS,
     NAMESPACE,
-    TextBlock,
     pack,
     passage_id,
     with_ids,
@@ -26,13 +22,13 @@ pytestmark = pytest.mark.slow
 
 
 def block(
-    text: str,
+    text,
     *,
-    kind: str = "paragraph",
-    section: str = "Method",
-    anchor: str = "S1.p1",
-    keys: tuple = (),
-) -> dict:
+    kind="paragraph",
+    section="Method",
+    anchor="S1.p1",
+    keys=(),
+):
     """A block; `section` holds titles with > between, or nothing."""
     path = section.split(" > ") if section else []
     return {
@@ -44,7 +40,7 @@ def block(
     }
 
 
-def paper(*blocks: dict, **changes: Any) -> dict:
+def paper(*blocks, **changes):
     author = {
         "name": "Ines Moreau",
         "affiliations": ["Quay University"],
@@ -62,7 +58,7 @@ def paper(*blocks: dict, **changes: Any) -> dict:
     return base | changes
 
 
-def body(*blocks: dict) -> list[TextBlock]:
+def body(*blocks):
     return [
         passage
         for passage in pack(paper(*blocks))
@@ -70,18 +66,18 @@ def body(*blocks: dict) -> list[TextBlock]:
     ]
 
 
-def words(count: int) -> str:
+def words(count):
     return " ".join(["term"] * count)
 
 
-def test_the_front_matter_names_authors_places_and_categories() -> None:
+def test_the_front_matter_names_authors_places_and_categories():
     front = pack(paper())[0]
     assert front.kind == "front_matter"
     assert "Ines Moreau (Quay University, ines@quay.example)" in front.text
     assert "arXiv:2403.90001 (March 2024), categories cs.IR, cs.CL" in front.text
 
 
-def test_neighbours_are_packed_within_a_section_however_short_it_is() -> None:
+def test_neighbours_are_packed_within_a_section_however_short_it_is():
     passages = body(
         block(words(50)),
         block(words(60), anchor="S1.p2"),
@@ -93,14 +89,14 @@ def test_neighbours_are_packed_within_a_section_however_short_it_is() -> None:
     ]
 
 
-def test_a_long_paragraph_is_split_at_sentence_ends() -> None:
+def test_a_long_paragraph_is_split_at_sentence_ends():
     found = body(block(" ".join(f"{words(40).capitalize()}." for _ in range(20))))
     assert all(passage.words <= MOST_WORDS for passage in found)
     assert all(passage.text.endswith(".") for passage in found)
     assert sum(passage.words for passage in found) == 800
 
 
-def test_a_short_table_joins_its_neighbour_and_a_long_one_stands_alone() -> None:
+def test_a_short_table_joins_its_neighbour_and_a_long_one_stands_alone():
     assert len(body(block(words(100)), block("| a | b |\n|---|---|\n| 1 | 2 |", kind="table"))) == 1
     long_table = "| a | b |\n|---|---|\n" + "\n".join(f"| {n} | {n} |" for n in range(20))
     assert [
@@ -111,7 +107,7 @@ def test_a_short_table_joins_its_neighbour_and_a_long_one_stands_alone() -> None
     ]
 
 
-def test_keys_of_joined_blocks_are_kept_in_order_and_once() -> None:
+def test_keys_of_joined_blocks_are_kept_in_order_and_once():
     found = body(
         block("Seen by [@b2] and [@b1].", keys=("b2", "b1")),
         block("Again [@b2].", keys=("b2",), anchor="S1.p2"),
@@ -120,7 +116,7 @@ def test_keys_of_joined_blocks_are_kept_in_order_and_once() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [("b1", "b2"), ("b12", "b1")])
-def test_a_split_block_keeps_only_the_keys_of_each_part(first: str, second: str) -> None:
+def test_a_split_block_keeps_only_the_keys_of_each_part(first, second):
     text = f"{words(290).capitalize()} [@{first}]. {words(200).capitalize()} [@{second}]."
     assert [passage.cited_keys for passage in body(block(text, keys=(first, second)))] == [
         (first,),
@@ -128,20 +124,20 @@ def test_a_split_block_keeps_only_the_keys_of_each_part(first: str, second: str)
     ]
 
 
-def test_a_long_list_is_split_between_its_lines() -> None:
+def test_a_long_list_is_split_between_its_lines():
     text = "\n".join(f"- {words(90)}" for _ in range(5))
     found = body(block(text, kind="list"))
     assert [passage.text.count("\n- ") + 1 for passage in found] == [3, 2]
 
 
-def test_parts_of_one_anchor_have_different_ids_that_never_change() -> None:
+def test_parts_of_one_anchor_have_different_ids_that_never_change():
     passages = body(block(words(700)))
     ids = [identifier for identifier, _ in with_ids("2403.90001", passages)]
     assert len(set(ids)) == len(ids) > 1
     assert ids[0] == passage_id("2403.90001", "S1.p1", 0) == "e9c4c409-3311-55af-8a85-c99db73eb9d0"
 
 
-def test_a_list_goes_with_the_paragraph_that_announces_it() -> None:
+def test_a_list_goes_with_the_paragraph_that_announces_it():
     told = block("There are three parts, told apart by what they cost and by who pays:")
     items = block("\n".join(f"- {words(12)}" for _ in range(3)), kind="list", anchor="S1.I1")
     assert [passage.text.count("\n- ") for passage in body(block(words(190)), told, items)] == [
@@ -151,7 +147,7 @@ def test_a_list_goes_with_the_paragraph_that_announces_it() -> None:
     assert len(body(block(f"{words(30)}."), items)) == 2
 
 
-def test_a_proof_goes_with_its_theorem_and_not_with_another_proof() -> None:
+def test_a_proof_goes_with_its_theorem_and_not_with_another_proof():
     found = body(
         block(f"Theorem 1. {words(30)}", kind="theorem", anchor="T1"),
         block(f"Proof. {words(40)}", kind="theorem", anchor="P1"),
@@ -169,8 +165,8 @@ def test_a_proof_goes_with_its_theorem_and_not_with_another_proof() -> None:
     ids=["room for it", "no room"],
 )
 def test_a_footnote_stays_with_its_paragraph_where_there_is_room_and_opens_no_passage(
-    before: int, anchors: list[str]
-) -> None:
+    before, anchors
+):
     passages = body(
         block(words(before), anchor="p1"),
         block(words(60), kind="footnote", anchor="f1"),
@@ -181,7 +177,7 @@ def test_a_footnote_stays_with_its_paragraph_where_there_is_room_and_opens_no_pa
     ]
 
 
-def test_the_sentence_that_opens_a_section_goes_with_its_first_subsection_under_its_title() -> None:
+def test_the_sentence_that_opens_a_section_goes_with_its_first_subsection_under_its_title():
     found = body(
         block(f"{words(60)}.", section="Setup > Hardware", anchor="S1.SS1.p1"),
         block("We train in two steps.", section="Setup > Training", anchor="S1.SS2.p1"),
@@ -195,14 +191,14 @@ def test_the_sentence_that_opens_a_section_goes_with_its_first_subsection_under_
     assert found[1].words == count_words(found[1].text)
 
 
-def test_a_short_section_of_the_first_depth_stays_by_itself() -> None:
+def test_a_short_section_of_the_first_depth_stays_by_itself():
     found = body(
         block(words(60)), block("We thank the crew.", section="Acknowledgements", anchor="Sx1.p1")
     )
     assert [passage.section_path for passage in found] == [("Method",), ("Acknowledgements",)]
 
 
-def test_a_note_before_the_first_section_goes_with_the_front_matter() -> None:
+def test_a_note_before_the_first_section_goes_with_the_front_matter():
     found = pack(
         paper(
             block("Equal contribution.", kind="footnote", section="", anchor="authors"),
@@ -214,7 +210,7 @@ def test_a_note_before_the_first_section_goes_with_the_front_matter() -> None:
     assert found[0].words == count_words(found[0].text)
 
 
-def test_a_paper_of_four_hundred_authors_names_each_in_one_part_of_its_front_matter() -> None:
+def test_a_paper_of_four_hundred_authors_names_each_in_one_part_of_its_front_matter():
     authors = [
         {"name": f"Ada Q. Berg-{n}", "affiliations": [f"Institute {n}"], "emails": []}
         for n in range(400)
@@ -237,7 +233,7 @@ kinds = st.sampled_from(
 )
 
 
-def numbered(number: int, count: int, kind: str, section: str) -> dict:
+def numbered(number, count, kind, section):
     """A block of so many words, none of which any other block has; every seventh is followed by a
     citation.
     """
@@ -255,7 +251,7 @@ def numbered(number: int, count: int, kind: str, section: str) -> dict:
 
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(1, 900), kinds, sections), max_size=15))
-def test_every_word_is_in_one_passage_in_order_within_bounds(shapes: list[tuple]) -> None:
+def test_every_word_is_in_one_passage_in_order_within_bounds(shapes):
     blocks = {f"p{number}": numbered(number, *shape) for number, shape in enumerate(shapes)}
     passages = pack(paper(*blocks.values()))
     assert [word for passage in passages for word in re.findall(r"\bb\d+w\d+", passage.text)] == [
@@ -277,13 +273,13 @@ def test_every_word_is_in_one_passage_in_order_within_bounds(shapes: list[tuple]
 
 @given(st.lists(st.tuples(st.integers(1, 900), st.sampled_from("AB")), min_size=1, max_size=12))
 def test_short_neighbours_of_a_section_are_apart_only_where_they_are_too_long_together(
-    shapes: list[tuple[int, str]],
-) -> None:
+    shapes,
+):
     passages = body(*(block(words(count), section=section) for count, section in shapes))
     for left, right in pairwise(passages):
         if left.section_path == right.section_path and min(left.words, right.words) < FEWEST_WORDS:
             assert left.words + right.words > MOST_WORDS
 
 
-def test_a_passage_id_is_a_uuid_5_of_its_three_parts() -> None:
+def test_a_passage_id_is_a_uuid_5_of_its_three_parts():
     assert passage_id("2403.1", "S1.p1", 2) == str(uuid.uuid5(NAMESPACE, "2403.1\x1fS1.p1\x1f2"))

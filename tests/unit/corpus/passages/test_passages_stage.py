@@ -1,15 +1,9 @@
 """The stage passages over several row groups: the same file by any number of workers."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from pipeline import tables
 from pipeline.corpus.passages.stages import PASSAGES
-from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
@@ -19,7 +13,7 @@ MONTH = "2024-03"
 PAPERS_OF_MONTH = 2 * tables.PAPERS.rows_per_group + 7
 
 
-def paper(number: int) -> dict[str, Any]:
+def paper(number):
     """A paper of one short and one long paragraph."""
     texts = (
         "Too short alone.",
@@ -45,7 +39,7 @@ def paper(number: int) -> dict[str, Any]:
     }
 
 
-def run(folder: Path, count: int, workers: int) -> tuple[Outcome, bytes]:
+def run(folder, count, workers):
     """What came of the stage, and its file."""
     workspace = Workspace(load_settings(data=folder, workers=workers))
     write_table(workspace.root, tables.PAPERS, MONTH, map(paper, range(count)))
@@ -53,7 +47,7 @@ def run(folder: Path, count: int, workers: int) -> tuple[Outcome, bytes]:
     return outcome, workspace.root.file(tables.PASSAGES, MONTH).read_bytes()
 
 
-def test_any_number_of_workers_writes_the_same_file_and_notes(tmp_path: Path) -> None:
+def test_any_number_of_workers_writes_the_same_file_and_notes(tmp_path):
     alone, two = (run(tmp_path / str(workers), PAPERS_OF_MONTH, workers) for workers in (1, 2))
     assert alone[0].rows == two[0].rows == 3 * PAPERS_OF_MONTH
     assert alone[1] == two[1]
@@ -69,7 +63,7 @@ def test_any_number_of_workers_writes_the_same_file_and_notes(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_a_month_of_few_papers_is_packed(tmp_path: Path, count: int) -> None:
+def test_a_month_of_few_papers_is_packed(tmp_path, count):
     outcome, _ = run(tmp_path, count, 2)
     assert outcome.rows == 3 * count
     assert outcome.notes["kinds"] == ({"front_matter": 1, "paragraph": 2} if count else {})

@@ -5,8 +5,6 @@ fall into.
 Smith" on, the sentences were written as hard cases; those before are of `examples/papers`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -20,11 +18,11 @@ PARAGRAPHS = [paragraph.split("\n") for paragraph in CHECKED.split("\n\n")]
 
 
 @pytest.mark.parametrize("paragraph", PARAGRAPHS, ids=lambda paragraph: paragraph[0][:40])
-def test_the_sentences_of_a_checked_paragraph_are_found(paragraph: list[str]) -> None:
+def test_the_sentences_of_a_checked_paragraph_are_found(paragraph):
     assert split_sentences(" ".join(paragraph)) == paragraph
 
 
-def test_the_checked_paragraphs_have_more_than_150_boundaries() -> None:
+def test_the_checked_paragraphs_have_more_than_150_boundaries():
     assert sum(len(paragraph) - 1 for paragraph in PARAGRAPHS) > 150
 
 
@@ -38,7 +36,7 @@ def test_the_checked_paragraphs_have_more_than_150_boundaries() -> None:
         "The price of $x. Y$ and of $z$ is fair (cf. Moreau et al.) So far.",
     ],
 )
-def test_no_sentence_ends_inside_a_formula_or_an_abbreviation(text: str) -> None:
+def test_no_sentence_ends_inside_a_formula_or_an_abbreviation(text):
     assert split_sentences(text) == [text]
 
 
@@ -54,12 +52,12 @@ def test_no_sentence_ends_inside_a_formula_or_an_abbreviation(text: str) -> None
     ],
     ids=lambda sentences: sentences[0],
 )
-def test_sentences_end_at_the_marks_of_other_scripts_and_behind_notes(sentences: list[str]) -> None:
+def test_sentences_end_at_the_marks_of_other_scripts_and_behind_notes(sentences):
     space = "" if "。" in sentences[0] else " "
     assert split_sentences(space.join(sentences)) == sentences
 
 
-def test_a_price_in_dollars_opens_no_formula() -> None:
+def test_a_price_in_dollars_opens_no_formula():
     assert split_sentences("It costs $5. We paid $6. That is $x. Y$.") == [
         "It costs $5.",
         "We paid $6.",
@@ -67,7 +65,7 @@ def test_a_price_in_dollars_opens_no_formula() -> None:
     ]
 
 
-def test_a_numbered_line_keeps_its_number() -> None:
+def test_a_numbered_line_keeps_its_number():
     assert split_sentences("1. Cut the text.\n2. Pack it. Count.") == [
         "1. Cut the text.",
         "2. Pack it.",
@@ -75,7 +73,7 @@ def test_a_numbered_line_keeps_its_number() -> None:
     ]
 
 
-def test_a_text_that_only_opens_brackets_is_read_to_its_end() -> None:
+def test_a_text_that_only_opens_brackets_is_read_to_its_end():
     """Patterns that try every way to part such a text would take years."""
     for sign in ("$", "{", "${", "[@", "$$", ". [@a]", "\\", "A. ", "( ", "$$a ", "$\\", "${a "):
         assert "".join(split_sentences(sign * 20_000)).replace(" ", "") == (sign * 20_000).replace(
@@ -84,7 +82,7 @@ def test_a_text_that_only_opens_brackets_is_read_to_its_end() -> None:
 
 
 @given(st.text(alphabet="aB.?! $[@]{}\\;\n(”é…", max_size=200))
-def test_nothing_but_white_space_is_lost_between_sentences(text: str) -> None:
+def test_nothing_but_white_space_is_lost_between_sentences(text):
     found = split_sentences(text)
     assert "".join("".join(found).split()) == "".join(text.split())
     assert all(sentence == sentence.strip() and sentence for sentence in found)

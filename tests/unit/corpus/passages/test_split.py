@@ -1,16 +1,13 @@
 """Splitting what is too long: nothing is lost, nothing is cut that belongs together."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from itertools import chain
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.corpus.passages.sentences import Part, split_lines, split_table, split_text
+from pipeline.corpus.passages.sentences import split_lines, split_table, split_text
 from pipeline.corpus.passages.text import count_words
 
 pytestmark = pytest.mark.slow
@@ -49,14 +46,12 @@ pieces = st.one_of(
 texts = st.lists(pieces, min_size=1, max_size=120).map(" ".join)
 
 
-def words(count: int) -> str:
+def words(count):
     return " ".join(["term"] * count)
 
 
 @given(texts, st.integers(5, 40))
-def test_the_parts_of_a_text_are_its_words_in_order_within_the_limit(
-    text: str, most_words: int
-) -> None:
+def test_the_parts_of_a_text_are_its_words_in_order_within_the_limit(text, most_words):
     text = text.replace("$5", "five")
     parts = split_text(text, most_words)
     assert list(chain.from_iterable(part.split() for part, _ in parts)) == text.split()
@@ -74,9 +69,7 @@ def test_the_parts_of_a_text_are_its_words_in_order_within_the_limit(
     st.integers(5, 40),
     st.sampled_from([split_text, split_lines]),
 )
-def test_the_parts_of_lines_are_their_words_in_order(
-    text: str, most_words: int, split: Callable[[str, int], list[Part]]
-) -> None:
+def test_the_parts_of_lines_are_their_words_in_order(text, most_words, split):
     parts = split(text, most_words)
     assert list(chain.from_iterable(part.split() for part, _ in parts)) == text.split()
     assert all(count == count_words(part) for part, count in parts)
@@ -98,9 +91,7 @@ def test_the_parts_of_lines_are_their_words_in_order(
     ),
     st.integers(20, 60),
 )
-def test_the_parts_of_a_table_are_its_rows_in_order_under_repeated_heads(
-    rows: list[list[str]], caption: str, most_words: int
-) -> None:
+def test_the_parts_of_a_table_are_its_rows_in_order_under_repeated_heads(rows, caption, most_words):
     table = "\n".join(
         [*filter(None, [caption]), HEAD, *(f"| {left} | {right} |" for left, right in rows)]
     )
@@ -112,22 +103,22 @@ def test_the_parts_of_a_table_are_its_rows_in_order_under_repeated_heads(
     assert all(count == count_words(part) for part, count in parts)
 
 
-def test_parts_are_of_much_the_same_length() -> None:
+def test_parts_are_of_much_the_same_length():
     text = " ".join(f"{words(9).capitalize()}." for _ in range(34))
     assert [count for _, count in split_text(text, 300)] == [153, 153]
 
 
-def test_a_text_within_the_limit_is_left_as_it_is() -> None:
+def test_a_text_within_the_limit_is_left_as_it_is():
     assert split_text("  One. \n\n Two.", 300) == [("  One. \n\n Two.", 2)]
 
 
-def test_a_long_sentence_is_cut_at_semicolons_before_commas_before_spaces() -> None:
+def test_a_long_sentence_is_cut_at_semicolons_before_commas_before_spaces():
     assert [part for part, _ in split_text("a b, c d; e f, g h", 4)] == ["a b, c d;", "e f, g h"]
     assert [part for part, _ in split_text("a b, c d", 2)] == ["a b,", "c d"]
     assert [part for part, _ in split_text("a b c d", 2)] == ["a b", "c d"]
 
 
-def test_a_formula_longer_than_a_passage_stays_whole() -> None:
+def test_a_formula_longer_than_a_passage_stays_whole():
     formula = "$" + " ".join(["x"] * 400) + "$"
     assert (formula, 400) in split_text(f"{words(200)} {formula} {words(200)}", 300)
 
@@ -147,7 +138,7 @@ ROWS = "\n".join(f"| row {n} | {n} |" for n in range(80))
     ],
     ids=["a short caption", "a long caption stands once", "two grids"],
 )
-def test_every_part_of_a_long_table_repeats_its_head(table: str, second: str) -> None:
+def test_every_part_of_a_long_table_repeats_its_head(table, second):
     parts = [part for part, _ in split_table(table, 300)]
     assert len(parts) == 2
     assert parts[1].startswith(second)
@@ -155,12 +146,12 @@ def test_every_part_of_a_long_table_repeats_its_head(table: str, second: str) ->
 
 
 @pytest.mark.parametrize("line", ["|" * 100_000 + "x", "-" * 100_000 + "x", "| - " * 50_000 + "x"])
-def test_a_line_of_signs_is_no_rule_and_takes_no_time(line: str) -> None:
+def test_a_line_of_signs_is_no_rule_and_takes_no_time(line):
     assert "".join(part for part, _ in split_table(f"{words(301)}\n{line}", 300)).count("x") == 1
 
 
 @pytest.mark.parametrize("text", ["提示词研究很重要，" * 200, "研究" * 800, "ประโยค" * 600])
-def test_a_text_without_spaces_is_split(text: str) -> None:
+def test_a_text_without_spaces_is_split(text):
     parts = split_text(text, 300)
     assert "".join(part for part, _ in parts) == text
     assert all(100 < words <= 300 for _, words in parts)

@@ -1,10 +1,6 @@
 """When the references of a month are out of date: where a title that its items look up changed."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,7 +19,7 @@ CITED, OTHER = "A title that March cites", "Prose of which nobody knows anything
 LATE = "A paper of winter that March cites too"
 
 
-def write_metadata(workspace: Workspace, month: str, **titles: str) -> None:
+def write_metadata(workspace, month, **titles):
     rows = [
         {"arxiv_id": f"{month}.{name}", "title": title, "authors": ["A. One"], "status": "present"}
         for name, title in titles.items()
@@ -31,7 +27,7 @@ def write_metadata(workspace: Workspace, month: str, **titles: str) -> None:
     write_table(workspace.root, tables.METADATA, month, rows)
 
 
-def write_papers(workspace: Workspace, month: str, *titles: str) -> None:
+def write_papers(workspace, month, *titles):
     """A paper that cites these titles."""
     items = [
         {"key": title, "raw": f"A. One. {title}. 2024.", "title": title, "year": 2024}
@@ -42,25 +38,25 @@ def write_papers(workspace: Workspace, month: str, *titles: str) -> None:
     write_table(workspace.root, tables.PAPERS, month, [paper])
 
 
-def states(workspace: Workspace) -> dict[str, str]:
+def states(workspace):
     return {month: state(REFERENCES, workspace, month).value for month in MONTHS}
 
 
-def cited(workspace: Workspace, month: str) -> list[str | None]:
+def cited(workspace, month):
     return [row["cited_arxiv_id"] for row in workspace.root.rows(tables.REFERENCES, month)]
 
 
-def run_all(workspace: Workspace) -> list[str]:
+def run_all(workspace):
     """The months that were computed."""
     return [month for month in MONTHS if not run_stage(REFERENCES, workspace, month).skipped]
 
 
-def stale(*months: str) -> dict[str, str]:
+def stale(*months):
     return {month: State.STALE if month in months else State.DONE for month in MONTHS}
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path):
     """Four months; March cites one title of January, and a late one of February in running text."""
     made = Workspace(load_settings(data=tmp_path / "data"))
     write_metadata(made, JANUARY, cited=CITED, other=OTHER)
@@ -74,8 +70,8 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def test_a_second_run_computes_nothing_and_a_month_records_none_of_the_others(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     assert run_all(workspace) == []
     sizes = [len(workspace.root.provenance(tables.REFERENCES, m).inputs) for m in MONTHS]  # type: ignore[union-attr]
     assert sizes == [4] * 4
@@ -94,8 +90,8 @@ def test_a_second_run_computes_nothing_and_a_month_records_none_of_the_others(
 )
 @pytest.mark.parametrize("cache", ["kept", "of another machine"])
 def test_a_changed_title_makes_those_months_out_of_date_that_look_it_up(
-    workspace: Workspace, titles: dict[str, str], out_of_date: list[str], found: Any, cache: str
-) -> None:
+    workspace, titles, out_of_date, found, cache
+):
     if cache == "of another machine":
         shutil.rmtree(workspace.local / "cache")
     write_metadata(workspace, JANUARY, **titles)
@@ -108,8 +104,8 @@ def test_a_changed_title_makes_those_months_out_of_date_that_look_it_up(
 
 
 def test_a_late_month_and_one_that_goes_count_where_a_title_of_them_is_looked_up(
-    workspace: Workspace,
-) -> None:
+    workspace,
+):
     write_metadata(workspace, "2023-11", other="Nothing of interest to any later month")
     write_metadata(workspace, "2024-05", later=LATE)
     assert states(workspace) == stale()
@@ -125,7 +121,7 @@ def test_a_late_month_and_one_that_goes_count_where_a_title_of_them_is_looked_up
     assert states(workspace) == stale()
 
 
-def test_a_page_without_a_bibliography_is_in_the_ledger(tmp_path: Path) -> None:
+def test_a_page_without_a_bibliography_is_in_the_ledger(tmp_path):
     workspace = Workspace(load_settings(data=tmp_path))
     write_metadata(workspace, MARCH)
     write_papers(workspace, MARCH)

@@ -1,24 +1,17 @@
 """Which paper a bibliography item is resolved to."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from benchmarks.labelled_references import title_index
 from pipeline.arxiv.dois import split_dois
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.resolution import Resolution, resolve_references
-from pipeline.corpus.references.title_index import TitleIndex
 from tests.cases import cases
 
 NOWHERE = Resolution()
 
 
-def paper(
-    arxiv_id: str, title: str, *authors: str, published: str = "2017-06-12", doi: str | None = None
-) -> dict[str, Any]:
+def paper(arxiv_id, title, *authors, published="2017-06-12", doi=None):
     return {
         "arxiv_id": arxiv_id,
         "title": title,
@@ -28,17 +21,17 @@ def paper(
     }
 
 
-def item(raw: str = "", **known: Any) -> dict[str, Any]:
+def item(raw="", **known):
     nothing = {"title": None, "authors": [], "year": None, "doi": None, "arxiv_id": None}
     return {"key": "bib.1", "raw": raw, "venue": None} | nothing | known
 
 
-def titled(title: str, year: int | None, author: str = "A. Vaswani") -> dict[str, Any]:
+def titled(title, year, author="A. Vaswani"):
     return item(f"{author} ({year}). {title}. Journal.", title=title, year=year)
 
 
 @pytest.fixture
-def titles() -> TitleIndex:
+def titles():
     papers = [
         paper("1706.03762", "Attention Is All You Need", "Ashish Vaswani", "Noam Shazeer"),
         paper(
@@ -82,16 +75,14 @@ def titles() -> TitleIndex:
     return title_index(papers)
 
 
-def resolve(titles: TitleIndex, item: dict[str, Any], citing: str) -> Resolution:
+def resolve(titles, item, citing):
     """What one item is resolved to."""
     (resolution,) = resolve_references(titles, [(item, citing)])
     return resolution
 
 
 @cases("unit/corpus/references/resolution.toml")
-def test_an_item_is_resolved_by_identifier_doi_or_title(
-    titles: TitleIndex, case: dict[str, Any]
-) -> None:
+def test_an_item_is_resolved_by_identifier_doi_or_title(titles, case):
     known = {name: case.get(name) for name in ("doi", "arxiv_id")}
     year = case.get("year") or None
     if "raw" in case:
@@ -104,7 +95,7 @@ def test_an_item_is_resolved_by_identifier_doi_or_title(
     assert (found.arxiv_id or "", found.by or "") == (case["cited"], case["by"])
 
 
-def test_an_item_of_a_thousand_pages_is_no_trap(titles: TitleIndex) -> None:
+def test_an_item_of_a_thousand_pages_is_no_trap(titles):
     words = " ".join(f"word{number}" for number in range(20_000))
     assert resolve(titles, item(words), "1.1") == NOWHERE
 
@@ -117,11 +108,11 @@ def test_an_item_of_a_thousand_pages_is_no_trap(titles: TitleIndex) -> None:
         titled("Attention Is All You Need", 2017),
     ],
 )
-def test_no_paper_cites_itself(titles: TitleIndex, known: dict[str, Any]) -> None:
+def test_no_paper_cites_itself(titles, known):
     assert resolve(titles, known, "1706.03762") == NOWHERE
 
 
-def test_of_two_equal_titles_the_nearer_year_wins_then_the_smaller_identifier() -> None:
+def test_of_two_equal_titles_the_nearer_year_wins_then_the_smaller_identifier():
     title = "A paper that was posted twice"
     days = {"2003.1": "2020-03-01", "1903.2": "2019-03-01", "1903.1": "2019-03-02"}
     titles = title_index(
@@ -131,7 +122,7 @@ def test_of_two_equal_titles_the_nearer_year_wins_then_the_smaller_identifier() 
     assert resolve(titles, titled(title, 2020, "A. One"), "1.1").arxiv_id == "2003.1"
 
 
-def test_metadata_without_title_and_date_takes_the_year_of_its_month() -> None:
+def test_metadata_without_title_and_date_takes_the_year_of_its_month():
     rows = [
         paper("2403.1", "A title of four words", "A. One") | {"published": None},
         paper("2403.2", "x") | {"title": None},
@@ -142,13 +133,13 @@ def test_metadata_without_title_and_date_takes_the_year_of_its_month() -> None:
     )
 
 
-def test_a_field_of_several_dois_is_split() -> None:
+def test_a_field_of_several_dois_is_split():
     assert split_dois("10.1/A 10.2/b, https://doi.org/10.3/C") == ["10.1/a", "10.2/b", "10.3/c"]
     assert split_dois("10.1002/(SICI)1097-0258(19980815)17:15<1661::AID-SIM968>3.0.CO;2-2") != []
     assert split_dois("none") == split_dois(None) == []
 
 
-def test_letters_that_tex_and_unicode_write_in_two_ways_are_one() -> None:
+def test_letters_that_tex_and_unicode_write_in_two_ways_are_one():
     assert (
         title_words(r"S{\o}rby and \L{}ukasz")
         == title_words("Sørby and Łukasz")
@@ -156,7 +147,7 @@ def test_letters_that_tex_and_unicode_write_in_two_ways_are_one() -> None:
     )
 
 
-def test_words_of_a_title_are_folded() -> None:
+def test_words_of_a_title_are_folded():
     assert title_words(r"The {\em Schr\"{o}dinger} Equation---$\alpha$-decay, ﬁnally!") == [
         "the", "schrodinger", "equation", "alpha", "decay", "finally",
     ]  # fmt: skip

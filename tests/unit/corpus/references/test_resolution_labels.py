@@ -1,13 +1,8 @@
 """Which papers real bibliography items are resolved to, against labels made by reading them."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from benchmarks.labelled_references import (
-    Items,
     known_papers,
     look_alikes,
     pages,
@@ -27,14 +22,12 @@ CITED = works(LABELS)
 
 
 @pytest.fixture(scope="module")
-def items(shared_data: Path) -> Items:
+def items(shared_data):
     """Every item of the real pages."""
     return read_items(pages(shared_data / "dump"))
 
 
-def test_cited_works_are_found_by_title_among_their_look_alikes(
-    items: Items, shared_data: Path
-) -> None:
+def test_cited_works_are_found_by_title_among_their_look_alikes(items, shared_data):
     papers = title_index([*known_papers(shared_data), *look_alikes(LABELS), *CITED.values()])
     titles = {label.place: CITED[label.place]["arxiv_id"] for label in LABELS if label.title}
     found = resolve(LABELS, items, papers, titles, hidden=True)
@@ -43,9 +36,7 @@ def test_cited_works_are_found_by_title_among_their_look_alikes(
     assert found.right.total() >= 0.98 * found.findable
 
 
-def test_a_work_that_no_paper_of_the_catalogue_is_stays_unresolved(
-    items: Items, shared_data: Path
-) -> None:
+def test_a_work_that_no_paper_of_the_catalogue_is_stays_unresolved(items, shared_data):
     known = known_papers(shared_data)
     there = {
         label.place: label.cites
@@ -57,9 +48,7 @@ def test_a_work_that_no_paper_of_the_catalogue_is_stays_unresolved(
     assert found.wrong.total() <= 2
 
 
-def test_identifiers_and_dois_as_printed_lead_to_the_cited_work(
-    items: Items, shared_data: Path
-) -> None:
+def test_identifiers_and_dois_as_printed_lead_to_the_cited_work(items, shared_data):
     papers = title_index([*known_papers(shared_data), *look_alikes(LABELS), *CITED.values()])
     found = resolve(
         LABELS,
@@ -73,9 +62,7 @@ def test_identifiers_and_dois_as_printed_lead_to_the_cited_work(
     assert found.right["doi"] >= 40
 
 
-def test_every_item_that_cites_a_paper_at_hand_is_found_and_no_other(
-    items: Items, shared_data: Path
-) -> None:
+def test_every_item_that_cites_a_paper_at_hand_is_found_and_no_other(items, shared_data):
     truth = read_known_citations()
     found = resolve_all(items, title_index(known_papers(shared_data)), truth)
     assert (found.right.total(), found.wrong.total(), found.mistakes) == (len(truth), 0, ())

@@ -1,13 +1,10 @@
 """The index of the titles of all months: what a month sees, and how it is kept."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +12,7 @@ import pytest
 from pipeline import tables
 from pipeline.arxiv.titles import title_keys, window_key, window_keys
 from pipeline.corpus.references.lookups import metadata_titles
-from pipeline.corpus.references.resolution import Resolution, resolve_references
+from pipeline.corpus.references.resolution import resolve_references
 from pipeline.corpus.references.title_index import NEWEST, TitleIndex
 from pipeline.engine.stage import Workspace
 from pipeline.errors import TransientFailure
@@ -29,7 +26,7 @@ MONTHS = [f"20{22 + number // 12}-{number % 12 + 1:02}" for number in range(14)]
 Items = list[tuple[dict[str, Any], str]]
 
 
-def row(month: str, title: str | None = None, **known: Any) -> dict[str, Any]:
+def row(month, title=None, **known):
     """A paper of a month, with a title that no other month has."""
     paper = {
         "arxiv_id": f"{month}.1",
@@ -38,12 +35,12 @@ def row(month: str, title: str | None = None, **known: Any) -> dict[str, Any]:
     return paper | {"authors": ["A. One"], "published": f"{month}-02", "doi": None} | known
 
 
-def write(workspace: Workspace, month: str, *rows: dict[str, Any]) -> None:
+def write(workspace, month, *rows):
     """A month of metadata: these papers, or one."""
     write_table(workspace.root, tables.METADATA, month, rows or [row(month)])
 
 
-def item(title: str, year: int = 2023) -> dict[str, Any]:
+def item(title, year=2023):
     known = {
         "title": title,
         "authors": ["A. One"],
@@ -53,13 +50,13 @@ def item(title: str, year: int = 2023) -> dict[str, Any]:
     return known | {"doi": None, "arxiv_id": None}
 
 
-def resolve(workspace: Workspace, items: Items, month: str = NEWEST) -> list[Resolution]:
+def resolve(workspace, items, month=NEWEST):
     """What items are resolved to among the titles up to a month."""
     with metadata_titles(workspace).open() as connection:
         return resolve_references(TitleIndex(connection, month), items)
 
 
-def cited_papers(workspace: Workspace, month: str = NEWEST) -> list[str]:
+def cited_papers(workspace, month=NEWEST):
     """The months whose titles are found by a month."""
     items = [(item(row(other)["title"]), "9.9") for other in MONTHS]
     return [
@@ -69,7 +66,7 @@ def cited_papers(workspace: Workspace, month: str = NEWEST) -> list[str]:
     ]
 
 
-def process(workspace: Workspace, before: str = "") -> subprocess.Popen[bytes]:
+def process(workspace, before=""):
     """Another process that opens the index; before: code that it runs first."""
     code = (
         "import sys\n"
@@ -86,24 +83,24 @@ def process(workspace: Workspace, before: str = "") -> subprocess.Popen[bytes]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(tmp_path):
     return Workspace(load_settings(data=tmp_path / "data"))
 
 
 @pytest.fixture
-def filled(workspace: Workspace) -> Workspace:
+def filled(workspace):
     """Months of metadata."""
     for month in MONTHS:
         write(workspace, month)
     return workspace
 
 
-def test_a_month_sees_its_own_and_every_earlier_month_and_no_later_one(filled: Workspace) -> None:
+def test_a_month_sees_its_own_and_every_earlier_month_and_no_later_one(filled):
     for last in (3, 0, 13):
         assert cited_papers(filled, MONTHS[last]) == MONTHS[: last + 1]
 
 
-def test_a_month_that_is_indexed_is_not_read_again(filled: Workspace) -> None:
+def test_a_month_that_is_indexed_is_not_read_again(filled):
     assert cited_papers(filled) == MONTHS
     for month in MONTHS[:-1]:
         file = filled.root.file(tables.METADATA, month)
@@ -114,7 +111,7 @@ def test_a_month_that_is_indexed_is_not_read_again(filled: Workspace) -> None:
     assert cited_papers(filled) == MONTHS[:-1]
 
 
-def test_months_that_are_late_changed_or_gone_are_seen(filled: Workspace) -> None:
+def test_months_that_are_late_changed_or_gone_are_seen(filled):
     late = filled.root.file(tables.METADATA, MONTHS[2])
     content = late.read_bytes()
     late.unlink()
@@ -129,13 +126,13 @@ def test_months_that_are_late_changed_or_gone_are_seen(filled: Workspace) -> Non
     assert resolve(filled, [changed])[0].arxiv_id == f"{MONTHS[4]}.1"
 
 
-def test_a_data_root_that_cannot_be_written_is_read(filled: Workspace) -> None:
+def test_a_data_root_that_cannot_be_written_is_read(filled):
     (filled.local / "cache").write_text("in the place of the folder")
     assert cited_papers(filled) == MONTHS
 
 
 @pytest.mark.parametrize("harm", ["absent", "no index", "another version", "cut off", "garbled"])
-def test_an_index_that_cannot_be_used_is_made_again(filled: Workspace, harm: str) -> None:
+def test_an_index_that_cannot_be_used_is_made_again(filled, harm):
     assert cited_papers(filled) == MONTHS
     file = metadata_titles(filled).file
     match harm:
@@ -157,8 +154,8 @@ def test_an_index_that_cannot_be_used_is_made_again(filled: Workspace, harm: str
 
 
 def test_processes_that_extend_it_at_once_and_one_that_is_killed_leave_it_whole(
-    filled: Workspace,
-) -> None:
+    filled,
+):
     die = (
         "import os\nfrom pipeline.storage.data_root import DataRoot\niterate = DataRoot.iterate\n"
         f"def die(root, table, month, columns):\n    if month == {MONTHS[7]!r}: os.kill(os.getpid(),"
@@ -170,7 +167,7 @@ def test_processes_that_extend_it_at_once_and_one_that_is_killed_leave_it_whole(
     assert cited_papers(filled) == MONTHS
 
 
-def test_papers_without_a_title_are_found_by_their_doi_alone(workspace: Workspace) -> None:
+def test_papers_without_a_title_are_found_by_their_doi_alone(workspace):
     assert cited_papers(workspace) == []
     write(
         workspace,
@@ -182,7 +179,7 @@ def test_papers_without_a_title_are_found_by_their_doi_alone(workspace: Workspac
     assert resolve(workspace, [(by_doi, "9.9")])[0].arxiv_id == "2"
 
 
-def test_a_doi_that_two_months_bear_is_that_of_the_smaller_identifier(workspace: Workspace) -> None:
+def test_a_doi_that_two_months_bear_is_that_of_the_smaller_identifier(workspace):
     for month in ("2023-02", "2023-01"):
         write(workspace, month, row(month, doi="10.5555/One 10.5555/two"))
     by_doi = item("Nothing of the kind") | {"doi": "10.5555/two"}
@@ -190,7 +187,7 @@ def test_a_doi_that_two_months_bear_is_that_of_the_smaller_identifier(workspace:
     assert [resolution.arxiv_id for resolution in resolutions] == ["2023-01.1", None]
 
 
-def test_many_items_at_once_are_resolved_as_one_by_one(filled: Workspace) -> None:
+def test_many_items_at_once_are_resolved_as_one_by_one(filled):
     items = [
         (item(row(month)["title"]) | {"title": None if number % 2 else row(month)["title"]}, "9.9")
         for number, month in enumerate(MONTHS)
@@ -201,7 +198,7 @@ def test_many_items_at_once_are_resolved_as_one_by_one(filled: Workspace) -> Non
     assert resolve(filled, []) == []
 
 
-def test_keys_are_the_same_in_every_process() -> None:
+def test_keys_are_the_same_in_every_process():
     code = (
         "from pipeline.arxiv.titles import title_keys, window_key\nprint(title_keys('attention is"
         " all you need'.split()), window_key('attention is all you need'.split()))"
@@ -220,7 +217,7 @@ def test_keys_are_the_same_in_every_process() -> None:
     assert told == {f"{title_keys(words)} {window_key(words)}\n"}
 
 
-def test_a_title_is_found_by_a_window_of_the_text_that_holds_it() -> None:
+def test_a_title_is_found_by_a_window_of_the_text_that_holds_it():
     words = ["attention", "is", "all", "you", "need"]
     text = ["vaswani", "a", "attention", "is", "all", "you", "need", "in", "neurips", "2017"]
     assert window_key(words) in window_keys(text).tolist()
@@ -229,7 +226,7 @@ def test_a_title_is_found_by_a_window_of_the_text_that_holds_it() -> None:
     assert len(window_keys(words[:3])) == 0
 
 
-def test_a_slip_in_a_word_leaves_a_key() -> None:
+def test_a_slip_in_a_word_leaves_a_key():
     right, wrong = (
         title_keys(["attention", "is", "all", "you", "need"]),
         title_keys(["atention", "is", "all", "you", "need"]),

@@ -1,28 +1,23 @@
 """A made-up month of answers that a judge graded, and sheets filled in by hand."""
 
-from __future__ import annotations
-
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 from pipeline import tables
-from pipeline.evaluation.annotation.export import Export, write_files
+from pipeline.evaluation.annotation.export import write_files
 from pipeline.evaluation.annotation.study import write_key
 from pipeline.evaluation.answers.people import export_grades
-from pipeline.storage.data_root import DataRoot
 from tests.month_tables import write_table
 from tests.unit.evaluation.annotation.studied import sent_back
 from tests.unit.evaluation.answers.graded import PAPER, grade
-from tests.unit.evaluation.made_up import Row
 
 MONTH = "2024-03"
 SYSTEMS = ("arxivbot", "direct")
 Verdict = Callable[[Mapping[str, str]], str]
 
 
-def month_grades(judge: str = "judge", first: int = 1) -> list[Row]:
+def month_grades(judge="judge", first=1):
     """Two questions, two systems: three answers with claims, and one that abstains."""
     return [
         grade(["correct", "wrong"], ["held"], number=first, system="arxivbot", judge=judge),
@@ -33,13 +28,13 @@ def month_grades(judge: str = "judge", first: int = 1) -> list[Row]:
 
 
 def write_answers(
-    root: DataRoot,
-    month: str = MONTH,
+    root,
+    month=MONTH,
     *,
-    first: int = 1,
-    grades: Sequence[Row] | None = None,
-    words: str = "",
-) -> None:
+    first=1,
+    grades=None,
+    words="",
+):
     """A month of questions, answers and grades. first: number of its first question; words: added
     to each answer of `direct`, as if it had been written anew.
     """
@@ -76,12 +71,12 @@ def write_answers(
     write_table(root, tables.PAPERS, "2024-03", [{"arxiv_id": PAPER, "title": "Boats"}])
 
 
-def rows_of(sheet: Path) -> list[dict[str, str]]:
+def rows_of(sheet):
     """The lines of a sheet, as a spreadsheet program shows them."""
     return list(csv.DictReader(io.StringIO(sheet.read_bytes().decode("utf-8-sig"), newline="")))
 
 
-def fill(sheet: Path, verdict: Verdict, *, annotator: str | None = None, comment: str = "") -> Path:
+def fill(sheet, verdict, *, annotator=None, comment=""):
     """Fill a sheet in where it lies. comment: on its first line."""
     name = {} if annotator is None else {"annotator": annotator}
     rows = [row | {"verdict": verdict(row)} | name for row in rows_of(sheet)]
@@ -89,23 +84,23 @@ def fill(sheet: Path, verdict: Verdict, *, annotator: str | None = None, comment
     return sent_back(sheet.parent, rows, sheet.name)
 
 
-def always(claim: str, gold: str) -> Verdict:
+def always(claim, gold):
     """One verdict for all claims, one for all gold claims."""
     return lambda row: claim if "-claim-" in row["unit"] else gold
 
 
 def give_out(
-    root: DataRoot,
-    folder: Path,
-    annotators: int = 3,
+    root,
+    folder,
+    annotators=3,
     *,
-    name: str = "pilot",
-    months: str = "all",
-    systems: Sequence[str] | None = None,
-    items: int = 50,
-    seed: int = 7,
-    sentences: bool = False,
-) -> tuple[Export, list[Path]]:
+    name="pilot",
+    months="all",
+    systems=None,
+    items=50,
+    seed=7,
+    sentences=False,
+):
     """A study of grades with its key, and the sheets of its annotators."""
     export = export_grades(root, name, months, systems, items=items, seed=seed, sentences=sentences)
     write_key(root, export.study)

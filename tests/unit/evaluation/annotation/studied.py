@@ -1,22 +1,14 @@
 """A made-up month with tasks and sections, and what raters send back about them."""
 
-from __future__ import annotations
-
 import csv
 import io
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
-from pipeline.engine.stage import Workspace
-from pipeline.evaluation.annotation.export import Export
-from pipeline.evaluation.annotation.importer import ImportedSheet, import_files
+from pipeline.evaluation.annotation.importer import import_files
 from pipeline.evaluation.annotation.study import write_key
 from pipeline.evaluation.g_score.people import export_ratings
-from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, HUMAN_RATINGS, RELATED_WORK_TASKS, SUMMARIES
 from tests.month_tables import write_table
-from tests.unit.evaluation.made_up import Row, Text, same, workspace
+from tests.unit.evaluation.made_up import Row, same, workspace
 
 __all__ = ["Row", "same", "workspace"]
 
@@ -25,13 +17,13 @@ SYSTEMS = ("chatcite", "few_shot", "zero_shot")
 
 
 def write_month(
-    root: DataRoot,
-    month: str = MONTH,
+    root,
+    month=MONTH,
     *,
-    tasks: int = 4,
-    systems: Sequence[str] = SYSTEMS,
-    text: Text = same,
-) -> None:
+    tasks=4,
+    systems=SYSTEMS,
+    text=same,
+):
     """Tasks of a month, and a section of each system for each of them."""
     names = [f"{month[2:4]}{month[5:]}.{90001 + number}#S2" for number in range(tasks)]
     write_table(
@@ -48,7 +40,7 @@ def write_month(
     write_table(root, SUMMARIES, month, rows)
 
 
-def _task(name: str, number: int, text: Text) -> Row:
+def _task(name, number, text):
     title = text(f"Weights for retrieval, part {number}")
     references = [
         {
@@ -70,21 +62,21 @@ def _task(name: str, number: int, text: Text) -> Row:
     }
 
 
-def _section(name: str, system: str, place: int, text: Text) -> Row:
+def _section(name, system, place, text):
     words = f"Text number {place} on {name[:10]}. It builds on [Reference 1], and on [Reference 9]."
     return {"task_id": name, "system": system, "repeat": 0, "text": text(words)}
 
 
-def exported(root: DataRoot, name: str = "pilot", **settings: Any) -> Export:
+def exported(root, name="pilot", **settings):
     """A study of the month, with its key."""
-    given: Row = {"items": 10, "seed": 7, "with_gold": True} | settings
+    given = {"items": 10, "seed": 7, "with_gold": True} | settings
     months, systems = given.pop("months", "all"), given.pop("systems", SYSTEMS)
     export = export_ratings(root, name, months, systems, **given)
     write_key(root, export.study)
     return export
 
 
-def filled(export: Export, annotator: str, /, **cells: str) -> list[Row]:
+def filled(export, annotator, /, **cells):
     """Lines of the sheet as a rater fills them: 4 everywhere, A preferred; `cells` go into the
     first line.
     """
@@ -105,7 +97,7 @@ def filled(export: Export, annotator: str, /, **cells: str) -> list[Row]:
     return rows
 
 
-def as_csv(rows: Sequence[Mapping[str, str]]) -> str:
+def as_csv(rows):
     """Lines as a spreadsheet program saves them."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]))
@@ -114,21 +106,21 @@ def as_csv(rows: Sequence[Mapping[str, str]]) -> str:
     return text.getvalue()
 
 
-def sent_back(folder: Path, rows: Sequence[Mapping[str, str]], name: str = "ratings.csv") -> Path:
+def sent_back(folder, rows, name="ratings.csv"):
     """A file of a rater's lines."""
     file = folder / name
     file.write_bytes(as_csv(rows).encode())
     return file
 
 
-def imported(work: Workspace, file: Path, **options: Any) -> ImportedSheet:
+def imported(work, file, **options):
     """Import one file of which every line is right."""
     (sheet,) = import_files(work, [file], **options)
     assert sheet.faults == []
     return sheet
 
 
-def refused(work: Workspace, file: Path, **options: Any) -> str:
+def refused(work, file, **options):
     """What is wrong with a file of which nothing is imported; nothing that was there before is
     changed.
     """
@@ -139,6 +131,6 @@ def refused(work: Workspace, file: Path, **options: Any) -> str:
     return str(sheet.faults[0])
 
 
-def kept(root: DataRoot, month: str = MONTH) -> list[Row]:
+def kept(root, month=MONTH):
     """The ratings of a month as they are kept."""
     return root.rows(HUMAN_RATINGS, month)

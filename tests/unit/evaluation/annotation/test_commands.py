@@ -1,11 +1,7 @@
 """`citeloom annotate` as a user meets it: out, in, status, and results, of both kinds."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -25,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def citeloom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def citeloom(tmp_path, monkeypatch):
     """Calls `citeloom annotate …` on a data root with one month of sections and graded answers."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CITELOOM_DATA", str(tmp_path / "data"))
@@ -37,13 +33,13 @@ def citeloom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., A
     )
 
 
-def export(citeloom: Callable[..., Any], kind: str, *options: object) -> Any:
+def export(citeloom, kind, *options):
     done = citeloom("export", kind, "--to", "out", "--name", "pilot", *options)
     assert done.exit_code == 0, done.output
     return done
 
 
-def rated(sheet: Path, best: str) -> Path:
+def rated(sheet, best):
     """A sheet of ratings with the mark 4 everywhere, and one letter preferred."""
     marks = dict.fromkeys(CRITERIA, "4")
     rows = [
@@ -53,9 +49,7 @@ def rated(sheet: Path, best: str) -> Path:
     return sent_back(sheet.parent, rows, sheet.name)
 
 
-def test_ratings_go_out_come_back_and_have_results(
-    citeloom: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_ratings_go_out_come_back_and_have_results(citeloom, tmp_path):
     out = export(citeloom, "ratings", "--annotators", 2)
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
         "page-1.html",
@@ -90,9 +84,7 @@ def test_ratings_go_out_come_back_and_have_results(
         assert part in words
 
 
-def test_grades_go_out_come_back_and_have_results(
-    citeloom: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_grades_go_out_come_back_and_have_results(citeloom, tmp_path):
     export(citeloom, "grades")
     verdicts = (always("correct", "held"), always("correct", "held"), always("wrong", "partly"))
     files = [
@@ -117,9 +109,7 @@ def test_grades_go_out_come_back_and_have_results(
 
 
 @pytest.mark.parametrize(("kind", "who"), [("ratings", "raters"), ("grades", "graders")])
-def test_every_command_gives_one_json_document(
-    citeloom: Callable[..., Any], tmp_path: Path, kind: str, who: str
-) -> None:
+def test_every_command_gives_one_json_document(citeloom, tmp_path, kind, who):
     out = json.loads(export(citeloom, kind, "--json", "--items", 1).stdout)
     assert (out["study"], out["kind"], out["items"], len(out["files"])) == ("pilot", kind, 1, 6)
     assert Path(out["key"]) == tmp_path / "data" / "annotations" / "pilot" / "key.json"
@@ -155,12 +145,12 @@ def test_every_command_gives_one_json_document(
     ],
 )
 def test_what_is_wrong_is_named(
-    citeloom: Callable[..., Any],
-    tmp_path: Path,
-    arguments: tuple[str, ...],
-    code: int,
-    message: str,
-) -> None:
+    citeloom,
+    tmp_path,
+    arguments,
+    code,
+    message,
+):
     (tmp_path / "a_file").touch()
     done = citeloom(*arguments)
     assert (done.exit_code, message in done.stderr) == (code, True), done.output
@@ -168,9 +158,7 @@ def test_what_is_wrong_is_named(
     assert not (tmp_path / "data" / "annotations").exists()
 
 
-def test_what_is_wrong_in_a_sheet_is_listed_and_the_rest_is_imported(
-    citeloom: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_what_is_wrong_in_a_sheet_is_listed_and_the_rest_is_imported(citeloom, tmp_path):
     export(citeloom, "ratings")
     bad = rated(tmp_path / "out" / "sheet-1.csv", "A")
     bad.write_text(bad.read_text().replace(",4,", ",9,", 1))

@@ -1,17 +1,14 @@
 """The pages and sheets of raters: blind, inert, the same for the same seed."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re
-from pathlib import Path
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.evaluation.annotation.export import Export, write_files
+from pipeline.evaluation.annotation.export import write_files
 from pipeline.evaluation.annotation.study import (
     assign_letters,
     check_name,
@@ -21,7 +18,6 @@ from pipeline.evaluation.annotation.study import (
 )
 from pipeline.evaluation.g_score.people import TARGET_CHARS, beginning, criteria
 from pipeline.settings import Settings
-from pipeline.storage.data_root import DataRoot
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 from pipeline.tables import CRITERIA
 from tests.unit.evaluation.annotation.people_month import rows_of
@@ -39,26 +35,24 @@ TO_FILL_IN = (*CRITERIA, "preferred", "comment")
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> DataRoot:
+def root(tmp_path):
     """A data root with one month."""
     root = workspace(tmp_path / "data").root
     write_month(root)
     return root
 
 
-def files_of(export: Export, folder: Path, annotators: int = 1) -> dict[str, Path]:
+def files_of(export, folder, annotators=1):
     """Name → file of all that annotators receive."""
     return {file.name: file for file in write_files(export, folder, annotators)}
 
 
-def page_of(export: Export, folder: Path) -> LexborHTMLParser:
+def page_of(export, folder):
     return LexborHTMLParser(files_of(export, folder)["page-1.html"].read_text())
 
 
 @pytest.mark.parametrize("with_gold", [False, True])
-def test_no_system_model_setting_or_key_is_in_anything_that_raters_get(
-    root: DataRoot, tmp_path: Path, with_gold: bool
-) -> None:
+def test_no_system_model_setting_or_key_is_in_anything_that_raters_get(root, tmp_path, with_gold):
     export = exported(root, with_gold=with_gold, seed=771)
     secret = {*RELATED_WORK_SYSTEMS, "some-model-7b", "citeloom_", "2403.9", "771"}
     secret |= {f"{name}=" for name in Settings.model_fields}
@@ -73,9 +67,7 @@ def test_no_system_model_setting_or_key_is_in_anything_that_raters_get(
         assert [name for name in RELATED_WORK_SYSTEMS if name.replace("_", "") in letters] == []
 
 
-def test_each_label_is_the_text_of_its_system_and_of_a_sheets_line(
-    root: DataRoot, tmp_path: Path
-) -> None:
+def test_each_label_is_the_text_of_its_system_and_of_a_sheets_line(root, tmp_path):
     export = exported(root)
     articles = page_of(export, tmp_path).css("article")
     assert len(articles) == 4 * len(SYSTEMS)
@@ -94,16 +86,14 @@ def test_each_label_is_the_text_of_its_system_and_of_a_sheets_line(
     assert {row[column] for row in rows for column in TO_FILL_IN} == {""}
 
 
-def test_letters_are_shuffled_over_tasks() -> None:
+def test_letters_are_shuffled_over_tasks():
     first = [assign_letters(1, f"task {number}", SYSTEMS)["A"] for number in range(300)]
     assert all(70 < first.count(system) < 130 for system in SYSTEMS)
     with pytest.raises(SettingError, match="26 have a letter"):
         assign_letters(1, "task", [f"system{number}" for number in range(27)])
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_order(
-    root: DataRoot, tmp_path: Path
-) -> None:
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_order(root, tmp_path):
     one, again, other = exported(root), exported(root), exported(root, "other", seed=8)
     first, second = files_of(one, tmp_path / "1", 2), files_of(again, tmp_path / "2", 2)
     assert [each.read_bytes() for each in first.values()] == [
@@ -113,9 +103,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_another_order(
     assert list(one.study.units.values()) != list(other.study.units.values())
 
 
-def test_each_annotator_has_the_same_units_in_an_order_of_their_own(
-    root: DataRoot, tmp_path: Path
-) -> None:
+def test_each_annotator_has_the_same_units_in_an_order_of_their_own(root, tmp_path):
     write_month(root, "2024-04", tasks=8)
     few, more = (files_of(exported(root), tmp_path / f"{number}", number) for number in (2, 3))
     units = [[row["unit"] for row in rows_of(more[f"sheet-{number}.csv"])] for number in (1, 2, 3)]
@@ -127,7 +115,7 @@ def test_each_annotator_has_the_same_units_in_an_order_of_their_own(
     )
 
 
-def test_the_key_is_read_back_as_it_was_and_no_other_study_takes_its_name(root: DataRoot) -> None:
+def test_the_key_is_read_back_as_it_was_and_no_other_study_takes_its_name(root):
     export = exported(root)
     before = key_file(root, "pilot").read_bytes()
     with pytest.raises(SettingError, match="another --name"):
@@ -146,14 +134,14 @@ def test_the_key_is_read_back_as_it_was_and_no_other_study_takes_its_name(root: 
 @pytest.mark.parametrize(
     "name", ["", "..", "a/b", "Übung", "x" * 51, "chatcite-1", "my_zero-shot_study", "gpt4-pilot"]
 )
-def test_a_name_that_is_no_file_or_reveals_a_system_or_its_model_is_refused(name: str) -> None:
+def test_a_name_that_is_no_file_or_reveals_a_system_or_its_model_is_refused(name):
     with pytest.raises(SettingError, match="--name"):
         check_name(name, ("chatcite@gpt-4", "few_shot", "zero_shot"))
 
 
 def test_only_tasks_with_a_section_of_every_system_are_taken_and_no_more_than_requested(
-    root: DataRoot,
-) -> None:
+    root,
+):
     write_month(root, "2024-04", systems=("chatcite",))
     write_month(
         root, "2024-05", text=lambda text: " \n" if text.startswith("Text number 1") else text
@@ -168,7 +156,7 @@ def test_only_tasks_with_a_section_of_every_system_are_taken_and_no_more_than_re
     assert fewer.notes[-1] == "each annotator has 9 sections of 3 tasks to rate"
 
 
-def test_a_task_without_a_gold_section_is_left_out_only_where_that_is_shown(root: DataRoot) -> None:
+def test_a_task_without_a_gold_section_is_left_out_only_where_that_is_shown(root):
     write_month(root, "2024-04", text=lambda text: "" if text.startswith("The authors") else text)
     assert len(exported(root, with_gold=False).items) == 8
     export = exported(root, "second")
@@ -176,7 +164,7 @@ def test_a_task_without_a_gold_section_is_left_out_only_where_that_is_shown(root
     assert export.notes[0] == "4 tasks have no gold section, and are left out (--without-gold)"
 
 
-def test_where_no_task_fits_it_is_said_what_is_missing(root: DataRoot, tmp_path: Path) -> None:
+def test_where_no_task_fits_it_is_said_what_is_missing(root, tmp_path):
     write_month(root, "2024-04", systems=("litllm",))
     write_month(root, "2024-05", text=lambda text: "" if text.startswith("The authors") else text)
     with pytest.raises(MissingInput, match="4 without chatcite, 4 without litllm"):
@@ -194,16 +182,14 @@ def test_where_no_task_fits_it_is_said_what_is_missing(root: DataRoot, tmp_path:
         ('A; =1;"+2', "A; '=1;\"'+2"),
     ],
 )
-def test_a_cell_that_a_spreadsheet_would_compute_is_text(
-    root: DataRoot, tmp_path: Path, formula: str, text_of_it: str
-) -> None:
+def test_a_cell_that_a_spreadsheet_would_compute_is_text(root, tmp_path, formula, text_of_it):
     write_month(root, text=lambda text: f"{formula} {text}")
     titles = {row["title"] for row in rows_of(files_of(exported(root), tmp_path)["sheet-1.csv"])}
     assert len(titles) == 4
     assert all(title.startswith(f"{text_of_it} Weights") for title in titles)
 
 
-def test_a_page_may_load_nothing_and_its_texts_are_escaped(root: DataRoot, tmp_path: Path) -> None:
+def test_a_page_may_load_nothing_and_its_texts_are_escaped(root, tmp_path):
     write_month(root, text=lambda text: f"<script>{text}")
     page = page_of(exported(root), tmp_path)
     assert page.css("script") == []
@@ -213,9 +199,7 @@ def test_a_page_may_load_nothing_and_its_texts_are_escaped(root: DataRoot, tmp_p
     assert policy == f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
-def test_citations_lead_to_the_list_and_headings_are_those_of_the_target_alone(
-    root: DataRoot, tmp_path: Path
-) -> None:
+def test_citations_lead_to_the_list_and_headings_are_those_of_the_target_alone(root, tmp_path):
     write_month(root, text=lambda text: f"## {text}" if text.startswith("Text") else text)
     page = page_of(exported(root), tmp_path)
     section = page.css_first("#T01 article .prose")
@@ -231,8 +215,8 @@ def test_citations_lead_to_the_list_and_headings_are_those_of_the_target_alone(
 
 @pytest.mark.parametrize("with_gold", [False, True])
 def test_all_six_marks_are_explained_and_the_published_section_is_shown_unless_left_out(
-    root: DataRoot, tmp_path: Path, with_gold: bool
-) -> None:
+    root, tmp_path, with_gold
+):
     page = page_of(exported(root, with_gold=with_gold), tmp_path)
     terms = zip(page.css("dt"), page.css("dd"), strict=True)
     assert {name.text(): question.text() for name, question in terms} == criteria(
@@ -253,5 +237,5 @@ def test_all_six_marks_are_explained_and_the_published_section_is_shown_unless_l
     ],
     ids=["empty", "short", "one long paragraph", "a heading at the cut", "whole paragraphs"],
 )
-def test_the_beginning_of_a_target(description: str, expected: tuple[str, bool]) -> None:
+def test_the_beginning_of_a_target(description, expected):
     assert beginning(description, "T") == expected

@@ -1,9 +1,5 @@
 """Results of people's grades beside a judge's: numbers that can be worked out by hand."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from pipeline.evaluation.answers.people_measures import grade_results
@@ -17,7 +13,7 @@ GRADES = [
 ]
 
 
-def rows(number: int, system: str, text: str, letters: str) -> list[dict[str, Any]]:
+def rows(number, system, text, letters):
     """A letter for each grader: "ccw" are the verdicts correct, correct, wrong of graders 0, 1, 2;
     a dot is a comment without a verdict.
     """
@@ -55,7 +51,7 @@ ROWS = [
 ]
 
 
-def test_a_verdict_that_is_not_there_counts_for_nothing() -> None:
+def test_a_verdict_that_is_not_there_counts_for_nothing():
     found = grade_results([*ROWS, *rows(2, "alpha", "Fact 1.", "...")], GRADES)
     assert (found.comments, found.verdicts) == (3, len(ROWS))
     assert found.accuracy == grade_results(ROWS, GRADES).accuracy
@@ -64,7 +60,7 @@ def test_a_verdict_that_is_not_there_counts_for_nothing() -> None:
     assert comments.alpha.value is None
 
 
-def test_how_often_the_judge_is_right_where_most_graders_agree() -> None:
+def test_how_often_the_judge_is_right_where_most_graders_agree():
     """Of three decided claims the judge has two (it calls one wrong that people call correct); of
     two gold claims both; on one claim graders are split.
     """
@@ -85,7 +81,7 @@ def test_how_often_the_judge_is_right_where_most_graders_agree() -> None:
     assert claims.alpha.value == pytest.approx(1 - (1 / 3) / (22 / 30))
 
 
-def test_systems_are_compared_on_the_claims_of_each_grader() -> None:
+def test_systems_are_compared_on_the_claims_of_each_grader():
     """Of alpha's claims on question 1, graders 0 and 1 have 1 and 1, grader 2 has 0 and 1/2;
     question 2 has 0 for all. The judge has 1/2 and 0 of the same claims.
     """

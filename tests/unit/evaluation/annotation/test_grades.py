@@ -2,22 +2,17 @@
 `test_import`.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.importer import import_files
-from pipeline.evaluation.answers.measures import Grade, read_grades
+from pipeline.evaluation.answers.measures import read_grades
 from pipeline.evaluation.answers.people import MEANINGS, NO_JUDGE
-from pipeline.evaluation.answers.people_measures import GradeResults, pool_months, read_month_grades
+from pipeline.evaluation.answers.people_measures import pool_months, read_month_grades
 from pipeline.report.judgements import grades_section
-from pipeline.storage.writing import Row
 from pipeline.tables import ANSWERS, HUMAN_GRADES, QUESTIONS
 from tests.month_tables import write_table
 from tests.unit.evaluation.annotation.people_month import (
@@ -41,24 +36,22 @@ CLAIM_VERDICTS = "correct, partly, wrong, not_checkable"
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Workspace:
+def work(tmp_path):
     """A workspace with one month."""
     work = workspace(tmp_path / "data")
     write_answers(work.root)
     return work
 
 
-def results(work: Workspace, grades: list[Grade]) -> GradeResults:
+def results(work, grades):
     return pool_months({MONTH: read_month_grades(work.root, MONTH, grades)})
 
 
-def rows_in(work: Workspace) -> list[Row]:
+def rows_in(work):
     return work.root.rows(HUMAN_GRADES, MONTH)
 
 
-def test_page_and_sheet_have_a_line_for_each_claim_in_one_order(
-    work: Workspace, tmp_path: Path
-) -> None:
+def test_page_and_sheet_have_a_line_for_each_claim_in_one_order(work, tmp_path):
     for first in (3, 5, 7):
         write_answers(work.root, f"2024-0{first + 1}", first=first)
     export, files = give_out(work.root, tmp_path / "out")
@@ -78,9 +71,7 @@ def test_page_and_sheet_have_a_line_for_each_claim_in_one_order(
         assert changes == 8 - 1, "answers to one question stand side by side"
 
 
-def test_the_files_of_graders_say_what_may_be_written_and_reveal_nothing(
-    work: Workspace, tmp_path: Path
-) -> None:
+def test_the_files_of_graders_say_what_may_be_written_and_reveal_nothing(work, tmp_path):
     _, files = give_out(work.root, tmp_path / "out")
     page = LexborHTMLParser((tmp_path / "out" / "page-1.html").read_text())
     terms = zip(page.css("dt"), page.css("dd"), strict=True)
@@ -102,9 +93,7 @@ def test_the_files_of_graders_say_what_may_be_written_and_reveal_nothing(
         assert not [word for word in (*SYSTEMS, "judge") if word in text]
 
 
-def test_what_abstains_needs_no_grader_and_what_was_not_graded_by_all_is_left_out(
-    work: Workspace, tmp_path: Path
-) -> None:
+def test_what_abstains_needs_no_grader_and_what_was_not_graded_by_all_is_left_out(work, tmp_path):
     write_answers(work.root, "2024-04", first=3, grades=month_grades(first=3)[:1])
     export, files = give_out(work.root, tmp_path / "out")
     assert export.lacking == {"arxivbot": 1, "direct": 2}
@@ -115,7 +104,7 @@ def test_what_abstains_needs_no_grader_and_what_was_not_graded_by_all_is_left_ou
     assert alone.notes[0] == "1 questions have nothing of arxivbot, and are left out"
 
 
-def test_verdicts_go_with_their_systems_into_the_table(work: Workspace, tmp_path: Path) -> None:
+def test_verdicts_go_with_their_systems_into_the_table(work, tmp_path):
     export, (sheet, other, _) = give_out(work.root, tmp_path / "out")
     filled = fill(sheet, always(" Not Checkable ", "held"), comment="Sure; quite sure.")
     done = imported(work, filled)
@@ -142,9 +131,7 @@ def test_verdicts_go_with_their_systems_into_the_table(work: Workspace, tmp_path
     assert len(rows_in(work)) == LINES
 
 
-def test_a_verdict_of_the_other_kind_is_wrong_and_costs_no_other_line(
-    work: Workspace, tmp_path: Path
-) -> None:
+def test_a_verdict_of_the_other_kind_is_wrong_and_costs_no_other_line(work, tmp_path):
     _, (sheet, *_) = give_out(work.root, tmp_path / "out")
     for verdict, allowed in (
         ("correct", "held, partly, not"),
@@ -160,9 +147,7 @@ def test_a_verdict_of_the_other_kind_is_wrong_and_costs_no_other_line(
     }
 
 
-def test_grades_of_answers_that_were_written_or_split_anew_are_left_out(
-    work: Workspace, tmp_path: Path
-) -> None:
+def test_grades_of_answers_that_were_written_or_split_anew_are_left_out(work, tmp_path):
     _, files = give_out(work.root, tmp_path / "out")
     filled = [fill(file, always("correct", "held")) for file in files[:2]]
     import_files(work, filled)
@@ -178,9 +163,7 @@ def test_grades_of_answers_that_were_written_or_split_anew_are_left_out(
     assert results(work, regraded).answers == 0
 
 
-def test_where_no_judge_graded_the_sentences_are_graded_and_have_results(
-    work: Workspace, tmp_path: Path
-) -> None:
+def test_where_no_judge_graded_the_sentences_are_graded_and_have_results(work, tmp_path):
     write_answers(work.root, grades=[])
     _, files = give_out(work.root, tmp_path / "out", 1)
     assert {(row["unit"].split("-", 2)[2], row["text"]) for row in rows_of(files[0])} == {
@@ -204,8 +187,8 @@ def test_where_no_judge_graded_the_sentences_are_graded_and_have_results(
 
 
 def test_a_sentence_is_split_by_its_verdicts_also_where_a_judge_has_split_the_answers(
-    work: Workspace, tmp_path: Path
-) -> None:
+    work, tmp_path
+):
     export, (one, other) = give_out(work.root, tmp_path / "out", 2, sentences=True)
     texts = {unit.text for unit in export.study.units.values()}
     assert texts == {"Answer 1 of one.", "Answer 2 of one.", "Fact 1."}
@@ -224,9 +207,7 @@ def test_a_sentence_is_split_by_its_verdicts_also_where_a_judge_has_split_the_an
     assert "which they split into claims themselves" in grades_section(found).paragraphs[0]
 
 
-def test_an_answer_that_abstains_holds_no_gold_claim_without_a_judge(
-    work: Workspace, tmp_path: Path
-) -> None:
+def test_an_answer_that_abstains_holds_no_gold_claim_without_a_judge(work, tmp_path):
     write_answers(work.root, grades=[])
     answers = [
         row | {"abstained": row["system"] == "direct"} for row in work.root.rows(ANSWERS, MONTH)
@@ -239,7 +220,7 @@ def test_an_answer_that_abstains_holds_no_gold_claim_without_a_judge(
     assert (graded.system, graded.people["coverage"].value) == ("arxivbot", 1.0)
 
 
-def test_where_there_is_nothing_to_grade_it_is_said_why(work: Workspace, tmp_path: Path) -> None:
+def test_where_there_is_nothing_to_grade_it_is_said_why(work, tmp_path):
     empty, silent = (workspace(tmp_path / name).root for name in ("empty", "silent"))
     with pytest.raises(MissingInput, match="there is no answer: set CITELOOM_QUESTIONS"):
         give_out(empty, tmp_path / "out")

@@ -2,19 +2,15 @@
 else.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.engine.locks import month_lock
-from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.evaluation.annotation.export import Export, write_files
+from pipeline.evaluation.annotation.export import write_files
 from pipeline.evaluation.annotation.importer import import_files, read_sheet, read_status
 from pipeline.storage.csv_reader import MOST_BYTES
 from pipeline.storage.provenance import read_provenance
@@ -42,7 +38,7 @@ EMPTY = dict.fromkeys(CRITERIA, "")
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Workspace:
+def work(tmp_path):
     """A workspace with one month."""
     work = workspace(tmp_path / "data")
     write_month(work.root)
@@ -50,14 +46,12 @@ def work(tmp_path: Path) -> Workspace:
 
 
 @pytest.fixture
-def study(work: Workspace) -> Export:
+def study(work):
     """A study of that month."""
     return exported(work.root)
 
 
-def test_labels_become_the_systems_of_the_key(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
+def test_labels_become_the_systems_of_the_key(work, study, tmp_path):
     comment = "so, so; “fine”\nand =long"
     rows = filled(study, "Bjørn Ö.", fluency="2", comment=comment)
     sheet = imported(work, sent_back(tmp_path, rows))
@@ -82,8 +76,8 @@ def test_labels_become_the_systems_of_the_key(
 
 
 def test_columns_may_be_moved_and_added_and_marks_are_read_as_people_write_them(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
+    work, study, tmp_path
+):
     written = [("3", " X "), (" 3 ", ""), ("3.0", "No")]
     changes = [{"fluency": mark, "preferred": choice} for mark, choice in written]
     lines = [row | change for row, change in zip(filled(study, "Ada"), changes, strict=False)]
@@ -98,9 +92,7 @@ def test_columns_may_be_moved_and_added_and_marks_are_read_as_people_write_them(
     ]
 
 
-def test_the_name_on_one_line_is_that_of_all_and_the_option_overrides_any(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
+def test_the_name_on_one_line_is_that_of_all_and_the_option_overrides_any(work, study, tmp_path):
     file = sent_back(tmp_path, filled(study, ""))
     assert "column annotator is empty: fill it in or give --annotator" in refused(work, file)
     assert "--annotator is empty" in refused(work, file, annotator=" ")
@@ -130,8 +122,8 @@ def test_the_name_on_one_line_is_that_of_all_and_the_option_overrides_any(
     ],
 )
 def test_a_line_that_is_wrong_is_named_and_costs_no_other_line(
-    work: Workspace, study: Export, tmp_path: Path, changes: dict[str, str], message: str
-) -> None:
+    work, study, tmp_path, changes, message
+):
     first, *others = filled(study, "Ada")
     (sheet,) = import_files(work, [sent_back(tmp_path, [first | changes, *others])])
     assert (sheet.rows, len(sheet.faults)) == (LINES - 1, 1)
@@ -139,9 +131,9 @@ def test_a_line_that_is_wrong_is_named_and_costs_no_other_line(
 
 
 def test_a_corrected_sheet_replaces_the_earlier_one_and_its_wrong_lines_lose_nothing(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
-    def marks_of_the_first() -> list[int]:
+    work, study, tmp_path
+):
+    def marks_of_the_first():
         rows = {row["label"]: row for row in kept(work.root)}
         assert (len(rows), {row["rater"] for row in rows.values()}) == (LINES, {"Ada"})
         return [rows[f"T01-{letter}"]["fluency"] for letter in "ABC"]
@@ -158,9 +150,7 @@ def test_a_corrected_sheet_replaces_the_earlier_one_and_its_wrong_lines_lose_not
     assert len(kept(work.root)) == LINES - 1, "a line that is empty now is taken back"
 
 
-def test_of_two_sections_that_are_preferred_none_is_and_their_marks_stay(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
+def test_of_two_sections_that_are_preferred_none_is_and_their_marks_stay(work, study, tmp_path):
     first, second, *others = filled(study, "Ada")
     rows = [first, second | {"preferred": "x"}, *others]
     (sheet,) = import_files(work, [sent_back(tmp_path, rows)])
@@ -172,8 +162,8 @@ def test_of_two_sections_that_are_preferred_none_is_and_their_marks_stay(
 
 
 def test_one_section_of_a_task_is_preferred_when_the_line_of_the_earlier_choice_is_wrong(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
+    work, study, tmp_path
+):
     imported(work, sent_back(tmp_path, filled(study, "Ada")))
     first, second, *others = filled(study, "Ada", preferred="", fluency="many")
     import_files(work, [sent_back(tmp_path, [first, second | {"preferred": "x"}, *others])])
@@ -196,8 +186,8 @@ def test_one_section_of_a_task_is_preferred_when_the_line_of_the_earlier_choice_
     ],
 )
 def test_a_file_that_is_no_sheet_is_refused_and_costs_no_other_file(
-    work: Workspace, study: Export, tmp_path: Path, content: bytes, message: str
-) -> None:
+    work, study, tmp_path, content, message
+):
     file = tmp_path / "strange"
     file.write_bytes(content)
     assert message in refused(work, file)
@@ -206,8 +196,8 @@ def test_a_file_that_is_no_sheet_is_refused_and_costs_no_other_file(
 
 
 def test_a_file_that_cannot_be_read_and_a_sheet_as_it_was_given_out_are_refused(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
+    work, study, tmp_path
+):
     assert "it cannot be read" in refused(work, tmp_path / "nowhere.csv")
     _, sheet = write_files(study, tmp_path, 1)
     assert refused(work, sheet) == "no line of it has an entry"
@@ -218,18 +208,14 @@ def test_a_file_that_cannot_be_read_and_a_sheet_as_it_was_given_out_are_refused(
     content=st.binary(max_size=200)
     | st.text(alphabet='unit,label\n\r";\t{}[]=\0é', max_size=80).map(str.encode)
 )
-def test_no_bytes_at_all_raise_anything_but_a_message(
-    work: Workspace, study: Export, tmp_path: Path, content: bytes
-) -> None:
+def test_no_bytes_at_all_raise_anything_but_a_message(work, study, tmp_path, content):
     file = tmp_path / "strange"
     file.write_bytes(content)
     with pytest.raises(SettingError):
         read_sheet(work.root, file, annotator="Ada")
 
 
-def test_half_filled_lines_are_imported_with_null_in_place_of_marks(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
+def test_half_filled_lines_are_imported_with_null_in_place_of_marks(work, study, tmp_path):
     first, second, third, *others = filled(study, "Ada", fluency="", preferred="")
     rows = [first, second | EMPTY, third | EMPTY | {"comment": "I cannot tell."}, *others]
     sheet = imported(work, sent_back(tmp_path, rows))
@@ -247,9 +233,7 @@ def test_half_filled_lines_are_imported_with_null_in_place_of_marks(
     assert of_ben == [True, False, False]
 
 
-def test_importing_again_one_by_one_or_in_another_order_gives_the_same_rows(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
+def test_importing_again_one_by_one_or_in_another_order_gives_the_same_rows(work, study, tmp_path):
     files = [
         sent_back(tmp_path, filled(study, rater), f"{rater}.csv")
         for rater in ("Ada", "Ben", "Cleo")
@@ -269,8 +253,8 @@ def test_importing_again_one_by_one_or_in_another_order_gives_the_same_rows(
 
 
 def test_months_go_to_files_of_their_own_in_which_studies_lie_beside_each_other(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
+    work, study, tmp_path
+):
     write_month(work.root, "2024-04", tasks=2)
     both = exported(work.root, "second", seed=3)
     imported(work, sent_back(tmp_path, filled(both, "Ada"), "2.csv"))
@@ -281,9 +265,7 @@ def test_months_go_to_files_of_their_own_in_which_studies_lie_beside_each_other(
     assert (pilot.study, pilot.kind, pilot.items, pilot.units) == ("pilot", "ratings", 4, LINES)
 
 
-def test_an_import_waits_while_another_one_runs(
-    work: Workspace, study: Export, tmp_path: Path
-) -> None:
+def test_an_import_waits_while_another_one_runs(work, study, tmp_path):
     file = sent_back(tmp_path, filled(study, "Ada"))
     with ThreadPoolExecutor(1) as executor:
         with month_lock(work, "annotations", "all"):

@@ -2,40 +2,33 @@
 nothing.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline.evaluation.g_score.people_measures import (
     MEAN,
-    RatingResults,
     rating_results,
     read_rating_results,
 )
 from pipeline.report.judgements import rating_results_section
-from pipeline.storage.data_root import DataRoot
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, SUMMARIES
 from pipeline.text import text_digest
 from tests.month_tables import write_table
 from tests.unit.evaluation.annotation.studied import MONTH
-from tests.unit.evaluation.made_up import Row, judgement, workspace
+from tests.unit.evaluation.made_up import judgement, workspace
 
 SYSTEMS = ("one", "two")
 
 
 def rating(
-    rater: str,
-    task: str,
-    system: str,
-    mark: int | None,
-    preferred: bool | None = None,
-    **marks: Any,
-) -> Row:
+    rater,
+    task,
+    system,
+    mark,
+    preferred=None,
+    **marks,
+):
     given = dict.fromkeys(CRITERIA, mark) | marks
     return {
         "study": "pilot",
@@ -49,7 +42,7 @@ def rating(
     }
 
 
-def judged(task: str, marks: tuple[int, int], best: str | None, repeat: int = 0) -> Row:
+def judged(task, marks, best, repeat=0):
     return judgement(task, dict(zip(SYSTEMS, marks, strict=True)), best, repeat=repeat)
 
 
@@ -65,11 +58,11 @@ RATINGS = [
 ]
 
 
-def system(found: RatingResults, name: str) -> Any:
+def system(found, name):
     return next(each for each in found.systems if each.system == name)
 
 
-def test_means_and_preference_are_those_worked_out_by_hand() -> None:
+def test_means_and_preference_are_those_worked_out_by_hand():
     found = rating_results(RATINGS)
     assert (found.studies, found.raters, found.tasks, found.ratings, found.choices) == (
         ("pilot",),
@@ -91,7 +84,7 @@ def test_means_and_preference_are_those_worked_out_by_hand() -> None:
     assert set(found.alpha) == set(CRITERIA)
 
 
-def test_the_mean_of_the_six_takes_only_raters_who_gave_all_six() -> None:
+def test_the_mean_of_the_six_takes_only_raters_who_gave_all_six():
     found = rating_results(
         [rating("Ada", "t1", "one", 4, fluency=None), rating("Ben", "t1", "one", 2)]
     )
@@ -99,7 +92,7 @@ def test_the_mean_of_the_six_takes_only_raters_who_gave_all_six() -> None:
     assert found.systems[0].marks["coherence"].value == 3
 
 
-def test_full_agreement_of_raters_is_1_but_not_across_studies() -> None:
+def test_full_agreement_of_raters_is_1_but_not_across_studies():
     marks = {("t1", "one"): 5, ("t1", "two"): 2, ("t2", "one"): 4, ("t2", "two"): 1}
     rows = [
         rating(rater, *place, mark, place[1] == "one")
@@ -118,7 +111,7 @@ def test_full_agreement_of_raters_is_1_but_not_across_studies() -> None:
 
 
 @pytest.mark.parametrize("rows", [[], [rating("Ada", "t1", "one", None)]])
-def test_of_nothing_there_are_no_numbers(rows: list[Row]) -> None:
+def test_of_nothing_there_are_no_numbers(rows):
     found = rating_results(rows)
     assert all(each.value is None for each in found.alpha.values())
     assert found.preference.value is None
@@ -127,7 +120,7 @@ def test_of_nothing_there_are_no_numbers(rows: list[Row]) -> None:
     assert json.loads(json.dumps(found.as_json()))["preference"]["value"] is None
 
 
-def test_the_judge_is_compared_section_by_section_with_the_mean_of_the_raters() -> None:
+def test_the_judge_is_compared_section_by_section_with_the_mean_of_the_raters():
     rows = [
         judged("t1", (4, 1), "one"),
         judged("t1", (5, 1), "one", 1),
@@ -145,7 +138,7 @@ def test_the_judge_is_compared_section_by_section_with_the_mean_of_the_raters() 
     assert rating_results(RATINGS[::-1], rows[::-1]) == rating_results(RATINGS, rows)
 
 
-def test_a_judge_has_no_vote_by_a_tie_of_raters_on_one_section_or_on_other_ones() -> None:
+def test_a_judge_has_no_vote_by_a_tie_of_raters_on_one_section_or_on_other_ones():
     tied = [
         rating("Ada", "t1", "one", 5, True),
         rating("Ada", "t1", "two", 5, False),
@@ -161,7 +154,7 @@ def test_a_judge_has_no_vote_by_a_tie_of_raters_on_one_section_or_on_other_ones(
     assert elsewhere.marks["fluency"] is None
 
 
-def write_ratings(root: DataRoot, month: str, ratings: Sequence[Row]) -> None:
+def write_ratings(root, month, ratings):
     """Ratings of a month with the sections that were rated, as they were."""
     sections = {
         (row["task_id"], row["system"]): f"{row['system']} on {row['task_id']}" for row in ratings
@@ -182,7 +175,7 @@ def write_ratings(root: DataRoot, month: str, ratings: Sequence[Row]) -> None:
     write_table(root, HUMAN_RATINGS, month, rated)
 
 
-def test_ratings_of_sections_that_have_changed_count_in_no_figure(tmp_path: Path) -> None:
+def test_ratings_of_sections_that_have_changed_count_in_no_figure(tmp_path):
     root = workspace(tmp_path).root
     write_ratings(root, MONTH, RATINGS)
     changed = [
@@ -204,7 +197,7 @@ def test_ratings_of_sections_that_have_changed_count_in_no_figure(tmp_path: Path
     )
 
 
-def test_results_are_read_from_the_tables_of_the_months_that_have_some(tmp_path: Path) -> None:
+def test_results_are_read_from_the_tables_of_the_months_that_have_some(tmp_path):
     root = workspace(tmp_path).root
     write_ratings(root, MONTH, RATINGS)
     write_ratings(root, "2024-04", [rating("Ada", "t9", "one", 1) | {"study": "other"}])

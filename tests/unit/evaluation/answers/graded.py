@@ -1,26 +1,19 @@
 """Made-up questions, answers, grades, and grading at a scripted endpoint."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from pipeline.answering.answer import Answer, AnswerSentence, Claim, plain_answer
 from pipeline.answering.questions import GoldClaim, Question
 from pipeline.corpus.passage import Passage
-from pipeline.evaluation.answers.measures import Outcome
 from pipeline.evaluation.answers.rows import claims_by_question, judge_all, split_all
 from pipeline.evaluation.answers.sample import SampledAnswer
-from pipeline.evaluation.marks import ClaimVerdict, GoldVerdict
 from pipeline.evaluation.passages import ClaimSearch, EvidencePassage, evidence_for
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from pipeline.settings import Settings
-from tests.scripted_llm import Asked, Rule, ScriptedLlm
-from tests.unit.evaluation.made_up import Row, workspace
+from tests.scripted_llm import Asked, ScriptedLlm
+from tests.unit.evaluation.made_up import workspace
 
 PAPER, OTHER = "2403.00001", "2403.00002"
 PASSAGES = {
@@ -35,9 +28,7 @@ PASSAGES = {
 }
 
 
-def question(
-    number: int = 1, *gold: str, papers: Sequence[str] = (PAPER,), kind: Any = "summary"
-) -> Question:
+def question(number=1, *gold, papers=(PAPER,), kind="summary"):
     told = gold or ("Every boat of the study floats.", "The study has twelve boats.")
     claims = tuple(GoldClaim(claim=each, paper=papers[0]) for each in told)
     text = f"Do the boats of study {number} float?"
@@ -50,13 +41,13 @@ def question(
     )
 
 
-def found(number: int) -> Passage:
+def found(number):
     return Passage(
         f"p{number}", PAPER, f"S{number}", "paragraph", "Boats", (), f"Passage {number}."
     )
 
 
-def grounded(text: str, *hops: Sequence[int]) -> Answer:
+def grounded(text, *hops):
     """An answer whose hops were shown passages of these numbers, and that rests on the first of
     them.
     """
@@ -70,25 +61,25 @@ def grounded(text: str, *hops: Sequence[int]) -> Answer:
 
 
 def case(
-    text: str = "All boats float. There are nine boats.",
-    system: str = "direct",
-    of: Question | None = None,
-    gold_passages: Mapping[int, Sequence[str]] | None = None,
-) -> SampledAnswer:
+    text="All boats float. There are nine boats.",
+    system="direct",
+    of=None,
+    gold_passages=None,
+):
     return SampledAnswer(of or question(), system, plain_answer(text), gold_passages or {})
 
 
-def form_of(asked: Asked) -> str:
+def form_of(asked):
     return str(asked.schema["title"]) if asked.schema is not None else ""
 
 
-def fence(asked: Asked, name: str) -> str:
+def fence(asked, name):
     """What stands in a fence of a prompt; empty where there is none."""
     inside = re.search(rf"<{name}>\n(.*?)\n</{name}>", asked.prompt, re.DOTALL)
     return inside[1] if inside else ""
 
 
-def sentences_as_claims(asked: Asked) -> str | None:
+def sentences_as_claims(asked):
     """A splitter that takes every line of the part for a claim."""
     if form_of(asked) != "AnswerClaims":
         return None
@@ -103,10 +94,10 @@ def sentences_as_claims(asked: Asked) -> str | None:
     )
 
 
-def verdicts(claim: Mapping[str, tuple[str, str]], gold: Mapping[str, tuple[str, str]]) -> Rule:
+def verdicts(claim, gold):
     """A judge with a verdict and a quote for each claim, and for each gold claim."""
 
-    def rule(asked: Asked) -> str | None:
+    def rule(asked):
         told = {"ClaimFinding": (claim, "claim"), "GoldFinding": (gold, "fact")}.get(form_of(asked))
         if told is None:
             return None
@@ -118,18 +109,16 @@ def verdicts(claim: Mapping[str, tuple[str, str]], gold: Mapping[str, tuple[str,
     return rule
 
 
-def graded(
-    folder: Path, cases: Sequence[SampledAnswer], *rules: Rule, most: int = 2, **settings: Any
-) -> tuple[list[Row], ScriptedLlm]:
+def graded(folder, cases, *rules, most=2, **settings):
     """Grades of some answers, and the endpoint that gave them."""
     with ScriptedLlm(*rules) as llm:
 
-        async def grade() -> list[Row]:
+        async def grade():
             place = workspace(folder, llm_url=llm.url, llm_model=llm.model, **settings)
             async with open_client(place) as client:
                 context = place.settings.llm_context
                 splits = await split_all(client, cases, context)
-                evidence: dict[tuple[str, str], tuple[EvidencePassage, ...]] = {}
+                evidence = {}
                 by_id = {case.question.id: case.question for case in cases}
                 for question_id, claims in claims_by_question(cases, splits).items():
                     evidence |= evidence_by_words(by_id[question_id], claims, most)
@@ -139,27 +128,25 @@ def graded(
 
 
 def evidence_by_words(
-    of: Question,
-    claims: Sequence[str],
-    most: int,
-    passages: Mapping[str, Sequence[EvidencePassage]] = PASSAGES,
-) -> dict[tuple[str, str], tuple[EvidencePassage, ...]]:
+    of,
+    claims,
+    most,
+    passages=PASSAGES,
+):
     """What claims are judged by where no passage has a vector, so that no model is loaded."""
 
-    def no_model(settings: Settings) -> Any:
+    def no_model(settings):
         raise AssertionError
 
     search = ClaimSearch(claims, Settings(), no_model)
     return evidence_for(of, claims, passages, most, search, {})
 
 
-def forms(llm: ScriptedLlm) -> list[str]:
+def forms(llm):
     return sorted(form_of(Asked(body, 0)) for body in llm.requests)
 
 
-def claim_row(
-    claim: str, verdict: str | None, quote: str = "", quoted: str | None = None, **more: Any
-) -> Row:
+def claim_row(claim, verdict, quote="", quoted=None, **more):
     """A claim of a row of `answer_grades`."""
     row = {
         "claim": claim,
@@ -172,7 +159,7 @@ def claim_row(
     return {**row, "cut": False, "failure": None, **more}
 
 
-def gold_row(claim: str, verdict: str | None, quote: str = "", quoted: bool = False) -> Row:
+def gold_row(claim, verdict, quote="", quoted=False):
     """A gold claim of such a row, which no hop showed."""
     row = {
         "claim": claim,
@@ -186,18 +173,18 @@ def gold_row(claim: str, verdict: str | None, quote: str = "", quoted: bool = Fa
 
 
 def grade(
-    claims: Sequence[ClaimVerdict | None] = (),
-    gold: Sequence[GoldVerdict | None] = (),
+    claims=(),
+    gold=(),
     *,
-    number: int = 1,
-    system: str = "direct",
-    judge: str = "judge",
-    kind: Any = "summary",
-    date: str = "2024-03",
-    outcome: Outcome = "answered",
-    hops_shown: Sequence[float] | None = None,
-    first_hop: Mapping[int, int | None] | None = None,
-) -> Row:
+    number=1,
+    system="direct",
+    judge="judge",
+    kind="summary",
+    date="2024-03",
+    outcome="answered",
+    hops_shown=None,
+    first_hop=None,
+):
     """A row of `answer_grades` with these verdicts, by hand. first_hop: place of a gold claim → as
     `shown_in_hop`.
     """

@@ -2,8 +2,6 @@
 their digest.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,7 +27,7 @@ PROMPT_FOLDER = Path(judge.__file__).parent / "prompts"
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def row(**changed: Any) -> dict[str, Any]:
+def row(**changed):
     place = {
         "passage_id": "p1",
         "arxiv_id": PAPER,
@@ -46,14 +44,14 @@ def row(**changed: Any) -> dict[str, Any]:
     }
 
 
-def test_a_passage_stands_under_its_title_and_sections_without_markers() -> None:
+def test_a_passage_stands_under_its_title_and_sections_without_markers():
     passage = EvidencePassage("There are twelve.", 3, "p1", PAPER, "S1.p1", "Boats > Data > Size")
     assert passages_by_paper([row()]) == {PAPER: [passage]}
     (bare,) = passages_by_paper([row(title=None, section_path=None)])[PAPER]
     assert bare.with_heading() == "\nThere are twelve."
 
 
-def test_passages_of_all_papers_of_a_question_are_ranked_together_and_of_no_other() -> None:
+def test_passages_of_all_papers_of_a_question_are_ranked_together_and_of_no_other():
     both = evidence_by_words(question(papers=(PAPER, OTHER)), ["Kites fly.", "Twelve boats."], 2)
     assert [passage.passage_id for passage in both["q1", "Kites fly."]] == ["p9", "p0"]
     assert both["q1", "Twelve boats."][0].passage_id == "p2"
@@ -62,12 +60,12 @@ def test_passages_of_all_papers_of_a_question_are_ranked_together_and_of_no_othe
     assert one["q1", "Ada Byron is of Quay University."][0].anchor == "front"
 
 
-def test_the_digest_holds_every_prompt() -> None:
+def test_the_digest_holds_every_prompt():
     assert {file.stem for file in PROMPT_FOLDER.glob("[!_]*.j2")} == {SPLIT, CLAIM, GOLD}
 
 
 @pytest.fixture(scope="module")
-def sample() -> Rows:
+def sample():
     """Passages of the sample papers, made from their pages."""
     lines = (EXAMPLES / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
     records = {record["id"]: record for record in map(json.loads, lines)}
@@ -85,7 +83,7 @@ def sample() -> Rows:
     return found
 
 
-def made_passages(paper: str, page: bytes, record: Mapping[str, Any]) -> list[dict[str, Any]]:
+def made_passages(paper, page, record):
     made = {
         **html.parse(page).as_row(),
         "arxiv_id": paper,
@@ -105,8 +103,8 @@ def made_passages(paper: str, page: bytes, record: Mapping[str, Any]) -> list[di
 
 
 def test_gold_claims_of_the_shipped_questions_find_their_passages_among_the_first_three(
-    sample: Rows,
-) -> None:
+    sample,
+):
     """A right claim must be shown what bears it out, else a judge cannot know: 209 of 212 by words
     alone.
     """

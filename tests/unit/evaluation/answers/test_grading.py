@@ -2,10 +2,7 @@
 what is recorded.
 """
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +16,7 @@ from pipeline.evaluation.answers.sample import (
     SampledAnswer,
     parts_of,
 )
-from tests.scripted_llm import Asked, ScriptedLlm
+from tests.scripted_llm import Asked
 from tests.unit.evaluation.answers.graded import (
     case,
     fence,
@@ -42,13 +39,13 @@ JUDGE = verdicts(
 )
 
 
-def prompts(llm: ScriptedLlm, form: str) -> list[Asked]:
+def prompts(llm, form):
     return [asked for body in llm.requests if form_of(asked := Asked(body, 0)) == form]
 
 
 def test_an_answer_is_split_and_its_claims_and_the_gold_claims_are_each_judged_by_one_call(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     [found], llm = graded(tmp_path, [case()], sentences_as_claims, JUDGE)
     assert forms(llm) == ["AnswerClaims"] + ["ClaimFinding"] * 2 + ["GoldFinding"] * 2
     assert [(claim["claim"], claim["verdict"], claim["quoted"]) for claim in found["claims"]] == [
@@ -75,7 +72,7 @@ def test_an_answer_is_split_and_its_claims_and_the_gold_claims_are_each_judged_b
     assert answer_measures(found)["coverage"] == 0.75
 
 
-def test_no_judge_is_told_the_system_or_its_own_claims(tmp_path: Path) -> None:
+def test_no_judge_is_told_the_system_or_its_own_claims(tmp_path):
     cases = [
         SampledAnswer(question(), "arxivbot", grounded("All boats float.", [1], [2]), {}),
         case("All boats float.", "imported chat site"),
@@ -88,7 +85,7 @@ def test_no_judge_is_told_the_system_or_its_own_claims(tmp_path: Path) -> None:
     assert "Its own claim" not in text
 
 
-def test_what_systems_say_alike_or_again_is_asked_once_and_judged_alike(tmp_path: Path) -> None:
+def test_what_systems_say_alike_or_again_is_asked_once_and_judged_alike(tmp_path):
     cases = [case(system=name) for name in ("one", "two", "three")]
     found, llm = graded(tmp_path, cases, sentences_as_claims, JUDGE)
     assert llm.generations == 5
@@ -100,8 +97,8 @@ def test_what_systems_say_alike_or_again_is_asked_once_and_judged_alike(tmp_path
 
 
 def test_grades_depend_neither_on_the_order_of_answers_nor_on_how_many_are_asked_at_once(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     cases = [
         case(f"Boat {n} can float. There are {n} boats.", f"s{n % 3}", question(n // 3))
         for n in range(9)
@@ -111,7 +108,7 @@ def test_grades_depend_neither_on_the_order_of_answers_nor_on_how_many_are_asked
     assert one == other[::-1]
 
 
-def test_an_order_that_judges_see_follows_from_the_question_alone(tmp_path: Path) -> None:
+def test_an_order_that_judges_see_follows_from_the_question_alone(tmp_path):
     several = [f"Boat {name} floats." for name in "ABCDEF"]
     _, llm = graded(
         tmp_path, [case(of=question(n, *several)) for n in (1, 2, 3)], sentences_as_claims, JUDGE
@@ -125,8 +122,8 @@ def test_an_order_that_judges_see_follows_from_the_question_alone(tmp_path: Path
 
 
 def test_an_abstention_costs_no_call_and_an_answer_that_claims_nothing_costs_one(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     abstained = SampledAnswer(question(), "arxivbot", plain_answer(""), {0: ["p1"]})
     assert abstained.answer.text == ABSTAINED
     [nothing], llm = graded(tmp_path / "abstained", [abstained])
@@ -142,8 +139,8 @@ def test_an_abstention_costs_no_call_and_an_answer_that_claims_nothing_costs_one
 
 
 def test_an_answer_that_cannot_be_split_is_unreadable_and_still_searched_for_gold_claims(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     [found], llm = graded(
         tmp_path, [case()], lambda asked: "?" if form_of(asked) == "AnswerClaims" else None, JUDGE
     )
@@ -158,7 +155,7 @@ def test_an_answer_that_cannot_be_split_is_unreadable_and_still_searched_for_gol
     ("given", "read"),
     [("Partly correct.", "partly"), ("INCORRECT", "wrong"), ("not-checkable", "not_checkable")],
 )
-def test_a_verdict_in_other_letters_is_the_same(tmp_path: Path, given: str, read: str) -> None:
+def test_a_verdict_in_other_letters_is_the_same(tmp_path, given, read):
     [found], llm = graded(
         tmp_path, [case(FLOATS)], sentences_as_claims, verdicts({FLOATS: (given, "")}, {})
     )
@@ -166,7 +163,7 @@ def test_a_verdict_in_other_letters_is_the_same(tmp_path: Path, given: str, read
     assert llm.generations == 4
 
 
-def test_a_heading_is_shown_and_is_no_evidence(tmp_path: Path) -> None:
+def test_a_heading_is_shown_and_is_no_evidence(tmp_path):
     [found], llm = graded(
         tmp_path,
         [case(FLOATS)],
@@ -183,7 +180,7 @@ def test_a_heading_is_shown_and_is_no_evidence(tmp_path: Path) -> None:
     )
 
 
-def test_without_any_passage_a_claim_is_judged_by_gold_claims(tmp_path: Path) -> None:
+def test_without_any_passage_a_claim_is_judged_by_gold_claims(tmp_path):
     rule = verdicts({FLOATS: ("correct", "Every boat of the study floats")}, {})
     [found], llm = graded(
         tmp_path, [case(FLOATS, of=question(1, papers=("2401.00009",)))], sentences_as_claims, rule
@@ -196,7 +193,7 @@ def test_without_any_passage_a_claim_is_judged_by_gold_claims(tmp_path: Path) ->
     assert "<passages>" not in prompts(llm, "ClaimFinding")[0].prompt
 
 
-def test_a_long_answer_is_split_in_parts_each_with_what_comes_before_it(tmp_path: Path) -> None:
+def test_a_long_answer_is_split_in_parts_each_with_what_comes_before_it(tmp_path):
     text = " ".join(f"Boat {number} can float." for number in range(2 * PART_SENTENCES + 1))
     [found], llm = graded(tmp_path / "long", [case(text)], sentences_as_claims)
     asked = prompts(llm, "AnswerClaims")
@@ -218,8 +215,8 @@ def test_a_long_answer_is_split_in_parts_each_with_what_comes_before_it(tmp_path
 
 
 def test_what_has_no_room_in_the_context_is_cut_and_told_of_and_too_small_a_context_is_named(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     long = "The boats float " + "well and " * 1500 + "truly."
     [found], llm = graded(tmp_path / "long", [case(long)], sentences_as_claims, llm_context=2048)
     assert found["parts_cut"] == 1

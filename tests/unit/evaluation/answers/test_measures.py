@@ -1,7 +1,5 @@
 """Measures of answers and systems against numbers that were worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.answering.answer import Answer, plain_answer
@@ -25,7 +23,7 @@ from pipeline.evaluation.answers.rows import gold_shown_by_hop
 from tests.unit.evaluation.answers.graded import claim_row, gold_row, grade, grounded, question
 
 
-def test_partial_points_of_claims_and_gold_claims() -> None:
+def test_partial_points_of_claims_and_gold_claims():
     """Two correct, one partly, one wrong, one not checkable, one unread: 2.5 of 5, and 2.5 of 4
     that were checkable.
     Of gold claims one held, one partly, two not, one unread: 1.5 of 4.
@@ -43,7 +41,7 @@ def test_partial_points_of_claims_and_gold_claims() -> None:
     }
 
 
-def test_a_verdict_counts_as_quoted_where_three_words_stand_where_they_should() -> None:
+def test_a_verdict_counts_as_quoted_where_three_words_stand_where_they_should():
     claims = [
         claim_row("a", "correct", "every boat floats", "passage"),
         claim_row("b", "correct", "every boat floats", None),
@@ -55,7 +53,7 @@ def test_a_verdict_counts_as_quoted_where_three_words_stand_where_they_should() 
     assert coverage(gold)["coverage_quoted"] == 0.5
 
 
-def test_what_nothing_could_be_computed_for_is_absent() -> None:
+def test_what_nothing_could_be_computed_for_is_absent():
     assert answer_measures(grade(["correct"], [None]))["factual"] == 1.0
     assert "coverage" not in answer_measures(grade(["correct"], [None]))
     assert "factual_checkable" not in answer_measures(grade(["not_checkable"]))
@@ -65,14 +63,14 @@ def test_what_nothing_could_be_computed_for_is_absent() -> None:
     assert answer_measures(grade(outcome="unreadable")) == {}
 
 
-def test_gold_passages_are_found_by_the_hop_that_first_showed_one() -> None:
+def test_gold_passages_are_found_by_the_hop_that_first_showed_one():
     asked = question(1, "A.", "B.", "C.", "D.")
     answered = grounded("Boats float.", [1, 2], [3])
     found = gold_shown_by_hop(asked, answered, {0: ["p2", "p3"], 1: ["p3"], 2: ["p8"], 3: []})
     assert found == ([1 / 3, 2 / 3], {0: 1, 1: 2, 2: None})
 
 
-def test_a_search_that_found_nothing_has_shown_nothing_and_no_search_has_no_share() -> None:
+def test_a_search_that_found_nothing_has_shown_nothing_and_no_search_has_no_share():
     asked, gold = question(1, "A."), {0: ["p1"]}
     nothing = Answer("No.", (), queries=("boats",), abstained=True)
     assert gold_shown_by_hop(asked, nothing, gold) == ([0.0], {0: None})
@@ -81,7 +79,7 @@ def test_a_search_that_found_nothing_has_shown_nothing_and_no_search_has_no_shar
     assert "gold_shown" not in answer_measures(grade(gold=["held"], hops_shown=[]))
 
 
-def test_retrieval_is_told_apart_from_what_the_model_made_of_it() -> None:
+def test_retrieval_is_told_apart_from_what_the_model_made_of_it():
     """Two of three gold claims were shown, of which the answer holds one in full and one not; the
     third it knew.
     """
@@ -101,7 +99,7 @@ GRADES = [
 ]
 
 
-def test_a_mean_weighs_questions_alike_and_abstentions_count_for_coverage_alone() -> None:
+def test_a_mean_weighs_questions_alike_and_abstentions_count_for_coverage_alone():
     """Factual: (1/2 + 1) / 2 over two answers; coverage: (1/2 + 1 + 0 + 0 + 1/2) / 5 over five."""
     found = results(GRADES)[0]
     assert (found.judge, found.system, found.group, found.questions) == ("judge", "direct", ALL, 5)
@@ -116,7 +114,7 @@ def test_a_mean_weighs_questions_alike_and_abstentions_count_for_coverage_alone(
     assert "gold_shown" not in found.measures
 
 
-def test_results_come_by_kind_and_by_age_where_there_are_any() -> None:
+def test_results_come_by_kind_and_by_age_where_there_are_any():
     found = {result.group: result for result in results(GRADES, "2023-12")}
     assert list(found) == [
         ALL,
@@ -131,7 +129,7 @@ def test_results_come_by_kind_and_by_age_where_there_are_any() -> None:
     assert QuestionGroup("age", "old") not in {result.group for result in results(GRADES)}
 
 
-def test_judges_and_systems_are_never_put_together_and_no_answer_is_graded_twice() -> None:
+def test_judges_and_systems_are_never_put_together_and_no_answer_is_graded_twice():
     several = [
         {**grade, "judge": judge, "system": system}
         for grade in GRADES
@@ -151,7 +149,7 @@ def test_judges_and_systems_are_never_put_together_and_no_answer_is_graded_twice
         results([GRADES[0], GRADES[0]])
 
 
-def test_systems_are_compared_over_the_questions_that_both_have() -> None:
+def test_systems_are_compared_over_the_questions_that_both_have():
     """Of factual %: questions 1 and 2, where the other has 1 and 1: differences of -1/2 and 0."""
     others = [grade(["correct"], ["held"], number=number, system="other") for number in (1, 2, 3)]
     found = difference([*GRADES, *others], "judge", "direct", "other", "factual")
@@ -160,7 +158,7 @@ def test_systems_are_compared_over_the_questions_that_both_have() -> None:
     assert difference([*GRADES, *others[:1]], "judge", "direct", "other", "factual") is None
 
 
-def test_where_the_second_hop_helped() -> None:
+def test_where_the_second_hop_helped():
     """Three took one hop, two of them a second, which first showed two gold claims: one held in
     part, one not.
     """
@@ -186,7 +184,7 @@ def test_where_the_second_hop_helped() -> None:
     assert second.helped == ("q1",)
 
 
-def test_the_latest_cut_off_is_by_day_and_a_month_counts_to_its_end() -> None:
+def test_the_latest_cut_off_is_by_day_and_a_month_counts_to_its_end():
     assert latest_cutoff(["2023-10", "2023-12", "2023-12-15"]) == "2023-12"
     assert latest_cutoff([]) == ""
 
@@ -203,15 +201,13 @@ def test_the_latest_cut_off_is_by_day_and_a_month_counts_to_its_end() -> None:
         ("2024-03", "", None),
     ],
 )
-def test_a_paper_is_old_for_a_model_that_can_have_read_it(
-    paper: str, cutoff: str, age: str | None
-) -> None:
+def test_a_paper_is_old_for_a_model_that_can_have_read_it(paper, cutoff, age):
     assert age_of(paper, cutoff) == age
 
 
 @pytest.mark.parametrize(
     "cutoff", ["December 2023", "2023-13", "2023-00", "2023", "2023-02-30", "0000-01"]
 )
-def test_a_cut_off_that_is_no_day_is_told(cutoff: str) -> None:
+def test_a_cut_off_that_is_no_day_is_told(cutoff):
     with pytest.raises(SettingError, match="knowledge cut-off: write it as YYYY-MM"):
         age_of("2024-03", cutoff)

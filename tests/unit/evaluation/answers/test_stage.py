@@ -2,27 +2,22 @@
 what, and what is kept.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline import tables
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS as ALL_SYSTEMS
-from pipeline.engine.progress import Event, StageAdvanced, listening
+from pipeline.engine.progress import StageAdvanced, listening
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.settings import Settings
-from tests.scripted_llm import Asked, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET
 from tests.unit.answering.scripted_answers import form_answer
 from tests.unit.answering.stage_runs import BEAM, ENTRIES, FUSION, ledger, reading, run_all, staged
@@ -30,7 +25,7 @@ from tests.unit.evaluation.answers.graded import fence, form_of
 
 pytestmark = pytest.mark.slow
 
-DEFAULT_SYSTEMS: tuple[str, ...] = Settings.model_fields["answer_systems"].default
+DEFAULT_SYSTEMS = Settings.model_fields["answer_systems"].default
 SYSTEMS = {name: ALL_SYSTEMS[name] for name in DEFAULT_SYSTEMS}
 
 
@@ -39,7 +34,7 @@ WRITERS = sorted(
 )
 
 
-def judging(asked: Asked) -> str | None:
+def judging(asked):
     """A judge by the letter: every sentence is a claim; it is correct where a gold claim or a
     passage has its words, and a gold claim is held where the answer has its words.
     """
@@ -57,11 +52,11 @@ def judging(asked: Asked) -> str | None:
     return None
 
 
-def grades(place: Workspace, month: str = MARCH) -> list[dict[str, Any]]:
+def grades(place, month=MARCH):
     return place.root.rows(tables.ANSWER_GRADES, month)
 
 
-def test_every_answer_is_graded_and_scored(corpus: Workspace, tmp_path: Path) -> None:
+def test_every_answer_is_graded_and_scored(corpus, tmp_path):
     with ScriptedLlm(judging, reading) as llm:
         place = staged(corpus, tmp_path, llm)
         outcomes = run_all(place)
@@ -90,9 +85,7 @@ def test_every_answer_is_graded_and_scored(corpus: Workspace, tmp_path: Path) ->
     assert {row["date"] for row in scores if row["question_id"] == "beam"} == {"2024-03-07"}
 
 
-def test_claims_are_judged_by_passages_of_the_questions_papers_alone(
-    corpus: Workspace, tmp_path: Path
-) -> None:
+def test_claims_are_judged_by_passages_of_the_questions_papers_alone(corpus, tmp_path):
     with ScriptedLlm(judging, reading) as llm:
         place = staged(corpus, tmp_path, llm, support_passages=3)
         run_all(place)
@@ -120,10 +113,8 @@ def test_claims_are_judged_by_passages_of_the_questions_papers_alone(
     )
 
 
-def test_progress_counts_every_verdict_and_no_call_stands_in_two_rows(
-    corpus: Workspace, tmp_path: Path
-) -> None:
-    events: list[Event] = []
+def test_progress_counts_every_verdict_and_no_call_stands_in_two_rows(corpus, tmp_path):
+    events = []
     nothing = form_answer("Claims", {"relevant": [], "claims": []})
     with ScriptedLlm(judging, nothing, reading) as llm:
         place = staged(corpus, tmp_path, llm, BEAM, FUSION)
@@ -141,10 +132,8 @@ def test_progress_counts_every_verdict_and_no_call_stands_in_two_rows(
     assert sum(row["calls"] for row in grades(place)) == outcome.measured["llm_calls"]
 
 
-def test_an_abstention_costs_nothing_and_an_unreadable_verdict_is_in_the_ledger(
-    corpus: Workspace, tmp_path: Path
-) -> None:
-    def broken(asked: Asked) -> str | None:
+def test_an_abstention_costs_nothing_and_an_unreadable_verdict_is_in_the_ledger(corpus, tmp_path):
+    def broken(asked):
         return (
             "no"
             if form_of(asked) == "GoldFinding" and "beam search" in fence(asked, "question")
@@ -173,8 +162,8 @@ def test_an_abstention_costs_nothing_and_an_unreadable_verdict_is_in_the_ledger(
 
 
 def test_answers_made_elsewhere_are_graded_beside_those_whose_hops_showed_something(
-    corpus: Workspace, tmp_path: Path
-) -> None:
+    corpus, tmp_path
+):
     file = tmp_path / "answers.csv"
     file.write_text(
         "question_id,system,answer\nbeam,chat-site,Beam search keeps the best partial hypotheses.\n"
@@ -200,9 +189,7 @@ def test_answers_made_elsewhere_are_graded_beside_those_whose_hops_showed_someth
         run_stage(ANSWERS, place, MARCH)
 
 
-def test_an_answer_to_a_question_that_is_gone_is_told_and_not_graded(
-    corpus: Workspace, tmp_path: Path
-) -> None:
+def test_an_answer_to_a_question_that_is_gone_is_told_and_not_graded(corpus, tmp_path):
     with ScriptedLlm(judging, reading) as llm:
         place = staged(corpus, tmp_path, llm, BEAM, FUSION)
         run_all(place)
@@ -214,9 +201,7 @@ def test_an_answer_to_a_question_that_is_gone_is_told_and_not_graded(
     assert ledger(shorter, ANSWER_GRADES) == [("fusion", "question_gone")] * len(SYSTEMS)
 
 
-def test_without_vectors_words_alone_rank_the_evidence_and_it_is_told(
-    corpus: Workspace, tmp_path: Path
-) -> None:
+def test_without_vectors_words_alone_rank_the_evidence_and_it_is_told(corpus, tmp_path):
     with ScriptedLlm(judging, reading) as llm:
         place = staged(corpus, tmp_path, llm, BEAM, answer_systems="direct")
         place.root.file(tables.EMBEDDINGS, MARCH).unlink()

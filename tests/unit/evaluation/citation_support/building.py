@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from pipeline import tables
-from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
+from pipeline.embedding.embedder import EngineFacts, Vectors
 from pipeline.embedding.minilm import NAME
-from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Stage, Workspace
 from pipeline.evaluation.citation_support.rows import build
 from pipeline.evaluation.stages import CITATION_SUPPORT
 from pipeline.llm.messages import Spent
 from pipeline.related_work.summary import make_summary
 from tests.month_tables import write_table
-from tests.scripted_llm import Asked, Rule, ScriptedLlm
 from tests.unit.evaluation.made_up import workspace
 
 MONTH, CITED = "2024-03", "2401"
@@ -49,23 +43,23 @@ class WordEmbedder:
     has_sparse: bool = False
     last_facts: EngineFacts | None = None
 
-    def encode(self, texts: Sequence[str]) -> list[Vectors]:
+    def encode(self, texts):
         """Each text's vectors, float32."""
         return [self._vectors(text) for text in texts]
 
     encode_queries = encode
 
-    def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
+    def encode_stream(self, texts):
         """Not called: the vectors of passages are in the table."""
         raise NotImplementedError
 
-    def _vectors(self, text: str) -> Vectors:
+    def _vectors(self, text):
         counts = np.array([text.lower().split().count(word) for word in WORDS], np.float32)
         dense = counts / max(float(np.linalg.norm(counts)), 1.0)
         return Vectors(dense, np.empty(0, np.uint32), np.empty(0, np.float32), None, False)
 
 
-def reference(number: int, source: str = "full_text", text: str | None = None) -> dict[str, Any]:
+def reference(number, source="full_text", text=None):
     """A reference of a task; those of the corpus are papers 2401.00001 and so on."""
     arxiv_id = f"{CITED}.{number:05}" if source == "full_text" else None
     title = f"Cited work {number}"
@@ -74,7 +68,7 @@ def reference(number: int, source: str = "full_text", text: str | None = None) -
     }  # fmt: skip
 
 
-def task(references: Sequence[Mapping[str, Any]], task_id: str = TASK) -> dict[str, Any]:
+def task(references, task_id=TASK):
     return {
         "task_id": task_id,
         "arxiv_id": task_id.split("#")[0],
@@ -84,9 +78,7 @@ def task(references: Sequence[Mapping[str, Any]], task_id: str = TASK) -> dict[s
     }
 
 
-def section(
-    text: str, numbers: Iterable[int], system: str = "zero_shot", task_id: str = TASK, **trace: Any
-) -> dict[str, Any]:
+def section(text, numbers, system="zero_shot", task_id=TASK, **trace):
     """A row of a system's table as the system itself would make it of a model's text."""
     made = make_summary(text, set(numbers), trace, Spent(1, 10, 10))
     sentences = [
@@ -104,7 +96,7 @@ def section(
     }
 
 
-def passage_rows(arxiv_id: str, texts: Sequence[str] = TEXTS) -> list[dict[str, Any]]:
+def passage_rows(arxiv_id, texts=TEXTS):
     """A paper's passages: its front matter, which names quartz to tempt a search, and one for each
     text.
     """
@@ -126,7 +118,7 @@ def passage_rows(arxiv_id: str, texts: Sequence[str] = TEXTS) -> list[dict[str, 
     ]
 
 
-def embedding_rows(rows: Iterable[Mapping[str, Any]], model: str = NAME) -> list[dict[str, Any]]:
+def embedding_rows(rows, model=NAME):
     """The vectors of passages by the embedder that counts words."""
     kept = list(rows)
     vectors = WordEmbedder().encode([row["text"] for row in kept])
@@ -139,12 +131,12 @@ def embedding_rows(rows: Iterable[Mapping[str, Any]], model: str = NAME) -> list
 
 
 def place_with(
-    folder: Path,
-    sections: Sequence[Mapping[str, Any]],
-    references: Sequence[Mapping[str, Any]],
-    llm: ScriptedLlm | None = None,
-    **settings: Any,
-) -> Workspace:
+    folder,
+    sections,
+    references,
+    llm=None,
+    **settings,
+):
     """A workspace whose month has one task, these sections of it, and the passages of two papers,
     without vectors.
 
@@ -166,9 +158,7 @@ def place_with(
     return work
 
 
-def judged(
-    work: Workspace, embedder: WordEmbedder | None = None, most_citations: int | None = None
-) -> tuple[Outcome, list[dict[str, Any]]]:
+def judged(work, embedder=None, most_citations=None):
     """The month of citation_support, made now; without an embedder, one that must not be asked
     for.
     """
@@ -177,20 +167,20 @@ def judged(
     return outcome, work.root.rows(tables.CITATION_SUPPORT, MONTH)
 
 
-def stage_with(embedder: WordEmbedder | None, most_citations: int | None = None) -> Stage:
+def stage_with(embedder, most_citations=None):
     """The stage with this embedder in place of a model."""
 
-    def make(settings: object) -> WordEmbedder:
+    def make(settings):
         assert embedder is not None, "nothing is to be compared, and a model is loaded"
         return embedder
 
     return replace(CITATION_SUPPORT, build=partial(build, make=make, most_citations=most_citations))
 
 
-def verdict_on(words: str, verdict: str, quote: str) -> Rule:
+def verdict_on(words, verdict, quote):
     """A rule of a scripted judge: this verdict and quote where the sentence has these words."""
 
-    def rule(asked: Asked) -> str | None:
+    def rule(asked):
         sentence = asked.prompt.split("<sentence>")[-1].split("</sentence>")[0]
         return json.dumps({"quote": quote, "verdict": verdict}) if words in sentence else None
 

@@ -1,11 +1,8 @@
 """Numbers, negations and directions of a claim beside sentences of the cited paper."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.evaluation.citation_support.claim_comparison import (
-    Comparison,
     Sentence,
     compare,
     states,
@@ -19,7 +16,7 @@ TABLE = """Table 2: Results on the test part.
 | Lanternfish | 0.69 | 41 |"""
 
 
-def compared(claim: str, passage: str) -> Comparison:
+def compared(claim, passage):
     sentences = [Sentence(facts) for facts in facts_of_passage(passage)]
     return compare(claim, sentences, numbers_of(passage))
 
@@ -149,9 +146,7 @@ def compared(claim: str, passage: str) -> Comparison:
         ),
     ],
 )
-def test_a_fact_that_a_close_sentence_states_otherwise_is_a_clash(
-    claim: str, passage: str, ours: str, theirs: str
-) -> None:
+def test_a_fact_that_a_close_sentence_states_otherwise_is_a_clash(claim, passage, ours, theirs):
     clash = compared(claim, passage).clash
     assert clash
     assert (clash.ours, clash.theirs) == (ours, theirs)
@@ -192,13 +187,13 @@ def test_a_fact_that_a_close_sentence_states_otherwise_is_a_clash(
         ("Ferries carry 12 seeds to islands, on 12 days.", "The ferries of 12 islands rest."),
     ],
 )
-def test_the_same_fact_in_other_words_is_no_clash(claim: str, passage: str) -> None:
+def test_the_same_fact_in_other_words_is_no_clash(claim, passage):
     comparison = compared(claim, passage)
     assert comparison.clash is None
     assert not comparison.missing
 
 
-def test_a_number_that_is_nowhere_is_named_with_the_nearest() -> None:
+def test_a_number_that_is_nowhere_is_named_with_the_nearest():
     comparison = compared(
         "A fund earned a Sharpe ratio of 3.21.", "Costs are low. The portfolio ends at 5.60."
     )
@@ -216,30 +211,30 @@ def test_a_number_that_is_nowhere_is_named_with_the_nearest() -> None:
         ("The set has 1,200 questions and beats all others.", False),
     ],
 )
-def test_facts_are_stated_where_all_of_them_are_and_there_is_one(claim: str, stated: bool) -> None:
+def test_facts_are_stated_where_all_of_them_are_and_there_is_one(claim, stated):
     assert compared(claim, "The set has 1,200 questions of students.").all_stated is stated
 
 
-def test_a_comparison_is_stated_only_between_the_same_things() -> None:
+def test_a_comparison_is_stated_only_between_the_same_things():
     passage = "Lanternfish outperforms BM25 on short questions."
     assert compared("Lanternfish beats BM25 on short questions.", passage).all_stated
     for claim in ("Kites outperform BM25 on short questions.", "BM25 beats kites on questions."):
         assert not compared(claim, passage).all_stated
 
 
-def test_years_names_and_items_are_no_numbers() -> None:
+def test_years_names_and_items_are_no_numbers():
     text = "In 2019, GPT-4 and p53 reached recall@10 on CIFAR-10: (1) first, (2) second [3.1.2]."
     assert numbers_of(text) == []
 
 
-def test_a_table_is_evidence_by_its_cells() -> None:
+def test_a_table_is_evidence_by_its_cells():
     assert "Lanternfish, Recall: 0.69" in [facts.text for facts in facts_of_passage(TABLE)]
     comparison = compared("Lanternfish reaches a recall of 0.69 in the test.", TABLE)
     assert comparison.all_stated
     assert compared("Lanternfish reaches a recall of 0.71.", TABLE).missing
 
 
-def test_the_numbers_of_the_rest_of_the_work_count() -> None:
+def test_the_numbers_of_the_rest_of_the_work_count():
     sentences = [Sentence(Facts("The set is large."))]
     everywhere = numbers_of("It has 1,200 questions.")
     assert not compare("The set has 1,200 questions.", sentences, everywhere).missing
@@ -304,9 +299,7 @@ SENTENCES = {
         ("share", "Evidence is found for 23 of the 36 claims on long papers.", True),
     ],
 )
-def test_a_sentence_states_a_claim_with_its_names_and_limits(
-    passage: str, claim: str, stated: bool
-) -> None:
+def test_a_sentence_states_a_claim_with_its_names_and_limits(passage, claim, stated):
     (facts,) = facts_of_passage(SENTENCES[passage])
     sentence = Sentence(Facts(facts.text, is_cell=passage == "cell"))
     assert states(claim, sentence, "Otter for all. Ada Lee") is stated
@@ -322,5 +315,5 @@ def test_a_sentence_states_a_claim_with_its_names_and_limits(
         ("The Otter was proposed by Lee.", ""),
     ],
 )
-def test_the_name_that_a_paper_gives_its_own_work(text: str, name: str) -> None:
+def test_the_name_that_a_paper_gives_its_own_work(text, name):
     assert Facts(text).introduced_name == name

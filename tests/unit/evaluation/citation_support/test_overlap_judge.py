@@ -1,7 +1,5 @@
 """The judge that calls no model: what it sees."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge
@@ -9,7 +7,7 @@ from pipeline.settings import load_settings
 
 
 @pytest.fixture(scope="module")
-def judge() -> OverlapJudge:
+def judge():
     """The judge with MiniLM, though the settings name another embedder."""
     return OverlapJudge.of(load_settings(embedder="bge-m3", _env_file=None))
 
@@ -21,8 +19,8 @@ PASSAGES = [
 
 
 def test_a_claim_that_stands_in_a_passage_is_supported_by_a_sentence_and_one_on_something_else_is_not(
-    judge: OverlapJudge,
-) -> None:
+    judge,
+):
     near, other = judge.verdicts(
         [
             ("Dense retrieval beats BM25 on one-hop questions.", PASSAGES),
@@ -35,20 +33,20 @@ def test_a_claim_that_stands_in_a_passage_is_supported_by_a_sentence_and_one_on_
     assert other.label == "not"
 
 
-def test_a_claim_that_a_sentence_contradicts_is_not_supported(judge: OverlapJudge) -> None:
+def test_a_claim_that_a_sentence_contradicts_is_not_supported(judge):
     claim = "Dense retrieval does not beat BM25 on questions of one hop."
     (verdict,) = judge.verdicts([(claim, PASSAGES)])
     assert verdict.label == "not"
     assert verdict.comparison.clash
 
 
-def test_without_passages_nothing_is_supported(judge: OverlapJudge) -> None:
+def test_without_passages_nothing_is_supported(judge):
     cases = [("Boats float.", passages) for passages in ([], [""], ["  "])]
     verdicts = [(verdict.label, verdict.sentence) for verdict in judge.verdicts(cases)]
     assert verdicts == [("not", None)] * 3
 
 
-def test_cases_together_have_the_verdicts_that_each_has_alone(judge: OverlapJudge) -> None:
+def test_cases_together_have_the_verdicts_that_each_has_alone(judge):
     cases = [
         ("Dense retrieval beats BM25.", PASSAGES),
         ("Kites fly.", PASSAGES[1:]),

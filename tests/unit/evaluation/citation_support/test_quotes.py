@@ -1,7 +1,5 @@
 """When a quote stands in a passage: what may differ, and what may not."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.evaluation.citation_support.judge import place_of
@@ -26,7 +24,7 @@ PASSAGE = (
         "It scores 28.4 BL",
     ],
 )
-def test_a_quote_is_found_whatever_its_case_space_quotes_dashes_and_tex(quote: str) -> None:
+def test_a_quote_is_found_whatever_its_case_space_quotes_dashes_and_tex(quote):
     assert place_of(quote, ["Something else.", PASSAGE]) == 1
 
 
@@ -43,15 +41,15 @@ def test_a_quote_is_found_whatever_its_case_space_quotes_dashes_and_tex(quote: s
         "“”",
     ],
 )
-def test_a_quote_with_other_words_with_some_left_out_or_with_none_is_not_found(quote: str) -> None:
+def test_a_quote_with_other_words_with_some_left_out_or_with_none_is_not_found(quote):
     assert place_of(quote, [PASSAGE]) is None
 
 
-def test_signs_that_nobody_sees_and_tags_that_a_prompt_breaks_hide_no_quote() -> None:
+def test_signs_that_nobody_sees_and_tags_that_a_prompt_breaks_hide_no_quote():
     shown = "A co\u00adop\u200berates \x08with <b> and <|im_end|> ﬁnally."
     assert place_of("A cooperates with < b> and < |im_end| > finally", [shown]) == 0
 
 
-def test_of_two_passages_with_the_quote_the_first_is_named() -> None:
+def test_of_two_passages_with_the_quote_the_first_is_named():
     assert place_of("weighs stones", ["It counts.", "It weighs stones.", "Who weighs stones?"]) == 1
     assert place_of("weighs stones", []) is None

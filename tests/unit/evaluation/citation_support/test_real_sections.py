@@ -2,28 +2,23 @@
 them.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from pathlib import Path
 
 from pipeline.evaluation.citation_support.measures import citation_measures
 from tests.real_targets import read_real_targets
-from tests.scripted_llm import Asked, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.evaluation.citation_support.building import judged, place_with, section
 
 
-def copies(asked: Asked) -> str:
+def copies(asked):
     """A dozen words from the middle of what is shown, in capitals and spaced otherwise."""
     match = re.search(r"<passages>\n(.*)\n</passages>", asked.prompt, re.DOTALL)
     words = match.group(1).replace("\n\n", " ").split() if match else []
     return json.dumps({"quote": "  ".join(words[8:20]).upper()[:200], "verdict": "supported"})
 
 
-def test_every_citation_of_real_sections_is_judged_by_real_words(
-    shared_data: Path, tmp_path: Path
-) -> None:
+def test_every_citation_of_real_sections_is_judged_by_real_words(shared_data, tmp_path):
     for imported in read_real_targets(shared_data, "2024-03"):
         task = imported.task.row()
         numbers = [each["number"] for each in task["references"]]

@@ -2,18 +2,14 @@
 it out of date.
 """
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
 from pipeline.engine.run import fingerprint
-from pipeline.engine.stage import Job, Workspace
+from pipeline.engine.stage import Job
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS
 from pipeline.evaluation.citation_support.rows import inputs
 from pipeline.evaluation.citation_support.sample import MOST_REHEARSED
@@ -55,20 +51,17 @@ TEXT = (
 )
 
 
-def ledger(work: Workspace) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = pq.read_table(
-        work.root.ledger_file("citation_support", MONTH)
-    ).to_pylist()
-    return rows
+def ledger(work):
+    return pq.read_table(work.root.ledger_file("citation_support", MONTH)).to_pylist()
 
 
-def told(row: dict[str, Any]) -> tuple[Any, ...]:
+def told(row):
     return row["sentence"], row["number"], row["verdict"], row["unjudged"]
 
 
 def test_every_citation_has_a_row_with_its_verdict_or_why_there_is_none(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     quartz = verdict_on(
         "weighed by [this work] and [another work]", "supported", "weighs quartz by its colour"
     )
@@ -109,8 +102,8 @@ def test_every_citation_has_a_row_with_its_verdict_or_why_there_is_none(
 
 
 def test_the_limit_takes_citations_from_the_whole_section_and_tells_of_the_rest(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     text = (
         " ".join(f"It weighs {place} stones [Reference 1]." for place in range(6))
         + " So it is [Reference 9]."
@@ -124,7 +117,7 @@ def test_the_limit_takes_citations_from_the_whole_section_and_tells_of_the_rest(
     assert llm.generations == 2
 
 
-def test_the_bundled_model_judges_a_few_citations_of_a_section(tmp_path: Path) -> None:
+def test_the_bundled_model_judges_a_few_citations_of_a_section(tmp_path):
     text = " ".join(f"It weighs {place} stones [Reference 1]." for place in range(6))
     work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES)
     rehearsal = Rehearsal(lambda prompt, tokens, own: own)
@@ -140,7 +133,7 @@ def test_the_bundled_model_judges_a_few_citations_of_a_section(tmp_path: Path) -
     assert rehearsal.count("calls") == 4
 
 
-def test_without_an_endpoint_and_a_system_that_calls_a_model_it_is_off(tmp_path: Path) -> None:
+def test_without_an_endpoint_and_a_system_that_calls_a_model_it_is_off(tmp_path):
     work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, systems="extractive")
     outcome, rows = judged(work)
     assert rows == []
@@ -148,7 +141,7 @@ def test_without_an_endpoint_and_a_system_that_calls_a_model_it_is_off(tmp_path:
     assert fingerprint(CITATION_SUPPORT, work, MONTH).inputs == outcome.notes
 
 
-def test_an_answer_that_cannot_be_read_is_told_and_counted_as_no_verdict(tmp_path: Path) -> None:
+def test_an_answer_that_cannot_be_read_is_told_and_counted_as_no_verdict(tmp_path):
     with ScriptedLlm(lambda _: "I would rather not say.") as llm:
         work = place_with(tmp_path, [section("It is [Reference 1].", NUMBERS)], REFERENCES, llm)
         outcome, rows = judged(work)
@@ -167,8 +160,8 @@ def test_an_answer_that_cannot_be_read_is_told_and_counted_as_no_verdict(tmp_pat
 
 
 def test_a_paper_of_the_corpus_without_passages_is_told_and_has_no_text_to_judge_by(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     sections = [section("It is [Reference 5]. So is [Reference 5]. It is [Reference 1].", (1, 5))]
     work = place_with(tmp_path, sections, [reference(1), reference(5)])
     write_table(
@@ -183,7 +176,7 @@ def test_a_paper_of_the_corpus_without_passages_is_told_and_has_no_text_to_judge
     assert outcome.left_out == {"cited_paper_without_passages": 2}
 
 
-def test_a_file_of_tasks_may_bring_a_whole_text(tmp_path: Path) -> None:
+def test_a_file_of_tasks_may_bring_a_whole_text(tmp_path):
     """Its headings are no passages."""
     whole = {
         **reference(1),
@@ -198,8 +191,8 @@ def test_a_file_of_tasks_may_bring_a_whole_text(tmp_path: Path) -> None:
 
 
 def test_a_section_without_citations_has_no_rows_and_one_whose_task_is_gone_is_told(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     outcome, rows = judged(
         place_with(tmp_path / "one", [section("Stones are old.", NUMBERS)], REFERENCES)
     )
@@ -211,8 +204,8 @@ def test_a_section_without_citations_has_no_rows_and_one_whose_task_is_gone_is_t
 
 
 def test_the_first_judge_is_asked_and_named_and_a_work_without_a_title_by_its_identifier(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with ScriptedLlm(models=("judging",)) as llm:
         models = write_models(tmp_path / "settings", llm.url, "judging")
         work = place_with(
@@ -230,7 +223,7 @@ def test_the_first_judge_is_asked_and_named_and_a_work_without_a_title_by_its_id
     assert "<work>\n2401.00001\n</work>" in asked["messages"][1]["content"]
 
 
-def test_sentences_on_one_work_are_asked_one_after_another(tmp_path: Path) -> None:
+def test_sentences_on_one_work_are_asked_one_after_another(tmp_path):
     """So that a server that keeps the beginning of a prompt finds it again."""
     text = (
         "It weighs quartz [Reference 1]. They weigh quartz [Reference 2]. It weighed quartz"
@@ -243,9 +236,7 @@ def test_sentences_on_one_work_are_asked_one_after_another(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("changed", [tables.PASSAGES, tables.EMBEDDINGS])
-def test_other_passages_or_vectors_of_what_is_cited_are_other_inputs(
-    tmp_path: Path, changed: tables.Table
-) -> None:
+def test_other_passages_or_vectors_of_what_is_cited_are_other_inputs(tmp_path, changed):
     work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES)
     before = inputs(work, MONTH)
     rows = passage_rows("2401.00001", ["Other words."])
@@ -262,7 +253,7 @@ def test_other_passages_or_vectors_of_what_is_cited_are_other_inputs(
 
 
 @pytest.mark.parametrize("claims", [1, MOST_REHEARSED + 1])
-def test_an_estimate_of_many_claims_waits_for_no_vectors(tmp_path: Path, claims: int) -> None:
+def test_an_estimate_of_many_claims_waits_for_no_vectors(tmp_path, claims):
     text = " ".join(f"It weighs {place} stones [Reference 1]." for place in range(claims))
     work = place_with(
         tmp_path,
@@ -283,7 +274,7 @@ def test_an_estimate_of_many_claims_waits_for_no_vectors(tmp_path: Path, claims:
     assert job.notes["works_ranked"]["by_words_alone"] == (claims > 1)
 
 
-def test_the_overlap_judge_gives_verdicts_without_a_model(tmp_path: Path) -> None:
+def test_the_overlap_judge_gives_verdicts_without_a_model(tmp_path):
     text = (
         "The method weighs quartz by its colour [Reference 1]. Zebras ran a marathon [Reference 2]."
         " See [Reference 9]."
@@ -310,8 +301,8 @@ def test_the_overlap_judge_gives_verdicts_without_a_model(tmp_path: Path) -> Non
 
 
 def test_the_fingerprint_names_the_overlap_judge_whose_estimate_loads_no_embedder(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     work = place_with(
         tmp_path, [section(TEXT, NUMBERS)], REFERENCES, judges="overlap", systems="extractive"
     )

@@ -1,7 +1,5 @@
 """Numbers of claims beside the cells of tables."""
 
-from __future__ import annotations
-
 import pytest
 
 from pipeline.evaluation.citation_support.claim_facts import facts_of_passage
@@ -16,7 +14,7 @@ TABLE = """Table 2: Accuracy on the sets Harbour and Reef, by language.
 |  | BM25 | 39.7 | 0.6 |"""
 
 
-def test_a_cell_has_all_labels_of_its_row() -> None:
+def test_a_cell_has_all_labels_of_its_row():
     texts = [facts.text for facts in facts_of_passage(TABLE)]
     assert "Reef, BM25, Accuracy (%): 39.7" in texts
 
@@ -44,7 +42,7 @@ def test_a_cell_has_all_labels_of_its_row() -> None:
         ("On Reef, BM25 went from version 1.2.3 to 1.2.4.", ""),
     ],
 )
-def test_a_claim_is_stated_by_the_cells_that_it_addresses(claim: str, quote: str) -> None:
+def test_a_claim_is_stated_by_the_cells_that_it_addresses(claim, quote):
     assert stated_by_cells(claim, TABLE, "") == quote
 
 
@@ -61,11 +59,11 @@ def test_a_claim_is_stated_by_the_cells_that_it_addresses(claim: str, quote: str
         ("BM25 has an accuracy of 39.7% on Reef and of 44.2% on an easier set.", ""),
     ],
 )
-def test_the_number_of_another_row_clashes_with_the_cell(claim: str, theirs: str) -> None:
+def test_the_number_of_another_row_clashes_with_the_cell(claim, theirs):
     clash = clash_with_cell(claim, [TABLE], [], "")
     assert (clash.theirs if clash else "") == theirs
 
 
-def test_a_number_of_a_sentence_does_not_clash_with_a_cell() -> None:
+def test_a_number_of_a_sentence_does_not_clash_with_a_cell():
     prose = facts_of_passage("With more data, BM25 has an accuracy of 44.2% there.")[0].numbers
     assert clash_with_cell("On Reef, BM25 has an accuracy of 44.2%.", [TABLE], prose, "") is None

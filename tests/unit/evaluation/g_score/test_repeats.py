@@ -2,13 +2,8 @@
 apart.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,13 +11,12 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.evaluation.g_score.measures import spread
 from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, SCORES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from tests.models_file import write_models
 from tests.month_tables import write_table
-from tests.scripted_llm import Asked, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import workspace, write_corpus
 
 pytestmark = pytest.mark.slow
@@ -40,7 +34,7 @@ JUDGE = "strict"
 STAGES = (KEY_ELEMENTS, SUMMARIES, G_SCORES, CITATION_SUPPORT, SCORES)
 
 
-def prepared(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
+def prepared(llm, folder, **settings):
     given = {"systems": SYSTEMS, "summary_repeats": 3, "repeated_tasks": 2, **FEW, **settings}
     place = workspace(llm, folder, **given)
     write_corpus(place, TASKS)
@@ -49,7 +43,7 @@ def prepared(llm: ScriptedLlm, folder: Path, **settings: Any) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def repeated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace, ScriptedLlm]]:
+def repeated(tmp_path_factory):
     """A month of which two of three tasks are written three times."""
     folder = tmp_path_factory.mktemp("repeated")
     with ScriptedLlm(models=("scripted", JUDGE)) as llm:
@@ -60,14 +54,14 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspa
         yield place, llm
 
 
-def sections(place: Workspace) -> dict[tuple[str, str, int], str]:
+def sections(place):
     rows = place.root.rows(tables.SUMMARIES, MONTH)
     return {(row["task_id"], row["system"], row["repeat"]): row["text"] for row in rows}
 
 
 def test_the_first_tasks_are_written_again_by_each_system_that_calls_a_model(
-    repeated: tuple[Workspace, ScriptedLlm],
-) -> None:
+    repeated,
+):
     place, _ = repeated
     written = sections(place)
     assert Counter((task, system) for task, system, _ in written) == {
@@ -80,8 +74,8 @@ def test_the_first_tasks_are_written_again_by_each_system_that_calls_a_model(
 
 
 def test_repeat_0_is_the_section_that_is_written_once_and_nothing_is_paid_twice(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with ScriptedLlm() as llm:
         place = prepared(llm, tmp_path, summary_repeats=1)
         for stage in STAGES[:2]:
@@ -102,8 +96,8 @@ def test_repeat_0_is_the_section_that_is_written_once_and_nothing_is_paid_twice(
 
 
 def test_each_repeat_is_marked_beside_the_same_writers_in_the_same_order(
-    repeated: tuple[Workspace, ScriptedLlm],
-) -> None:
+    repeated,
+):
     place, llm = repeated
     rows = place.root.rows(tables.G_SCORES, MONTH)
     assert [
@@ -127,8 +121,8 @@ def test_each_repeat_is_marked_beside_the_same_writers_in_the_same_order(
 
 
 def test_a_repeat_has_its_own_rouge_and_coverage_but_nobody_judges_its_citations(
-    repeated: tuple[Workspace, ScriptedLlm],
-) -> None:
+    repeated,
+):
     place, _ = repeated
     rows = [
         row
@@ -149,8 +143,8 @@ def test_a_repeat_has_its_own_rouge_and_coverage_but_nobody_judges_its_citations
     assert len(cited) == len(citations)
 
 
-def test_a_repeat_that_could_not_be_judged_is_in_the_ledger(tmp_path: Path) -> None:
-    def rule(asked: Asked) -> str | None:
+def test_a_repeat_that_could_not_be_judged_is_in_the_ledger(tmp_path):
+    def rule(asked):
         alone = asked.schema is not None and set(asked.schema["properties"]) == {"A"}
         return "no marks" if alone and "Target 2" in asked.prompt else None
 
@@ -167,9 +161,7 @@ def test_a_repeat_that_could_not_be_judged_is_in_the_ledger(tmp_path: Path) -> N
     assert any("main, repeat 2 of the sections" in detail for detail in unread)
 
 
-def scores(
-    values: Mapping[str, Sequence[float | None]], system: str = "chatcite"
-) -> list[dict[str, Any]]:
+def scores(values, system="chatcite"):
     return [
         {"task_id": task, "system": system, "metric": "g_score", "repeat": repeat, "value": value}
         for task, of_task in values.items()
@@ -177,7 +169,7 @@ def scores(
     ]
 
 
-def test_spread_is_over_runs_and_within_tasks() -> None:
+def test_spread_is_over_runs_and_within_tasks():
     values = {"a": [1.0, 2.0, 3.0, 5.0], "b": [2.0, 2.0, 4.0, 3.0]}
     (found,) = spread(list(reversed(scores(values))))
     runs = [1.5, 2.0, 3.5, 4.0]
@@ -191,7 +183,7 @@ def test_spread_is_over_runs_and_within_tasks() -> None:
     assert found.tasks == 2
 
 
-def test_a_task_that_lacks_a_score_is_in_no_run_and_what_was_not_repeated_has_no_spread() -> None:
+def test_a_task_that_lacks_a_score_is_in_no_run_and_what_was_not_repeated_has_no_spread():
     (found,) = spread(scores({"a": [1.0, 3.0], "b": [5.0, None], "c": [2.0]}))
     assert (found.runs, found.tasks) == ((1.0, 3.0), 1)
     assert spread([]) == []
@@ -199,7 +191,7 @@ def test_a_task_that_lacks_a_score_is_in_no_run_and_what_was_not_repeated_has_no
     assert spread(scores({"a": [3.0, None], "b": [None, 2.0]})) == []
 
 
-def test_systems_and_metrics_have_spreads_of_their_own() -> None:
+def test_systems_and_metrics_have_spreads_of_their_own():
     rows = scores({"a": [1.0, 2.0]}) + scores({"a": [4.0, 4.0]}, "chatcite_no_reflection")
     rows += [row | {"metric": "rouge1", "value": 9.0} for row in rows]
     assert [(each.system, each.mean) for each in spread(rows)] == [

@@ -1,30 +1,22 @@
 """The stage `g_scores`: each judge's conversations, its rows, ledger and reruns."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
-from pipeline.engine.progress import Outcome
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
 from pipeline.evaluation.g_score.sample import shown_orders
 from pipeline.evaluation.stages import G_SCORES
-from pipeline.storage.writing import Row
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 from pipeline.tables import CRITERIA
 from pipeline.tables.writers import parse_writer, writer_name
 from tests.models_file import write_models
 from tests.month_tables import write_table
-from tests.scripted_llm import Asked, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.evaluation.made_up import summary, task, workspace
 
 pytestmark = pytest.mark.slow
@@ -35,23 +27,26 @@ SYSTEMS = ("chatcite", "few_shot", "zero_shot")
 
 
 @pytest.fixture
-def llm() -> Iterator[ScriptedLlm]:
+def llm():
     with ScriptedLlm() as server:
         yield server
 
 
-def task_row(task_id: str, **changes: Any) -> Row:
+def task_row(task_id, **changes):
     return {**task(task_id.removesuffix("#S2")), **changes}
 
 
+BOTH = (task_row(FIRST), task_row(SECOND))
+
+
 def set_up(
-    folder: Path,
-    llm: ScriptedLlm,
-    tasks: Sequence[Row] = (task_row(FIRST), task_row(SECOND)),
-    systems: Sequence[str] = SYSTEMS,
-    text: str = "Text",
-    **settings: Any,
-) -> Workspace:
+    folder,
+    llm,
+    tasks=BOTH,
+    systems=SYSTEMS,
+    text="Text",
+    **settings,
+):
     """A month of tasks with a section of each of the systems."""
     work = workspace(folder, **{"llm_url": llm.url, "llm_model": llm.model, **settings})
     write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, tasks)
@@ -64,23 +59,21 @@ def set_up(
     return work
 
 
-def judged(work: Workspace, **options: Any) -> tuple[list[Row], Outcome]:
+def judged(work, **options):
     outcome = run_stage(G_SCORES, work, MONTH, **options)
     return work.root.rows(tables.G_SCORES, MONTH), outcome
 
 
-def systems_of(row: Row) -> tuple[str, ...]:
+def systems_of(row):
     return tuple(parse_writer(name).system for name in row["order"])
 
 
-def ledger(work: Workspace) -> list[tuple[str, str, str]]:
+def ledger(work):
     rows = pq.read_table(work.root.ledger_file("g_scores", MONTH)).to_pylist()
     return [(row["subject"], row["reason"], row["detail"]) for row in rows]
 
 
-def test_all_systems_are_judged_together_in_every_repeat_and_never_by_name(
-    tmp_path: Path, llm: ScriptedLlm
-) -> None:
+def test_all_systems_are_judged_together_in_every_repeat_and_never_by_name(tmp_path, llm):
     rows, _ = judged(set_up(tmp_path, llm, judge_repeats=6))
     prompts = [request["messages"][-1]["content"] for request in llm.requests]
     labels = ["".join(re.findall(r"^Section (\w):$", prompt, re.MULTILINE)) for prompt in prompts]
@@ -99,15 +92,15 @@ def test_all_systems_are_judged_together_in_every_repeat_and_never_by_name(
             assert row["best"] in row["order"]
 
 
-def test_one_system_is_asked_about_once_and_nobody_votes(tmp_path: Path, llm: ScriptedLlm) -> None:
+def test_one_system_is_asked_about_once_and_nobody_votes(tmp_path, llm):
     (row,), _ = judged(set_up(tmp_path, llm, [task_row(FIRST)], ("chatcite",)))
     assert (row["candidate_set"], systems_of(row), row["best"]) == ("main", ("chatcite",), None)
     assert llm.generations == 1
 
 
 def test_marks_lead_back_to_the_systems_in_the_order_shown_and_two_systems_have_two_orders(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     best, worst = dict.fromkeys(CRITERIA, 5), {**dict.fromkeys(CRITERIA, 1), "fluency": 2}
     answer = json.dumps({"A": best, "B": worst, "best": "A"})
     with ScriptedLlm(lambda asked: answer) as llm:
@@ -126,7 +119,7 @@ def test_marks_lead_back_to_the_systems_in_the_order_shown_and_two_systems_have_
         ]
 
 
-def test_a_judge_that_did_not_write_is_asked_within_its_limit(tmp_path: Path) -> None:
+def test_a_judge_that_did_not_write_is_asked_within_its_limit(tmp_path):
     with ScriptedLlm(models=("strict",), latency=0.02) as llm:
         models = write_models(tmp_path / "settings", llm.url, "strict", concurrency=3)
         settings = {"llm_model": "writer", "models": models, "judges": "strict"}
@@ -142,7 +135,7 @@ def test_a_judge_that_did_not_write_is_asked_within_its_limit(tmp_path: Path) ->
     assert outcome.measured["llm_calls"] == len(rows)
 
 
-def test_what_cannot_be_judged_is_in_the_ledger_and_the_month_goes_on(tmp_path: Path) -> None:
+def test_what_cannot_be_judged_is_in_the_ledger_and_the_month_goes_on(tmp_path):
     tasks = [
         task_row(FIRST, description="The one that fails"),
         task_row(SECOND),
@@ -163,9 +156,9 @@ def test_what_cannot_be_judged_is_in_the_ledger_and_the_month_goes_on(tmp_path: 
 
 
 def test_more_repeats_pay_for_what_is_new_alone_and_a_repair_counts_as_a_call(
-    tmp_path: Path,
-) -> None:
-    def nonsense_until_repair(asked: Asked) -> str | None:
+    tmp_path,
+):
+    def nonsense_until_repair(asked):
         return None if len(asked.body["messages"]) > 2 else "I would rather not say."
 
     with ScriptedLlm(nonsense_until_repair) as llm:
@@ -178,14 +171,12 @@ def test_more_repeats_pay_for_what_is_new_alone_and_a_repair_counts_as_a_call(
         assert llm.generations == 4 + 2 * 2 * 2
 
 
-def test_a_month_without_sections_asks_nobody(tmp_path: Path, llm: ScriptedLlm) -> None:
+def test_a_month_without_sections_asks_nobody(tmp_path, llm):
     rows, outcome = judged(set_up(tmp_path, llm, systems=()))
     assert (rows, llm.requests, outcome.notes) == ([], [], {"judged": {}})
 
 
-def test_what_does_not_fit_is_cut_alike_for_all_systems_and_recorded_once(
-    tmp_path: Path, llm: ScriptedLlm
-) -> None:
+def test_what_does_not_fit_is_cut_alike_for_all_systems_and_recorded_once(tmp_path, llm):
     long = " ".join(f"word{number}" for number in range(900))
     tasks = [task_row(FIRST, gold=long)]
     work = set_up(tmp_path, llm, tasks, SYSTEMS[:2], long, llm_context=4096, judge_repeats=2)
@@ -198,15 +189,13 @@ def test_what_does_not_fit_is_cut_alike_for_all_systems_and_recorded_once(
         assert len(set(sections)) == 1
 
 
-def test_what_there_is_no_room_for_is_in_the_ledger(tmp_path: Path, llm: ScriptedLlm) -> None:
+def test_what_there_is_no_room_for_is_in_the_ledger(tmp_path, llm):
     work = set_up(tmp_path, llm, [task_row(FIRST)], llm_context=1400, judge_repeats=1)
     assert judged(work)[0] == []
     assert [entry[:2] for entry in ledger(work)] == [(FIRST, "no_room_for_judge")]
 
 
-def test_the_ablations_are_judged_in_a_conversation_of_their_own(
-    tmp_path: Path, llm: ScriptedLlm
-) -> None:
+def test_the_ablations_are_judged_in_a_conversation_of_their_own(tmp_path, llm):
     ablations = ("chatcite_no_elements", "chatcite_no_incremental")
     systems = (*SYSTEMS, *ablations, "imported")
     work = set_up(tmp_path, llm, [task_row(FIRST)], systems, judge_repeats=1)
@@ -227,9 +216,7 @@ def test_the_ablations_are_judged_in_a_conversation_of_their_own(
     }
 
 
-def test_a_repeat_keeps_its_number_where_the_one_before_was_not_written(
-    tmp_path: Path, llm: ScriptedLlm
-) -> None:
+def test_a_repeat_keeps_its_number_where_the_one_before_was_not_written(tmp_path, llm):
     work = set_up(tmp_path, llm, [task_row(FIRST)], judge_repeats=1)
     rows = work.root.rows(tables.SUMMARIES, MONTH)
     again = [{**row, "repeat": 2} for row in rows if row["system"] == "chatcite"]
@@ -237,7 +224,7 @@ def test_a_repeat_keeps_its_number_where_the_one_before_was_not_written(
     assert [row["section_repeat"] for row in judged(work)[0]] == [0, 2]
 
 
-def test_one_system_by_two_models_is_two_writers(tmp_path: Path, llm: ScriptedLlm) -> None:
+def test_one_system_by_two_models_is_two_writers(tmp_path, llm):
     work = set_up(tmp_path, llm, [task_row(FIRST)], ("chatcite",), judge_repeats=2)
     (row,) = work.root.rows(tables.SUMMARIES, MONTH)
     large = {**row, "model": "large", "text": "Another text."}
