@@ -19,7 +19,10 @@ LOADERS = {
 # The pipe between a process and the workers that it starts, which nobody else has: no file, no
 # socket with a name.
 OWN_PIPE = ("pipeline/engine/process_pool.py", "imports pickle")
-SAFE_YAML = {"safe_load", "safe_dump", "compose", "SafeLoader", "YAMLError", "SequenceNode"}
+SAFE_YAML = {
+    "safe_load", "safe_dump", "compose", "composer", "AliasEvent", "SafeLoader", "YAMLError",
+    "SequenceNode",
+}  # fmt: skip
 
 
 def imported(tree):

@@ -14,7 +14,6 @@ from tests.unit.index.building import make_workspace, write_month
     [
         (Layout("all-MiniLM-L6-v2", 384), "citeloom-all-minilm-l6-v2-e074c833"),
         (Layout("BAAI/bge-m3", 1024, sparse=True), "citeloom-baai-bge-m3-73fe8a48"),
-        (Layout("BAAI/bge-m3", 1024, sparse=True, colbert=True), "citeloom-baai-bge-m3-16f8811d"),
     ],
 )
 def test_a_collection_keeps_its_name(layout, name):
