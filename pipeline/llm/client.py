@@ -20,7 +20,6 @@ from pipeline.llm.budget import check_budget, run_budget
 from pipeline.llm.bundled import bundled_endpoint
 from pipeline.llm.cache import CallCache, call_key
 from pipeline.llm.calls import Call, PaidCalls, count_read
-from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Completion, LlmAnswerError, Message, Spent, Usage, spent
 from pipeline.llm.models import Model, get_model
 from pipeline.llm.prompts import as_data
@@ -101,7 +100,7 @@ class LlmClient:
         """`count` completions of one prompt, numbered from `first`, in order.
 
         max_tokens: longest completion; None for the model's own limit. form: schema to which the
-        endpoint constrains the completions if it can; they are not parsed here (see `answers`).
+        endpoint constrains the completions if it can; they are not parsed here (see `answer`).
         Raises as `Transport.send` does.
         """
         call = self._call(
@@ -118,66 +117,33 @@ class LlmClient:
         max_tokens: int | None = None,
         temperature: float = 0.0,
     ) -> StructuredAnswer[Form]:
-        """An answer in the form of `schema`: constrained if possible, parsed, repaired once.
+        """An answer in the form of `schema`: constrained if possible, parsed, repaired once. The
+        messages are sent `copyable`.
 
         Raises LlmAnswerError if the repaired answer cannot be read either.
         """
-        (answer,) = await self.answers(
-            messages, schema, 1, max_tokens=max_tokens, temperature=temperature
-        )
-        if isinstance(answer, LlmAnswerError):
-            raise answer
-        return answer
-
-    async def answers(
-        self,
-        messages: Sequence[Message],
-        schema: type[Form],
-        count: int,
-        *,
-        max_tokens: int | None = None,
-        temperature: float = 0.0,
-        first: int = 0,
-    ) -> list[StructuredAnswer[Form] | LlmAnswerError]:
-        """`count` answers to one prompt, numbered from `first`, each repaired by itself.
-
-        The messages are sent `copyable`. An answer that cannot be read, repair included, is
-        returned as its error.
-        """
         prompt = [Message(message.role, copyable(message.content)) for message in messages]
 
-        async def ask(messages: Sequence[Message], count: int, first: int) -> list[Completion]:
-            return await self.samples(
-                messages,
-                count,
-                first=first,
-                temperature=temperature,
-                max_tokens=max_tokens,
-                form=schema,
+        async def ask(messages: Sequence[Message]) -> Completion:
+            (completion,) = await self.samples(
+                messages, 1, temperature=temperature, max_tokens=max_tokens, form=schema
             )
+            return completion
 
-        async def read(
-            completion: Completion, sample: int
-        ) -> StructuredAnswer[Form] | LlmAnswerError:
-            try:
-                return StructuredAnswer(parse_answer(completion.text, schema), spent([completion]))
-            except ValueError as error:
-                unreadable = Message("assistant", as_data(completion.text[:REPAIRED_CHARS]))
-                (repaired,) = await ask(
-                    [*prompt, unreadable, Message("user", repair(error, schema))], 1, sample
-                )
-            cost = spent([completion, repaired])
-            try:
-                return StructuredAnswer(parse_answer(repaired.text, schema), cost)
-            except ValueError as error:
-                return LlmAnswerError(
-                    f"no {schema.__name__} could be read, repair included: {short(error)}", cost
-                )
-
-        completions = await ask(prompt, count, first)
-        return await side_by_side(
-            read(completion, sample) for sample, completion in enumerate(completions, first)
-        )
+        first = await ask(prompt)
+        try:
+            return StructuredAnswer(parse_answer(first.text, schema), spent([first]))
+        except ValueError as error:
+            unreadable = Message("assistant", as_data(first.text[:REPAIRED_CHARS]))
+            request = Message("user", repair(error, schema))
+        repaired = await ask([*prompt, unreadable, request])
+        cost = spent([first, repaired])
+        try:
+            return StructuredAnswer(parse_answer(repaired.text, schema), cost)
+        except ValueError as error:
+            raise LlmAnswerError(
+                f"no {schema.__name__} could be read, repair included: {short(error)}", cost
+            ) from None
 
     def _call(
         self,
