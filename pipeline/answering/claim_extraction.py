@@ -39,7 +39,7 @@ _WORD = re.compile(r"[-−]?\w+")
 _LEADING = frozenset(("the", "paper", "study", "article"))
 # A figure is one word, with its point and the commas between its thousands; so is a macro of TeX,
 # with its backslash.
-_PARTICULAR_WORD = re.compile(r"\\[A-Za-z]+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\w+")
+_PARTICULAR_WORD = re.compile(r"\\[A-Za-z]+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,40}\.\d+|\w+")
 _SENTENCE_END = re.compile(r"[.!?:]\s+")
 # Below it a figure such as 3 is in some passage by chance.
 _FEWEST_CHARS = 4

@@ -33,9 +33,9 @@ _PERSON = r"(?P<name>(?:[A-Z][\w.'’-]*\s+){1,3}[A-Z][\w'’-]+)"
 _BY_PERSON = re.compile(rf"(?i:{_PAPERS}[^?]{{0,199}}?\b(?:did|has|have|by|of|from))\s+{_PERSON}")
 # Also a family name alone: "what did Lovelace write?", "papers by lovelace".
 _BY_NAME = re.compile(
-    r"\b(?:what|which)\b[^?]{0,60}\b(?:did|has|have)\s+(?P<subject>[^?]{2,60}?)\s+"
+    r"\b(?:what|which)\b[^?]{0,60}\b(?:did|has|have)\s++(?P<subject>[^?]{2,60}?)\s+"
     r"(?:write|written|publish|published|author|authored)\b"
-    rf"|{_PAPERS} (?:written |published )?(?:by|of|from)\s+(?P<agent>[^?]{{2,60}}?)\W*$",
+    rf"|{_PAPERS} (?:written |published )?(?:by|of|from)\s++(?P<agent>[^?]{{2,60}}?)\W*$",
     re.IGNORECASE,
 )
 _NAME_OF_PERSON = re.compile(rf"(?<=\s){_PERSON}")

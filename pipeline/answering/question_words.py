@@ -14,7 +14,7 @@ _NUMBER_WORDS = (
     r"|thousands?|millions?|dozens?|half|thirds?|quarters?|twice|doubles?|no|none"
 )
 NUMBER = re.compile(
-    rf"(?<![\w.^_{{-])[-+~]?\d[\d.,]*(?:\s*(?:%|[kmb]\b|×|x\b))?(?![\w-])|\d[\d.,]*[KMB]\b"
+    rf"(?<![\w.^_{{-])[-+~]?\d[\d.,]*(?:\s*(?:%|[kmb]\b|×|x\b))?(?![\w-])|(?<![\d.,])[.,]*+\d[\d.,]*[KMB]\b"
     rf"|\\times|\b(?:{_NUMBER_WORDS})\b",
     re.IGNORECASE,
 )

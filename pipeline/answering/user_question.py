@@ -18,6 +18,7 @@ from pipeline.answering.model_calls import (
 )
 from pipeline.answering.retriever import QUERY_CHARS, searchable
 from pipeline.errors import SettingError
+from pipeline.index.search_options import check_length
 from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import first_that_fit, fit
 from pipeline.llm.structured import AnswerForm, AtMost
@@ -53,7 +54,7 @@ class Turn:
 class UserQuestion:
     """A question. history: earlier turns of the conversation, oldest first.
 
-    Raises SettingError for a question that is empty or not valid Unicode.
+    Raises SettingError for a question that is empty, not valid Unicode or too long.
     """
 
     question: str
@@ -62,6 +63,7 @@ class UserQuestion:
 
     def __post_init__(self) -> None:
         name = f"the question {self.question_id}" if self.question_id else "the question"
+        check_length(self.question, name)
         # Bytes of an argument that are not UTF-8 become lone surrogates (PEP 383), which no
         # endpoint takes.
         if any("\ud800" <= character <= "\udfff" for character in self.question):

@@ -59,7 +59,7 @@ _WORD = re.compile(
 _NICKNAME = re.compile(rf"{MAYBE_SPACES}[“\"‘(][^“”\"‘’()]{{1,30}}[”\"’)]")
 # Scripts without capitals, in which a name may be one word: Chinese, Japanese, Korean.
 _EAST_ASIAN = re.compile(
-    r"[\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+(?:[ ·・][\u3040-\u9fff\uac00-\ud7af]+)?"
+    r"[\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,60}(?:[ ·・][\u3040-\u9fff\uac00-\ud7af]+)?"
 )
 _LEADING_PARTICLES = re.compile(r"^(?:[a-z]+ )+")
 _COMMA = re.compile(rf"{MAYBE_SPACES},\s*+")

@@ -13,8 +13,8 @@ _NUMBER = r"(?:(\d{4}\s?\.\s?\d{4,5})|([a-z-]{2,8})(?:\.[a-z]{2})?/?(\d{7}))(?:v
 # arXiv:1706.03762v7 [cs.CL] 2 Aug 2023.
 _AROUND = (
     r"(?:(?:oai:)?arxiv(?:\.org)?|e-?prints?|pre-?prints?|corr|abs|pdf|html|identifier|id|paper|number|no"
-    r"|version|v\d+|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*+"
-    r"|\[(?:[a-z-]++(?!\.?[a-z]*/)(?:\.[a-z-]{2,9})?+\]?+)?+|(?:19|20)\d\d(?![.\d])|\d{1,2}(?!\d)"
+    r"|version|v\d++|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*+"
+    r"|\[(?:[a-z-]++(?!\.?[a-z]*/)(?:\.[a-z-]{2,9})?+)?+|(?:19|20)\d\d(?![.\d])|\d{1,2}(?!\d)"
     r"|[\s.:/,;()\]#_-])*?"
 )
 _WHOLE = re.compile(rf"{_AROUND}{_NUMBER}{_AROUND}", re.ASCII)
@@ -22,7 +22,7 @@ _AMONG_WORDS = re.compile(rf"(?:(?<![\w.])|(?<=arxiv\.)){_NUMBER}(?![\w-]|\.\d)"
 _SITE = r"(?:https?://)?(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?/"
 _ADDRESS = re.compile(rf"{_SITE}(\S+)")
 _IN_PATH = re.compile(rf"(?:^|[/=:]){_NUMBER}(?:\.pdf|\.html)?(?=$|[/?#&])", re.ASCII)
-_DOI = re.compile(rf"(?:doi\s*:?\s*)?(?:{_SITE}(?:\S*/)?)?(10\.\d{{4,9}}/\S+)")
+_DOI = re.compile(rf"(?:doi\s*+(?::\s*+)?)?(?:{_SITE}(?:\S{{0,500}}/)?)?(10\.\d{{4,9}}/\S+)")
 _ARXIV_DOI = "10.48550/arxiv."
 _INVISIBLE = re.compile(r"[\u00ad\u200b-\u200d\u2060\ufeff]")
 
@@ -53,7 +53,7 @@ def arxiv_ids_among_words(query: str) -> list[str]:
 def doi_of(query: str) -> str | None:
     """The DOI that a query is, in lower case; None if it is anything else."""
     match = _DOI.fullmatch(_normalized(query))
-    return match and re.sub(r"([?#].*|\.pdf)$", "", match[1]).rstrip(".,;/")
+    return match and re.sub(r"([?#].*|\.pdf)\Z", "", match[1]).rstrip(".,;/")
 
 
 def _normalized(query: str) -> str:

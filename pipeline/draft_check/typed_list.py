@@ -25,7 +25,7 @@ _LABEL = re.compile(
 )
 _BULLET = re.compile(r"[ \t]*+[-*+•][ \t]+")
 # "[dplyr](https://dplyr.org)", "Manual: <https://dplyr.org>."
-_LINK = re.compile(r"(?:\[[^\]]*\]\([^)\s]*\)|(?:[^.,:]{1,40}: )?<?https?://\S+)\W*")
+_LINK = re.compile(r"(?:\[[^\]]*\]\([^)\s]*\)|(?:[^.,:]{1,40}: )?<?https?://\S++)\W*")
 _HEADING = re.compile(r"#{1,6}[ \t]+\S|(?i:appendix|acknowledge?ments?|annex)\b.{0,60}$")
 _BEGINS_ITEM = re.compile(r"[A-Z][^.]{0,40}[,.]")
 _ENDS_ITEM = re.compile(r"(?:[.)\]”\d/]|https?://\S{1,150}|10\.\d{4}\S{1,100})\s{0,9}$")

@@ -38,7 +38,7 @@ _COMPOUND = re.compile(r"(?<![\w\\-])\w+(?:[-\u2010\u2011]\w+(?:\.\d+)*)+(?![\w-
 _HYPHENS = re.compile(r"[-\u2010\u2011]")
 _SHORT_PART = 3
 # Llama 2, Qwen 2.5: a name with its version, but not Table 2.
-_VERSIONED = re.compile(r"(?<![\w-])([A-Z]\w+) (\d{1,2}(?:\.\d+)?)(?![\w.-]*\d)")
+_VERSIONED = re.compile(r"(?<![\w-])([A-Z]\w+) (\d{1,2}(?:\.\d++)?)(?![\w.-]*\d)")
 _NUMBERED = frozenset({
     "algorithm", "appendix", "assumption", "case", "chapter", "claim", "corollary", "definition",
     "eq", "equation", "example", "experiment", "fig", "figure", "figures", "lemma", "line", "list",

@@ -18,7 +18,7 @@ from pipeline.corpus.parse.policies import (
 from pipeline.errors import SettingError
 from pipeline.index.scored import Hit, IndexedPassage, Scored
 from pipeline.index.search import search_many
-from pipeline.index.search_options import SearchOptions
+from pipeline.index.search_options import SearchOptions, check_length
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
@@ -55,8 +55,10 @@ def find_quote(workspace: Workspace, quote: str, limit: int = 5) -> list[QuoteSo
     """The passages that a quote may be from, best first: exact matches, then near ones, and only if
     there are none, passages that fit by meaning.
 
-    Raises SettingError for a quote of fewer than four words, and as `search` does.
+    Raises SettingError for a quote of fewer than four words or of more than 10,000 characters, and
+    as `search` does.
     """
+    check_length(quote, "the quote")
     words = [_normalize(word) for word in _WORD.findall(without_markers(quote))]
     if len(words) < _FEWEST_WORDS:
         raise SettingError(f"the quote has {len(words)} words: give at least {_FEWEST_WORDS}")

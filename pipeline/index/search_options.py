@@ -18,6 +18,8 @@ from pipeline.settings.categories import normalize_category
 
 BY: tuple[By, ...] = get_args(By)
 
+# Of a query that somebody types: one page of text. The models read some 500 words of it.
+LONGEST_QUERY = 10_000
 # A search reads whole row groups of passages for its texts.
 MOST = 1_000
 DEEPEST = 10_000
@@ -166,6 +168,12 @@ def check_query(query: str, where: str = "the query") -> None:
     if not any(map(str.isalnum, query)):
         lack = "has no word" if query.strip() else "is empty"
         raise SettingError(f"{where} {lack}: give some words to search for")
+
+
+def check_length(text: str, where: str) -> None:
+    """Raise SettingError for a query, question or quote that is longer than LONGEST_QUERY."""
+    if len(text) > LONGEST_QUERY:
+        raise SettingError(f"{where} has {len(text):,} characters: give at most {LONGEST_QUERY:,}")
 
 
 def check_queries(queries: Sequence[str]) -> None:

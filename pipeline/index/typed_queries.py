@@ -24,7 +24,7 @@ from pipeline.errors import CiteloomError
 from pipeline.index.author_queries import AuthorQuery, read_author_query
 from pipeline.index.paper_names import paper_named
 from pipeline.index.papers import read_like, text_of_paper
-from pipeline.index.search_options import SearchOptions
+from pipeline.index.search_options import SearchOptions, check_length
 from pipeline.index.vocabulary import corrected
 from pipeline.text import one_line
 
@@ -77,7 +77,11 @@ class QueryReading:
 
 
 def read_query(workspace: Workspace, query: str, options: SearchOptions) -> QueryReading:
-    """What a query means: an identifier, or words with their spelling corrected."""
+    """What a query means: an identifier, or words with their spelling corrected.
+
+    Raises SettingError for a query that is too long.
+    """
+    check_length(query, "the query")
     arxiv_id, doi = arxiv_id_of(query), doi_of(query)
     if arxiv_id is None and doi is not None:
         citing: Sequence[CitingPaper] = ()

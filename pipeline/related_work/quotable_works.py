@@ -21,7 +21,7 @@ from pipeline.text import one_line
 _SHORT_RATE, _SHORT_SECTION, _LONG_RATE = 50, 250, 20
 # Sentences that are read of the beginning of a paper without an abstract; no abstract is longer.
 _MOST_CANDIDATES = 16
-_HEADING = re.compile(r"#{1,6} +(.*)")
+_HEADING = re.compile(r"#{1,6} ++(.*)")
 _ABSTRACT = re.compile(r"abstract\b", re.IGNORECASE)
 _SUMMARY_SECTION = re.compile(
     r"(?:[\dIVX.]+ +)?(?:introduction|conclusions?|summary|discussion and conclusion)", re.I

@@ -60,8 +60,8 @@ _OBSTACLE = _any_of(
 )
 _POINTER = _any_of("this these those that such the_above the_aforementioned it them")
 _POINTING_CLAUSE = re.compile(
-    rf"{_PURPOSE}\b[^,.;]*\b(?:{_POINTER}\b[^,.;]*|the (?:\w+ )?{_OBSTACLE}\w*),\s+(?=(?:we|this"
-    rf" {_PAPER})\b)",
+    rf"{_PURPOSE}\b(?:(?>[^,.;]*?\b{_POINTER}\b)[^,.;]*"
+    rf"|[^,.;]*\bthe (?:\w+ )?{_OBSTACLE}\w*),\s+(?=(?:we|this {_PAPER})\b)",
     re.IGNORECASE,
 )
 # Beginnings of a sentence that refer to the sentence before it.
@@ -153,7 +153,7 @@ _WE_PROPOSE = r"(?:We|we) (?:propose|present|introduce|develop|describe|build|co
 _NAMED_FIRST = re.compile(rf"{_WE_PROPOSE} {_NAME}, (?P<what>(?:a|an|the) [^;:]*)\Z")
 _NAMED_LAST = re.compile(
     rf"{_WE_PROPOSE} (?P<what>an? [^,;:]*?),? (?:called|named|dubbed|termed|coined|namely) {_NAME}"
-    r"(?P<more>\.|,? (?:which|that|to|for|based|where|consisting|by) [^;:]*)\Z"
+    r"(?P<more>\.|,? (?:which|that|to|for|based|where|consisting|by) [^;:]{0,1000})\Z"
 )
 # A second thing that the authors do cannot be said of what they propose.
 _AND_WE = re.compile(

@@ -83,7 +83,7 @@ def gold_text(blocks: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -
     text = "\n\n".join(
         CITATION_MARKER.sub(replace, without_missing_markers(block["text"])) for block in blocks
     )
-    return re.sub(r" +([.,;:)])", r"\1", re.sub(r" {2,}", " ", text)).strip()
+    return re.sub(r" ([.,;:)])", r"\1", re.sub(r" {2,}", " ", text)).strip()
 
 
 def make_task(

@@ -40,7 +40,7 @@ from pipeline.serve.search_results import (
     run_passage_search,
     run_search,
 )
-from pipeline.serve.site import Site, ask, asks_model, check_length
+from pipeline.serve.site import Site, ask, asks_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,7 @@ def _passages(site: Site, request: Request) -> PassagePage:
     Parameter("q", "the quote, at least four words", _TEXT, required=True),
 )
 def _quotes(site: Site, request: Request) -> list[QuoteSource]:
-    quote = request.query_params.get("q", "")
-    check_length(quote)
-    return find_quote(site.workspace, quote)
+    return find_quote(site.workspace, request.query_params.get("q", ""))
 
 
 @_endpoint(

@@ -39,11 +39,12 @@ from pipeline.index.papers import count_passages, read_paper
 from pipeline.index.quotes import find_quote
 from pipeline.index.relevance import Relevance
 from pipeline.index.scored import Hit
+from pipeline.index.search_options import LONGEST_QUERY
 from pipeline.llm.prompts import fenced
 from pipeline.serve.guard import problem_of
 from pipeline.serve.paper_view import outline_of, section_passages
 from pipeline.serve.search_results import SearchForm, run_passage_search, run_search
-from pipeline.serve.site import LONGEST_QUERY, Site
+from pipeline.serve.site import Site
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import file_stat
 from pipeline.tables import PAPERS

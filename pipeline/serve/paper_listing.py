@@ -5,8 +5,9 @@ from __future__ import annotations
 from pydantic import Field
 
 from pipeline.index.corpus_papers import PaperListing, list_papers
+from pipeline.index.search_options import LONGEST_QUERY
 from pipeline.serve.address_form import AddressForm
-from pipeline.serve.site import LONGEST_QUERY, Site
+from pipeline.serve.site import Site
 
 PAPERS_PER_PAGE = 50
 

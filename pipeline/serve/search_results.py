@@ -13,9 +13,9 @@ from pipeline.index.excerpts import RankedPassage, rank_sentences
 from pipeline.index.paper_results import SearchResults, search_papers
 from pipeline.index.passage_results import search_passages
 from pipeline.index.scored import Hit
-from pipeline.index.search_options import DEEPEST, MOST, SearchOptions, parse_years
+from pipeline.index.search_options import DEEPEST, LONGEST_QUERY, MOST, SearchOptions, parse_years
 from pipeline.serve.address_form import AddressForm
-from pipeline.serve.site import LONGEST_QUERY, Site
+from pipeline.serve.site import Site
 
 RESULTS_PER_PAGE = 10
 

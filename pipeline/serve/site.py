@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline import tables
 from pipeline.answering.rendering import StepRenderer
 from pipeline.engine.stage import Workspace
-from pipeline.errors import SettingError, TransientFailure
+from pipeline.errors import TransientFailure
 from pipeline.report import publish as reports
 from pipeline.serve.corpus_view import CorpusView, read_corpus
 from pipeline.storage.data_root import DataRoot
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pipeline.answering.session import StepObserver
     from pipeline.corpus.passage import Passage
 
-# A query of one page of text. The models read some 500 words of it.
-LONGEST_QUERY = 10_000
 # A month takes 0.1 s to look at.
 _OVERVIEW_SECONDS = 60.0
 # Each holds a thread until its last step.
@@ -64,12 +62,6 @@ class Site:
         return self.workspace.root.months(tables.PASSAGES)
 
 
-def check_length(text: str) -> None:
-    """Raise SettingError for a question or quote that is too long."""
-    if len(text) > LONGEST_QUERY:
-        raise SettingError(f"q has {len(text):,} characters: give at most {LONGEST_QUERY:,}")
-
-
 def asks_model(site: Site, system: str | None = None) -> bool:
     """Whether a system answers by a language model, which may cost money. Raises SettingError for
     an unknown system.
@@ -89,7 +81,6 @@ def ask(
     questions are being answered, IndexInUse if another process has the index, and as
     `Conversation.ask` does.
     """
-    check_length(question)
     if not site.questions.acquire(blocking=False):
         raise TransientFailure(
             f"{MOST_QUESTIONS} questions are being answered: try again in a few seconds"

@@ -38,7 +38,7 @@ _KUBERNETES_SERVICE = re.compile(
     r"_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]{1,100})?$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$"
 )
 # A value that may hold a secret: user:password@, or a query, in which some services take keys.
-_MAY_HOLD_SECRET = re.compile(rf"{WITH_PASSWORD.pattern}|[^?]*://[^?]*\?")
+_MAY_HOLD_SECRET = re.compile(rf"{WITH_PASSWORD.pattern}|(?>[^?]*?://)[^?]*\?")
 
 
 def load_settings(**overrides: object) -> Settings:

@@ -13,7 +13,7 @@ from pipeline.errors import SettingError
 
 def split_url(setting: str, url: str, example: str) -> SplitResult:
     """The parts of an http(s) URL. Raises SettingError that names the setting if it is not one."""
-    without_user = repr(re.sub(r"[^/\s]*@", "…@", url))
+    without_user = repr(re.sub(r"(?<![^/\s])[^/\s]*@", "…@", url))
     try:
         parts = urlsplit(url)
         _ = parts.port  # raises ValueError if it is not a number

@@ -168,7 +168,7 @@ def check_price(value: str) -> str:
 
 def parse_price(text: str) -> tuple[float, float]:
     """The prices of a million tokens read and written, from read/written."""
-    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*/\s*(\d+\.?\d*|\.\d+)\s*", text)
+    match = re.fullmatch(r"\s*+(\d++\.?\d*+|\.\d+)\s*+/\s*+(\d++\.?\d*+|\.\d+)\s*+", text)
     if match is None:
         raise ValueError("must be read/written, such as 2.5/10")
     return float(match[1]), float(match[2])

@@ -70,7 +70,7 @@ PUBLISHER = (
     r"(?:Springer|Press\b|Publi[sc]|Verlag|Wiley|Elsevier|Birkh|McGraw|American Mathematical Soc)"
 )
 EDITORS = r"(?:[Ee]d(?:itor)?s?|[Éé]ds?|Hrsg|hg|[Oo]rgs?)\.?"
-_INITIALS_AND_NAME = r"(?:[^\W\d_]\. ?-?)+[^\n,]{2,40}"
+_INITIALS_AND_NAME = r"(?:[^\W\d_]\. ?-?){1,9}[^\n,]{2,40}"
 
 # Where a list of names ends, after a space, a bracket or a colon. An example yields the list.
 NAMES_MARK = r"[\s(\[:]"

@@ -45,7 +45,7 @@ _MARKS_BEHIND = re.compile(
 # A number or letter that was meant as a mark before an affiliation: "1 University of X".
 _LEADING_MARK = re.compile(r"\s*[(\[]?(\d{1,2}|[a-z])[)\].]?\s*(?=[^\W\d_a-z])")
 _BEFORE_AFFILIATION = re.compile(r"^(?:[\s,;:·•|)\]]|and\b)+")
-_BEHIND_AFFILIATION = re.compile(r"(?<![\s,;:·•|(\[])(?:[\s,;:·•|(\[]|\band)++$")
+_BEHIND_AFFILIATION = re.compile(r"(?<![\s,;:·•|(\[])(?:[\s,;:·•|(\[]|\band){1,200}+$")
 _ENDS_OPEN = re.compile(r"(?:,|;|&|·|\band)$")
 _LONGEST_AFFILIATION = 600
 _NO_LETTER = re.compile(r"[^a-z]+")

@@ -14,7 +14,7 @@ _AFTERWORDS = (" preliminary version", " english translation", " translation in"
 _DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"“<>]{1,200}")
 _PLAIN_ID = re.compile(r"(?:arXiv[:,\s(]{1,4}|abs/)(\d{4}\.\d{4,5})(?!\d)")
 _OLD_NUMBER = re.compile(r"/\d{7}")
-_WITHIN_PAGE = re.compile(r"/html/[^#]*#")
+_WITHIN_PAGE = re.compile(r"/html/[^#]{0,1000}+#")
 _ARCHIVE_LENGTH = 20  # "math-ph/0309136 arXiv": an old id may be before the word
 _OLD_ARCHIVE = re.compile(
     r"\b((?:quant|hep|cond|gr|astro|nucl|math)-(?:ph|th|lat|ex|mat|qc)) archive (\d{7})\b"

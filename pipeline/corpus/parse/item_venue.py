@@ -28,7 +28,7 @@ _NO_VENUE = re.compile(
     r" \d|URL|doi|DOI|10\.\d{4}|"
     r"[Mm]anuscript|[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Ii]n"
     rf" prep|\[?Online|{YEAR}\W*$|pp?\.|ISBN|ISSN|"
-    rf"\d[\d\s–-]*(?:pages|pp)?\W*$|$|(?i:n/a|preprint|thesis|submitted|to appear|in"
+    rf"\d[\d\s–-]*+(?:pages|pp)?\W*$|$|(?i:n/a|preprint|thesis|submitted|to appear|in"
     rf" press)[\W\d]*$)"
 )
 _ARCHIVE_IN_TITLE = re.compile(r"[\s,.(\[]ar[Xx]iv(?::\s*\d|:[a-z-]+/\d|\s[Pp]reprint)")

@@ -42,7 +42,7 @@ _NOTHING_LEFT = re.compile(
     r"(?:\\(?:[a-z]*box|text[a-z]*|math[a-z]*|[a-z]*size|tiny|small|rm)|[\s{}^()\[\],~])*+"
 )
 _STYLE = re.compile(r"\\(?:displaystyle|textstyle|scriptstyle|scriptscriptstyle)(?![A-Za-z])\s*")
-_BRACKETED = re.compile(rf"[\[(][^\[\]()]*{_KEY}[^\[\]()]*[\])]")
+_BRACKETED = re.compile(rf"[\[(][^\[\](){_KEY}]*{_KEY}[^\[\]()]*[\])]")
 _BARE = re.compile(rf"{_KEY}[^{_KEY}]*{_KEY}(?:[\s,;–—-]*{_KEY}[^{_KEY}]*{_KEY})*")
 _KEYS = re.compile(rf"{_KEY}([^{_KEY}]*){_KEY}")
 # Before the marker of a raised citation.

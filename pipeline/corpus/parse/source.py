@@ -30,7 +30,7 @@ _RAW = re.compile(
 # The length that a macro unknown to LaTeXML left behind as text, `\hdashline[0.4pt/2pt]`.
 _LENGTH = r"(?:\d++(?:\.\d++)?|\.\d++)(?:pt|em|ex|cm|mm|in)"
 _OPTION = re.compile(
-    r"""(class="ltx_ERROR[^>]*>\\[A-Za-z@]+)</span>(\s*(?:<(?:span|p)\b[^>]*>)?)"""
+    r"""(class="ltx_ERROR[^>]{0,1000}+>\\[A-Za-z@]+)</span>(\s*(?:<(?:span|p)\b[^>]*>)?)"""
     rf"""(\[{_LENGTH}(?:/{_LENGTH})*\])"""
 )
 _BOMS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
@@ -44,7 +44,8 @@ _SITE_SIGNS = (
     b'id="watermark-tr"',
     b'class="arxiv-html-header"',
 )
-# A citation in a formula, which is drawn before its TeX.
+# A citation in a formula, which is drawn before its TeX. Sought before the last `</cite>` only, or
+# each of many `<cite>` that are never closed would be read to the end.
 _CITATION = re.compile(rb"<cite\b[^<>]*>.*?</cite>", re.DOTALL)
 _ERROR_MARK = b'class="ltx_ERROR'
 _FATAL = (b"Fatal error and exited abruptly", b"may be truncated or damaged")
@@ -108,7 +109,8 @@ def _take_formulas(html: bytes, *, nested: bool) -> tuple[bytes, list[bytes]]:
         pieces += (html[done:start], _FORMULA_TAG)
         if b"\\cite[" in alttexts[-1]:
             drawn = html[close:end].partition(b"<annotation")[0]
-            pieces += (b"<sup>", *_CITATION.findall(drawn), b"</sup>")
+            closed = drawn.rfind(b"</cite>") + 7
+            pieces += (b"<sup>", *_CITATION.findall(drawn, 0, closed), b"</sup>")
         done = end
     pieces.append(html[done:])
     return b"".join(pieces), alttexts

@@ -123,7 +123,7 @@ def are_references(texts: Sequence[str]) -> bool:
 
 def cited_names(text: str) -> Iterator[str]:
     """The names in a citation without its brackets: "2, 4–6" has 2, 4, 5 and 6."""
-    for part in re.split(r"\s*[,;]\s*", text):
+    for part in re.split(r"(?<!\s)\s*[,;]\s*", text):
         limits = _RANGE.fullmatch(part)
         if limits is None:
             yield part

@@ -41,7 +41,7 @@ _PROTECTED = re.compile(
     re.DOTALL,
 )
 _STOP = re.compile(
-    rf"(?P<mark>[.!?…]+|{_MATH_STOP}(?: \([\w.*′']{{1,8}}\))?)"
+    rf"(?P<mark>(?<![.!?…])[.!?…]++|{_MATH_STOP}(?: \([\w.*′']{{1,8}}\))?)"
     rf"(?P<closers>[\"”’'»)\]]*(?:\^[\w,*–-]{{1,12}})?)"
     rf"(?P<cited>(?:\s*+{_CITATION}++)*+)(?=\s|\Z)|"
     # Marks of scripts that put no space behind them, or have no capitals. In Japanese, a sentence

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from pipeline import tables
+from pipeline.answering.user_question import UserQuestion
 from pipeline.arxiv.query_identifiers import arxiv_id_of, doi_of
+from pipeline.errors import SettingError
+from pipeline.index.quotes import find_quote
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.typed_queries import paper_with_doi, read_query
 from tests.month_tables import write_table
@@ -88,3 +91,14 @@ def test_a_doi_that_only_bibliographies_have_leads_to_those_who_cite_it(tmp_path
         "no paper of it cites 10.1145/3"
         in read_query(workspace, "doi:10.1145/3", SearchOptions()).note
     )
+
+
+def test_a_typed_text_longer_than_a_page_is_refused(tmp_path: Path) -> None:
+    workspace, text = make_workspace(tmp_path), "a few words " * 1_000
+    for refuse in (
+        lambda: read_query(workspace, text, SearchOptions()),
+        lambda: find_quote(workspace, text),
+        lambda: UserQuestion(text),
+    ):
+        with pytest.raises(SettingError, match="12,000 characters: give at most 10,000"):
+            refuse()
