@@ -1,37 +1,25 @@
-"""Writing without a language model: ROUGE of extractive, LEAD, LexRank and a random section on
-DeepScholar-Bench, and how often extractive answers quote the evidence of SciFact.
+"""How often extractive answers quote the evidence of SciFact.
 
     python -m benchmarks.extractive [--labelled FOLDER] [--quick]
 
-The 63 targets are known by title and abstract, their references by abstract or title. All methods
-write at their default length, which is the same number of words for all (`section_words`). Before
-scoring all three are cut to the shortest of the three; the random section, another target's gold
-section, is cut to the same length where it is longer. ROUGE is F1 in percent against the published
-section, citations as `[Reference i]` in both.
+Each claim of SciFact's dev part is a question over the 5,183 abstracts, searched exactly. A
+quotation is right if it holds a rationale sentence, whether that supports or contradicts the claim.
+The floor is a random sentence of the abstracts that were read. "Not found" is right for claims
+without evidence, everyday questions and random letters. Intervals are 95 % bootstrap intervals over
+claims.
 
-The weights of `extractive` are set by hand. Figures are given of all targets and of every second
-one (`held out`), which attempts to fit the weights left out. Intervals are 95 % bootstrap intervals
-over targets, differences are paired.
-
-Answers: each claim of SciFact's dev part is a question over the 5,183 abstracts, searched exactly.
-A quotation is right if it holds a rationale sentence, whether that supports or contradicts the
-claim. The floor is a random sentence of the abstracts that were read. "Not found" is right for
-claims without evidence, everyday questions and random letters.
-
-quick: eight targets and 30 claims, no promise is checked.
+quick: 30 claims.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.deepscholar import import_deepscholar
-from benchmarks.harness import Claim, report
+from benchmarks.harness import report
 from benchmarks.retrieval import (
     EVERYDAY,
     LABELLED,
@@ -46,95 +34,13 @@ from pipeline.answering.model_calls import Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.corpus.passage import Passage
 from pipeline.embedding.choice import make_embedder
-from pipeline.evaluation.rouge import METRICS, floor_task, rouge
-from pipeline.evaluation.statistics import Estimate, estimate, paired_difference
+from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.index.relevance import relevance_of
 from pipeline.index.scored import Scored
 from pipeline.llm.loop import run
-from pipeline.related_work.extractive import (
-    PreparedTask,
-    encoder_of,
-    prepare,
-    write_section,
-)
-from pipeline.related_work.lead_lexrank import lead, lexrank
-from pipeline.related_work.task import Task
-from pipeline.related_work.task_reader import task_of
 from pipeline.settings import Settings, load_settings
 
-EXTRACTIVE, LEAD, LEXRANK, RANDOM = "extractive", "lead", "lexrank", "random section"
-WRITERS = (EXTRACTIVE, LEAD, LEXRANK)
-QUICK, QUICK_CLAIMS = 8, 30
-
-Scores = dict[str, dict[str, dict[str, float]]]
-"""Method → metric → task → value."""
-
-
-def sections(
-    prepared: Sequence[PreparedTask], golds: Mapping[str, str]
-) -> dict[str, dict[str, str]]:
-    """Method → task → its section, at the length that the method has by itself."""
-    written: dict[str, dict[str, str]] = {name: {} for name in (*WRITERS, RANDOM)}
-    for each in prepared:
-        task = each.task
-        written[EXTRACTIVE][task.task_id] = write_section(each).text
-        written[LEAD][task.task_id] = lead(task).text
-        written[LEXRANK][task.task_id] = lexrank(task).text
-        other = floor_task(task.task_id, golds)
-        written[RANDOM][task.task_id] = golds[other] if other else ""
-    return written
-
-
-def cut_to_common_length(written: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """The same sections, those of one task cut to the shortest that a method wrote for it."""
-    lengths = {
-        task: min(len(written[name][task].split()) for name in WRITERS)
-        for task in written[EXTRACTIVE]
-    }
-    return {
-        name: {task: _first_words(text, lengths[task]) for task, text in texts.items()}
-        for name, texts in written.items()
-    }
-
-
-def _first_words(text: str, count: int) -> str:
-    """The beginning of a text with its paragraphs, so many words long."""
-    kept: list[str] = []
-    for paragraph in text.split("\n\n"):
-        words = paragraph.split()[:count]
-        kept.append(" ".join(words))
-        count -= len(words)
-    return "\n\n".join(part for part in kept if part)
-
-
-def score(written: Mapping[str, Mapping[str, str]], golds: Mapping[str, str]) -> Scores:
-    """ROUGE of every section."""
-    found: Scores = {name: {metric: {} for metric in METRICS} for name in written}
-    for name, texts in written.items():
-        for task, text in texts.items():
-            for metric, value in rouge(golds[task], text).items():
-                found[name][metric][task] = value
-    return found
-
-
-def means(scores: Scores, tasks: Sequence[str]) -> dict[str, Any]:
-    """Method → metric → [mean, low, high] over these tasks; and extractive less each other."""
-    figures: dict[str, Any] = {}
-    for name, metrics in scores.items():
-        figures[name] = {}
-        for metric, values in metrics.items():
-            figures[name][metric] = _rounded(estimate(_lists(values, tasks)))
-    for name in (LEAD, LEXRANK, RANDOM):
-        differences = figures[f"{EXTRACTIVE} less {name}"] = {}
-        for metric in METRICS:
-            ours = _lists(scores[EXTRACTIVE][metric], tasks)
-            theirs = _lists(scores[name][metric], tasks)
-            differences[metric] = _rounded(paired_difference(ours, theirs))
-    return figures
-
-
-def _lists(values: Mapping[str, float], tasks: Sequence[str]) -> dict[str, list[float]]:
-    return {task: [values[task]] for task in tasks}
+QUICK_CLAIMS = 30
 
 
 def _rounded(mean: Estimate | None) -> list[float] | None:
@@ -238,7 +144,7 @@ def _holds_one(quotation: str, gold: Collection[str]) -> bool:
 
 
 def main() -> None:
-    """Score the methods on the targets."""
+    """Answer the claims and count."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -246,55 +152,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
     options = parser.parse_args()
-    rows = [each.task.row() for each in import_deepscholar(options.labelled / "deepscholar")]
-    rows = rows[:QUICK] if options.quick else rows
-    golds = {row["task_id"]: row["gold"] for row in rows}
-    tasks: list[Task] = [task_of(row, {}) for row in rows]
-    begun = time.perf_counter()
-    encode = encoder_of(make_embedder(load_settings(_env_file=None)))
-    prepared = [prepare(task, encode) for task in tasks]
-    embedded = time.perf_counter() - begun
-    written = sections(prepared, golds)
-    common = score(cut_to_common_length(written), golds)
-    everyone = [task.task_id for task in tasks]
-    held_out = everyone[1::2]
-    figures: dict[str, Any] = {
-        "targets": len(tasks),
-        "references": sum(len(task.references) for task in tasks),
-        "seconds to embed all": round(embedded, 1),
-        "words": {
-            name: round(fmean(len(text.split()) for text in texts.values()))
-            for name, texts in written.items()
-        },
-        "common length, held out": means(common, held_out),
-        "common length, all": means(common, everyone),
-        "own length, all": means(score(written, golds), everyone),
-    }
     claims = QUICK_CLAIMS if options.quick else None
-    figures["answers to SciFact's claims"] = answers(
-        options.labelled, load_settings(_env_file=None), claims
-    )
-    report(
-        "extractive",
-        figures,
-        [] if options.quick else claims_of(figures["common length, held out"]),
-    )
-
-
-def claims_of(held_out: Mapping[str, Any]) -> list[Claim]:
-    """Extractive is ahead of LEAD on unseen targets, and far from a section on anything."""
-    less_lead, less_random = (
-        held_out[f"{EXTRACTIVE} less {LEAD}"],
-        held_out[f"{EXTRACTIVE} less {RANDOM}"],
-    )
-    claims = [
-        Claim(f"{metric} of extractive less LEAD's", less_lead[metric][0], 0.01)
-        for metric in METRICS[:2]
-    ]
-    return [
-        *claims,
-        Claim("rouge1 of extractive less a random section's", less_random["rouge1"][0], 5.0),
-    ]
+    figures = answers(options.labelled, load_settings(_env_file=None), claims)
+    report("extractive", {"answers to SciFact's claims": figures}, [])
 
 
 if __name__ == "__main__":

@@ -293,8 +293,8 @@ class Corpus:
         """A related-work section for a draft, which cites papers of the corpus in the order given.
 
         draft: Markdown or plain text. references: arXiv ids. system: `chatcite`, `zero_shot`,
-        `extractive` and others, alone or with a model; by default `extractive` without a model
-        endpoint, else `chatcite`.
+        `lead` and others, alone or with a model, or `notes`: the references in groups, each with a
+        quotation, and no section. By default `notes` without a model endpoint, else `chatcite`.
 
         Raises SettingError for an empty draft and for references that are malformed or not in the
         corpus, and what the model's client raises.

@@ -88,4 +88,4 @@ SYSTEMS = in_order(
     ),
 )
 
-ANSWERING_WRITERS = Writers(SYSTEMS, "answer_systems", "arxivbot")
+ANSWERING_WRITERS = Writers(SYSTEMS, "answer_systems", "arxivbot", without_model="extractive")

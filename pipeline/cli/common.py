@@ -83,7 +83,8 @@ RelatedWorkSystemOption = Annotated[
         autocompletion=_complete(RELATED_WORK_SYSTEMS),
         help=(
             f"System that writes: {', '.join(RELATED_WORK_SYSTEMS)}; with a model: zero_shot@gpt-4."
-            " By default chatcite, and extractive where no endpoint is set."
+            " Or notes: the references in groups with a quotation each. By default chatcite, and"
+            " notes where no endpoint is set."
         ),
     ),
 ]

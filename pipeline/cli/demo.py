@@ -38,8 +38,8 @@ def demo(
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run the sample corpus through every stage, without a language model, and show a section, an
-    answer and the report.
+    """Run the sample corpus through every stage, without a language model, and show notes on
+    related work, an answer and the report.
 
     Examples:
       citeloom demo
@@ -91,22 +91,23 @@ def _task(workspace: Workspace) -> Mapping[str, Any] | None:
 
 
 def _print_texts(workspace: Workspace, task: Mapping[str, Any], cited: Sequence[str]) -> None:
-    """Print a related-work section and an answer, both made of sentences of the papers."""
+    """Print notes for a related-work section and an answer, of sentences of the papers."""
     from pipeline.answering.reply import answer_lines
     from pipeline.answering.session import open_conversation
     from pipeline.cli.console import out, print_error, spinner
     from pipeline.errors import CiteloomError
     from pipeline.related_work.relate import relate
+    from pipeline.related_work.systems import NOTES
 
     try:
-        with spinner("extractive writes a section and answers a question"):
-            section = relate(workspace, task["description"], cited, "extractive").markdown
+        with spinner("the works of a section are listed, and a question is answered"):
+            notes = relate(workspace, task["description"], cited, NOTES).markdown
             reply = open_conversation(workspace, "extractive").ask(_QUESTION)
     except CiteloomError as error:  # another process may use the index
-        print_error(f"a section and an answer cannot be shown: {error}")
+        print_error(f"notes and an answer cannot be shown: {error}")
         return
-    _print_heading(f"Related work for “{task['title']}”, from the papers that it cites")
-    out.print(section.removeprefix("## Related work\n\n"), markup=False, highlight=False)
+    _print_heading(f"Related work of “{task['title']}”, from the papers that it cites")
+    out.print(notes, markup=False, highlight=False)
     _print_heading(f"Question: {_QUESTION}")
     out.print("\n".join(answer_lines(reply)), markup=False, highlight=False, soft_wrap=True)
     out.print()
@@ -128,7 +129,7 @@ def _print_text_of_model(workspace: Workspace, description: str, cited: Sequence
     except CiteloomError as error:
         print_error(f"{BUNDLED_MODEL} could not write: {error}")
         return
-    _print_heading(f"The same by {BUNDLED_MODEL}, on {len(cited)} of the papers")
+    _print_heading(f"A section by {BUNDLED_MODEL}, on {len(cited)} of the papers")
     out.print(whole_sentences(text), markup=False, highlight=False)
     seconds = time.perf_counter() - started
     print_note(f"{small_model_note(BUNDLED_MODEL)}; {seconds:.0f} s")

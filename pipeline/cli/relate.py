@@ -54,7 +54,7 @@ def relate(
     system: RelatedWorkSystemOption = None,
     as_json: AsJson = False,
 ) -> int:
-    """Write a related-work section for your own draft and references.
+    """Write a related-work section, or notes for one, for your own draft and references.
 
     Examples:
       citeloom relate --target draft.md --reference 2403.02574

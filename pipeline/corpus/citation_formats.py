@@ -30,6 +30,7 @@ _TEX_SPECIAL = {
     "^": r"\textasciicircum{}",
 }
 _CITATIONS = re.compile(r"\[Reference \d{1,4}\](?:[,;]? ?\[Reference \d{1,4}\])*")
+_ITEMS = re.compile(r"^- .*(?:\n- .*)*", re.MULTILINE)
 _FORMULA = re.compile(r"\$[^$%#&~\n]{1,400}\$")
 # Formulas, escaped signs, accents, letters and fonts, which BibTeX leaves to LaTeX.
 _SET_BY_TEX = re.compile(
@@ -78,8 +79,24 @@ class LatexStyle:
 PLAIN_STYLE = LatexStyle()
 
 
+def author_names(authors: Sequence[str]) -> str:
+    """The authors as a text names them: "Gal", "Gal and Ghahramani", "Zhao et al."; "" where none
+    is known.
+    """
+    families = [parse_name(author).family for author in authors[:3]]
+    if not families or not families[0]:
+        return ""
+    if len(authors) > 2:
+        return f"{families[0]} et al."
+    return " and ".join(filter(None, families))
+
+
 def markdown_section(
-    text: str, keys: Mapping[int, str], papers: Sequence[Mapping[str, Any]], note: str = ""
+    text: str,
+    keys: Mapping[int, str],
+    papers: Sequence[Mapping[str, Any]],
+    note: str = "",
+    heading: str = "Related work",
 ) -> str:
     """A section with `[Reference i]` as Markdown with Pandoc's citations and its list of
     references. note: for the reader, above the section.
@@ -95,7 +112,7 @@ def markdown_section(
         for number, paper in enumerate(papers, 1)
     ]
     above = [f"*{note}*", ""] if note else []
-    return "\n".join(["## Related work", "", *above, body, "", "## References", "", *items, ""])
+    return "\n".join([f"## {heading}", "", *above, body, "", "## References", "", *items, ""])
 
 
 def latex_section(
@@ -104,8 +121,10 @@ def latex_section(
     note: str = "",
     style: LatexStyle = PLAIN_STYLE,
     names: Mapping[int, str] | None = None,
+    heading: str = "Related Work",
 ) -> str:
-    """A section with `[Reference i]` as LaTeX; formulas with unknown commands are escaped.
+    """A section with `[Reference i]` as LaTeX; formulas with unknown commands are escaped, lines
+    that begin with "- " are items.
 
     note: for the reader, as a comment. names: number of a reference → its authors as the text names
     them; `style.cite_as_subject` prints them in their place.
@@ -127,8 +146,14 @@ def latex_section(
     parts.append(_tex_with_formulas(text[last:]))
     left, right = ("\\enquote{", "}") if style.enquotes else ("``", "''")
     body = "".join(parts).replace("“", left).replace("”", right)
+    body = _ITEMS.sub(_itemized, body)
     above = f"% {note}\n" if note else ""
-    return f"\\section{{Related Work}}\n{above}\n{body}\n"
+    return f"\\section{{{heading}}}\n{above}\n{body}\n"
+
+
+def _itemized(items: re.Match[str]) -> str:
+    lines = [f"\\item {line.removeprefix('- ')}" for line in items[0].splitlines()]
+    return "\n".join(["\\begin{itemize}", *lines, "\\end{itemize}"])
 
 
 def _cited_keys(citations: str, keys: Mapping[int, str]) -> list[str]:

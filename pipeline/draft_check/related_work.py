@@ -52,7 +52,8 @@ def relate_draft(
             f"{file}: {fault}: name papers with --reference, or a bibliography with --bib"
         )
     style = LatexStyle.of_packages(draft.packages)
-    related = relate(workspace, _text(file, draft), papers, system, keys, style)
+    authors = {arxiv_id: draft.entries[key].authors for arxiv_id, key in keys.items()}
+    related = relate(workspace, _text(file, draft), papers, system, keys, style, authors)
     if absent:
         note = (
             "not cited, since the corpus lacks them or they repeat another entry:"

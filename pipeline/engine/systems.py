@@ -68,12 +68,22 @@ def in_order(names: Sequence[str], systems: Iterable[AnySystem]) -> Mapping[str,
 class Writers(Generic[AnySystem]):
     """The writers of one kind of text.
 
-    systems: by name. setting: names the writers of a run, as a field of `Settings`. default: the
-    system that writes where none is named.
+    systems: by name. setting: names the writers of a run, as a field of `Settings`. default: what
+    writes where nothing is named; without_model: without an endpoint. former: names of systems that
+    were removed → what to write instead.
     """
 
-    def __init__(self, systems: Mapping[str, AnySystem], setting: str, default: str) -> None:
-        self._systems, self._setting, self._default = systems, setting, default
+    def __init__(
+        self,
+        systems: Mapping[str, AnySystem],
+        setting: str,
+        default: str,
+        without_model: str,
+        former: Mapping[str, str] | None = None,
+    ) -> None:
+        self._systems, self._setting = systems, setting
+        self._default, self._without_model = default, without_model
+        self._former = former or {}
 
     def lookup_all(self, settings: Settings) -> list[tuple[Writer, AnySystem]]:
         """The writers that the setting names as `system` or `system@model`, sorted, each once.
@@ -100,6 +110,9 @@ class Writers(Generic[AnySystem]):
 
     def _lookup(self, name: str, settings: Settings, option: str) -> tuple[Writer, AnySystem]:
         writer = parse_writer(name)
+        if writer.system in self._former:
+            instead = self._former[writer.system]
+            raise SettingError(f"{option} names {writer.system}, which was removed: {instead}")
         system = lookup(self._systems, writer.system, option)
         if system.calls_model:
             return Writer(writer.system, writer.model or settings.llm_model), system
@@ -132,5 +145,5 @@ class Writers(Generic[AnySystem]):
         )
 
     def default_name(self, settings: Settings) -> str:
-        """The system that writes where none is named; it calls no model without an endpoint."""
-        return "extractive" if settings.bundled_llm else self._default
+        """What writes where nothing is named; it calls no model without an endpoint."""
+        return self._without_model if settings.bundled_llm else self._default

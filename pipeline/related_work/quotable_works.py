@@ -1,8 +1,8 @@
 """References with the sentences that a section may quote, and the length of a section.
 
 Candidates are the sentences of the reference's abstract, and those of its introduction and
-conclusion on its contribution. `extractive`, LEAD and LexRank quote them, with the same number of
-words.
+conclusion on its contribution. LEAD and LexRank quote them, with the same number of words, and the
+annotated list one of each work.
 """
 
 from __future__ import annotations

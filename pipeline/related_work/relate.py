@@ -1,4 +1,6 @@
-"""`citeloom relate`: a related-work section for the user's own text and papers of the corpus."""
+"""`citeloom relate`: a related-work section, or notes for one, for the user's own text and papers
+of the corpus.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +17,25 @@ from pipeline.arxiv.query_identifiers import arxiv_id_of
 from pipeline.corpus.citation_formats import (
     PLAIN_STYLE,
     LatexStyle,
+    author_names,
     bibtex_entry,
     bibtex_keys,
     latex_section,
     markdown_section,
 )
+from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
+from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import Spent
 from pipeline.llm.models import settings_for, small_model_note
+from pipeline.related_work.annotated_list import annotated_list, encoder_of
 from pipeline.related_work.examples import choose_examples, corpus_examples
 from pipeline.related_work.key_elements import Extraction, extract_known
-from pipeline.related_work.quotation_marks import NOTE, quoted_section
-from pipeline.related_work.sentence_rewriting import author_names
 from pipeline.related_work.summary import Summary
-from pipeline.related_work.systems import RELATED_WORK_WRITERS, RelatedWorkSystem
+from pipeline.related_work.systems import NOTES, RELATED_WORK_WRITERS, RelatedWorkSystem
 from pipeline.related_work.task import ReferenceSource, Task, read_task_file
 from pipeline.related_work.task_reader import (
     in_corpus,
@@ -46,6 +50,20 @@ _COLUMNS = ("authors", "year", "primary_category")
 # The command reads a draft as UTF-8 and puts U+FFFD for other bytes. French in Latin-1 has 4 in 100
 # characters of these, and can still be read; a picture or an archive has most.
 _UNREADABLE_SHARE = 0.1
+_NOTES = RelatedWorkSystem(
+    name=NOTES,
+    calls_model=False,
+    write_all=lambda tasks, settings: [
+        annotated_list(task, encoder_of(make_embedder(settings))) for task in tasks
+    ],
+    reads_passages=True,
+)
+_NOTES_HEADING = "Related work: notes, not a section"
+_ABOUT_NOTES = (
+    "No model wrote this: each quotation is a sentence of the cited work. Works with similar"
+    " contents share a group, those closest to your text first."
+)
+_ABOUT_QUOTATIONS = "No model wrote this section: its sentences are quoted from the cited works."
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +71,9 @@ class Related:
     """A related-work section with its list of references and its cost."""
 
     markdown: str
-    """The section under a heading, citations as Pandoc's `[@key]`, then the list of references."""
+    """The section under a heading, citations as Pandoc's `[@key]`, then the list of references; or
+    notes in place of the section.
+    """
     latex: str
     """The section under a heading, citations by the commands of the draft's packages."""
     bibtex: str
@@ -75,22 +95,25 @@ def relate(
     system: str | None = None,
     keys: Mapping[str, str] | None = None,
     style: LatexStyle = PLAIN_STYLE,
+    authors: Mapping[str, Sequence[str]] | None = None,
 ) -> Related:
     """A related-work section for a draft, over papers of the data root, in the order given.
 
     A reference is an arXiv id or an address of arXiv's, with a version or without. system: its
-    name, or with its model as in `chatcite@gpt-4`; None for the default. keys: arXiv id → the key
-    of a reference in the author's own bibliography; the others get one from author, year and title.
-    style: of the draft in LaTeX.
+    name, or with its model as in `chatcite@gpt-4`; `notes` for the annotated list; None for the
+    default. keys: arXiv id → the key of a reference in the author's own bibliography; the others
+    get one from author, year and title. style: of the draft in LaTeX. authors: arXiv id → those of
+    the bibliography, for works without metadata.
     Raises SettingError for a draft that is empty or no text, no references, ids that are malformed
     or not in the corpus, an unknown system; and what a language model's client raises.
     """
-    writer, chosen = RELATED_WORK_WRITERS.lookup(system, workspace.settings)
+    chosen, model = _lookup(system, workspace.settings)
     _check_draft(draft_markdown)
     arxiv_ids = list(
         dict.fromkeys(arxiv_id_of(reference) or reference for reference in reference_ids)
     )
     papers = _known_papers(workspace, arxiv_ids)
+    of_metadata = _metadata_authors(workspace, arxiv_ids)
     heading = re.search(r"^#\s+(.+)$", draft_markdown, re.MULTILINE)
     row = {
         "task_id": "draft",
@@ -100,10 +123,11 @@ def relate(
         ),
         "description": draft_markdown.strip(),
         "references": [
-            _reference_row(number, papers[arxiv_id]) for number, arxiv_id in enumerate(arxiv_ids, 1)
+            _reference_row(number, papers[arxiv_id], {**(authors or {}), **of_metadata})
+            for number, arxiv_id in enumerate(arxiv_ids, 1)
         ],
     }
-    return _related(workspace, row, papers, chosen, writer.model, keys, style)
+    return _related(workspace, row, papers, chosen, model, keys, style)
 
 
 def relate_file(workspace: Workspace, file: Path, system: str | None = None) -> Related:
@@ -113,20 +137,40 @@ def relate_file(workspace: Workspace, file: Path, system: str | None = None) -> 
     Raises SettingError for a file that is no task and for papers that it takes from the corpus and
     that are not there; and as `relate` does.
     """
-    writer, chosen = RELATED_WORK_WRITERS.lookup(system, workspace.settings)
+    chosen, model = _lookup(system, workspace.settings)
     row = read_task_file(file).row()
     arxiv_ids = [reference["arxiv_id"] for reference in row["references"] if in_corpus(reference)]
     papers = _known_papers(workspace, arxiv_ids) if arxiv_ids else {}
-    return _related(workspace, row, papers, chosen, writer.model)
+    return _related(workspace, row, papers, chosen, model)
 
 
-def _reference_row(number: int, paper: Mapping[str, Any]) -> dict[str, Any]:
-    """A paper of the corpus as a reference of a task's row, with its category for BibTeX."""
+def _lookup(name: str | None, settings: Settings) -> tuple[RelatedWorkSystem, str | None]:
+    """The system of the option --system, None for the default, and its model if it calls one."""
+    if (name or RELATED_WORK_WRITERS.default_name(settings)) == NOTES:
+        return _NOTES, None
+    writer, system = RELATED_WORK_WRITERS.lookup(name, settings)
+    return system, writer.model
+
+
+def _metadata_authors(workspace: Workspace, arxiv_ids: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The authors of these papers by arXiv's metadata; papers without are missing."""
+    rows = rows_of_papers(workspace.root, tables.METADATA, arxiv_ids, ["arxiv_id", "authors"])
+    return {row["arxiv_id"]: row["authors"] for row in rows if row["authors"]}
+
+
+def _reference_row(
+    number: int, paper: Mapping[str, Any], authors: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """A paper of the corpus as a reference of a task's row, with its category for BibTeX.
+
+    authors: arXiv id → authors, in place of those that its page names.
+    """
+    of_page = [author["name"] for author in paper["authors"]]
     return {
         "number": number,
         "arxiv_id": paper["arxiv_id"],
         "title": paper["title"],
-        "authors": [author["name"] for author in paper["authors"]],
+        "authors": list(authors.get(paper["arxiv_id"]) or of_page),
         "year": paper["year"],
         "source": "full_text",
         "text": None,
@@ -160,12 +204,14 @@ def _related(
     summary, cost, notes = run(_write(workspace, task, system, model))
     numbered = dict(enumerate(bibtex_keys(references, keys or {}), 1))
     names = {reference.number: author_names(reference.authors) for reference in task.references}
-    text, note = summary.text, ""
-    if not system.calls_model:
-        text, note = quoted_section(summary, task), NOTE
+    text, note, headings = summary.text, "", ("Related work", "Related Work")
+    if system is _NOTES:
+        note, headings = _ABOUT_NOTES, (_NOTES_HEADING, _NOTES_HEADING)
+    elif not system.calls_model:
+        text, note = _with_quotation_marks(summary), _ABOUT_QUOTATIONS
     return Related(
-        markdown=markdown_section(text, numbered, references, note),
-        latex=latex_section(text, numbered, note, style, names),
+        markdown=markdown_section(text, numbered, references, note, headings[0]),
+        latex=latex_section(text, numbered, note, style, names, headings[1]),
         bibtex="\n\n".join(bibtex_entry(numbered[item["number"]], item) for item in references)
         + "\n",
         summary=summary,
@@ -173,6 +219,16 @@ def _related(
         spent=cost,
         notes=tuple(notes),
     )
+
+
+def _with_quotation_marks(summary: Summary) -> str:
+    """The text of a section whose sentences are the cited works' own, each in quotation marks."""
+    text = summary.text
+    for sentence in summary.sentences:
+        citation = f" [Reference {sentence.references[0]}]."
+        quotation = f"“{sentence.text.removesuffix(citation)}”{citation}"
+        text = text.replace(sentence.text, quotation, 1)
+    return text
 
 
 def _check_draft(draft: str) -> None:

@@ -6,19 +6,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from pipeline.embedding.choice import make_embedder
 from pipeline.engine.systems import System, Writers, in_order
 from pipeline.llm.client import LlmClient
 from pipeline.related_work import baselines, chatcite
 from pipeline.related_work.baselines import FEW_SHOT_EXAMPLES
-from pipeline.related_work.extractive import encoder_of, extractive
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.lead_lexrank import lead, lexrank
 from pipeline.related_work.litllm import litllm, litllm_plan
 from pipeline.related_work.summary import Summary
 from pipeline.related_work.task import Task
 from pipeline.settings import Settings
-from pipeline.system_names import RELATED_WORK_SYSTEMS
+from pipeline.system_names import FORMER_RELATED_WORK_SYSTEMS, RELATED_WORK_SYSTEMS
 
 Write = Callable[[LlmClient, Task, Sequence[KeyElements], Settings], Awaitable[Summary]]
 WriteAll = Callable[[Sequence[Task], Settings], list[Summary]]
@@ -123,16 +121,6 @@ SYSTEMS = in_order(
             prompts=("summarize", "plan", "planned"),
         ),
         RelatedWorkSystem(
-            name="extractive",
-            version=5,
-            settings=("embedder", "embedder_path"),
-            calls_model=False,
-            write_all=lambda tasks, settings: extractive(
-                tasks, encoder_of(make_embedder(settings))
-            ),
-            reads_passages=True,
-        ),
-        RelatedWorkSystem(
             name="lead",
             version=4,
             calls_model=False,
@@ -149,4 +137,12 @@ SYSTEMS = in_order(
     ),
 )
 
-RELATED_WORK_WRITERS = Writers(SYSTEMS, "systems", "chatcite")
+NOTES = "notes"
+"""The annotated list, which `relate` writes in place of a section where no model is to write."""
+RELATED_WORK_WRITERS = Writers(
+    SYSTEMS,
+    "systems",
+    "chatcite",
+    without_model=NOTES,
+    former=FORMER_RELATED_WORK_SYSTEMS,
+)

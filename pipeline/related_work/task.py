@@ -30,10 +30,12 @@ class ReferencePassage:
     """A passage of a reference, without citation markers, on which a sentence may rest.
 
     passage_id: of the table `passages`; made up for a paragraph of a work outside of the corpus.
+    place: its sections and its address, for a reader.
     """
 
     passage_id: str
     text: str
+    place: str = "abstract"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.corpus.parse.policies import without_markers
+from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.corpus.references.cited_months import cited_months
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Workspace
@@ -68,13 +69,16 @@ def reference_passages(
     workspace: Workspace, arxiv_ids: Collection[str]
 ) -> dict[str, tuple[ReferencePassage, ...]]:
     """Passages of these papers in order, by arXiv id; papers without passages are missing."""
-    columns = ["arxiv_id", "passage_id", "ordinal", "kind", "text"]
+    columns = [*PASSAGE_COLUMNS, "ordinal"]
     rows = rows_of_papers(workspace.root, tables.PASSAGES, arxiv_ids, columns)
     passages: dict[str, list[ReferencePassage]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: int(row["ordinal"])):
-        if row["kind"] != "front_matter":
-            passages[row["arxiv_id"]].append(
-                ReferencePassage(row["passage_id"], without_markers(row["text"]))
+        passage = Passage.from_row(row)
+        if passage.kind != "front_matter":
+            section = " > ".join(passage.section_path) or passage.kind
+            place = ", ".join(filter(None, (section, passage.url)))
+            passages[passage.arxiv_id].append(
+                ReferencePassage(passage.passage_id, without_markers(passage.text), place)
             )
     return {arxiv_id: tuple(paper_passages) for arxiv_id, paper_passages in passages.items()}
 

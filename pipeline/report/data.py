@@ -30,7 +30,11 @@ from pipeline.report.summary import (
 from pipeline.settings import Settings
 from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.data_root import DataRoot
-from pipeline.system_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
+from pipeline.system_names import (
+    ANSWERING_SYSTEMS,
+    FORMER_RELATED_WORK_SYSTEMS,
+    RELATED_WORK_SYSTEMS,
+)
 from pipeline.tables import Table
 from pipeline.tables.writers import parse_writer, short_names
 
@@ -247,7 +251,8 @@ class RelatedWorkData(Writings):
 
     def __init__(self, months: Sequence[MonthSummary], settings: Settings) -> None:
         judging = (tables.KEY_ELEMENTS, tables.G_SCORES, tables.CITATION_SUPPORT)
-        super().__init__(tables.SUMMARIES, judging, RELATED_WORK_SYSTEMS, months, settings)
+        known = (*RELATED_WORK_SYSTEMS, *FORMER_RELATED_WORK_SYSTEMS)
+        super().__init__(tables.SUMMARIES, judging, known, months, settings)
         self.tasks = sum(month.rows[tables.RELATED_WORK_TASKS.name] for month in months)
         self.sections = Counter[str]()
         """System → its sections, repeats not counted."""

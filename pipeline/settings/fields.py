@@ -360,7 +360,7 @@ class RelatedWorkSettings(BaseModel):
     """Related work"""
 
     systems: Annotated[CommaSeparated, AfterValidator(require_some)] = Field(
-        ("chatcite", "extractive", "zero_shot"),
+        ("chatcite", "lead", "zero_shot"),
         description="Writers of related work, system or system@model; separated by commas.",
     )
     chatcite_samples: int = Field(

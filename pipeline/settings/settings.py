@@ -45,7 +45,7 @@ BUNDLED_LLM = {
     "judge_repeats": 1,
     "support_passages": 1,
     # The bundled model writes only where a system that calls it is named.
-    "systems": ("extractive", "lead", "lexrank"),
+    "systems": ("lead", "lexrank"),
     "answer_systems": ("extractive",),
     "answer_tokens": 128,
 }

@@ -185,7 +185,7 @@ def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(finished, tmp_pa
 
 
 def test_a_section_for_the_draft_cites_its_own_keys(workspace, tmp_path):
-    related = relate_draft(workspace, EXAMPLE / "draft.tex", system="extractive")
+    related = relate_draft(workspace, EXAMPLE / "draft.tex", system="notes")
     draft = read_draft(EXAMPLE / "draft.tex")
     assert set(related.keys.values()) <= draft.entries.keys()
     cited = {
@@ -209,13 +209,13 @@ def test_references_by_key_in_zoteros_bibtex_and_by_id(workspace, tmp_path):
         tmp_path / "draft.md",
         tmp_path / "library.bib",
         ["halabi_tidepool_2024", "2403.90002"],
-        "extractive",
+        "notes",
     )
     assert related.keys[1] == "halabi_tidepool_2024"
     assert "eprint = {2403.90002}" in related.bibtex
     with pytest.raises(SettingError, match="--reference nowhere: its paper is not in the corpus"):
         relate_draft(
-            workspace, tmp_path / "draft.md", tmp_path / "library.bib", ["nowhere"], "extractive"
+            workspace, tmp_path / "draft.md", tmp_path / "library.bib", ["nowhere"], "notes"
         )
     (tmp_path / "other.bib").write_text(
         "@misc{nowhere, title = {A Work That Nobody Wrote}, year = {2001}}"
@@ -223,11 +223,11 @@ def test_references_by_key_in_zoteros_bibtex_and_by_id(workspace, tmp_path):
     with pytest.raises(
         SettingError, match=r"no entry of its bibliography \(of 1\) is a paper of the corpus"
     ):
-        relate_draft(workspace, tmp_path / "draft.md", tmp_path / "other.bib", system="extractive")
+        relate_draft(workspace, tmp_path / "draft.md", tmp_path / "other.bib", system="notes")
     with pytest.raises(SettingError, match="no bibliography of it was found"):
-        relate_draft(workspace, tmp_path / "draft.md", system="extractive")
+        relate_draft(workspace, tmp_path / "draft.md", system="notes")
     (tmp_path / "named.md").write_text(
         "---\nbibliography: library.bib\n---\n# Passages\n\nWe search passages.\n"
     )
-    named = relate_draft(workspace, tmp_path / "named.md", system="extractive")
+    named = relate_draft(workspace, tmp_path / "named.md", system="notes")
     assert named.keys[1] == "halabi_tidepool_2024"

@@ -198,7 +198,7 @@ def test_a_run_that_was_ended_by_others_puts_nothing_in_place(empty):
 
 def test_a_disabled_stage_cannot_be_materialized_and_says_why(place):
     definitions, name = (
-        definitions_of(place.with_settings(llm_url="", systems="extractive")),
+        definitions_of(place.with_settings(llm_url="", systems="lead")),
         "citation_support",
     )
     specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
@@ -208,7 +208,7 @@ def test_a_disabled_stage_cannot_be_materialized_and_says_why(place):
 
 
 def test_stages_that_read_a_disabled_one_run_in_both_doors(own):
-    there = own.with_settings(llm_url="", systems="extractive")
+    there = own.with_settings(llm_url="", systems="lead")
     (own.root / "citation_support" / f"{MONTH}.parquet").unlink()
     assert there.run_in_dagster(["scores"], MONTH).success
     assert there.workspace().root.read(tables.CITATION_SUPPORT, MONTH).num_rows == 0

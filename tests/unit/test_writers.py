@@ -13,7 +13,9 @@ SYSTEMS = {
     "chatcite": System(name="chatcite", settings=("llm_model",), prompts=()),
     "lead": System(name="lead", settings=(), prompts=(), calls_model=False),
 }
-WRITERS = Writers(SYSTEMS, "systems", "chatcite")
+WRITERS = Writers(
+    SYSTEMS, "systems", "chatcite", without_model="notes", former={"extractive": "write lead"}
+)
 SETTINGS = load_settings(llm_url="http://127.0.0.1:9/v1", llm_model="small", _env_file=None)
 
 
@@ -41,6 +43,8 @@ def test_unknown_systems_and_models_that_are_not_called_are_wrong_settings():
             writers(*names)
     with pytest.raises(SettingError, match="--system"):
         WRITERS.lookup("oracle@gpt-4", SETTINGS)
+    with pytest.raises(SettingError, match="names extractive, which was removed: write lead"):
+        writers("extractive")
 
 
 def test_the_settings_of_a_model_have_its_name_and_context(tmp_path):

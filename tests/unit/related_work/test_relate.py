@@ -4,13 +4,27 @@ import json
 
 import pytest
 
-from pipeline.corpus.citation_formats import LatexStyle, bibtex_entry, bibtex_keys, latex_section
+from pipeline import tables
+from pipeline.corpus.citation_formats import (
+    LatexStyle,
+    author_names,
+    bibtex_entry,
+    bibtex_keys,
+    latex_section,
+)
 from pipeline.errors import SettingError
 from pipeline.related_work.relate import relate, relate_file
 from pipeline.related_work.systems import SYSTEMS
 from tests.planned_calls import beam_calls
 from tests.scripted_llm import ScriptedLlm
-from tests.unit.related_work.building import beam, paper_row, prompts, workspace, write_corpus
+from tests.unit.related_work.building import (
+    beam,
+    paper_row,
+    prompts,
+    workspace,
+    write_corpus,
+    write_month,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -88,6 +102,7 @@ def test_several_citations_in_a_row_become_one_group(tmp_path):
         ("\x89PNG\0\1", ["2403.00001"], "chatcite", "the draft is not text in UTF-8"),
         (DRAFT, [], "chatcite", "no reference is named"),
         ("  \n", ["2403.00001"], "chatcite", "the draft is empty"),
+        (DRAFT, ["2403.00001"], "extractive", "which was removed: write lead or lexrank, or notes"),
         (
             DRAFT,
             ["2403.00001"],
@@ -256,8 +271,43 @@ def test_a_section_in_latex_cites_keys_and_escapes_what_tex_would_read():
     )
 
 
+def test_without_an_endpoint_notes_are_written_whose_authors_are_of_metadata_or_bibliography(
+    tmp_path,
+):
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path, llm_url="")
+        write_corpus(place, {})
+        texts = [
+            {
+                "arxiv_id": name,
+                "passage_id": name,
+                "ordinal": 1,
+                "kind": "abstract",
+                "text": f"About {name}.",
+            }
+            for name in TWO
+        ]
+        write_month(place, tables.PASSAGES, "2024-03", texts)
+        record = {"arxiv_id": TWO[0], "authors": ["Mary Poe", "Ann Bly"]}
+        write_month(place, tables.METADATA, "2024-03", [record])
+        own = {TWO[0]: ("Not She",), TWO[1]: ("Jo Cox",)}
+        style = LatexStyle.of_packages({"natbib"})
+        related = relate(place, DRAFT, TWO, keys={TWO[0]: "poe"}, style=style, authors=own)
+    assert llm.requests == []
+    title = "The {Paper} & 2403.00001"
+    assert related.markdown.startswith(
+        "## Related work: notes, not a section\n\n*No model wrote this"
+    )
+    assert f"\n- Poe and Bly [@poe]. {title}: “About 2403.00001.” (abstract" in related.markdown
+    assert "\n- Cox [@cox2024paper]. " in related.markdown
+    assert "\\begin{itemize}\n\\item \\citet{poe}. The" in related.latex
+    assert "``About 2403.00001.''" in related.latex
+    assert related.latex.endswith("\\end{itemize}\n")
+
+
 def test_quotations_are_marked_and_a_line_says_so(tmp_path):
-    related, _ = related_by(tmp_path, system="extractive")
+    related, _ = related_by(tmp_path, system="lead", references=TWO[:1])
+    assert "\n\n“About 2403.00001” [@lovelace2024paper]." in related.markdown
     assert "\n\n*No model wrote this section" in related.markdown
     assert "\n% No model wrote this section" in related.latex
     text = "“Boats float” [Reference 1]."
@@ -278,3 +328,16 @@ def test_names_are_printed_once_where_the_citation_prints_them(packages, cited):
     text = "Poe and Bly [Reference 1] sail. Boats float [Reference 1]."
     style = LatexStyle.of_packages(packages)
     assert cited in latex_section(text, {1: "one"}, style=style, names={1: "Poe and Bly"})
+
+
+@pytest.mark.parametrize(
+    ("authors", "names"),
+    [
+        ((), ""),
+        (("Yarin Gal",), "Gal"),
+        (("Yarin Gal", "Zoubin Ghahramani"), "Gal and Ghahramani"),
+        (("Xin Zhao", "Yu Li", "Bo Wu"), "Zhao et al."),
+    ],
+)
+def test_authors_are_named_as_in_a_text(authors, names):
+    assert author_names(authors) == names

@@ -92,7 +92,7 @@ def test_all_systems_write_side_by_side_from_one_months_tables(tmp_path):
             "summaries"
         ]
         # Those alone read passages.
-        assert changed_parts(place) == ["extractive", "lead", "lexrank"]
+        assert changed_parts(place) == ["lead", "lexrank"]
 
 
 def test_an_unreadable_answer_goes_to_the_ledger_and_the_month_goes_on(tmp_path):

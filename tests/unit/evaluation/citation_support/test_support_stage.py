@@ -134,7 +134,7 @@ def test_the_bundled_model_judges_a_few_citations_of_a_section(tmp_path):
 
 
 def test_without_an_endpoint_and_a_system_that_calls_a_model_it_is_off(tmp_path):
-    work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, systems="extractive")
+    work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, systems="lexrank")
     outcome, rows = judged(work)
     assert rows == []
     assert outcome.notes["off"].startswith("no endpoint is set")
@@ -280,7 +280,7 @@ def test_the_overlap_judge_gives_verdicts_without_a_model(tmp_path):
         " See [Reference 9]."
     )
     work = place_with(
-        tmp_path, [section(text, NUMBERS)], REFERENCES, judges="overlap", systems="extractive"
+        tmp_path, [section(text, NUMBERS)], REFERENCES, judges="overlap", systems="lexrank"
     )
     assert CITATION_SUPPORT.disabled_reason(work.settings) == ""
     assert G_SCORES.disabled_reason(work.settings) != ""
@@ -304,7 +304,7 @@ def test_the_fingerprint_names_the_overlap_judge_whose_estimate_loads_no_embedde
     tmp_path,
 ):
     work = place_with(
-        tmp_path, [section(TEXT, NUMBERS)], REFERENCES, judges="overlap", systems="extractive"
+        tmp_path, [section(TEXT, NUMBERS)], REFERENCES, judges="overlap", systems="lexrank"
     )
     named = inputs(work, MONTH)
     other = inputs(place_with(tmp_path / "other", [section(TEXT, NUMBERS)], REFERENCES), MONTH)

@@ -1,0 +1,185 @@
+"""Notes in place of a related-work section, without a language model.
+
+Each work has one of its own sentences, unaltered, in quotation marks, with the section of the
+passage that holds it. Works with similar contents share a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pipeline.corpus.citation_formats import author_names
+from pipeline.llm.messages import Spent
+from pipeline.related_work.quotable_works import (
+    CONTRIBUTION,
+    CandidateSentence,
+    QuotableWork,
+    passages_of,
+    quotable_works,
+    usable_sections,
+)
+from pipeline.related_work.summary import Summary, SummarySentence, citation_counts
+from pipeline.related_work.task import ReferencePassage, Task
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pipeline.embedding.embedder import Embedder
+
+    Vectors = NDArray[np.float32]
+
+Encode = Callable[[Sequence[str]], "Vectors"]
+"""Texts → vectors of unit length, float32 of shape (texts, dimensions)."""
+_TARGET_WORDS = 250
+# Fewer works are one group.
+_FEWEST_TO_GROUP = 5
+# A sentence of fewer or more words is worth less.
+_TYPICAL_WORDS = 20
+
+
+def annotated_list(task: Task, encode: Encode) -> Summary:
+    """The works of a task in groups, those closest to the target first, each with its key sentence.
+
+    Deterministic for an encoder that is.
+    """
+    works = list(quotable_works(task))
+    vectors = encode(
+        [_target_text(task)]
+        + [work.reference.title for work in works]
+        + [candidate.text for work in works for candidate in work.candidates]
+    )
+    target, sentences = vectors[0], _split_by_work(vectors[1 + len(works) :], works)
+    documents = _mean_vectors(vectors[1 : 1 + len(works)], sentences)
+    paragraphs, items = [], []
+    groups = group_works(documents, documents @ target)
+    for number, group in enumerate(groups, 1):
+        of_group = []
+        for place in group:
+            closeness = sentences[place] @ documents[place] + sentences[place] @ target
+            key_sentence = _key_sentence(works[place], closeness.tolist())
+            of_group.append(_item(task, works[place], key_sentence))
+        heading = f"Group {number} of {len(groups)}\n\n" if len(groups) > 1 else ""
+        paragraphs.append(heading + "\n".join(f"- {item.text}" for item in of_group))
+        items += of_group
+    text = "\n\n".join(paragraphs)
+    trace = {
+        "groups": [[works[place].number for place in group] for group in groups],
+        "citations": citation_counts(text, task.numbers, 0),
+    }
+    return Summary(text, tuple(items), trace, Spent())
+
+
+def encoder_of(embedder: Embedder) -> Encode:
+    """The dense vectors of an embedding model."""
+
+    def encode(texts: Sequence[str]) -> Vectors:
+        import numpy as np
+
+        return np.concatenate([batch.dense for batch in embedder.encode_stream(texts)]).astype(
+            np.float32
+        )
+
+    return encode
+
+
+def _target_text(task: Task) -> str:
+    sections = usable_sections(task.description)
+    abstract = sections[0][1] if sections else task.description
+    return " ".join(f"{task.title}. {abstract}".split()[:_TARGET_WORDS])
+
+
+def _split_by_work(vectors: Vectors, works: Sequence[QuotableWork]) -> list[Vectors]:
+    """The vectors of each work's candidates."""
+    parts, start = [], 0
+    for work in works:
+        parts.append(vectors[start : start + len(work.candidates)])
+        start += len(work.candidates)
+    return parts
+
+
+def _mean_vectors(titles: Vectors, sentences: Sequence[Vectors]) -> Vectors:
+    """A unit vector for each work: the mean of its title and candidates."""
+    import numpy as np
+
+    means = np.stack(
+        [
+            np.vstack([title[None, :], own]).mean(axis=0)
+            for title, own in zip(titles, sentences, strict=True)
+        ]
+    )
+    unit: Vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
+    return unit
+
+
+def _key_sentence(work: QuotableWork, closeness: Sequence[float]) -> CandidateSentence | None:
+    """The candidate that best represents a work; None without candidates.
+
+    closeness: of each candidate to its work and to the target. The weights are set by hand; a
+    statement of the contribution outweighs the rest, so that the sentence says what the work does.
+    """
+
+    def score(place: int) -> float:
+        candidate = work.candidates[place]
+        return (
+            bool(CONTRIBUTION.search(candidate.text))
+            + 0.1 * candidate.is_first
+            - 0.1 * candidate.place
+            + closeness[place]
+            - 0.04 * abs(len(candidate.text.split()) - _TYPICAL_WORDS)
+        )
+
+    best = max(range(len(work.candidates)), key=score, default=None)
+    return None if best is None else work.candidates[best]
+
+
+def _item(
+    task: Task, work: QuotableWork, key_sentence: CandidateSentence | None
+) -> SummarySentence:
+    """The line of one work: its authors, title, quotation and the section that it stands in."""
+    names = author_names(work.reference.authors)
+    cited = f"{names} [Reference {work.number}]".lstrip()
+    title = work.reference.title.rstrip(".")
+    if key_sentence is None:
+        text = f"{cited}. {title}. Nothing to quote: neither an abstract nor a text is known."
+        return SummarySentence(text, (work.number,))
+    passages: Mapping[str, ReferencePassage] = {
+        passage.passage_id: passage for passage in passages_of(task, work.reference)
+    }
+    place = passages[key_sentence.passage_id].place
+    text = f"{cited}. {title}: “{key_sentence.text}” ({place})"
+    return SummarySentence(text, (work.number,), (key_sentence.passage_id,))
+
+
+def group_works(documents: Vectors, closeness: NDArray[np.float32]) -> list[list[int]]:
+    """Places of similar works together, those closest to the target first, in groups and within.
+
+    Ward's linkage, about as many groups as the square root of the number of works. A work that is
+    left alone joins the group that it is most similar to.
+    """
+    import numpy as np
+
+    def closest_first(group: Sequence[int]) -> list[int]:
+        return sorted(group, key=lambda place: (-round(float(closeness[place]), 6), place))
+
+    everything = range(len(documents))
+    if len(documents) < _FEWEST_TO_GROUP:
+        return [closest_first(everything)]
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    tree = linkage(documents.astype(np.float64), method="ward")
+    labels = fcluster(tree, t=max(round(len(documents) ** 0.5), 2), criterion="maxclust")
+    members: dict[int, list[int]] = {}
+    for place, label in enumerate(labels):
+        members.setdefault(int(label), []).append(place)
+    groups = [group for group in members.values() if len(group) > 1]
+    if not groups:
+        return [closest_first(everything)]
+    centres = [documents[group].mean(axis=0) for group in groups]
+    for place in sorted(set(everything).difference(*groups)):
+        groups[int(np.argmax([documents[place] @ centre for centre in centres]))].append(place)
+    ordered = sorted(
+        groups, key=lambda group: (-round(float(closeness[group].mean()), 6), group[0])
+    )
+    return [closest_first(group) for group in ordered]

@@ -1,0 +1,180 @@
+"""Related work that no model writes: LEAD, LexRank and the annotated list, true to their sources."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipeline.embedding.lexical import term_id, words_of
+from pipeline.related_work.annotated_list import annotated_list, encoder_of
+from pipeline.related_work.lead_lexrank import lead, lexrank
+from pipeline.related_work.quotable_works import quotable_works, section_words
+from pipeline.related_work.task import Reference, ReferencePassage, Task
+from pipeline.related_work.task_reader import task_of
+from tests.real_targets import read_real_targets
+from tests.unit.related_work.building import with_texts
+
+pytestmark = pytest.mark.slow
+
+BOATS = (
+    "Boats have been built for thousands of years on many shores.",
+    "In this paper, we propose a hull for boats that saves half of the fuel.",
+    "This is due to its shape.",
+    "Our experiments on two rivers show that boats with the hull are faster.",
+)
+NETS = (
+    "Nets hold fish in all of the seas.",
+    "We present Meshwork, a net of thin threads that holds fish of any size.",
+    "The experiments reveal that fish of all kinds are held by nets.",
+)
+AUTHORS = ("Ada Lovelace", "Ben Yang", "Cy Klein")
+
+
+def abstract_task(*abstracts, authors=AUTHORS, items=0):
+    """A task on boats with these references, and works behind them of which there is the title
+    alone.
+    """
+    numbers = range(1, len(abstracts) + items + 1)
+    texts = [
+        f"# Title {i}\n\n## Abstract\n\n{' '.join(text)}" for i, text in enumerate(abstracts, 1)
+    ]
+    texts += [
+        f"# Title {i}\n\nOnly its item is known: Title {i}." for i in numbers[len(abstracts) :]
+    ]
+    references = tuple(
+        Reference(
+            i, None, f"Title {i}", "abstract" if i <= len(abstracts) else "item", authors, text
+        )
+        for i, text in zip(numbers, texts, strict=True)
+    )
+    target = "# Faster boats\n\n## Abstract\n\nWe make boats with a new hull faster on rivers."
+    return Task("t1", "Faster boats", target, references)
+
+
+def hashed_words(texts):
+    """Vectors of unit length by the words of each text, so that texts with common words are
+    similar.
+    """
+    vectors = np.full((len(texts), 256), 1e-3, np.float32)
+    for row, text in enumerate(texts):
+        for word in words_of(text):
+            vectors[row, term_id(word) % 256] += 1
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def listed(task):
+    return annotated_list(task, hashed_words)
+
+
+def test_each_work_has_its_key_sentence_unaltered_and_works_of_which_nothing_is_known_say_so():
+    summary = listed(abstract_task(BOATS, NETS, items=1))
+    assert summary.text == (
+        "- Lovelace et al. [Reference 1]. Title 1: “In this paper, we propose a hull for boats that"
+        " saves half of the fuel.” (abstract)\n"
+        "- Lovelace et al. [Reference 2]. Title 2: “We present Meshwork, a net of thin threads that"
+        " holds fish of any size.” (abstract)\n"
+        "- Lovelace et al. [Reference 3]. Title 3. Nothing to quote: neither an abstract nor a text"
+        " is known."
+    )
+    assert [sentence.references for sentence in summary.sentences] == [(1,), (2,), (3,)]
+    assert summary.spent.calls == 0
+    assert listed(abstract_task(authors=(), items=1)).text.startswith("- [Reference 1]. Title 1.")
+
+
+def test_all_writers_have_the_length_by_default_that_the_number_of_references_gives():
+    assert [section_words(count) for count in (0, 1, 2, 5, 12, 13, 26)] == [
+        0,
+        50,
+        100,
+        250,
+        250,
+        260,
+        520,
+    ]
+    names = [[f"w{work}s{place}" for place in range(5)] for work in range(4)]
+    task = abstract_task(
+        *[
+            [f"We build boats {name} {' '.join([f'{name}x'] * 10)}." for name in own]
+            for own in names
+        ]
+    )
+    lengths = [len(summary.text.split()) for summary in (lead(task), lexrank(task))]
+    assert all(0.8 * section_words(4) <= length <= section_words(4) + 10 for length in lengths), (
+        lengths
+    )
+
+
+def test_a_quotation_names_its_passage():
+    task = abstract_task(BOATS, NETS)
+    passages = (
+        ReferencePassage("p0", "Something else."),
+        ReferencePassage("p1", " ".join(BOATS), "Introduction"),
+    )
+    first = replace(task.references[0], passages=passages)
+    summary = listed(replace(task, references=(first, *task.references[1:])))
+    assert summary.sentences[0].passages == ("p1",)
+    assert summary.sentences[0].text.endswith("half of the fuel.” (Introduction)")
+    assert summary.trace["citations"]["uncited"] == []
+
+
+def test_similar_works_share_a_group():
+    summary = listed(abstract_task(BOATS, NETS, BOATS, NETS, BOATS, NETS))
+    assert [sorted(group) for group in summary.trace["groups"]] == [[1, 3, 5], [2, 4, 6]]
+    assert summary.text.startswith("Group 1 of 2\n\n- Lovelace")
+    assert "\n\nGroup 2 of 2\n\n- Lovelace" in summary.text
+
+
+def test_of_a_full_text_the_abstract_and_telling_sentences_of_other_sections_are_read():
+    text = (
+        "# T\n\n## Abstract\n\nBoats float on the water.\n\nEqual contribution. Ada proposed"
+        " hulls.\n\nHull Group, University of Rivers. E-mail: ada@rivers.example\n\nHulls have a"
+        " recall@10.\n\n## 1 Introduction\n\nRivers are wide"
+        " and long.\n\nWe propose hulls that float.\n\n## 2 Method\n\nWe propose nothing"
+        " here.\n\n## Conclusion\n\nWe present boats."
+    )
+    task = with_texts(abstract_task(BOATS), text)
+    (work,) = quotable_works(task)
+    assert [candidate.text for candidate in work.candidates] == [
+        "Boats float on the water.",
+        "Hulls have a recall@10.",
+        "We propose hulls that float.",
+        "We present boats.",
+    ]
+
+
+def test_lead_takes_first_sentences_then_second_ones_as_they_stand():
+    summary = lead(abstract_task(BOATS, NETS, items=1), words=45)
+    assert [sentence.text for sentence in summary.sentences] == [
+        "Boats have been built for thousands of years on many shores [Reference 1].",
+        "In this paper, we propose a hull for boats that saves half of the fuel [Reference 1].",
+        "Nets hold fish in all of the seas [Reference 2].",
+        "Title 3 [Reference 3].",
+    ]
+    assert all(sentence.passages for sentence in summary.sentences)
+
+
+def test_lexrank_keeps_to_its_length_and_repeats_nothing():
+    summary = lexrank(abstract_task(BOATS, BOATS, NETS), words=60)
+    assert len(summary.text.split()) <= 60
+    texts = [sentence.text.partition(" [Reference")[0] for sentence in summary.sentences]
+    assert len(texts) == len(set(texts)) > 1
+    assert lexrank(abstract_task(items=2)).sentences
+
+
+def test_the_same_task_gives_the_same_list_with_minilm(shared_data):
+    from pipeline.embedding.choice import make_embedder
+    from pipeline.settings import load_settings
+
+    tasks = [task_of(imported.task.row(), {}) for imported in read_real_targets(shared_data)]
+    encode = encoder_of(make_embedder(load_settings(_env_file=None)))
+    for task in tasks:
+        summary = annotated_list(task, encode)
+        assert annotated_list(task, encode).text == summary.text
+        assert summary.trace["citations"]["uncited"] == []
+        works = {reference.number: reference.text for reference in task.references}
+        for sentence in summary.sentences:
+            quotation = re.search("“(.*)” \\(abstract\\)$", sentence.text)
+            assert (quotation is not None) == bool(sentence.passages)
+            if quotation:
+                assert quotation[1] in " ".join(works[sentence.references[0]].split())
