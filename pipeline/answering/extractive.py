@@ -48,7 +48,7 @@ from pipeline.answering.quotations import Quotation, quotations_of
 from pipeline.answering.ranking import search
 from pipeline.answering.retriever import distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion
-from pipeline.arxiv.query_identifiers import arxiv_ids_among_words
+from pipeline.arxiv.identifiers import arxiv_ids_among_words
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.passage import Passage
 from pipeline.embedding.choice import make_embedder

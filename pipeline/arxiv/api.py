@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from pipeline.arxiv.dois import plain_doi
-from pipeline.arxiv.identifiers import split_version
+from pipeline.arxiv.identifiers import plain_doi, split_version
 from pipeline.arxiv.rate_limited_client import (
     BrokenAnswer,
     HttpAnswer,

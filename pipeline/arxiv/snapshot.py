@@ -22,9 +22,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from xxhash import xxh3_128_digest
 
-from pipeline.arxiv.author_line import split_author_line
-from pipeline.arxiv.dois import plain_doi
-from pipeline.arxiv.identifiers import group_by_month, month_of, strip_version
+from pipeline.arxiv.identifiers import group_by_month, month_of, plain_doi, strip_version
+from pipeline.arxiv.person_names import split_author_line
 from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_status
 from pipeline.engine import shutdown
 from pipeline.engine.locks import file_lock

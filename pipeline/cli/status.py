@@ -49,7 +49,7 @@ def status(
     from pipeline.engine.status import month_status
     from pipeline.ops.run_months import months_of_status
     from pipeline.stages import STAGES
-    from pipeline.storage.removed import deletable
+    from pipeline.storage.data_root import deletable
 
     workspace = open_workspace()
     selected, trouble = months_of_status(workspace, months)

@@ -7,23 +7,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from pipeline.arxiv.dois import split_dois
-from pipeline.arxiv.identifiers import normalize_arxiv_id, split_version
+from pipeline.arxiv.identifiers import normalize_arxiv_id, split_dois, split_version
 from pipeline.arxiv.record import Record
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.title_index import TitleCandidate
 from pipeline.draft_check.author_lists import AuthorComparison, compare_authors
 from pipeline.draft_check.draft import Draft, Entry
 from pipeline.draft_check.entry_rules import broken_rules
-from pipeline.draft_check.known_papers import KnownPapers
-from pipeline.draft_check.publication import Publication, publication_of
+from pipeline.draft_check.known_papers import (
+    SAME_TITLE,
+    KnownPapers,
+    title_likeness,
+    whole_likeness,
+)
 from pipeline.draft_check.retractions import find_retractions
-from pipeline.draft_check.title_likeness import SAME_TITLE, title_likeness, whole_likeness
 from pipeline.draft_check.venues import (
+    Publication,
     find_venues,
     is_preprint,
     is_spelt_out,
     may_be_name_of,
+    publication_of,
     venue_of_doi,
 )
 from pipeline.engine.stage import Workspace

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from pipeline.arxiv.dois import split_dois
+from pipeline.arxiv.identifiers import split_dois
 from pipeline.arxiv.titles import surname, title_words
 from pipeline.errors import SettingError
 

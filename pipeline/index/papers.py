@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import group_by_month
-from pipeline.arxiv.query_identifiers import arxiv_id_of
+from pipeline.arxiv.identifiers import arxiv_id_of, group_by_month
 from pipeline.corpus.paper import PAPER_COLUMNS, FullPaper, Paper, PaperReference
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.corpus.passages.text import embedded_text

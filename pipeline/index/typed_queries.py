@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from pipeline.arxiv.query_identifiers import arxiv_id_of, arxiv_ids_among_words, doi_of
+from pipeline.arxiv.identifiers import arxiv_id_of, arxiv_ids_among_words, doi_of
 from pipeline.arxiv.titles import doi_key, title_words
 from pipeline.corpus.paper_index import papers_with_ids
 from pipeline.corpus.references.citation_index import (

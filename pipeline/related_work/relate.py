@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of
+from pipeline.arxiv.identifiers import arxiv_id_of, month_of
 from pipeline.arxiv.months import describe_months
-from pipeline.arxiv.query_identifiers import arxiv_id_of
 from pipeline.corpus.citation_formats import (
     PLAIN_STYLE,
     LatexStyle,

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pipeline import __version__
-from pipeline.arxiv.query_identifiers import arxiv_id_of
+from pipeline.arxiv.identifiers import arxiv_id_of
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.paper import FullPaper, PaperReference
 from pipeline.corpus.references.citation_index import CitingPaper, read_citing_papers
@@ -23,10 +23,7 @@ from pipeline.index.output import PaperJson
 from pipeline.index.paper_results import SearchResults
 from pipeline.index.papers import read_paper
 from pipeline.index.quotes import QuoteSource, find_quote
-from pipeline.serve.address_form import AddressForm
-from pipeline.serve.corpus_view import CorpusView
 from pipeline.serve.guard import FORMS, PROBLEM_TYPE, Problem
-from pipeline.serve.paper_listing import ListingForm, run_paper_listing
 from pipeline.serve.paper_view import (
     Heading,
     RelatedPaper,
@@ -35,12 +32,15 @@ from pipeline.serve.paper_view import (
     similar_papers,
 )
 from pipeline.serve.search_results import (
+    AddressForm,
+    ListingForm,
     PassagePage,
     SearchForm,
+    run_paper_listing,
     run_passage_search,
     run_search,
 )
-from pipeline.serve.site import Site, ask, asks_model
+from pipeline.serve.site import CorpusView, Site, ask, asks_model
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
-"""The web application: its routes, its errors, and the servers that run it."""
+"""The web application: its routes, its errors, and the servers that run it, with deadlines for
+clients that send nothing, or half a request."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -9,7 +11,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -18,6 +20,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, SettingError
@@ -44,6 +47,10 @@ _PAGES: Mapping[str, Handler] = {
     "/corpus": pages.corpus_page,
     "/reports/{file:path}": pages.report_file,
 }
+# Seconds for the head of a request, and again for its body.
+DEADLINE = 10.0
+# Of one address; loopback has no such limit, since all programs of this machine share it.
+MOST_OF_A_CLIENT = 50
 
 
 def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
@@ -165,8 +172,6 @@ def run_server(workspace: Workspace, host: str, port: int, token: str | None) ->
     import uvicorn
     from threadpoolctl import threadpool_limits
 
-    from pipeline.serve.connections import DeadlineProtocol
-
     # Searches run beside one another. Two threads of BLAS for each of them delayed one another: 15
     # searches a second on a busy machine took 116 ms in the median, and 77 ms with one.
     with threadpool_limits(1, user_api="blas"):
@@ -212,3 +217,38 @@ def pass_on(given: BinaryIO, target: BinaryIO) -> None:
                 message = text.encode(errors="replace") + b"\n"
             target.write(message)
             target.flush()
+
+
+class DeadlineProtocol(H11Protocol):
+    """uvicorn's protocol, which by itself waits without end for a request to be complete."""
+
+    deadline = DEADLINE
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._incomplete: Any = None
+        self._timer = self.loop.call_later(self.deadline, self._check)
+        if self.client is None or self.client[0].startswith(("127.", "::1")):
+            return
+        clients = [getattr(other, "client", None) for other in self.connections]
+        of_this_address = [client for client in clients if client and client[0] == self.client[0]]
+        if len(of_this_address) > MOST_OF_A_CLIENT:
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _check(self) -> None:
+        """Close a connection that still waits for the part of a request that it waited for one
+        deadline ago.
+        """
+        cycle = self.cycle
+        waits_for_head = cycle is None or cycle.response_complete
+        waits_for_body = cycle is not None and cycle.more_body
+        incomplete = (cycle, waits_for_body) if waits_for_head or waits_for_body else None
+        if cycle is None or (incomplete is not None and incomplete == self._incomplete):
+            self.transport.close()
+            return
+        self._incomplete = incomplete
+        self._timer = self.loop.call_later(self.deadline, self._check)

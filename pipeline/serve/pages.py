@@ -1,15 +1,20 @@
-"""The pages: search, paper, question, corpus and reports."""
+"""The pages: search, paper, question, corpus and reports; and passages as HTML, with
+formulas, links to the bibliography, tables and marked sentences.
+
+Every text of a paper is escaped: all elements are written here or by `render_formulas`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
@@ -17,6 +22,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from pipeline.answering.rendering import claims_by_passage
 from pipeline.answering.reply import answer_heading, answer_notes, cost_line
 from pipeline.arxiv.months import month_name
+from pipeline.corpus.parse.policies import CITATION_MARKER, cited_keys
 from pipeline.errors import CiteloomError, MissingInput
 from pipeline.index.output import place
 from pipeline.index.paper_results import SearchResults
@@ -24,18 +30,18 @@ from pipeline.report import publish as reports
 from pipeline.report import rendering
 from pipeline.report.formatting import passage_link
 from pipeline.serve.guard import Problem, problem_of, report_policy
-from pipeline.serve.paper_listing import ListingForm, run_paper_listing
 from pipeline.serve.paper_view import (
     RelatedPaper,
     read_outside_paper,
     read_paper_view,
     similar_papers,
 )
-from pipeline.serve.passage_html import render_inline, render_passage
 from pipeline.serve.same_origin import is_cross_site
 from pipeline.serve.search_results import (
+    ListingForm,
     PassagePage,
     SearchForm,
+    run_paper_listing,
     run_passage_search,
     run_search,
 )
@@ -67,6 +73,9 @@ _LINK_TO_ARXIV = re.compile(
     r'<a class="id" href="https://arxiv\.org/abs/([^"]+)" rel="noreferrer">'
 )
 _SAMPLE_PAPER = re.compile(r'<span class="id">(\d{4}\.\d{5})</span>')
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_TABLE_RULE = re.compile(r"\|?(?:\s*:?-{3,}:?\s*\|)+\s*")
+_MOST_ROWS = 400
 
 
 @cache
@@ -281,3 +290,98 @@ def _with_links_of_site(report: str) -> str:
     )
     report = _LINK_TO_ARXIV.sub(r'<a class="id" href="/paper/\1">', report)
     return _SAMPLE_PAPER.sub(r'<a class="id" href="/paper/\1">\1</a>', report)
+
+
+def render_passage(
+    text: str, kind: str, *, marked: Sequence[str] = (), numbers: Mapping[str, int] | None = None
+) -> Markup:
+    """A passage as block elements.
+
+    marked: parts of the text to highlight. numbers: key of a bibliography item → its number in the
+    list below, to which citations link.
+    """
+    blocks: list[Markup] = []
+    lines: list[str] = []
+    table: list[str] = []
+    for line in [*text.split("\n"), ""]:
+        if line.startswith("|"):
+            blocks += _paragraph(lines, marked, numbers)
+            lines = []
+            table.append(line)
+            continue
+        if table:
+            blocks.append(_table(table, numbers))
+            table = []
+        lines.append(line)
+    blocks += _paragraph(lines, marked, numbers)
+    return Markup('<div class="text {}">{}</div>').format(
+        kind.replace("_", "-"), Markup("").join(blocks)
+    )
+
+
+def _paragraph(
+    lines: Sequence[str], marked: Sequence[str], numbers: Mapping[str, int] | None
+) -> list[Markup]:
+    text = "\n".join(lines).strip()
+    return [Markup("<p>{}</p>").format(render_inline(text, marked, numbers))] if text else []
+
+
+def render_inline(
+    text: str, marked: Sequence[str] = (), numbers: Mapping[str, int] | None = None
+) -> Markup:
+    """A text without block elements. marked, numbers: as for `render_passage`."""
+    parts: list[Markup] = []
+    end = 0
+    for start, after in sorted(filter(None, (_find_words(text, words) for words in marked))):
+        if start >= end:
+            parts.append(_cited(text[end:start], numbers))
+            parts.append(Markup("<mark>{}</mark>").format(_cited(text[start:after], numbers)))
+            end = after
+    return Markup("").join([*parts, _cited(text[end:], numbers)])
+
+
+def _find_words(text: str, words: str) -> tuple[int, int] | None:
+    """Where the words stand in a text, with any white space between them: a quote of two sentences
+    may cross a border of paragraphs.
+    """
+    match = re.search(r"\s+".join(map(re.escape, words.split())), text)
+    return match.span() if match else None
+
+
+def _cited(text: str, numbers: Mapping[str, int] | None) -> Markup:
+    """A text whose citation markers are links; markers of unknown items are left out."""
+    parts: list[Markup] = []
+    end = 0
+    for marker in CITATION_MARKER.finditer(text):
+        parts.append(rendering.render_formulas(text[end : marker.start()]))
+        links = [
+            Markup('<a href="#ref-{0}">{0}</a>').format(numbers[key])
+            for key in cited_keys(marker[0])
+            if numbers and key in numbers
+        ]
+        if links:
+            parts.append(Markup('<span class="cite">[{}]</span>').format(Markup(", ").join(links)))
+        end = marker.end()
+    return Markup("").join([*parts, rendering.render_formulas(text[end:])])
+
+
+def _table(lines: Sequence[str], numbers: Mapping[str, int] | None) -> Markup:
+    """The rows of a Markdown table, of which the first is the head where a rule follows it."""
+    rows = [_cells(line) for line in lines if not _TABLE_RULE.fullmatch(line)][:_MOST_ROWS]
+    head: list[Markup] = []
+    if len(lines) > 1 and _TABLE_RULE.fullmatch(lines[1]):
+        for cell in rows.pop(0):
+            head.append(Markup('<th scope="col">{}</th>').format(_cited(cell, numbers)))
+    body = []
+    for row in rows:
+        cells = [Markup("<td>{}</td>").format(_cited(cell, numbers)) for cell in row]
+        body.append(Markup("<tr>{}</tr>").format(Markup("").join(cells)))
+    return Markup(
+        '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table'
+        ' class="figures"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
+    ).format(Markup("").join(head), Markup("").join(body))
+
+
+def _cells(line: str) -> list[str]:
+    cells = _CELL_BORDER.split(line.strip().strip("|"))
+    return [cell.strip().replace("\\|", "|") for cell in cells]

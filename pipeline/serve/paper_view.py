@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 
 from pipeline import tables
-from pipeline.arxiv.query_identifiers import arxiv_id_of
+from pipeline.arxiv.identifiers import arxiv_id_of
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.links import abstract_url

@@ -1,23 +1,78 @@
-"""The query parameters of searches, and pages of their results."""
+"""The query parameters of searches and of the list of papers, and pages of their results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.corpus.references.citation_index import CitingPaper
+from pipeline.errors import SettingError
+from pipeline.index.corpus_papers import PaperListing, list_papers
 from pipeline.index.excerpts import RankedPassage, rank_sentences
 from pipeline.index.paper_results import SearchResults, search_papers
 from pipeline.index.passage_results import search_passages
 from pipeline.index.scored import Hit
 from pipeline.index.search_options import DEEPEST, LONGEST_QUERY, MOST, SearchOptions, parse_years
-from pipeline.serve.address_form import AddressForm
 from pipeline.serve.site import Site
 
 RESULTS_PER_PAGE = 10
+# Of a parameter that takes several.
+_MOST_VALUES = 50
+PAPERS_PER_PAGE = 50
+
+
+class AddressForm(BaseModel):
+    """The query parameters of an address, which are also the fields of an HTML form.
+
+    separators: field that takes several values → their separator in a text; None is white space.
+    """
+
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True, validate_by_name=True)
+
+    separators: ClassVar[Mapping[str, str | None]] = {}
+
+    @classmethod
+    def read(cls, pairs: Sequence[tuple[str, str]]) -> Self:
+        """Read the query parameters of an address. Empty values count as absent, since a browser
+        sends empty fields too.
+
+        Raises SettingError for an unknown name, a wrong number, or a text that is too long.
+        """
+        names = [field.alias or name for name, field in cls.model_fields.items()]
+        values: dict[str, Any] = {}
+        for name, text in pairs:
+            if name not in names:
+                raise SettingError(
+                    f"{name[:50]!r} is not a parameter here: there are {', '.join(names)}"
+                )
+            if name in cls.separators:
+                parts = [part.strip() for part in text.split(cls.separators[name])]
+                parts = [part for part in parts if part]
+                values[name] = (*values.get(name, ()), *parts)
+                if len(values[name]) > _MOST_VALUES:
+                    raise SettingError(f"{name} has more than {_MOST_VALUES} values: give fewer")
+            elif text.strip():
+                values[name] = text
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise SettingError(
+                f"{first['loc'][0]} is {str(first['input'])[:50]!r}: {first['msg']}"
+            ) from error
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Names and values of the fields that differ from their default, for an address."""
+        pairs: list[tuple[str, str]] = []
+        for name, value in self.model_dump(by_alias=True, exclude_defaults=True).items():
+            if isinstance(value, tuple):
+                pairs += [(name, text) for text in value]
+            else:
+                pairs.append((name, "1" if value is True else str(value)))
+        return pairs
 
 
 class SearchForm(AddressForm):
@@ -136,3 +191,20 @@ def run_passage_search(site: Site, form: SearchForm, start: int | None = None) -
         unfit=len(ranking) - len(hits),
         has_more=any(form.all or scored.fits for scored in results.passages[options.limit :]),
     )
+
+
+class ListingForm(AddressForm):
+    """A request for a list of papers."""
+
+    title: str = Field(default="", max_length=LONGEST_QUERY, description="words of the title")
+    author: str = Field(
+        default="", max_length=LONGEST_QUERY, description="words of an author's name"
+    )
+    year: int | None = Field(default=None, ge=1000, le=9999, description="year")
+    page: int = Field(default=1, ge=1, le=999_999, description="page of 50 papers")
+
+
+def run_paper_listing(site: Site, form: ListingForm) -> PaperListing:
+    """A page of the list. Raises as `list_papers` does."""
+    offset = (form.page - 1) * PAPERS_PER_PAGE
+    return list_papers(site.workspace, form.title, form.author, form.year, PAPERS_PER_PAGE, offset)

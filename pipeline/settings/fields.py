@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
 from pydantic_settings import NoDecode
 
-from pipeline.settings.profiles import check_profile
 from pipeline.settings.validators import (
     SUBSETS,
     check_categories,
@@ -22,6 +21,7 @@ from pipeline.settings.validators import (
     check_judges,
     check_month_or_day,
     check_price,
+    check_profile,
     check_subsets,
     check_web_address,
     parse_candidate_sets,

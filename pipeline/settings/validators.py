@@ -1,13 +1,15 @@
-"""Parsers and checks of single settings; their ValueErrors continue the setting's name."""
+"""Parsers and checks of single settings; their ValueErrors continue the setting's name. Profiles:
+the settings of a paper's tables under one name, a TOML file each."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import tomllib
 from datetime import date
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import SecretStr
 
@@ -21,6 +23,8 @@ Address = TypeVar("Address", SecretStr | None, str | None)
 WITH_PASSWORD = re.compile(r"\s*+[A-Za-z][\w+.-]*+://[^/?#\s]*@")
 # Only the form is checked; Dagster checks the range of each field.
 _CRON = re.compile(r"@(?:hourly|daily|weekly|monthly|yearly)|[\w*/,#-]+(?: +[\w*/,#-]+){4}")
+_PROFILES = Path(__file__).parent / "profiles"
+_PROFILE_MODELS = Path(__file__).parent / "profile_models.toml"
 
 
 def split_commas(value: object) -> object:
@@ -172,3 +176,26 @@ def parse_price(text: str) -> tuple[float, float]:
     if match is None:
         raise ValueError("must be read/written, such as 2.5/10")
     return float(match[1]), float(match[2])
+
+
+def profile_names() -> list[str]:
+    """The names of all profiles."""
+    return sorted(file.stem for file in _PROFILES.glob("*.toml"))
+
+
+def check_profile(value: str) -> str:
+    """Refuse a name that no profile has; empty is allowed."""
+    if value and value not in profile_names():
+        raise ValueError(f"must be one of {', '.join(profile_names())}, or empty")
+    return value
+
+
+def profile_values(name: object) -> dict[str, Any]:
+    """The settings of a profile, by field; none for an empty or unknown name.
+
+    All profiles share one file of models, in the place of CITELOOM_MODELS.
+    """
+    if name not in profile_names():
+        return {}
+    content = (_PROFILES / f"{name}.toml").read_text(encoding="utf-8")
+    return {"models": _PROFILE_MODELS, **tomllib.loads(content)}

@@ -1,4 +1,5 @@
-"""The data root: where each month of each table is, and how it is read.
+"""The data root: where each month of each table is, how it is read, and what of it
+earlier versions left.
 
 One table, one month, one file: `<data root>/<table>/<YYYY-MM>.parquet`.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -27,13 +28,27 @@ from pipeline.storage.provenance import (
 )
 from pipeline.storage.read_cache import once, remember
 from pipeline.storage.reading import open_parquet, read_columns, row_groups_with, text_array
-from pipeline.storage.row_groups import RowGroups
 from pipeline.storage.store import DataPath, StorePath
+from pipeline.storage.writing import RowGroups
 from pipeline.tables import EMBEDDINGS, HUMAN_GRADES, HUMAN_RATINGS, LEDGER, Table
 from pipeline.text import one_line
 
 # Imported from annotators' sheets; no stage makes them.
 _IMPORTED = (HUMAN_RATINGS, HUMAN_GRADES)
+
+REMOVED_TABLES: Mapping[str, str] = {
+    "question_drafts": "questions for people to review",
+    "retrieval_queries": "citing sentences as queries",
+    "retrieval_scores": "scores of search by citing sentences",
+}
+"""Table → what its rows were. Its ledger and its timings can be deleted too."""
+
+REMOVED_FILES: Mapping[str, str] = {
+    "watches": "papers that watches found",
+    "unfinished/index_receipts.txt": "a mark that watches were due",
+    "failures/index_receipts-all-months.json": "a failure of watches",
+}
+"""File or folder, below the data root → what it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,3 +296,17 @@ def _damage(file: DataPath, table: Table, month: str, reason: str) -> PermanentF
     if table in _IMPORTED:
         way_out = f"move {file.parent} away and import the sheets again"
     return PermanentFailure(f"{file} is damaged ({reason}): {way_out}")
+
+
+def deletable(root: DataRoot) -> dict[str, str]:
+    """What lies in a data root and belongs to nothing of this version: path → what it was."""
+    paths = dict(REMOVED_FILES)
+    for table, rows in REMOVED_TABLES.items():
+        paths |= {f"{folder}{table}": rows for folder in ("", "ledger/", "timings/")}
+    return {path: what for path, what in paths.items() if _is_there(root, path)}
+
+
+def _is_there(root: DataRoot, path: str) -> bool:
+    place = root.path / path
+    # A folder of an object store is there where a file is below it.
+    return place.exists() or any(place.glob("*"))

@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.ops.export import ExportRequest, export
-from pipeline.ops.open_texts import is_open
+from pipeline.ops.export import ExportRequest, export, is_open
 from pipeline.settings import SAMPLE_DUMP, load_settings
 from pipeline.tables import LEDGER, METADATA, PASSAGES, TABLES
 from pipeline.tables.publication import publications

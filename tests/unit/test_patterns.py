@@ -17,7 +17,7 @@ METHODS = "match|fullmatch|search|findall|finditer|sub|split"
 NOT_TESTED = {
     "pipeline.corpus.parse.tree._TAGS": "`tree.grow` cuts off what follows the last tag",
     "pipeline.corpus.parse.source._CITATION": "what follows the last end of a citation is cut off",
-    "pipeline.arxiv.query_identifiers._WHOLE": "`(?:…)?+` is left out only where it does not fit",
+    "pipeline.arxiv.identifiers._WHOLE": "`(?:…)?+` is left out only where it does not fit",
 }
 
 # Patterns that were quadratic or worse in the product, or the part of them that was.

@@ -19,10 +19,9 @@ from pipeline.settings.categories import (
     nearest_categories,
     normalize_category,
 )
-from pipeline.settings.loading import check_names
 from pipeline.settings.models_file import read_key
-from pipeline.settings.profiles import profile_names, profile_values
-from pipeline.settings.settings import BUNDLED_LLM
+from pipeline.settings.settings import BUNDLED_LLM, check_names
+from pipeline.settings.validators import profile_names, profile_values
 from tests.sentinels import is_secret
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
-from pipeline.arxiv.query_identifiers import arxiv_id_of
+from pipeline.arxiv.identifiers import arxiv_id_of
 from pipeline.corpus.paper_index import papers_with_ids
 from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.engine.stage import Workspace

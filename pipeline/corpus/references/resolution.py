@@ -11,8 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from rapidfuzz import fuzz
 
-from pipeline.arxiv.dois import split_dois
-from pipeline.arxiv.identifiers import normalize_arxiv_id
+from pipeline.arxiv.identifiers import normalize_arxiv_id, split_dois
 from pipeline.arxiv.titles import (
     WINDOW,
     doi_key,

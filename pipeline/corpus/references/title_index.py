@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from pipeline.arxiv.dois import split_dois
+from pipeline.arxiv.identifiers import split_dois
 from pipeline.arxiv.titles import doi_key, surname, title_keys, title_words, window_key
 
 VERSION = 1

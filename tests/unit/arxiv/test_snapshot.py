@@ -11,7 +11,7 @@ from textwrap import dedent
 import pytest
 
 from pipeline.arxiv import snapshot
-from pipeline.arxiv.author_line import split_author_line
+from pipeline.arxiv.person_names import split_author_line
 from pipeline.arxiv.record import is_withdrawn
 from pipeline.arxiv.snapshot import Snapshot, parse_record
 from pipeline.engine.progress import listening

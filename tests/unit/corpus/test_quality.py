@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.corpus.pages import DROPPED, Quality, apply_error_policy, grade
 from pipeline.corpus.parse import html
 from pipeline.corpus.parse.measures import unconverted_macros
 from pipeline.corpus.parse.parsed_page import Block, PageError, ParsedPage
-from pipeline.corpus.quality import DROPPED, Quality, apply_error_policy, grade
 from pipeline.settings import SAMPLE_DUMP
 from tests.unit.corpus.building import page, pages_of, para, section
 

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.answering.user_question import UserQuestion
-from pipeline.arxiv.query_identifiers import arxiv_id_of, doi_of
+from pipeline.arxiv.identifiers import arxiv_id_of, doi_of
 from pipeline.errors import SettingError
 from pipeline.index.quotes import find_quote
 from pipeline.index.search_options import SearchOptions

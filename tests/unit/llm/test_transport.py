@@ -301,7 +301,7 @@ def test_an_answer_that_is_no_completion_is_shown_with_the_endpoint(
 
 READ = """
 import resource
-from pipeline.llm.chat_answer import parse_chat_answer
+from pipeline.llm.transport import parse_chat_answer
 from pipeline.llm.structured import make_form, parse_answer
 text = '{"choices":[' + "1," * 1_000_000 + "1]}"
 Form = make_form("Form", choices=list[str])

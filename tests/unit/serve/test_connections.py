@@ -11,8 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 
 from pipeline.engine.stage import Workspace
-from pipeline.serve.app import refuse, with_budget
-from pipeline.serve.connections import DeadlineProtocol
+from pipeline.serve.app import DeadlineProtocol, refuse, with_budget
 from pipeline.serve.guard import Guard
 from tests.processes import PATIENCE, free_port
 

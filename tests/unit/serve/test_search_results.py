@@ -7,7 +7,7 @@ import pytest
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes, edge_folder
 from pipeline.index.paper_results import NOTHING_FITS
-from pipeline.serve.passage_html import render_passage
+from pipeline.serve.pages import render_passage
 from pipeline.serve.search_results import SearchForm
 from tests.unit.index.building import opened_by_another_process
 from tests.unit.serve.corpus import BEAM, FUSION, RETRIEVAL

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.labelled_references import title_index
-from pipeline.arxiv.dois import split_dois
+from pipeline.arxiv.identifiers import split_dois
 from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.resolution import Resolution, resolve_references
 from tests.cases import cases
