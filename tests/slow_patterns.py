@@ -19,7 +19,8 @@ from itertools import product
 from typing import NamedTuple
 
 SIGNS = "a1 \n.,;:-()[]{}\\\"'$%@/|<>#=~^_*&+!?A\té一–"  # besides those that a pattern names
-MOST_BOUNDED = 1_000  # a repeat of at most so many takes linear time
+MOST_BOUNDED = 1_000  # a repeat of at most so many takes linear time,
+MOST_NESTED = 9  # and if another is within it
 WHOLE = 0  # the number of the whole pattern among its atomic groups
 
 Condition = re.Pattern[str]  # of a sign or of a point between two
@@ -53,9 +54,9 @@ class Scope:
 class Automaton:
     """The places of a pattern that read a sign, and the ways between them."""
 
-    def __init__(self, pattern, methods):
+    def __init__(self, pattern, methods, most_bounded):
         tree = sre_parse.parse(pattern.pattern, pattern.flags)
-        self.state, self.group_count = tree.state, WHOLE
+        self.state, self.group_count, self.most_bounded = tree.state, WHOLE, most_bounded
         self.places = []
         self.alone = {}
         end = Node([], ends=None if "fullmatch" in methods else WHOLE)
@@ -90,6 +91,8 @@ class Automaton:
             return self.repeat(*value, then, scope)
         if operation in (c.ASSERT, c.ASSERT_NOT):
             return self.assertion(operation, *value, then, scope)
+        if operation is c.GROUPREF:
+            return Node([self.read(c.NOT_LITERAL, 0, then, scope), then])
         if operation is c.AT:
             return Node([then], self.compiled(operation, value, scope))
         return self.read(operation, value, then, scope)
@@ -113,7 +116,7 @@ class Automaton:
         return Node([*ahead, then])
 
     def repeat(self, least, most, tree, then, scope):
-        if most > MOST_BOUNDED:
+        if most > self.most_bounded:
             again = Node([])
             again.next = [self.build(tree, again, scope), then]
             return again.next[0] if least else again
@@ -145,9 +148,6 @@ class Automaton:
         return [*kinds.values()]
 
 
-State = tuple[tuple[Node, ...], str, bool]  # where the paths are, the sign before, if they parted
-
-
 class Search:
     """A search for slow texts within some atomic groups: to leave one is to forget its choices."""
 
@@ -177,7 +177,9 @@ class Search:
     def slow_text(self):
         loops = {place: self.between(place, place) for place in self.after}
         for one in self.after:
-            for two in self.after[one] if one.groups == self.groups else ():
+            is_nested = self.automaton.most_bounded == MOST_NESTED
+            targets = self.after[one] & {one} if is_nested else self.after[one]
+            for two in targets if one.groups == self.groups else ():
                 text = self.text((one, two), (one, two), [loops[one], loops[two]])
                 if text and one is not two:
                     allowed = [loops[one], self.between(one, two), loops[two]]
@@ -187,7 +189,10 @@ class Search:
         return ""
 
     def text(self, start, goal, allowed):
-        """A text that leads from all places of `start` to those of `goal`, by paths that part."""
+        """A text that leads from all places of `start` to those of `goal`, by paths that part.
+
+        A state is the places of the paths, the sign before, and whether the paths have parted.
+        """
         read_by = self.automaton.read_by
         common = [sign for sign in read_by[start[0]] if sign in read_by[start[-1]]]
         for sign in dict.fromkeys(self.before(start, sign) for sign in common):
@@ -272,6 +277,10 @@ def holds(conditions, before, after):
 
 def slow_text(pattern, methods):
     """A text that takes a pattern more than linear time when it is repeated; "" if none does."""
-    automaton = Automaton(pattern, methods)
-    groups = {place.groups for place in automaton.places}
-    return next(filter(None, (Search(automaton, within).slow_text() for within in groups)), "")
+    for most_bounded in (MOST_BOUNDED, MOST_NESTED):
+        automaton = Automaton(pattern, methods, most_bounded)
+        for groups in {place.groups for place in automaton.places}:
+            text = Search(automaton, groups).slow_text()
+            if text:
+                return text
+    return ""

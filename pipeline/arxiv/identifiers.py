@@ -249,7 +249,7 @@ def arxiv_ids_among_words(query: str) -> list[str]:
 def doi_of(query: str) -> str | None:
     """The DOI that a query is, in lower case; None if it is anything else."""
     match = _DOI.fullmatch(_normalized(query))
-    return match and re.sub(r"([?#].*|\.pdf)\Z", "", match[1]).rstrip(".,;/")
+    return match and re.sub(r"(?s:[?#].*|\.pdf)\Z", "", match[1]).rstrip(".,;/")
 
 
 def _normalized(query: str) -> str:

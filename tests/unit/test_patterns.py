@@ -17,6 +17,7 @@ METHODS = "match|fullmatch|search|findall|finditer|sub|split"
 NOT_TESTED = {
     "pipeline.corpus.parse.tree._TAGS": "`tree.grow` cuts off what follows the last tag",
     "pipeline.corpus.parse.source._CITATION": "what follows the last end of a citation is cut off",
+    "pipeline.corpus.parse.byline_text._DOUBLED_MARKS": "a text of over 100 characters is not read",
     "pipeline.arxiv.identifiers._WHOLE": "`(?:…)?+` is left out only where it does not fit",
 }
 
@@ -54,6 +55,7 @@ SLOW = (
     r"_PORT(_[A-Z0-9_]+)?$",
     r"\s*[A-Za-z][\w+.-]*://",
     r"\Adoi\s*:?\s*10\.",
+    r"\A(?:(\d{1,2}(?:,\d{1,2}){0,5}?)\1){1,12};",
     r"\A(?:arxiv|v\d+|\d{1,2}(?!\d)|[\s.])*?\d{4}\.",
     r"[.!?]+(?=\s|\Z)",
     r"\b[\w-]+/",
@@ -104,12 +106,14 @@ def all_patterns() -> dict[re.Pattern[str], tuple[str, set[str]]]:
 
 
 def test_the_time_of_every_pattern_grows_linearly() -> None:
+    patterns = all_patterns()
     slow = {
         name: (pattern.pattern, text)
-        for pattern, (name, methods) in all_patterns().items()
+        for pattern, (name, methods) in patterns.items()
         if not name.startswith(tuple(NOT_TESTED)) and (text := slow_text(pattern, methods))
     }
     assert slow == {}
+    assert len(patterns) > 500
 
 
 @pytest.mark.parametrize("pattern", SLOW)

@@ -135,6 +135,7 @@ _SUPERSCRIPT_DIGITS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 # What LaTeXML makes of LNCS's \\inst{1} and \\inst{1,2}: each mark twice.
 _DOUBLED_MARKS = re.compile(r"(?:(\d{1,2}(?:,\s?\d{1,2}){0,5}?)\1){1,12}")
+_LONGEST_MARKS = 100
 _DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2}){0,5}?)\1(?!\d{0,24}\1)")
 _SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, PLACE), " "))
 
@@ -178,7 +179,8 @@ def split_marks(text: str) -> frozenset[str]:
 
 def doubled_marks(text: str) -> frozenset[str]:
     """The marks in a text that is nothing but marks, each twice; none in any other."""
-    if not _DOUBLED_MARKS.fullmatch(text):
+    # Digits can be split in many ways: a hostile text of 200 characters takes 14 s.
+    if len(text) > _LONGEST_MARKS or not _DOUBLED_MARKS.fullmatch(text):
         return frozenset()
     return frozenset(
         mark for match in _DOUBLED_MARK.finditer(text) for mark in split_marks(match[1])

@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.corpus.parse.byline import read_bylines
 from pipeline.corpus.parse.byline_rules import OPENINGS, WORDS, kinds_of
-from pipeline.corpus.parse.byline_text import Byline, find_emails
+from pipeline.corpus.parse.byline_text import Byline, doubled_marks, find_emails
 from pipeline.corpus.parse.measures import characters_of_authors
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import AUTHOR, ERRED, LINE, MARK, NOTE, PLACE
@@ -373,3 +373,8 @@ def test_what_is_no_known_name_is_an_affiliation_once_all_are_found():
 @pytest.mark.parametrize("rule", [*OPENINGS, *WORDS], ids=lambda rule: rule.example)
 def test_a_rule_yields_what_its_example_shows(rule):
     assert rule.kind in kinds_of(rule.example)
+
+
+def test_marks_that_stand_twice_are_read_unless_they_are_endless():
+    assert doubled_marks("1,21,233") == {"1", "2", "3"}
+    assert doubled_marks("1,2" * 1_000) == frozenset()
