@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,6 @@ import pyarrow as pa
 from pipeline.arxiv.known_names import count_differences
 from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader
-from pipeline.corpus.parse.measures import kept_characters
 from pipeline.corpus.parse.parsed_page import Author, PageError, ParsedPage
 from pipeline.corpus.passages.text import count_words
 from pipeline.engine.process_pool import time_limit
@@ -45,8 +43,6 @@ _HIDDEN_CHARACTERS = (200, float("inf"), float("inf"))
 _FEWEST_WORDS = 100
 _LONGEST_MEAN_WORD = 15
 
-DROPPED = "dropped_for_errors"
-
 
 @dataclass(frozen=True, slots=True)
 class SelectedPage:
@@ -64,13 +60,11 @@ class SelectedPage:
 class ParseJob:
     """How the pages of a month are parsed.
 
-    page_errors: the policy CITELOOM_PAGE_ERRORS. page_seconds: processor time that one page may
-    take to parse. year: of the month.
+    page_seconds: processor time that one page may take to parse. year: of the month.
     """
 
     dump_dir: Path | str
     parse: Parse
-    page_errors: str
     page_seconds: float
     year: int
 
@@ -225,7 +219,7 @@ def parse_pages(job: ParseJob, chunk: Sequence[SelectedPage]) -> ParsedChunk:
                         paper = job.parse(content, page.authors)
                 finally:
                     parsing_seconds += time.process_time() - started
-                rows.add(_row(page, apply_error_policy(job.page_errors, paper), grade(paper), job))
+                rows.add(_row(page, paper, grade(paper), job))
     batch = rows.batch().sort_by("arxiv_id")
     return ParsedChunk(batch, tuple(sorted(rows.left_out)), reader.bytes_read, parsing_seconds)
 
@@ -295,32 +289,3 @@ def _grade_facts(paper: ParsedPage) -> Iterator[tuple[int, str]]:
         yield GRADES.index("C"), "truncated"
     if words < _FEWEST_WORDS:
         yield GRADES.index("C"), "hardly_any_text"
-
-
-def apply_error_policy(policy: str, paper: ParsedPage) -> ParsedPage:
-    """A paper as CITELOOM_PAGE_ERRORS wants it: keep, drop_paragraphs or drop_page.
-
-    Raises PageError (page_has_errors) where the page is dropped, (no_text) where no block and no
-    abstract is left.
-    """
-    if policy == "keep" or not paper.ltx_errors:
-        return paper
-    if policy == "drop_page":
-        raise PageError("page_has_errors", f"LaTeXML marked {paper.ltx_errors} errors on it")
-    broken = [block for block in paper.blocks if block.errors]
-    sound = tuple(block for block in paper.blocks if not block.errors)
-    if not broken:
-        return paper
-    if not sound and not paper.abstract:
-        raise PageError("no_text", "every block of it holds errors")
-    dropped = kept_characters(None, 0, None, (), broken, ())
-    kept = Counter(paper.kept) - Counter(dropped)
-    chars = kept.total()
-    return replace(
-        paper,
-        blocks=sound,
-        paragraphs=sum(block.kind == "paragraph" for block in sound),
-        chars_kept=chars,
-        kept={kind: kept[kind] for kind in paper.kept if kept[kind]},
-        losses={**paper.losses, DROPPED: paper.chars_kept - chars},
-    )

@@ -137,7 +137,6 @@ class PaperBuilder:
         parse_job = ParseJob(
             settings.dump_dir,
             self.parse or _parser_named(settings.parser),
-            settings.page_errors,
             self.page_seconds,
             year=int(job.month[:4]),
         )
@@ -285,7 +284,8 @@ PAPERS = Stage(
     table=PAPERS_TABLE,
     build=PaperBuilder(),
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
-    settings=("categories", "category_match", "parser", "page_errors"),
+    settings=("categories", "category_match", "parser"),
+    former_settings={"page_errors": "keep"},
     version=17,
     outputs_exist=_had_no_disk_error,
     group="corpus",

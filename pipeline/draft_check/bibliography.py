@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -249,12 +248,14 @@ def _name(text: str) -> str:
 
 def read_csl_text(text: str, file: str, draft: Draft) -> None:
     """Add the items of CSL JSON or CSL YAML to a draft."""
+    import orjson
     import yaml
 
     from pipeline.yaml_loader import PlainLoader
 
     try:
-        items = json.loads(text) if file.endswith(".json") else PlainLoader(text).get_single_data()
+        is_json = file.endswith(".json")
+        items = orjson.loads(text) if is_json else PlainLoader(text).get_single_data()
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         draft.add_problem(f"{file} is not valid: {one_line(str(error))[:200]}")
         return

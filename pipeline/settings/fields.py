@@ -121,13 +121,6 @@ class CorpusSettings(BaseModel):
             " report's)."
         ),
     )
-    page_errors: Literal["keep", "drop_paragraphs", "drop_page"] = Field(
-        "keep",
-        description=(
-            "What to do with text that LaTeXML marked as broken: keep it, or drop paragraph or"
-            " page."
-        ),
-    )
     workers: int = Field(
         0,
         ge=0,

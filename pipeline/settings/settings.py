@@ -67,6 +67,7 @@ TEST_PREFIXES = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS")
 _REMOVED = {
     "CITELOOM_EMBEDDED_FORM": "an index of another form than sections needs citeloom reindex",
     "CITELOOM_EMBEDDER_COLBERT": "an index with ColBERT vectors needs citeloom reindex",
+    "CITELOOM_PAGE_ERRORS": "papers keep text marked as broken; citeloom search has --grade",
     "CITELOOM_RERANKER": "no search ranks again",
     "CITELOOM_RETRIEVAL_QUERIES": "see docs/methods/retrieval.md",
     "CITELOOM_WATCHES": "see docs/how-to/new-papers.md",

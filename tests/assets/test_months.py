@@ -57,7 +57,7 @@ def test_failed_and_stale_months_are_named_with_what_mends_them(own):
         (own.root / "scores" / f"{BAD}.parquet").unlink()
         run_stage(
             choose_stages(select=["papers"])[0],
-            own.with_settings(page_errors="drop_page").workspace(),
+            own.with_settings(categories="cs.IR").workspace(),
             MONTHS[2],
         )
     found = check_months(own)["every_month_is_up_to_date"]

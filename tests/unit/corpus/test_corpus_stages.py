@@ -257,20 +257,6 @@ def test_both_parsers_write_the_same_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("policy", "texts", "left_out"),
-    [("drop_page", [], [(FIRST, "page_has_errors")]), ("drop_paragraphs", [["Sound."]], [])],
-)
-def test_errors_on_a_page_are_dealt_with_as_the_setting_says(tmp_path, policy, texts, left_out):
-    workspace = workspace_for(tmp_path, page_errors=policy)
-    broken = para('<span class="ltx_ERROR undefined">\\foo</span> words', "S1.p2")
-    put_papers(workspace, {FIRST: page(section(para("Sound.") + broken))})
-    run_stage(PAPERS, workspace, MONTH)
-    rows = workspace.root.rows(tables.PAPERS, MONTH)
-    assert [[block["text"] for block in row["blocks"]] for row in rows] == texts
-    assert ledger(workspace, "papers") == left_out
-
-
-@pytest.mark.parametrize(
     ("word", "reason", "detail"),
     [
         ("crash", "parser_crashed", ""),

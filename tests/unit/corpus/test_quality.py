@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.corpus.pages import DROPPED, Quality, apply_error_policy, grade
+from pipeline.corpus.pages import Quality, grade
 from pipeline.corpus.parse import html
 from pipeline.corpus.parse.measures import unconverted_macros
-from pipeline.corpus.parse.parsed_page import Block, PageError, ParsedPage
+from pipeline.corpus.parse.parsed_page import Block, ParsedPage
 from pipeline.settings import SAMPLE_DUMP
-from tests.unit.corpus.building import page, pages_of, para, section
+from tests.unit.corpus.building import pages_of
 
 CLEAN = ParsedPage(
     blocks=(Block("paragraph", "S1.p1", (), " ".join(["word"] * 1000)),),
@@ -81,45 +81,6 @@ def test_flaws_are_named_and_the_worst_decides(flaws, expected):
 )
 def test_macros_within_formulas_are_no_flaw(text, expected):
     assert unconverted_macros(None, [Block("paragraph", "S1.p1", (), text)]) == expected
-
-
-BROKEN = para('Broken <span class="ltx_ERROR undefined">\\foo</span> words.', "S1.p2")
-HEAD_OVER_TWO = (
-    '<table class="ltx_tabular"><tr><td rowspan="2">A</td><td colspan="2">Both</td></tr>'
-    "<tr><td>B</td><td>C</td></tr><tr><td>1</td></tr></table>"
-)
-
-
-def test_a_page_with_errors_is_kept_or_dropped_as_the_policy_says():
-    flawed = html.parse(page(section(para("Sound words.") + BROKEN)))
-    assert apply_error_policy("keep", flawed) == flawed
-    with pytest.raises(PageError, match="page_has_errors: LaTeXML marked 1 errors"):
-        apply_error_policy("drop_page", flawed)
-
-
-@pytest.mark.parametrize(
-    ("sound", "text", "paragraphs"),
-    [(para("Sound words."), "Sound words.", 1), (HEAD_OVER_TWO, "| A | Both", 0)],
-)
-def test_dropped_paragraphs_are_counted_as_lost(sound, text, paragraphs):
-    flawed = html.parse(page(section(sound + BROKEN)))
-    rest = apply_error_policy("drop_paragraphs", flawed)
-    (block,) = rest.blocks
-    assert block.text.startswith(text)
-    assert rest.paragraphs == paragraphs
-    assert rest.losses[DROPPED] == len("Brokenwords.")
-    assert rest.chars_kept == sum(rest.kept.values()) == flawed.chars_kept - len("Brokenwords.")
-
-
-def test_a_page_of_which_nothing_sound_is_left_has_no_text():
-    with pytest.raises(PageError, match="no_text"):
-        apply_error_policy("drop_paragraphs", html.parse(page(section(BROKEN))))
-
-
-@pytest.mark.parametrize("policy", ["drop_paragraphs", "drop_page"])
-def test_a_page_without_errors_is_not_touched_by_any_policy(policy):
-    paper = html.parse(page(section(para("Sound words."))))
-    assert apply_error_policy(policy, paper) == paper
 
 
 def grades(folder):
