@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from assets.rendering import Interval, intervals, markdown_table
 from pipeline import tables
-from pipeline.corpus.passages.lengths import length_histogram
+from pipeline.corpus.passages.packing import length_histogram
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.g_score.candidates import MAIN
+from pipeline.evaluation.g_score.sample import MAIN
 from pipeline.tables.writers import writer_name
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.device import DeviceModel
 from pipeline.embedding.encoder import Heads, greatest_weights
-from pipeline.embedding.padded import padded_features, padded_places
+from pipeline.embedding.packing import padded_features, padded_places
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from pipeline.embedding.device import DeviceModel, torch_type
 from pipeline.embedding.encoder import Heads
 from pipeline.embedding.engine import PackedEmbedder
 from pipeline.embedding.model_files import content_name, find_folder, is_folder
-from pipeline.embedding.packing import plain
-from pipeline.embedding.padded import padded_features
+from pipeline.embedding.packing import padded_features, plain
 from pipeline.errors import SettingError
 from pipeline.text import one_line
 

@@ -5,9 +5,14 @@ Markdown of a model is text like any other here: it is shown as it was written, 
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 # Four digits, ASCII: no task has 10,000 references, and int() refuses numbers of more than 4,300
 # digits.
@@ -15,6 +20,24 @@ _CITATION = re.compile(r"(\[Reference [0-9]{1,4}\])")
 _BLANK_LINE = re.compile(r"\n\s*\n")
 # Control signs other than tab and line feed mean nothing on a page, and some stop a parser.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def make_environment(*folders: Path) -> Environment:
+    """Templates of these folders, which escape every value and show its control signs."""
+    return Environment(
+        loader=FileSystemLoader(folders),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: printable(value) if type(value) is str else value,
+        auto_reload=False,
+    )
+
+
+def policy_hash(text: str) -> str:
+    """The hash of a style sheet or script within a page, as its policy has it after `sha256-`."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 @dataclass(frozen=True, slots=True)

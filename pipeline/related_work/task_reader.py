@@ -12,7 +12,7 @@ from typing import Any
 from pipeline import tables
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
-from pipeline.corpus.references.cited_months import cited_months
+from pipeline.corpus.references.citation_index import cited_months
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import MissingInput

@@ -26,7 +26,7 @@ from pipeline.corpus.parse.policies import (
     cited_keys,
     without_missing_markers,
 )
-from pipeline.corpus.references.cited_months import months_cited_by_references, note_cited_months
+from pipeline.corpus.references.citation_index import months_cited_by_references, note_cited_months
 from pipeline.corpus.related_work import is_related_work
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Stage, Workspace

@@ -14,9 +14,9 @@ from pipeline.errors import CiteloomError
 from pipeline.evaluation.answers.measures import Grade, latest_cutoff
 from pipeline.evaluation.answers.people_measures import GradeResults, MonthGrades, pool_months
 from pipeline.evaluation.answers.results import ALL, QuestionGroup, SystemResult, results
-from pipeline.evaluation.g_score.candidates import ABLATIONS, MAIN, candidate_sets
 from pipeline.evaluation.g_score.measures import named_judgement
 from pipeline.evaluation.g_score.people_measures import RatingResults, nearest_set, rating_results
+from pipeline.evaluation.g_score.sample import ABLATIONS, MAIN, candidate_sets
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.llm.messages import Prices
 from pipeline.llm.models import known_cutoffs, known_prices, small_model_among

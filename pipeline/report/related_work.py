@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
-from pipeline.evaluation.g_score.candidates import ABLATIONS, MAIN
 from pipeline.evaluation.g_score.measures import Spread, spread
+from pipeline.evaluation.g_score.sample import ABLATIONS, MAIN
 from pipeline.evaluation.rouge import FLOOR
 from pipeline.evaluation.statistics import paired_difference
 from pipeline.report.costs import related_work_cost

@@ -25,8 +25,7 @@ from markupsafe import Markup, escape
 
 from pipeline.arxiv.months import month_name
 from pipeline.corpus.links import abstract_url
-from pipeline.evaluation.page_templates import make_environment, policy_hash
-from pipeline.evaluation.prose import printable
+from pipeline.evaluation.prose import make_environment, policy_hash, printable
 from pipeline.report import formatting
 from pipeline.text import number_of, text_digest
 

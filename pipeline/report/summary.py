@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pipeline import tables
 from pipeline.answering.questions import read_posed_questions
 from pipeline.corpus.links import is_sample
-from pipeline.corpus.passages.lengths import length_histogram
+from pipeline.corpus.passages.packing import length_histogram
 from pipeline.engine.digests import json_digest
 from pipeline.evaluation.answers.measures import Grade, read_grades
 from pipeline.evaluation.answers.people_measures import read_month_grades

@@ -15,6 +15,9 @@ from itertools import groupby, takewhile
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.months import month_name
 from pipeline.corpus.passages.sentences import split_lines, split_table, split_text
@@ -39,6 +42,34 @@ _SPLITTERS = {
     "algorithm": split_lines,
 }
 _KEY = re.compile(r"@([^;\[\]]++)([;\]]?)")
+
+_BIN = 20
+_STARTS = range(FEWEST_WORDS, MOST_WORDS, _BIN)
+SHORT, LONG = f"under {FEWEST_WORDS}", f"over {MOST_WORDS}"
+"""The ranges of passages outside the limits of packing."""
+
+
+def length_histogram(words: pa.ChunkedArray) -> dict[str, int]:
+    """The number of passages of each range of lengths, the shortest first; empty without any.
+
+    words: the lengths of passages in words.
+    """
+    if not len(words):
+        return {}
+    histogram = dict.fromkeys(map(_range_of, [0, *_STARTS, MOST_WORDS + 1]), 0)
+    for length in pc.value_counts(words).to_pylist():
+        histogram[_range_of(length["values"])] += length["counts"]
+    return histogram
+
+
+def _range_of(length: int) -> str:
+    if length < FEWEST_WORDS:
+        return SHORT
+    if length > MOST_WORDS:
+        return LONG
+    start = min(length, _STARTS[-1]) // _BIN * _BIN
+    end = MOST_WORDS if start == _STARTS[-1] else start + _BIN - 1
+    return f"{start} to {end}"
 
 
 class TextBlock(NamedTuple):

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import arxiv_id_of
+from pipeline.arxiv.identifiers import arxiv_id_of, months_of
 from pipeline.corpus.paper_index import papers_with_ids
 from pipeline.engine.month_index import MonthIndex, TableSource
-from pipeline.engine.stage import Workspace
+from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import SettingError
+from pipeline.tables import REFERENCES, Table
 
 _VERSION = 1
 _SCHEMA = """
@@ -31,6 +32,39 @@ _CITING_PAPERS = """
 select cited, count(distinct citing) from citations
 where cited in (select value from json_each(?)) group by cited
 """
+
+_NOTE = "cited_months"
+
+
+def note_cited_months(job: Job, papers: Iterable[str]) -> None:
+    """Note the months of these papers, which the rows of the job cite."""
+    job.notes[_NOTE] = months_of(papers)
+
+
+def cited_months(
+    workspace: Workspace, table: Table, month: str, read_papers: Callable[[], Iterable[str]]
+) -> list[str]:
+    """The months that a month of a table cites, oldest first.
+
+    read_papers: reads the cited papers from the rows; called for files of earlier versions, which
+    lack the note. Raises what it raises.
+    """
+    provenance = workspace.root.provenance(table, month)
+    noted = provenance.notes.get(_NOTE) if provenance else None
+    return months_of(read_papers()) if noted is None else list(noted)
+
+
+def months_cited_by_references(workspace: Workspace, month: str) -> list[str]:
+    """The months of the papers to which a month of `references` is resolved, oldest first.
+
+    Raises as `DataRoot.read` does.
+    """
+
+    def read_papers() -> set[str]:
+        rows = workspace.root.read(REFERENCES, month, ["cited_arxiv_id"])
+        return set(rows["cited_arxiv_id"].drop_null().to_pylist())
+
+    return cited_months(workspace, REFERENCES, month, read_papers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pipeline import tables
 from pipeline.arxiv.identifiers import split_dois
-from pipeline.corpus.references.cited_months import note_cited_months
+from pipeline.corpus.references.citation_index import note_cited_months
 from pipeline.corpus.references.lookups import lookups_hold, recorded_titles
 from pipeline.corpus.references.resolution import Resolution, resolve_references
 from pipeline.corpus.references.title_index import TitleIndex

@@ -22,8 +22,7 @@ from pipeline.corpus.links import abstract_url
 from pipeline.engine.sampling import shuffled
 from pipeline.errors import SettingError
 from pipeline.evaluation.annotation.study import Study
-from pipeline.evaluation.page_templates import make_environment, policy_hash
-from pipeline.evaluation.prose import printable
+from pipeline.evaluation.prose import make_environment, policy_hash, printable
 from pipeline.storage.writing import write_whole
 from pipeline.text import one_line
 

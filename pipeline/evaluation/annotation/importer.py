@@ -20,8 +20,7 @@ from pipeline import __version__
 from pipeline.engine.locks import month_lock
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
-from pipeline.evaluation.annotation.rows import RatingRow, SheetRow
-from pipeline.evaluation.annotation.study import Study, read_key, study_names
+from pipeline.evaluation.annotation.study import RatingRow, SheetRow, Study, read_key, study_names
 from pipeline.storage.csv_reader import MOST_BYTES, CsvRow, parse_csv
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance

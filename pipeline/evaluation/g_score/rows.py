@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from pipeline.engine.stage import Job, Workspace
-from pipeline.evaluation.g_score.candidates import candidate_sets
 from pipeline.evaluation.g_score.judge import PROMPT, PROMPTS, Judgement, judge
-from pipeline.evaluation.g_score.sample import Assignment, assign, read_repeats
+from pipeline.evaluation.g_score.sample import Assignment, assign, candidate_sets, read_repeats
 from pipeline.llm.loop import run
 from pipeline.llm.models import Model, judge_model
 from pipeline.llm.stage_loop import job_client, map_concurrently

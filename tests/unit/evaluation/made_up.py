@@ -8,8 +8,8 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.g_score.candidates import candidate_sets
 from pipeline.evaluation.g_score.measures import metrics
+from pipeline.evaluation.g_score.sample import candidate_sets
 from pipeline.llm.messages import Spent
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.summary import cited_numbers, make_summary

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.stem.porter import PorterStemmer
 
-from pipeline.evaluation.porter import stem
-from pipeline.evaluation.rouge import METRICS, floor_task, rouge
+from pipeline.evaluation.rouge import METRICS, floor_task, rouge, stem
 from pipeline.related_work.summary import split_sentences
 
 pytestmark = pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from pipeline.corpus.passages.lengths import length_histogram
+from pipeline.corpus.passages.packing import length_histogram
 
 
 def test_ranges_are_of_twenty_words_and_every_passage_is_in_one():
