@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes
 from pipeline.index.papers import read_paper
 from pipeline.settings import load_settings
+from tests.processes import COMMAND, environment_without_settings
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "draft"
 # The form in which Zotero exports a preprint.
@@ -94,6 +97,18 @@ def test_every_planted_fault_of_a_citation_is_found_and_nothing_else(checked):
         assert words in faults[place].quote
     assert [key for key, _ in checked.without_entry] == FAULTS["without_entry"]
     assert sum(check.verdict == "not_checked" for check in checked.citations) == 2
+
+
+def test_no_module_of_the_drafts_folder_is_run(finished, tmp_path):
+    shutil.copytree(EXAMPLE, tmp_path / "draft")
+    for name in ("multiprocessing", "selectors", "signal"):
+        (tmp_path / "draft" / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    environment = environment_without_settings() | {"CITELOOM_DATA": str(finished.place.root)}
+    command = [COMMAND, "check", "draft.tex", "--json"]
+    subprocess.run(
+        command, cwd=tmp_path / "draft", env=environment, capture_output=True, check=False
+    )
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_verdict_leads_to_its_passage(checked, workspace):
