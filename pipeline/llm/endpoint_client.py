@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import ssl
 import time
 from contextvars import ContextVar
@@ -21,6 +22,9 @@ MOST_BYTES = 32 << 20
 # bound.
 _ENCODINGS = ("", "identity", "gzip", "deflate")
 _TRANSFER_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
+# An object that begins with an error. A body that only mentions one is an answer of another form,
+# which a budget counts.
+_REPORTS_ERROR = re.compile(rb'\s*+\{\s*+"error"\s*+:(?!\s*+null)')
 # A request is sent so often while the endpoint answers others: the fault is the request's own.
 ATTEMPTS = 5
 # A vLLM that restarts loads its model for one to two minutes. One that never responded is rather a
@@ -99,8 +103,7 @@ class EndpointClient(httpx2.AsyncClient):
         """Record a response, and mark one whose request must not be tried again."""
         self._has_responded = True
         # A gateway may report with 200 that what is behind it failed.
-        body = response.content
-        if response.status_code == 200 and b'"error"' in body and b'"choices"' not in body:
+        if response.status_code == 200 and _REPORTS_ERROR.match(response.content):
             response.status_code = 502
         limited = response.status_code == 429
         # With 500 an endpoint that is up reports a failed request.

@@ -283,6 +283,8 @@ BAD_ANSWERS: dict[str, bytes] = {
     "endless usage": b'{"choices": [{"message": {}}], "usage": {"prompt_tokens": 1e30}}',
     "nested": b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "more choices than asked for": b'{"choices": [{"message": {}}, {"message": {}}]}',
+    "no error": b'{"error": null, "output": "x"}',
+    "a page on an error": b'<p>"error"</p>',
     "too large": b'{"choices": "' + bytes(MOST_BYTES) + b'"}',
 }
 
