@@ -73,10 +73,6 @@ _REMOVED = {
     "CITELOOM_WATCHES": "see docs/how-to/new-papers.md",
     "CITELOOM_WEBHOOK_URL": "see docs/how-to/backfill.md#notifications",
 }
-# What Kubernetes puts into every container for a service named citeloom or citeloom-…
-_KUBERNETES_SERVICE = re.compile(
-    r"_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]{1,100})?$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$"
-)
 # A value that may hold a secret: user:password@, or a query, in which some services take keys.
 _MAY_HOLD_SECRET = re.compile(rf"{WITH_PASSWORD.pattern}|(?>[^?]*?://)[^?]*\?")
 
@@ -235,12 +231,9 @@ def load_settings(**overrides: object) -> Settings:
 def check_names(places: Mapping[str, str]) -> Iterator[str]:
     """A message for each CITELOOM_ name that is no setting. places: where each name is set."""
     names = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
-    in_kubernetes = "KUBERNETES_SERVICE_HOST" in places
     ours = {name.upper(): place for name, place in places.items() if _is_ours(name)}
     for name, place in sorted(ours.items()):
         if name in names or name.startswith(TEST_PREFIXES):
-            continue
-        if in_kubernetes and _KUBERNETES_SERVICE.search(name):
             continue
         if name in _REMOVED:
             yield f"{name} is no longer a setting: remove it; {_REMOVED[name]} (set in {place})"

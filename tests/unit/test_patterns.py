@@ -105,6 +105,7 @@ def all_patterns() -> dict[re.Pattern[str], tuple[str, set[str]]]:
     return patterns
 
 
+@pytest.mark.slow
 def test_the_time_of_every_pattern_grows_linearly() -> None:
     patterns = all_patterns()
     slow = {
