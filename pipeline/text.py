@@ -71,3 +71,10 @@ def number_of(number: int, noun: str) -> str:
     if number != 1:
         noun = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
     return f"{number:,} {noun}"
+
+
+def without_lone_surrogates(text: str) -> str:
+    """The text with U+FFFD for half of a surrogate pair, which an escape can give and no file can
+    hold.
+    """
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -6,6 +6,8 @@ from typing import Any
 
 import yaml
 
+from pipeline.text import without_lone_surrogates
+
 _LONGEST_NUMBER = 40
 _TEXT = "tag:yaml.org,2002:str"
 
@@ -27,8 +29,7 @@ class PlainLoader(yaml.SafeLoader):  # type: ignore[misc]
         if isinstance(node.value, str):
             if len(node.value) > _LONGEST_NUMBER and node.tag.startswith("tag:yaml.org"):
                 node.tag = _TEXT
-            # Half of a surrogate pair, which an escape can give, and no file can hold.
-            node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            node.value = without_lone_surrogates(node.value)
         try:
             return super().construct_object(node, deep=deep)
         except (LookupError, AttributeError, ArithmeticError) as error:

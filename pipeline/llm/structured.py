@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from pipeline.llm.prompts import as_data
 from pipeline.storage.json_reader import check_parts, parse_json, short
+from pipeline.text import without_lone_surrogates
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
@@ -131,8 +132,7 @@ def _repair_json(text: str) -> Any:
         repaired_text = json.dumps(json_repair.loads(text), ensure_ascii=False)
     except RecursionError:
         raise ValueError("the JSON object in the answer is nested too deeply") from None
-    # An escape may stand for half of a surrogate pair, which no file can hold.
-    return parse_json(repaired_text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return parse_json(without_lone_surrogates(repaired_text))
 
 
 def parse_headed_lines(text: str, names: Iterable[str]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from pipeline.llm.messages import Completion, Spent
 from pipeline.llm.models import Model, shown_url
 from pipeline.retries import read_retry_after
 from pipeline.storage.json_reader import parse_json, short
-from pipeline.text import one_line, visible
+from pipeline.text import one_line, visible, without_lone_surrogates
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -368,7 +368,11 @@ def parse_chat_answer(content: bytes, most: int) -> ChatAnswer:
 def read_completions(answer: ChatAnswer) -> list[Completion]:
     """The texts of an answer with their tokens, in the order of their numbers."""
     choices = sorted(answer.choices, key=lambda choice: choice.index or 0)
-    texts = [_without_thoughts(_encodable(choice.message.content or "")) for choice in choices]
+    # An answer that was cut within a character would be paid for in each run and never stored.
+    texts = [
+        _without_thoughts(without_lone_surrogates(choice.message.content or ""))
+        for choice in choices
+    ]
     usage = answer.usage or _Usage()
     # llama.cpp's server reports the tokens of the first choice only.
     first_only = bool(answer.timings)
@@ -377,13 +381,6 @@ def read_completions(answer: ChatAnswer) -> list[Completion]:
         Completion(text, usage.prompt_tokens or 0, tokens, False, choice.finish_reason or "")
         for text, tokens, choice in zip(texts, completion_tokens, choices, strict=True)
     ]
-
-
-def _encodable(text: str) -> str:
-    """The text with U+FFFD for half of a surrogate pair, which JSON can hold and no file can: an
-    answer that was cut within a character would be paid for in each run and never stored.
-    """
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _without_thoughts(text: str) -> str:

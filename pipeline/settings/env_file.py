@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class EnvLine(NamedTuple):
-    """What a line of the file sets a name to. place: such as "/work/.env line 3"."""
+    """What a line of the file sets a name to. place: such as ".env line 3"."""
 
     value: str
     place: str
