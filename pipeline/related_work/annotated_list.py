@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from pipeline.corpus.citation_formats import author_names
 from pipeline.llm.messages import Spent
 from pipeline.related_work.quotable_works import (
-    CONTRIBUTION,
-    CandidateSentence,
     QuotableWork,
     passages_of,
     quotable_works,
@@ -35,12 +33,11 @@ Encode = Callable[[Sequence[str]], "Vectors"]
 _TARGET_WORDS = 250
 # Fewer works are one group.
 _FEWEST_TO_GROUP = 5
-# A sentence of fewer or more words is worth less.
-_TYPICAL_WORDS = 20
 
 
 def annotated_list(task: Task, encode: Encode) -> Summary:
-    """The works of a task in groups, those closest to the target first, each with its key sentence.
+    """The works of a task in groups, those closest to the target first, each with the sentence that
+    is closest to the work as a whole.
 
     Deterministic for an encoder that is.
     """
@@ -55,11 +52,9 @@ def annotated_list(task: Task, encode: Encode) -> Summary:
     paragraphs, items = [], []
     groups = group_works(documents, documents @ target)
     for number, group in enumerate(groups, 1):
-        of_group = []
-        for place in group:
-            closeness = sentences[place] @ documents[place] + sentences[place] @ target
-            key_sentence = _key_sentence(works[place], closeness.tolist())
-            of_group.append(_item(task, works[place], key_sentence))
+        of_group = [
+            _item(task, works[place], sentences[place] @ documents[place]) for place in group
+        ]
         heading = f"Group {number} of {len(groups)}\n\n" if len(groups) > 1 else ""
         paragraphs.append(heading + "\n".join(f"- {item.text}" for item in of_group))
         items += of_group
@@ -113,43 +108,24 @@ def _mean_vectors(titles: Vectors, sentences: Sequence[Vectors]) -> Vectors:
     return unit
 
 
-def _key_sentence(work: QuotableWork, closeness: Sequence[float]) -> CandidateSentence | None:
-    """The candidate that best represents a work; None without candidates.
-
-    closeness: of each candidate to its work and to the target. The weights are set by hand; a
-    statement of the contribution outweighs the rest, so that the sentence says what the work does.
+def _item(task: Task, work: QuotableWork, closeness: NDArray[np.float32]) -> SummarySentence:
+    """The line of one work: its authors, title, closest candidate and the section that it stands
+    in. closeness: of each candidate to the work.
     """
-
-    def score(place: int) -> float:
-        candidate = work.candidates[place]
-        return (
-            bool(CONTRIBUTION.search(candidate.text))
-            + 0.1 * candidate.is_first
-            - 0.1 * candidate.place
-            + closeness[place]
-            - 0.04 * abs(len(candidate.text.split()) - _TYPICAL_WORDS)
-        )
-
-    best = max(range(len(work.candidates)), key=score, default=None)
-    return None if best is None else work.candidates[best]
-
-
-def _item(
-    task: Task, work: QuotableWork, key_sentence: CandidateSentence | None
-) -> SummarySentence:
-    """The line of one work: its authors, title, quotation and the section that it stands in."""
     names = author_names(work.reference.authors)
     cited = f"{names} [Reference {work.number}]".lstrip()
     title = work.reference.title.rstrip(".")
-    if key_sentence is None:
+    if not work.candidates:
         text = f"{cited}. {title}. Nothing to quote: neither an abstract nor a text is known."
         return SummarySentence(text, (work.number,))
+    # Rounded, so that sentences that differ by a last bit are in the order of the text.
+    sentence = work.candidates[int(closeness.round(6).argmax())]
     passages: Mapping[str, ReferencePassage] = {
         passage.passage_id: passage for passage in passages_of(task, work.reference)
     }
-    place = passages[key_sentence.passage_id].place
-    text = f"{cited}. {title}: “{key_sentence.text}” ({place})"
-    return SummarySentence(text, (work.number,), (key_sentence.passage_id,))
+    place = passages[sentence.passage_id].place
+    text = f"{cited}. {title}: “{sentence.text}” ({place})"
+    return SummarySentence(text, (work.number,), (sentence.passage_id,))
 
 
 def group_works(documents: Vectors, closeness: NDArray[np.float32]) -> list[list[int]]:

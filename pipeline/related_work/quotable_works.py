@@ -36,7 +36,7 @@ _ON_AUTHORS = re.compile(
 # In a paragraph behind the abstract's own, the sign of an affiliation: not recall@10, [@bib.bib1].
 _EMAIL = re.compile(r"[\w}]@[A-Za-z][\w-]*+\.[A-Za-z]")
 
-CONTRIBUTION = re.compile(
+_CONTRIBUTION = re.compile(
     r"\b(?:we|paper|work|article|study|survey|authors)"
     r" (?:\w+ly |also |first |then |further )?"
     r"(?:propose|present|introduce|develop|describe|design|study|investigate|examine|explore"
@@ -49,11 +49,9 @@ CONTRIBUTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CandidateSentence:
-    """A sentence that may be used. place: 0 to 1 within its section. is_first: in its abstract."""
+    """A sentence that may be used, and the passage that holds it."""
 
     text: str
-    place: float
-    is_first: bool
     passage_id: str
 
 
@@ -102,23 +100,17 @@ def _candidates(content: str, passages: Sequence[ReferencePassage]) -> Iterator[
     """The usable sentences of a paper, each with the passage that holds it, if one does."""
     folded = [(passage.passage_id, one_line(passage.text)) for passage in passages]
     for heading, text in usable_sections(content):
-        sentences = _sentences(text)
         usable = [
-            (place, sentence)
-            for place, sentence in enumerate(sentences)
-            if heading == "" or CONTRIBUTION.search(sentence)
+            sentence
+            for sentence in _sentences(text)
+            if heading == "" or _CONTRIBUTION.search(sentence)
         ]
-        for place, sentence in usable[:_MOST_CANDIDATES]:
+        for sentence in usable[:_MOST_CANDIDATES]:
             passage_id = next(
                 (identifier for identifier, whole in folded if sentence in whole), None
             )
             if passage_id is not None:
-                yield CandidateSentence(
-                    sentence,
-                    place / max(len(sentences) - 1, 1),
-                    heading == "" and place == 0,
-                    passage_id,
-                )
+                yield CandidateSentence(sentence, passage_id)
 
 
 def _sentences(text: str) -> list[str]:

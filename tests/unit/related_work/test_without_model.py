@@ -67,13 +67,13 @@ def listed(task):
     return annotated_list(task, hashed_words)
 
 
-def test_each_work_has_its_key_sentence_unaltered_and_works_of_which_nothing_is_known_say_so():
+def test_each_work_has_its_closest_sentence_unaltered_and_works_of_which_nothing_is_known_say_so():
     summary = listed(abstract_task(BOATS, NETS, items=1))
     assert summary.text == (
         "- Lovelace et al. [Reference 1]. Title 1: “In this paper, we propose a hull for boats that"
         " saves half of the fuel.” (abstract)\n"
-        "- Lovelace et al. [Reference 2]. Title 2: “We present Meshwork, a net of thin threads that"
-        " holds fish of any size.” (abstract)\n"
+        "- Lovelace et al. [Reference 2]. Title 2: “Nets hold fish in all of the seas.”"
+        " (abstract)\n"
         "- Lovelace et al. [Reference 3]. Title 3. Nothing to quote: neither an abstract nor a text"
         " is known."
     )
