@@ -1,10 +1,10 @@
 """Related-work tasks from the corpus, and the stage that writes them.
 
-A task is a paper with a related-work section, at least `min_references` of whose citations are
-papers of the corpus. The section is taken out of the target and becomes the gold text (ChatCite,
-section 4.1: target papers without their related work). Other sections on related work, such as one
-in an appendix, are taken out with it, since they say the same at length. Tasks of files join those
-of their month.
+A task is a paper with a related-work section that cites at least `min_references` works whose text
+the task can give: papers of the corpus, and works whose abstract the metadata have. The section is
+taken out of the target and becomes the gold text (ChatCite, section 4.1: target papers without
+their related work). Other sections on related work, such as one in an appendix, are taken out with
+it, since they say the same at length. Tasks of files join those of their month.
 
 References are numbered in the order of the bibliography: in order of first citation they would tell
 a writer in which order the gold section treats them.
@@ -34,7 +34,7 @@ from pipeline.index.papers import rows_of_papers
 from pipeline.related_work.task import ReferenceSource, file_digests, task_rows
 from pipeline.related_work.task_reader import paper_text, references_in_corpus
 from pipeline.storage.writing import Row
-from pipeline.text import one_line
+from pipeline.text import number_of, one_line
 
 _PAPER_COLUMNS = ["arxiv_id", "title", "abstract", "sections", "blocks"]
 _ITEM_COLUMNS = ["arxiv_id", "key", "ordinal", "raw", "title", "authors", "year", "cited_arxiv_id"]
@@ -63,6 +63,16 @@ class CitedWork:
     """Of the item in its bibliography."""
 
 
+@dataclass(frozen=True, slots=True)
+class ResolvedItem:
+    """The arXiv id that a bibliography item has, and the item's place in its bibliography."""
+
+    cited: str
+    place: int
+
+
+ResolvedItems = Mapping[tuple[str, str], ResolvedItem]
+"""(citing paper, key of its item) → the arXiv id of the cited work."""
 Citations = Mapping[tuple[str, str], CitedWork]
 """(citing paper, key of its item) → the cited work, where a task may have it for a reference."""
 
@@ -86,12 +96,22 @@ def gold_text(blocks: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -
     return re.sub(r" ([.,;:)])", r"\1", re.sub(r" {2,}", " ", text)).strip()
 
 
+def section_blocks(paper: Mapping[str, Any], section: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The blocks of a paper within a section."""
+    return [block for block in paper["blocks"] if section["title"] in block["section_path"]]
+
+
+def keys_cited_in(blocks: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Keys of the bibliography items that some blocks cite."""
+    return {key for block in blocks for key in block["cited_keys"]}
+
+
 def make_task(
     paper: Mapping[str, Any], section: Mapping[str, Any], citations: Citations, most: int
 ) -> dict[str, Any]:
     """A row of `related_work_tasks` for a paper and its section; at most `most` references."""
-    blocks = [block for block in paper["blocks"] if section["title"] in block["section_path"]]
-    keys = {key for block in blocks for key in block["cited_keys"]}
+    blocks = section_blocks(paper, section)
+    keys = keys_cited_in(blocks)
     cited = {
         key: citations[paper["arxiv_id"], key]
         for key in keys
@@ -140,19 +160,20 @@ def _reference(number: int, key: str, work: CitedWork) -> dict[str, Any]:
     }
 
 
-def in_corpus_of(task: Mapping[str, Any]) -> int:
-    """Number of a task's references with full text."""
-    return sum(reference["source"] == "full_text" for reference in task["references"])
+def with_text(task: Mapping[str, Any]) -> int:
+    """Number of a task's references whose full text or abstract is known."""
+    return sum(reference["source"] != "item" for reference in task["references"])
 
 
 def _build(job: Job) -> Iterator[Row]:
-    citations = _citations(job)
+    resolved = _resolved(job)
+    citations = _citations(job, resolved)
     sources: Counter[str] = Counter()
     cited: set[str] = set()
     count = 0
     folder = job.settings.tasks_dir
     of_files = iter(()) if folder is None else task_rows(folder, job.month)
-    for task in chain(_corpus_tasks(job, citations), of_files):
+    for task in chain(_corpus_tasks(job, resolved, citations), of_files):
         if count == job.settings.max_tasks:
             job.leave_out(
                 task["arxiv_id"] or task["task_id"],
@@ -168,7 +189,12 @@ def _build(job: Job) -> Iterator[Row]:
     note_cited_months(job, cited)
 
 
-def _corpus_tasks(job: Job, citations: Citations) -> Iterator[dict[str, Any]]:
+def _corpus_tasks(
+    job: Job, resolved: ResolvedItems, citations: Citations
+) -> Iterator[dict[str, Any]]:
+    fewest = job.settings.min_references
+    too_few = []
+    tasks = 0
     for paper in job.iterate(tables.PAPERS, _PAPER_COLUMNS):
         section = related_work_section(paper)
         if section is None:
@@ -181,29 +207,86 @@ def _corpus_tasks(job: Job, citations: Citations) -> Iterator[dict[str, Any]]:
                 " used"
             )
             job.leave_out(paper["arxiv_id"], "at_max_references", detail)
-        inside = in_corpus_of(task)
-        if inside < job.settings.min_references:
-            others = len(task["references"]) - inside + task["outside"]
-            detail = f"{inside} of its cited items are papers of the corpus, {others} are not"
-            job.leave_out(paper["arxiv_id"], "too_few_references", detail)
+        if with_text(task) < fewest:
+            known = _count_known(paper, section, resolved, citations)
+            job.leave_out(paper["arxiv_id"], "too_few_references", _known_in_words(known))
+            too_few.append(known)
         else:
+            tasks += 1
             yield task
+    if too_few and not tasks:
+        job.notes["no_task"] = _why_no_task(too_few, fewest, job.settings.outside_references)
 
 
-def _citations(job: Job) -> Citations:
-    """The works that papers of this month cite: papers up to this month, and works outside."""
-    resolved = {
-        (row["arxiv_id"], row["key"]): (row["cited_arxiv_id"], row["ordinal"])
-        for row in job.iterate(tables.REFERENCES, ["arxiv_id", "key", "ordinal", "cited_arxiv_id"])
+def _count_known(
+    paper: Mapping[str, Any],
+    section: Mapping[str, Any],
+    resolved: ResolvedItems,
+    citations: Citations,
+) -> Counter[str]:
+    """How much is known of the works that a section cites: how many in `full_text`, by `abstract`,
+    by `arxiv_id` alone, by their `item` alone.
+    """
+    kinds = {}
+    for key in keys_cited_in(section_blocks(paper, section)):
+        item = (paper["arxiv_id"], key)
+        if item in citations and citations[item].source != "item":
+            kinds[citations[item].identity] = str(citations[item].source)
+        elif item in resolved:
+            kinds[resolved[item].cited] = "arxiv_id"
+        else:
+            kinds[key] = "item"
+    return Counter(kinds.values())
+
+
+def _known_in_words(known: Counter[str]) -> str:
+    return (
+        f"of the cited works {known['full_text']} are papers of the corpus,"
+        f" {known['abstract']} have an abstract in the metadata,"
+        f" {known['arxiv_id']} have an arXiv id alone, {known['item']} have none"
+    )
+
+
+def _why_no_task(too_few: Sequence[Counter[str]], fewest: int, outside: str) -> str:
+    """Why no paper with a related-work section became a task, and what would give how many."""
+    with_text = [known["full_text"] + known["abstract"] for known in too_few]
+    with_id = [total + known["arxiv_id"] for total, known in zip(with_text, too_few, strict=True)]
+    papers = number_of(len(too_few), "paper")
+    text = (
+        f"No related-work section of {papers} cites works of which {fewest} have a known text"
+        f" (CITELOOM_MIN_REFERENCES): {_known_in_words(sum(too_few, Counter()))}."
+    )
+    if fewest > 1:
+        tasks = number_of(sum(total >= 1 for total in with_text), "task")
+        text += f" CITELOOM_MIN_REFERENCES=1 gives {tasks}."
+    tasks = number_of(sum(total >= fewest for total in with_id), "task")
+    text += f" Metadata of all works that have an arXiv id, such as a whole snapshot, give {tasks}."
+    if outside == "drop":
+        text += (
+            " CITELOOM_OUTSIDE_REFERENCES=drop leaves out works that only the metadata describe."
+        )
+    return text
+
+
+def _resolved(job: Job) -> ResolvedItems:
+    columns = ["arxiv_id", "key", "ordinal", "cited_arxiv_id"]
+    return {
+        (row["arxiv_id"], row["key"]): ResolvedItem(row["cited_arxiv_id"], row["ordinal"])
+        for row in job.iterate(tables.REFERENCES, columns)
         if row["cited_arxiv_id"]
     }
+
+
+def _citations(job: Job, resolved: ResolvedItems) -> Citations:
+    """The works that papers of this month cite: papers up to this month, and works outside."""
     root = job.workspace.root
-    cited_ids = {cited for cited, _ in resolved.values() if (month_of(cited) or "") <= job.month}
+    cited_ids = {
+        item.cited for item in resolved.values() if (month_of(item.cited) or "") <= job.month
+    }
     papers = rows_of_papers(
         root, tables.PAPERS, cited_ids, ["arxiv_id", "title", "authors", "year"]
     )
     works = {row["arxiv_id"]: _paper_work(row) for row in papers}
-    inside = Counter(citing for (citing, _), (cited, _) in resolved.items() if cited in works)
     if job.settings.outside_references != "drop":
         # Works that arXiv's metadata describes though they are not among the papers: of other
         # categories, or unparsed.
@@ -211,29 +294,27 @@ def _citations(job: Job) -> Citations:
         works |= {
             row["arxiv_id"]: _abstract_work(row) for row in rows if row["title"] and row["abstract"]
         }
-    cited_works = {
-        item: replace(works[cited], place=place)
-        for item, (cited, place) in resolved.items()
-        if cited in works
+    citations = {
+        key: replace(works[item.cited], place=item.place)
+        for key, item in resolved.items()
+        if item.cited in works
     }
     if job.settings.outside_references == "item":
-        cited_works |= _items(
-            job,
-            cited_works,
-            {citing for citing, count in inside.items() if count >= job.settings.min_references},
-        )
-    return cited_works
+        known = Counter(citing for citing, _ in citations)
+        enough = {paper for paper, works in known.items() if works >= job.settings.min_references}
+        citations |= _items(job, citations, enough)
+    return citations
 
 
 def _items(
-    job: Job, in_corpus: Citations, citing: Collection[str]
+    job: Job, with_text: Citations, citing: Collection[str]
 ) -> dict[tuple[str, str], CitedWork]:
     """The other items of these papers; those of a whole month would be too many to hold."""
     rows = job.iterate(tables.REFERENCES, _ITEM_COLUMNS)
     others = (
         row
         for row in rows
-        if row["arxiv_id"] in citing and (row["arxiv_id"], row["key"]) not in in_corpus
+        if row["arxiv_id"] in citing and (row["arxiv_id"], row["key"]) not in with_text
     )
     return {(row["arxiv_id"], row["key"]): _item_work(row) for row in others if _item(row)}
 
@@ -292,11 +373,11 @@ RELATED_WORK_TASKS = Stage(
     upstream=(tables.PAPERS, tables.REFERENCES),
     settings=("min_references", "max_tasks", "outside_references"),
     inputs=_inputs,
-    version=4,
+    version=5,
     plain_name="tasks",
     group="related_work",
     description=(
-        "Papers whose related work cites papers of the corpus; the section is taken out and is"
-        " the gold text."
+        "Papers whose related work cites works with a known text; the section is taken out and"
+        " is the gold text."
     ),
 )

@@ -254,6 +254,9 @@ class RelatedWorkData(Writings):
         known = (*RELATED_WORK_SYSTEMS, *FORMER_RELATED_WORK_SYSTEMS)
         super().__init__(tables.SUMMARIES, judging, known, months, settings)
         self.tasks = sum(month.rows[tables.RELATED_WORK_TASKS.name] for month in months)
+        self.why_no_task = next((month.why_no_task for month in months if month.why_no_task), "")
+        self.references = sum((Counter(month.task_references) for month in months), Counter[str]())
+        """Source of a task's reference → how many references of all tasks."""
         self.sections = Counter[str]()
         """System → its sections, repeats not counted."""
         self.unquoted = Counter[str]()

@@ -168,13 +168,16 @@ def month_intro(data: ReportData) -> PageSection:
     if not related.tasks:
         text = (
             "There is no related-work task in this month. A task needs a paper with a related-work"
-            " section that cites enough papers of the corpus."
+            " section that cites enough works whose text is known."
         )
-        return PageSection(key, title, (text,))
+        return PageSection(key, title, tuple(filter(None, (text, related.why_no_task))))
     number = "One target" if related.tasks == 1 else f"{count(related.tasks)} targets, each"
     text = (
         f"{number} without its own related-work section, which is the gold text. Every system"
-        " writes the section from the target and its references."
+        " writes the section from the target and its references. Of the references of all tasks"
+        f" {related.references['full_text']} are papers of the corpus, of"
+        f" {related.references['abstract']} the abstract is known, of {related.references['item']}"
+        " the bibliography item."
     )
     if related.systems:
         return PageSection(key, title, (text,))

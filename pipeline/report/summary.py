@@ -39,7 +39,7 @@ ScoresByTask = tuple[str, str, str, str, Mapping[str, float]]
 
 FOLDER = "reports/summaries"
 # Raised when summaries have other fields or values for the same tables.
-_VERSION = 5
+_VERSION = 6
 
 # From the dump to the tasks of related work: table, what its rows are, and one of them.
 FUNNEL: tuple[tuple[Table, str, str], ...] = (
@@ -104,7 +104,7 @@ class MonthSummary:
     writer → its citations by verdict, `unjudged: <why>` for those without. unquoted: writer →
     supported citations whose quote was not found. judgements: rows of `g_scores` on the sections
     that are compared, with marks only where people rated. outdated_ratings: of sections that have
-    changed since.
+    changed since. task_references: source of a task's reference → how many.
 
     grades: of answers, without texts. human_grades: rows by people, judge_grades: the grades that
     they are compared with, outdated_grades: rows on answers that have changed since.
@@ -127,6 +127,8 @@ class MonthSummary:
     judgements: Sequence[Row]
     ratings: Sequence[Row]
     outdated_ratings: int
+    task_references: Mapping[str, int]
+    why_no_task: str
     questions: Sequence[Row]
     why_no_question: str
     grades: Sequence[Row]
@@ -212,6 +214,7 @@ def _summarize(root: DataRoot, month: str) -> MonthSummary:
     questions = read_posed_questions(iterate(root, tables.QUESTIONS, month))
     grades = read_grades(root, month)
     people = read_month_grades(root, month, grades)
+    tasks = notes_of(root, tables.RELATED_WORK_TASKS, month)
     return MonthSummary(
         month=month,
         finished=root.provenance(tables.SCORES, month) is not None,
@@ -232,6 +235,8 @@ def _summarize(root: DataRoot, month: str) -> MonthSummary:
         judgements=_judgements(related[tables.G_SCORES], with_marks=bool(current)),
         ratings=[{name: row[name] for name in _RATING} for row in current],
         outdated_ratings=len(ratings) - len(current),
+        task_references=tasks.get("references", {}),
+        why_no_task=tasks.get("no_task", ""),
         questions=[
             {
                 "id": posed.question.id,

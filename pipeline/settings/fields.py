@@ -387,7 +387,8 @@ class RelatedWorkSettings(BaseModel):
         2,
         ge=1,
         description=(
-            "Fewest references to papers of the corpus that make a paper a related-work task."
+            "Fewest references with a known full text or abstract that make a paper a related-work"
+            " task."
         ),
     )
     outside_references: Literal["item", "abstract", "drop"] = Field(

@@ -17,8 +17,13 @@ from tests.scripted_llm import ScriptedLlm
 ARCHIVE = Path(__file__).parents[1] / "earlier" / "roots-2026-11-28.tar.xz"
 # Pages are drawn again when their look changes. Receipts name the server's address, which is another one here. The default
 # systems of related work are without `extractive`: its rows leave these tables, and the rows of the others are taken over.
+# Tasks count works by their abstract too: the same rows here.
 WITHOUT_EXTRACTIVE = {"summaries", "scores"}
-RENEWED = {"demo": {"report"} | WITHOUT_EXTRACTIVE, "models": {"report", "index_receipts"}}
+TASKS = {"related_work_tasks"}
+RENEWED = {
+    "demo": {"report"} | TASKS | WITHOUT_EXTRACTIVE,
+    "models": {"report", "index_receipts"} | TASKS,
+}
 
 
 @pytest.fixture

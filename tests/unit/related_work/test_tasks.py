@@ -18,6 +18,7 @@ from pipeline.related_work.tasks import (
     related_work_section,
 )
 from pipeline.settings import load_settings
+from pipeline.storage.reading import read_table
 from tests.unit.related_work.building import paper_row, write_month
 
 
@@ -183,8 +184,6 @@ def tasks_with(folder, **settings):
 )
 def test_a_setting_says_what_becomes_of_works_outside_the_corpus(tmp_path, outside, sources, left):
     (task,) = tasks_with(tmp_path / "few", outside_references=outside)
-    # Only papers of the corpus make a paper a task.
-    assert tasks_with(tmp_path / "none", outside_references=outside, min_references=2) == []
     assert [each["source"] for each in task["references"]] == sources
     assert task["outside"] == left
     if outside == "item":
@@ -195,6 +194,31 @@ def test_a_setting_says_what_becomes_of_works_outside_the_corpus(tmp_path, outsi
             ("2403.90003", 2001, "Item b3."),
             (None, 2001, "Item b4."),
         ]
+
+
+@pytest.mark.parametrize(
+    ("outside", "fewest", "tasks"),
+    [("item", 2, 1), ("item", 3, 0), ("abstract", 2, 1), ("drop", 2, 0), ("drop", 1, 1)],
+)
+def test_works_with_a_known_text_make_a_paper_a_task(tmp_path, outside, fewest, tasks):
+    assert len(tasks_with(tmp_path, outside_references=outside, min_references=fewest)) == tasks
+
+
+def test_a_month_without_a_task_says_why_and_what_would_give_how_many(tmp_path):
+    assert tasks_with(tmp_path, min_references=3) == []
+    root = place_with(tmp_path).root
+    known = (
+        "of the cited works 1 are papers of the corpus, 1 have an abstract in the metadata,"
+        " 1 have an arXiv id alone, 1 have none"
+    )
+    ledger = read_table(root.ledger_file("related_work_tasks", "2024-04")).to_pylist()
+    assert ledger[0]["reason"] == "too_few_references"
+    assert ledger[0]["detail"] == known
+    assert root.provenance(tables.RELATED_WORK_TASKS, "2024-04").notes["no_task"] == (
+        "No related-work section of 1 paper cites works of which 3 have a known text"
+        f" (CITELOOM_MIN_REFERENCES): {known}. CITELOOM_MIN_REFERENCES=1 gives 1 task. Metadata of"
+        " all works that have an arXiv id, such as a whole snapshot, give 1 task."
+    )
 
 
 FILE = {
