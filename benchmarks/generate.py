@@ -38,10 +38,11 @@ from pipeline.engine.stage import Stage, Workspace
 from pipeline.llm.cache import CallCache
 from pipeline.llm.calls import PaidCalls
 from pipeline.llm.client import ClientWorkspace, LlmClient
+from pipeline.llm.completion import EndpointReply
 from pipeline.llm.loop import without_waiting
 from pipeline.llm.messages import Completion
 from pipeline.llm.models import Model
-from pipeline.llm.transport import Dialect, EndpointReply
+from pipeline.llm.transport import Dialect
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.settings import load_settings
 from pipeline.storage.writing import Row
@@ -186,7 +187,7 @@ class Imagined:
     """When, on the loop's clock, it was closed."""
     down: bool = False
 
-    async def send(self, body: Mapping[str, Any]) -> EndpointReply:
+    async def send(self, body: Mapping[str, Any], most: int) -> EndpointReply:
         """The scripted answer."""
         await asyncio.sleep(self.latency)
         given = completion(body)

@@ -9,8 +9,8 @@ serves it from a process of its own and prints its base URL.
         …
         assert llm.generations == 12
 
-An answer is the first one that a rule in `rules` gives (a function from `Asked` to text, a
-`Refusal`, or None to let the next rule have it); after them comes `default_script`: JSON that fits
+An answer is the first one that a rule in `rules` gives (a function from `Asked` to text, the fields
+of a choice, a `Refusal`, or None to let the next rule have it); after them comes `default_script`: JSON that fits
 a `json_schema`, a vote where the prompt asks for "The best choice is", else prose that cites every
 [Reference i] of the prompt.
 """
@@ -68,7 +68,7 @@ class Refusal:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Rule = Callable[[Asked], "str | Refusal | None"]
+Rule = Callable[[Asked], "str | Mapping[str, Any] | Refusal | None"]
 
 
 def default_script(asked: Asked) -> str:
@@ -229,9 +229,9 @@ class ScriptedLlm:
             return refusals[0]
         with self._lock:
             self.generations += count
-        return _completion(body, [str(text) for text in texts], self.signs_a_token) | self.changes
+        return _completion(body, texts, self.signs_a_token) | self.changes
 
-    def _text(self, asked: Asked) -> str | Refusal:
+    def _text(self, asked: Asked) -> Any:
         for rule in self.rules:
             given = rule(asked)
             if given is not None:
@@ -239,22 +239,21 @@ class ScriptedLlm:
         return default_script(asked)
 
 
-def _completion(body: Mapping[str, Any], texts: list[str], signs_a_token: int) -> dict[str, Any]:
+def _completion(body: Mapping[str, Any], texts: list[Any], signs_a_token: int) -> dict[str, Any]:
+    choices = [
+        text
+        if isinstance(text, Mapping)
+        else {"finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        for text in texts
+    ]
     read = sum(len(message["content"]) for message in body["messages"]) // 4
-    written = sum(len(text) for text in texts) // signs_a_token
+    written = sum(len(str(text)) for text in texts) // signs_a_token
     return {
         "id": "scripted",
         "object": "chat.completion",
         "created": 0,
         "model": body["model"],
-        "choices": [
-            {
-                "index": place,
-                "finish_reason": "stop",
-                "message": {"role": "assistant", "content": text},
-            }
-            for place, text in enumerate(texts)
-        ],
+        "choices": [{"index": place, **choice} for place, choice in enumerate(choices)],
         "usage": {
             "prompt_tokens": read,
             "completion_tokens": written,

@@ -158,6 +158,14 @@ def answer_row(
     }
 
 
+def hides_failure(row: Row) -> bool:
+    """Whether an answer abstains because a step of it failed, as in rows of earlier versions."""
+    return row["abstained"] and any(
+        step.get("failure") or (step["stage"] == "generate" and not step["text"])
+        for step in json.loads(row["trace"]).get("steps", ())
+    )
+
+
 def answer_of_row(row: Row) -> Answer:
     """The answer of a row."""
     hops = max([row["hops"], *(passage["hop"] for passage in row["shown"])], default=0)

@@ -55,8 +55,8 @@ async def reflect(
 ) -> str | None:
     """The query for missing claims, None if these are enough; chain of thought at temperature 0.
 
-    There is none after an answer that cannot be read, or one that finds claims missing and names no
-    query (`silent`). Adds the step `reflect`.
+    There is none after an answer that finds claims missing and names no query (`silent`). Adds
+    the step `reflect`.
     """
     context = tools.settings.llm_context
     values = {
@@ -69,16 +69,15 @@ async def reflect(
     messages = PROMPTS.messages("reflect", claims="\n".join(lines), **values)
     answer = await ask(tools.model, messages, Thought, _REFLECTION_TOKENS)
     thought = answer.value
-    query = searchable(thought.query) if thought and not thought.enough else ""
+    query = searchable(thought.query) if not thought.enough else ""
     steps.add(
         "reflect",
         answer.spent,
         hop=len(queries),
-        enough=thought.enough if thought else None,
-        reasoning=one_line(thought.reasoning) if thought else "",
+        enough=thought.enough,
+        reasoning=one_line(thought.reasoning),
         query=query or None,
-        silent=thought is not None and not thought.enough and not query,
-        failure=answer.failure,
+        silent=not thought.enough and not query,
     )
     return query or None
 

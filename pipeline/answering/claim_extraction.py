@@ -14,7 +14,6 @@ from pipeline.answering.answer import Claim, UnnumberedClaim, number_claims
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     PROMPTS,
-    FormAnswer,
     StepLog,
     Tools,
     ask,
@@ -23,7 +22,7 @@ from pipeline.answering.model_calls import (
 )
 from pipeline.answering.prompt_injection import suspicious_ids
 from pipeline.corpus.passage import Passage
-from pipeline.llm.client import REPAIR_TOKENS
+from pipeline.llm.client import REPAIR_TOKENS, StructuredAnswer
 from pipeline.llm.context import cut_to_share, first_that_fit
 from pipeline.llm.messages import Spent
 from pipeline.llm.structured import AtMost, make_form
@@ -65,10 +64,11 @@ async def extract_claims(
     earlier: claims that are not made again. hops: the passages read in each hop, these included.
     """
     earlier_texts = [claim.text for claim in earlier]
-    answer: FormAnswer[Any] = FormAnswer(None, Spent())
+    form, cost = None, Spent()
     if passages and most > 0:
         answer = await _ask_for_claims(tools, question, passages, most, earlier_texts)
-    named, dropped = _read_claims(answer.value, passages, most, earlier_texts)
+        form, cost = answer.value, answer.spent
+    named, dropped = _read_claims(form, passages, most, earlier_texts)
     candidates = _support_candidates(earlier, hops)
     attributed: list[UnnumberedClaim] = []
     moved, loose = [], []
@@ -82,7 +82,7 @@ async def extract_claims(
     claims = number_claims(attributed, len(hops), after=len(earlier))
     steps.add(
         "claims",
-        answer.spent,
+        cost,
         hop=len(hops),
         claims=[claim.number for claim in (*earlier, *claims) if claim.hop == len(hops)],
         shown=[passage_trace(passage) for passage in passages],
@@ -91,7 +91,6 @@ async def extract_claims(
         moved=moved,
         loose=loose,
         dropped=dropped,
-        failure=answer.failure,
     )
     return claims
 
@@ -102,7 +101,7 @@ async def _ask_for_claims(
     passages: Sequence[Passage],
     most: int,
     earlier: Sequence[str],
-) -> FormAnswer[Any]:
+) -> StructuredAnswer[Any]:
     context = tools.settings.llm_context
     longest = _FRAME_TOKENS + 4 * len(passages) + _PER_CLAIM * most
     newest_first = [f"- {claim}" for claim in reversed(earlier)]

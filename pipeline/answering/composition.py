@@ -50,8 +50,8 @@ async def compose(
     not hold the answer.
 
     The claims themselves are the answer (`made`) if the model says that they hold it and none of
-    its sentences rests on one, or if its answer cannot be read: they were extracted for this
-    question. Adds a step with the prompt's name.
+    its sentences rests on one: they were extracted for this question. Adds a
+    step with the prompt's name.
     """
     if not claims:
         steps.add(prompt, Spent(), abstained="no claims")
@@ -66,10 +66,8 @@ async def compose(
     messages = PROMPTS.messages(prompt, claims="\n".join(lines), **values)
     answer = await ask(tools.model, messages, answer_form(most_sentences(tokens)), longest)
     form: Any = answer.value
-    sentences, dropped = read_sentences(
-        form.sentences if form else (), {claim.number for claim in shown}
-    )
-    withheld = form is not None and form.answered == "no"
+    sentences, dropped = read_sentences(form.sentences, {claim.number for claim in shown})
+    withheld = form.answered == "no"
     if withheld:
         sentences = []
         dropped = [sentence.text for sentence in form.sentences if sentence.text.strip()]
@@ -79,10 +77,9 @@ async def compose(
     steps.add(
         prompt,
         answer.spent,
-        answered=form.answered if form else None,
+        answered=form.answered,
         made=made,
         dropped=dropped,
-        failure=answer.failure,
     )
     return sentences
 

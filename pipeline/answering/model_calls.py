@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.retriever import PassageSearch
 from pipeline.corpus.passage import Passage
-from pipeline.llm.client import LlmClient
+from pipeline.llm.client import LlmClient, StructuredAnswer
 from pipeline.llm.context import fit
-from pipeline.llm.messages import LlmAnswerError, Message, Spent
+from pipeline.llm.messages import Message, Spent
 from pipeline.llm.prompts import PromptFolder
 from pipeline.settings import Settings
 from pipeline.text import one_line
@@ -100,24 +100,13 @@ class Tools:
         return self.client
 
 
-@dataclass(frozen=True, slots=True)
-class FormAnswer(Generic[Form]):
-    """A model's answer in a form, or None and the failure if it could not be read; its cost."""
-
-    value: Form | None
-    spent: Spent
-    failure: str | None = None
-
-
 async def ask(
     client: LlmClient, messages: Sequence[Message], form: type[Form], tokens: int
-) -> FormAnswer[Form]:
-    """An answer of at most so many tokens, at temperature 0: one call, or two with a repair."""
-    try:
-        answer = await client.answer(messages, form, max_tokens=tokens, temperature=TEMPERATURE)
-    except LlmAnswerError as error:
-        return FormAnswer(None, error.spent, str(error))
-    return FormAnswer(answer.value, answer.spent)
+) -> StructuredAnswer[Form]:
+    """An answer of at most so many tokens, at temperature 0: one call, or two with a repair. Raises
+    LlmAnswerError where there is none.
+    """
+    return await client.answer(messages, form, max_tokens=tokens, temperature=TEMPERATURE)
 
 
 def as_word(value: object) -> object:

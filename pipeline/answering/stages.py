@@ -40,11 +40,12 @@ from pipeline.corpus.passages.text import FORM
 from pipeline.engine.digests import digest_of, digest_until
 from pipeline.engine.parts import build_parts
 from pipeline.engine.sampling import evenly_spaced
-from pipeline.engine.stage import CheckResult, Job, MonthCheck, MonthPart, Stage, Workspace
+from pipeline.engine.stage import STATES, CheckResult, Job, MonthCheck, MonthPart, Stage, Workspace
 from pipeline.index.scored import Scored
 from pipeline.llm.loop import run
+from pipeline.llm.messages import LlmAnswerError
 from pipeline.llm.models import get_model, settings_for, writer_settings
-from pipeline.llm.stage_loop import job_client, map_concurrently
+from pipeline.llm.stage_loop import attempt, job_client, leave_out_failed, map_concurrently
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.csv_texts import ImportedTexts, TextKind, read_texts
@@ -204,16 +205,22 @@ def _build_answers(writer: Writer, system: AnsweringSystem, job: Job) -> Iterato
     answers = run(_answer_all(job, writer, system, questions)) if questions else []
     settings = system.settings_of(settings_for(job.settings, writer.model))
     job.notes |= {
-        "abstained": sum(answer.abstained for answer in answers),
-        "second_hops": sum(answer.hops > 1 for answer in answers),
+        "abstained": sum(isinstance(each, Answer) and each.abstained for each in answers),
+        "second_hops": sum(isinstance(each, Answer) and each.hops > 1 for each in answers),
     }
+    failed = sum(isinstance(each, LlmAnswerError) for each in answers)
+    if failed:
+        job.notes[STATES] = {"failed": failed}
     for question, answer in zip(questions, answers, strict=True):
+        if isinstance(answer, LlmAnswerError):
+            leave_out_failed(job, question.id, answer)
+            continue
         yield answer_row(question.id, writer, answer, settings)
 
 
 async def _answer_all(
     job: Job, writer: Writer, system: AnsweringSystem, questions: Sequence[Question]
-) -> list[Answer]:
+) -> list[Answer | LlmAnswerError]:
     """The answers in the order of the questions, made concurrently within the limit on calls."""
     settings = settings_for(job.settings, writer.model)
     span = MonthSpan(last=job.month)
@@ -226,7 +233,7 @@ async def _answer_all(
         async def answer(question: Question) -> Answer:
             return await system.answer(UserQuestion(question.question, (), question.id), tools)
 
-        answers = await map_concurrently(job, questions, answer)
+        answers = await map_concurrently(job, questions, attempt(answer))
     job.measured["seconds_a_question"] = (time.perf_counter() - started) / len(questions)
     return answers
 

@@ -117,7 +117,7 @@ async def plan_query(
     """The question as it stands alone, and the query to search by; adds the step `query`.
 
     After a conversation the same call rewrites the question so that it stands alone. The query is
-    the question itself if the model names none or its answer cannot be read. optional: use
+    the question itself if the model names none. optional: use
     WikiChat's prompt, by which the model may decide not to search; the query is then None.
     """
     context = tools.settings.llm_context
@@ -136,9 +136,9 @@ async def plan_query(
     messages = PROMPTS.messages(prompt, question=text, history=question.conversation(room))
     answer = await ask(tools.model, messages, form, _ANSWER_TOKENS)
     original = one_line(question.question)
-    rewritten = one_line(getattr(answer.value, "question", "")) if question.history else ""
+    rewritten = one_line(answer.value.question) if question.history else ""
     alone = rewritten or original
-    query: str | None = searchable(getattr(answer.value, "query", ""))
+    query: str | None = searchable(answer.value.query)
     made = "model"
     if getattr(answer.value, "search", "yes") == "no":
         query = None
@@ -146,5 +146,5 @@ async def plan_query(
         # A follow-up ("and how large is it?") finds nothing without the question before it.
         previous = question.history[-1].question if question.history and alone == original else ""
         query, made = searchable(f"{alone} {previous}"), "question"
-    steps.add("query", answer.spent, question=alone, query=query, made=made, failure=answer.failure)
+    steps.add("query", answer.spent, question=alone, query=query, made=made)
     return alone, query

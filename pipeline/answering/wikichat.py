@@ -34,7 +34,6 @@ from pipeline.answering.direct import write_alone
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     PROMPTS,
-    FormAnswer,
     StepLog,
     Tools,
     ask,
@@ -172,7 +171,7 @@ async def summarize_passage(
     answer = await ask(
         tools.model, PROMPTS.messages("bullets", passage=text, **values), Bullets, _BULLET_TOKENS
     )
-    lines = _distinct_lines(answer.value.bullets if answer.value else ())
+    lines = _distinct_lines(answer.value.bullets)
     bullets = [line for line in lines if line.strip("-. ").casefold() not in _NO_BULLET]
     bullets = bullets[:MOST_BULLETS]
     steps.add(
@@ -181,7 +180,6 @@ async def summarize_passage(
         shown=passage_trace(passage),
         suspicious=suspicious_ids([passage]),
         texts=bullets,
-        failure=answer.failure,
     )
     return [UnnumberedClaim(text, passage) for text in bullets]
 
@@ -221,7 +219,7 @@ async def split_claims(
     Adds the step `split`; its `over` counts claims beyond those that are checked.
     """
     context = tools.settings.llm_context
-    answer: FormAnswer[SplitClaims] = FormAnswer(None, Spent())
+    split, cost = SplitClaims(claims=[]), Spent()
     if text.strip():
         values = {
             "question": short_question(question.question, context),
@@ -231,15 +229,15 @@ async def split_claims(
         room = PROMPTS.room(context, _SPLIT_TOKENS + REPAIR_TOKENS, "split", answer="", **values)
         messages = PROMPTS.messages("split", answer=fit(text.strip(), room).text, **values)
         answer = await ask(tools.model, messages, SplitClaims, _SPLIT_TOKENS)
-    lines = _distinct_lines(answer.value.claims if answer.value else ())
+        split, cost = answer.value, answer.spent
+    lines = _distinct_lines(split.claims)
     claims = [line for line in lines if searchable(line)]
     checked = claims[:MOST_CHECKED]
     steps.add(
         "split",
-        answer.spent,
+        cost,
         claims=checked,
         over=len(claims) - len(checked),
-        failure=answer.failure,
     )
     return checked
 
@@ -249,11 +247,11 @@ async def check_claim(
 ) -> Passage | None:
     """The passage that supports a claim, None if none does; no passages make no call.
 
-    Adds the step `verify`. A verdict that cannot be read, or has no evidence, is NOT ENOUGH INFO.
+    Adds the step `verify`. A verdict that has no evidence is NOT ENOUGH INFO.
     If the model names no passage that it was shown (`named`), a supported claim rests on the first.
     """
     context = tools.settings.llm_context
-    answer: FormAnswer[Check] = FormAnswer(None, Spent())
+    check, cost = Check(reasoning="", verdict="NOT ENOUGH INFO", passage=0), Spent()
     if passages:
         values = {"claim": claim, "count": len(passages), "characters": THOUGHT_CHARS}
         room = PROMPTS.room(
@@ -263,14 +261,14 @@ async def check_claim(
         answer = await ask(
             tools.model, PROMPTS.messages("verify", shown=shown, **values), Check, _CHECK_TOKENS
         )
-    check = answer.value or Check(reasoning="", verdict="NOT ENOUGH INFO", passage=0)
+        check, cost = answer.value, answer.spent
     named = 1 <= check.passage <= len(passages)
     support = None
     if check.verdict == "SUPPORTS":
         support = passages[check.passage - 1] if named else passages[0]
     steps.add(
         "verify",
-        answer.spent,
+        cost,
         claim=claim,
         verdict=check.verdict,
         passage=support.passage_id if support else None,
@@ -278,7 +276,6 @@ async def check_claim(
         reasoning=one_line(check.reasoning),
         evidence=[passage_trace(passage) for passage in passages],
         suspicious=suspicious_ids(passages),
-        failure=answer.failure,
     )
     return support
 
@@ -292,8 +289,8 @@ async def refine(
 ) -> list[AnswerSentence]:
     """The sentences after one call at temperature 0; adds the step `refine`.
 
-    The draft stays as it is if it has full marks on all criteria, if the answer cannot be read, or
-    if no sentence of the answer rests on a claim; the step's `kept` says which.
+    The draft stays as it is if it has full marks on all criteria, or if no sentence of the answer
+    rests on a claim; the step's `kept` says which.
     """
     tokens = tools.settings.answer_tokens
     longest = answer_tokens(tokens) + _MARKS_TOKENS
@@ -309,13 +306,11 @@ async def refine(
     messages = PROMPTS.messages("refine", draft=draft_text, claims="\n".join(claim_lines), **values)
     answer = await ask(tools.model, messages, refined_form(most_sentences(tokens)), longest)
     form: Any = answer.value
-    marks = {name: getattr(form, name) for name in CRITERIA} if form else {}
+    marks = {name: getattr(form, name) for name in CRITERIA}
     numbers = {claim.number for claim in claims[: len(claim_lines)]}
-    refined, dropped = read_sentences(form.sentences if form else (), numbers)
+    refined, dropped = read_sentences(form.sentences, numbers)
     reason = None
-    if form is None:
-        reason = "unreadable"
-    elif min(marks.values()) >= FULL_MARK:
+    if min(marks.values()) >= FULL_MARK:
         reason = "full marks"
     elif not refined:
         reason = "nothing left"
@@ -325,7 +320,6 @@ async def refine(
         marks=marks,
         kept=reason,
         dropped=dropped,
-        failure=answer.failure,
     )
     return draft if reason else refined
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -35,10 +36,17 @@ def run(
         ),
     ] = False,
     force: Annotated[bool, typer.Option(help="Compute again what is up to date.")] = False,
+    retry_failed: Annotated[
+        bool,
+        typer.Option(
+            "--retry-failed",
+            help="Ask language models also for what they refused, or failed at three times.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Build the corpus: read the dump, index it, write and score, wherever a month is missing or
-    out of date.
+    """Build the corpus: read the dump, index it, write and score, wherever a month is missing, out
+    of date or incomplete.
 
     With --failed and without --until and --select, months go through the failed stages and those
     that any month has.
@@ -69,6 +77,11 @@ def run(
         months_to_run = known_months(workspace, months)
     if not months_to_run:
         print_note(f"no failure is recorded in {workspace.root.path}")
+    if retry_failed:
+        from pipeline.llm.client import open_cache
+
+        with closing(open_cache(workspace)) as cache:
+            cache.forget_failures()
     report = RunReport()
     if months_to_run:
         report = run_and_report(workspace, months_to_run, stages, force=force)
@@ -91,7 +104,7 @@ def run_and_report(
 
     check(workspace, stages)
     with showing(workspace.root), reporting_to_dagster(workspace):
-        return run_months(workspace, months, stages, force=force)
+        return run_months(workspace, months, stages, force=force, completes=True)
 
 
 def show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:

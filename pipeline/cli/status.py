@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 # With more months, a row for each month replaces the table of stages.
 _MONTHS_IN_DETAIL = 6
-_COLOURS = {"done": "green", "stale": "yellow", "failed": "red", "missing": "dim"}
-_STATES = {"done": "done", "stale": "out of date", "failed": "failed", "missing": "missing"}
+_COLOURS = {
+    "done": "green", "incomplete": "cyan", "stale": "yellow", "failed": "red", "missing": "dim",
+}  # fmt: skip
+_STATES = {name: name for name in _COLOURS} | {"stale": "out of date"}
 
 StatusRow = Mapping[str, Any]
 
@@ -116,10 +118,15 @@ def status_report(rows: Sequence[StatusRow]) -> Iterator[Table | str]:
         return
     if len(months) > _MONTHS_IN_DETAIL:
         yield _months_table(rows_in_use, months)
-        yield "stages that are done, out of date, failed or missing; rows that they left out"
+        yield (
+            "stages that are done, incomplete (a model did not answer), out of date, failed or"
+            " missing; rows that they left out"
+        )
     else:
         yield _stages_table(rows_in_use, months)
-        yield "rows · age · left out; green is done, yellow out of date, red failed"
+        yield (
+            "rows · age · left out; green is done, blue incomplete, yellow out of date, red failed"
+        )
     later = len({row["stage"] for row in enabled} - {row["stage"] for row in rows_in_use})
     if later:
         yield f"No month has reached the {number_of(later, 'later stage')}."

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -20,8 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.engine.run_stats import StageTiming, note_timing
-from pipeline.engine.stage import Job, MonthPart, Workspace
+from pipeline.engine.stage import FAILED_REQUESTS, Job, MonthPart, Workspace
 from pipeline.errors import MissingInput
+from pipeline.storage.provenance import Provenance
 from pipeline.storage.reading import read_table
 from pipeline.storage.writing import Row
 from pipeline.text import text_digest
@@ -53,6 +55,12 @@ def fingerprints(parts: Iterable[MonthPart], workspace: Workspace, month: str) -
     return {part.name: fingerprint_of(part, workspace, month) for part in parts}
 
 
+def failed_requests(written: Provenance) -> Counter[str]:
+    """How many requests to language models a month and its parts had no answer to, by kind."""
+    notes = [written.notes, *(part["notes"] for part in written.notes.get("parts", {}).values())]
+    return sum((Counter(each.get(FAILED_REQUESTS, {})) for each in notes), Counter[str]())
+
+
 def _earlier(job: Job) -> Mapping[str, Mapping[str, Any]]:
     stage = job.stage
     provenance = job.workspace.root.provenance(stage.table, job.month)
@@ -76,7 +84,12 @@ def build_parts(job: Job) -> Iterator[Row | pa.RecordBatch]:
     for part in job.stage.parts(job.workspace, job.month):
         fingerprint = fingerprint_of(part, job.workspace, job.month)
         before = earlier.get(part.name)
-        if part.columns is not None and before is not None and before["fingerprint"] == fingerprint:
+        if (
+            part.columns is not None
+            and before is not None
+            and before["fingerprint"] == fingerprint
+            and not before["notes"].get(FAILED_REQUESTS)
+        ):
             records[part.name] = before
             job.ledger += entries[part.name]
             yield from _batches_of(part, job)

@@ -25,7 +25,7 @@ from pipeline.engine.digests import json_digest
 from pipeline.engine.failures import forget_failure, record_failure
 from pipeline.engine.finish import mark_unfinished
 from pipeline.engine.locks import month_lock, pool_lock
-from pipeline.engine.parts import fingerprints
+from pipeline.engine.parts import failed_requests, fingerprints
 from pipeline.engine.progress import Outcome, StageFailed, StageFinished, StageStarted, publish
 from pipeline.engine.redaction import collect_secrets, redact_error
 from pipeline.engine.run_stats import StageTiming, note_timing
@@ -45,6 +45,8 @@ class State(StrEnum):
     DONE = "done"
     MISSING = "missing"
     STALE = "stale"
+    INCOMPLETE = "incomplete"
+    """Up to date, but for what a language model did not answer."""
 
 
 def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
@@ -120,13 +122,16 @@ def state(stage: Stage, workspace: Workspace, month: str) -> State:
             and stage.lookups_hold(workspace, month, written)
             and stage.outputs_exist(workspace, month, written)
         )
-        return State.DONE if holds else State.STALE
+        if not holds:
+            return State.STALE
+        return State.INCOMPLETE if failed_requests(written) else State.DONE
     except CiteloomError:
         return State.STALE
 
 
 def run_stage(stage: Stage, workspace: Workspace, month: str, *, force: bool = False) -> Outcome:
-    """Compute a month of a stage where it is missing or out of date, or always with `force`.
+    """Compute a month of a stage where it is missing, out of date or incomplete, or always with
+    `force`.
 
     A second run of the same month waits for the first and then skips it. A failure is recorded for
     `citeloom status` and raised; the month that was there before stays.

@@ -90,6 +90,16 @@ class MonthPart:
     inputs: Mapping[str, str] = field(default_factory=dict)
 
 
+FAILED_REQUESTS = "failed_requests"
+"""Name of the note that counts requests to a language model without an answer, by kind of
+failure. Such a month or part is incomplete.
+"""
+
+STATES = "states"
+"""Name of the note that counts a writer's texts that failed, and sections that are written, cut
+or have a named fault.
+"""
+
 Parts = Callable[[Workspace, str], list[MonthPart]]
 """The parts of a month, in the order of their rows."""
 

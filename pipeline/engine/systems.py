@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Generic, TypeVar
 
+from pipeline.engine.parts import failed_requests
 from pipeline.engine.stage import CheckResult, Workspace
 from pipeline.errors import SettingError
 from pipeline.settings import Settings
@@ -140,9 +141,10 @@ class Writers(Generic[AnySystem]):
             if row["text"]
         }
         missing = sorted(f"{subject} by {name}" for subject, name in expected - written)
-        return CheckResult(
-            not missing, {"expected": len(expected), "missing": missing[:_MOST_NAMED]}
-        )
+        provenance = workspace.root.provenance(texts, month)
+        failed = failed_requests(provenance) if provenance else {}
+        facts = {"expected": len(expected), "missing": missing[:_MOST_NAMED], **failed}
+        return CheckResult(not missing, facts)
 
     def default_name(self, settings: Settings) -> str:
         """What writes where nothing is named; it calls no model without an endpoint."""

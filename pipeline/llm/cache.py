@@ -1,5 +1,7 @@
 """Every answer of a language model, stored in SQLite as JSON, so that no call is paid twice.
 
+A failure is no answer: it is recorded beside them with what it cost and how often it was asked for.
+
 The key of a call is made of model, messages, parameters and the system that makes it, never of the
 endpoint; with it goes the number of the sample. The answers of one response are one transaction, so
 a killed run resumes at the response that it was waiting for.
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.engine.locks import file_lock
-from pipeline.llm.messages import Spent
+from pipeline.llm.messages import LASTING, LlmAnswerError, Spent
 from pipeline.storage.sqlite import LOCK_SECONDS, named_errors, transaction
 from pipeline.text import text_digest
 
@@ -42,7 +44,13 @@ CREATE TABLE IF NOT EXISTS claims (
 CREATE TABLE IF NOT EXISTS paid (
     at REAL NOT NULL, model TEXT NOT NULL, max_tokens INTEGER NOT NULL, samples INTEGER NOT NULL,
     prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, seconds REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS failures (
+    key TEXT NOT NULL, sample INTEGER NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, model TEXT NOT NULL,
+    asked INTEGER NOT NULL, PRIMARY KEY (key, sample)) WITHOUT ROWID;
 """
+# So often a request is asked for an answer, in as many runs.
+MOST_ASKED = 3
 # Requests that say what an endpoint is like now; earlier ones may have met another machine.
 RECENT = 2000
 
@@ -109,7 +117,9 @@ class CallCache:
         with self._errors():
             query = "SELECT sample, body FROM answers WHERE key = ?"
             rows = self._sql.execute(query, (key,)).fetchall()
-        return {sample: json.loads(body) for sample, body in rows if sample in numbers}
+        answers = {sample: json.loads(body) for sample, body in rows if sample in numbers}
+        # Earlier versions stored empty answers too.
+        return {sample: answer for sample, answer in answers.items() if answer["text"].strip()}
 
     def write(
         self,
@@ -135,8 +145,53 @@ class CallCache:
             self._sql.execute(
                 "INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, _canonical(request))
             )
-            self._sql.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", rows)
+            self._sql.executemany(
+                "INSERT INTO answers VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body ="
+                " excluded.body WHERE trim(json_extract(body, '$.text'), char(9, 10, 13, 32)) = ''",
+                rows,
+            )
+            self._sql.executemany(
+                "DELETE FROM failures WHERE key = ? AND sample = ?", [row[:2] for row in rows]
+            )
             self._sql.execute("INSERT INTO paid VALUES (?, ?, ?, ?, ?, ?, ?)", paid)
+
+    def write_failure(self, key: str, sample: int, error: LlmAnswerError, model: str) -> None:
+        """Record that a call was asked for once more and gave no answer; one that is stored goes.
+
+        model: how the model was called then.
+        """
+        cost = error.spent
+        row = (key, sample, error.kind, error.detail, cost.prompt_tokens, cost.completion_tokens)
+        with self._errors(), transaction(self._sql):
+            self._sql.execute("DELETE FROM answers WHERE key = ? AND sample = ?", (key, sample))
+            self._sql.execute(
+                "INSERT INTO failures VALUES (?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT DO UPDATE SET"
+                " kind = excluded.kind, detail = excluded.detail, model = excluded.model,"
+                " asked = iif(model = excluded.model, asked + 1, 1),"
+                " prompt_tokens = prompt_tokens + excluded.prompt_tokens,"
+                " completion_tokens = completion_tokens + excluded.completion_tokens",
+                (*row, model),
+            )
+
+    def kept_failure(self, key: str, sample: int, model: str) -> LlmAnswerError | None:
+        """The failure of a call that is not asked for again: it was asked for MOST_ASKED times, or
+        lasts; None without one. model: how the model would be called now.
+        """
+        query = (
+            "SELECT kind, detail, prompt_tokens, completion_tokens, asked FROM failures"
+            " WHERE key = ? AND sample = ? AND model = ?"
+        )
+        with self._errors():
+            row = self._sql.execute(query, (key, sample, model)).fetchone()
+        if row is None or (row[4] < MOST_ASKED and row[0] not in LASTING):
+            return None
+        kind, detail, read, written, asked = row
+        return LlmAnswerError(kind, detail, Spent(asked, read, written), is_kept=True)
+
+    def forget_failures(self) -> None:
+        """Let every failure be asked for again."""
+        with self._errors():
+            self._sql.execute("DELETE FROM failures")
 
     def kinds(self, model: str) -> dict[int, Kind]:
         """Averages of a model's latest requests, by their `max_tokens`; 0 for those without."""

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from pipeline.engine import shutdown
 from pipeline.engine.redaction import redact, secret_forms
 from pipeline.llm.budget import Budget, Limits
 from pipeline.llm.cache import CallCache
-from pipeline.llm.context import count_message_tokens, count_tokens
+from pipeline.llm.completion import THINKING_TOKENS, EndpointReply
+from pipeline.llm.context import count_message_tokens
 from pipeline.llm.loop import side_by_side
-from pipeline.llm.messages import Completion, Message, Spent, Usage
+from pipeline.llm.messages import Completion, LlmAnswerError, Message, Spent, Usage, spent
 from pipeline.llm.models import Model
-from pipeline.llm.transport import Dialect, EndpointReply, UnusableAnswer
+from pipeline.llm.transport import Dialect, UnusableAnswer
 
 # Another process's answer is looked up this often, then less and less: a call takes seconds, and a
 # thousand tasks that look 20 times a second would take a core.
 _POLL_SECONDS, _LONGEST_POLL = 0.05, 1.0
+# The longest answer without a limit of its own: twice the room that prompts leave for it.
+_UNLIMITED = 4096
+
+item_failures: ContextVar[list[LlmAnswerError]] = ContextVar("item_failures")
+"""The failures of the item that a task works on, in a stage's loop."""
 
 
 class Sender(Protocol):
@@ -32,7 +40,7 @@ class Sender(Protocol):
 
     @property
     def down(self) -> bool: ...
-    async def send(self, body: Mapping[str, Any]) -> EndpointReply: ...
+    async def send(self, body: Mapping[str, Any], most: int) -> EndpointReply: ...
     def stop(self) -> None: ...
     async def aclose(self) -> None: ...
 
@@ -47,15 +55,15 @@ class Call:
     request: Mapping[str, Any]
     key: str
     first_seed: int
-    worst_written: int
-    """Most tokens of one answer."""
     claim: tuple[str, int] = ("", 0)
 
-    def worst_case(self, samples: int, *, tokens: bool) -> Spent:
-        """The most that so many samples can cost; with `tokens`, also in estimated tokens."""
-        if not tokens:
-            return Spent(samples)
-        return Spent(samples, count_read(self.request), samples * self.worst_written)
+    def longest(self, context: int, thinking: int) -> int:
+        """Tokens that one answer may take with its thoughts: no request goes without a limit, and
+        none is part of the key but the caller's own.
+        """
+        room = context - count_read(self.request)
+        limit = self.request.get("max_tokens") or max(min(_UNLIMITED, room), 1)
+        return max(limit, min(limit + thinking, room))
 
 
 class Slots:
@@ -87,7 +95,8 @@ class PaidCalls:
 
     connect: makes the transport; called for the first request that the cache cannot answer, so that
     a run whose answers are all stored starts no server. budget: limits what requests may cost; none
-    without it. usage: what was done in this run.
+    without it. usage: what was done in this run. keeps_failures: whether failures that were asked
+    for often enough are met without asking again.
     """
 
     def __init__(
@@ -96,10 +105,14 @@ class PaidCalls:
         connect: Callable[[], Awaitable[Sender]],
         cache: CallCache,
         budget: Budget | None = None,
+        *,
+        keeps_failures: bool = False,
     ) -> None:
         self.model, self.usage = model, Usage(prices=model.prices)
         self._connect, self._cache, self._budget = connect, cache, budget or Budget(Limits())
         self._slots = Slots(model.concurrency)
+        self._keeps_failures, self._thinking = keeps_failures, model.thinking or 0
+        self._failures: dict[tuple[str, int], LlmAnswerError] = {}
         self._transport: Sender | None = None
         self._secrets = secret_forms(model.api_key.get_secret_value()) if model.api_key else ()
         self._connecting = asyncio.Lock()
@@ -126,8 +139,34 @@ class PaidCalls:
             self._release(claim)
         await self._transport.aclose()
 
+    @property
+    def failures(self) -> Counter[str]:
+        """How many samples failed in this run, by kind."""
+        return Counter(error.kind for error in self._failures.values())
+
+    def fail(self, call: Call, sample: int, error: LlmAnswerError) -> None:
+        """Record the failure of a sample, which is not asked for again in this run."""
+        self._failures[call.key, sample] = error
+        item_failures.get([]).append(error)
+        self._cache.write_failure(call.key, sample, error, self.model.table_digest)
+
+    def _check_failures(self, call: Call, missing: Sequence[int]) -> None:
+        """Raise LlmAnswerError where one of these samples failed, and is not asked for now."""
+        for sample in missing:
+            if (call.key, sample) not in self._failures and self._keeps_failures:
+                kept = self._cache.kept_failure(call.key, sample, self.model.table_digest)
+                if kept is not None:
+                    self._failures[call.key, sample] = kept
+            failure = self._failures.get((call.key, sample))
+            if failure is not None:
+                item_failures.get([]).append(failure)
+                raise failure
+
     async def obtain(self, call: Call, samples: range) -> list[Completion]:
-        """Completions of these samples: cached, paid by another process, or paid now."""
+        """Completions of these samples: cached, paid by another process, or paid now.
+
+        Raises LlmAnswerError where one of them is no answer.
+        """
         self.usage.calls += len(samples)
         paid: set[int] = set()
         pause = _POLL_SECONDS
@@ -136,6 +175,7 @@ class PaidCalls:
             missing = [sample for sample in samples if sample not in stored]
             if not missing:
                 break
+            self._check_failures(call, missing)
             paid |= await self._pay_or_wait(call, missing, pause)
             pause = min(1.5 * pause, _LONGEST_POLL)
         # The text is that of the cache also if it was paid for now, so that all that asked at once
@@ -214,51 +254,92 @@ class PaidCalls:
         return await asyncio.shield(flight)
 
     async def _send(self, transport: Sender, call: Call, samples: list[int]) -> set[int]:
-        """Send a request within the budget and store its answers.
+        """Send a request; store its answers, and record its failures.
 
-        An answer that cannot be used counts at its worst: it may have been paid for. An endpoint
-        that gives fewer than it was asked for is not asked for several again.
+        An endpoint that gives fewer than it was asked for is not asked for several again.
+        """
+        shutdown.end_if_asked()
+        reply = await self._reply(transport, call, samples)
+        answers = {}
+        for sample, completion in zip(samples, reply.completions, strict=False):
+            if completion.failure is not None:
+                detail = redact(completion.detail, self._secrets)
+                error = LlmAnswerError(completion.failure, detail, spent([completion]))
+                self.fail(call, sample, error)
+                continue
+            answers[sample] = {
+                "text": redact(completion.text, self._secrets),
+                "prompt_tokens": completion.prompt_tokens,
+                "completion_tokens": completion.completion_tokens,
+                "finish_reason": redact(completion.finish_reason, self._secrets),
+            }
+        self._cache.write(call.key, call.request, answers, reply.spent, reply.seconds)
+        if len(reply.completions) < len(samples):
+            transport.dialect.refused.add("n")
+        return set(answers)
+
+    async def _reply(self, transport: Sender, call: Call, samples: list[int]) -> EndpointReply:
+        """The reply to a request, within the budget.
+
+        A reply that the endpoint broke off is asked for again, and so is one whose limit its
+        thoughts took, with an allowance for these.
         """
         from pipeline.llm.endpoint_client import ATTEMPTS
 
-        worst = call.worst_case(len(samples), tokens=self._budget.counts_tokens)
         body = {**call.request, "seed": call.first_seed + samples[0]}
         if len(samples) > 1:
             body["n"] = len(samples)
-        shutdown.end_if_asked()
+        context = self.model.context + (self.model.thinking or 0)
         for attempt in range(1, ATTEMPTS + 1):
-            while not self._budget.reserve(worst, self.usage.prices):
-                await asyncio.sleep(_POLL_SECONDS)
-            cost = Spent()
+            most = call.longest(context, self._thinking)
             try:
-                reply = await transport.send(body)
-                paid = reply.spent
-                # Some endpoints report no tokens, or too few; our own count is one from above.
-                written = sum(count_tokens(completion.text) for completion in reply.completions)
-                cost = Spent(
-                    paid.calls,
-                    max(paid.prompt_tokens, count_read(body)),
-                    max(paid.completion_tokens, written),
-                )
-                break
+                reply = await self._paid_reply(transport, body, most)
             except UnusableAnswer:
-                cost = worst
                 if attempt == ATTEMPTS:
                     raise
-            finally:
-                self._budget.settle(worst, cost, self.usage.prices)
-            await asyncio.sleep(0.25 * 2**attempt)
+                await asyncio.sleep(0.25 * 2**attempt)
+                continue
+            kinds = {completion.failure for completion in reply.completions}
+            if "cut" in kinds and reply.thinks and self.model.thinking is None:
+                self._thinking = THINKING_TOKENS
+            elif "error" in kinds:
+                await asyncio.sleep(0.25 * 2**attempt)
+                continue
+            if most == call.longest(context, self._thinking):
+                break
+        return reply
+
+    async def _paid_reply(
+        self, transport: Sender, body: Mapping[str, Any], most: int
+    ) -> EndpointReply:
+        """The reply to one request, counted in the budget; at its worst where it cannot be used, as
+        it may have been paid for.
+        """
+        read, count = count_read(body), body.get("n", 1)
+        worst = Spent(count)
+        if self._budget.counts_tokens:
+            worst = Spent(count, read, count * most)
+        while not self._budget.reserve(worst, self.usage.prices):
+            await asyncio.sleep(_POLL_SECONDS)
+        cost = Spent()
+        try:
+            reply = await transport.send(body, most)
+            paid = reply.spent
+            # Some endpoints report no tokens, or too few; our own count is one from above.
+            cost = Spent(
+                paid.calls,
+                max(paid.prompt_tokens, read),
+                max(paid.completion_tokens, reply.written),
+            )
+        except UnusableAnswer:
+            cost = worst
+            raise
+        finally:
+            self._budget.settle(worst, cost, self.usage.prices)
         self.usage.count_request(paid, reply.seconds)
         self.usage.retries += reply.retries
         self.usage.waited += reply.waited
-        answers = {}
-        for sample, completion in zip(samples, reply.completions, strict=False):
-            answers[sample] = asdict(completion) | {"text": redact(completion.text, self._secrets)}
-            del answers[sample]["cached"]
-        self._cache.write(call.key, call.request, answers, paid, reply.seconds)
-        if len(answers) < len(samples):
-            transport.dialect.refused.add("n")
-        return set(answers)
+        return reply
 
 
 def count_read(request: Mapping[str, Any]) -> int:

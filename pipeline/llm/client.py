@@ -10,6 +10,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -19,7 +21,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.llm.budget import check_budget, run_budget
 from pipeline.llm.bundled import bundled_endpoint
 from pipeline.llm.cache import CallCache, call_key
-from pipeline.llm.calls import Call, PaidCalls, count_read
+from pipeline.llm.calls import Call, PaidCalls
 from pipeline.llm.messages import Completion, LlmAnswerError, Message, Spent, Usage, spent
 from pipeline.llm.models import Model, get_model
 from pipeline.llm.prompts import as_data
@@ -101,7 +103,7 @@ class LlmClient:
 
         max_tokens: longest completion; None for the model's own limit. form: schema to which the
         endpoint constrains the completions if it can; they are not parsed here (see `answer`).
-        Raises as `Transport.send` does.
+        Raises LlmAnswerError where one is no answer, else as `Transport.send` does.
         """
         call = self._call(
             messages, temperature, max_tokens, None if form is None else response_format(form)
@@ -120,7 +122,7 @@ class LlmClient:
         """An answer in the form of `schema`: constrained if possible, parsed, repaired once. The
         messages are sent `copyable`.
 
-        Raises LlmAnswerError if the repaired answer cannot be read either.
+        Raises LlmAnswerError if the repaired answer cannot be read either, or is none.
         """
         prompt = [Message(message.role, copyable(message.content)) for message in messages]
 
@@ -141,9 +143,10 @@ class LlmClient:
         try:
             return StructuredAnswer(parse_answer(repaired.text, schema), cost)
         except ValueError as error:
-            raise LlmAnswerError(
-                f"no {schema.__name__} could be read, repair included: {short(error)}", cost
-            ) from None
+            failure = LlmAnswerError("unreadable", f"{schema.__name__}: {short(error)}", cost)
+        call = self._call(prompt, temperature, max_tokens, response_format(schema))
+        self.calls.fail(call, self._first_sample, failure)
+        raise failure
 
     def _call(
         self,
@@ -163,13 +166,12 @@ class LlmClient:
         if response_format is not None:
             request["response_format"] = response_format
         basis = request | {"system": self._system} if self._system else request
-        most_written = max_tokens or max(self.model.context - count_read(request), 1)
         # A seed of the system's own, so that a server draws anew for each.
         first_seed = 0
         if self._system:
             digest = text_digest(self._system)
             first_seed = int(digest[:8], 16) % _SYSTEM_SEEDS
-        return Call(request, call_key(basis), first_seed, most_written)
+        return Call(request, call_key(basis), first_seed)
 
 
 def check_model(settings: Settings, name: str | None = None) -> Model:
@@ -192,20 +194,29 @@ class ClientWorkspace(Workspace):
 
 
 @contextlib.asynccontextmanager
-async def open_client(workspace: Workspace, model: str | None = None) -> AsyncIterator[LlmClient]:
+async def open_client(
+    workspace: Workspace, model: str | None = None, *, keeps_failures: bool = False
+) -> AsyncIterator[LlmClient]:
     """The client of a model by name (None: the default), with the data root's cache.
+
+    keeps_failures: as for PaidCalls; a stage keeps them, and who asks a question asks again.
 
     Raises SettingError as `check_model` does; with a ClientWorkspace, whose client may send
     nothing, only as `get_model` does. An endpoint's faults show with the first call.
     """
-    folder = workspace.cache("llm")
-    shared = workspace.settings.on_cluster or mount_of(folder)[1] in NETWORK
-    with contextlib.closing(CallCache(folder / "calls.sqlite", shared=shared)) as cache:
+    with contextlib.closing(open_cache(workspace)) as cache:
         if isinstance(workspace, ClientWorkspace):
             client = workspace.make_client(get_model(workspace.settings, model), cache)
         else:
             language_model = check_model(workspace.settings, model)
-            client = _make_client(language_model, cache, workspace.settings)
+            calls = PaidCalls(
+                language_model,
+                partial(_connect, language_model, cache.folder),
+                cache,
+                run_budget(workspace.settings, cache.folder),
+                keeps_failures=keeps_failures,
+            )
+            client = LlmClient(calls)
         try:
             yield client
         except BaseException as error:
@@ -216,11 +227,15 @@ async def open_client(workspace: Workspace, model: str | None = None) -> AsyncIt
             await client.calls.aclose()
 
 
-def _make_client(model: Model, cache: CallCache, settings: Settings) -> LlmClient:
-    async def connect() -> Transport:
-        url = model.url
-        if url is None:
-            url = await asyncio.to_thread(bundled_endpoint, model, cache.folder)
-        return Transport(model, url)
+def open_cache(workspace: Workspace) -> CallCache:
+    """The cache of the data root's calls. Raises as CallCache does."""
+    folder = workspace.cache("llm")
+    shared = workspace.settings.on_cluster or mount_of(folder)[1] in NETWORK
+    return CallCache(folder / "calls.sqlite", shared=shared)
 
-    return LlmClient(PaidCalls(model, connect, cache, run_budget(settings, cache.folder)))
+
+async def _connect(model: Model, folder: Path) -> Transport:
+    url = model.url
+    if url is None:
+        url = await asyncio.to_thread(bundled_endpoint, model, folder)
+    return Transport(model, url)

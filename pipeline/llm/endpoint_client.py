@@ -25,6 +25,8 @@ _TRANSFER_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 # An object that begins with an error. A body that only mentions one is an answer of another form,
 # which a budget counts.
 _REPORTS_ERROR = re.compile(rb'\s*+\{\s*+"error"\s*+:(?!\s*+null)')
+# With 429 OpenAI says so that nothing is left to pay with, which no waiting mends.
+QUOTA_CODE = b"insufficient_quota"
 # A request is sent so often while the endpoint answers others: the fault is the request's own.
 ATTEMPTS = 5
 # A vLLM that restarts loads its model for one to two minutes. One that never responded is rather a
@@ -105,11 +107,12 @@ class EndpointClient(httpx2.AsyncClient):
         # A gateway may report with 200 that what is behind it failed.
         if response.status_code == 200 and _REPORTS_ERROR.match(response.content):
             response.status_code = 502
-        limited = response.status_code == 429
+        limited = response.status_code == 429 and QUOTA_CODE not in response.content
         # With 500 an endpoint that is up reports a failed request.
         if response.status_code <= 500 and not limited:
             self._last_answer, self.down = _now(), False
-        if not response.is_success and self._is_last(limited=limited):
+        is_last = self._is_last(limited=limited) if not response.is_success else False
+        if is_last or (response.status_code == 429 and not limited):
             response.headers["x-should-retry"] = "false"
 
     def _is_last(self, *, limited: bool = False) -> bool:

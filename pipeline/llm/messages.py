@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pipeline.errors import CiteloomError
 
 Role = Literal["system", "user", "assistant"]
+FailureKind = Literal[
+    "cut", "refused", "filtered", "empty", "only_reasoning", "unreadable", "error"
+]
+LASTING: frozenset[FailureKind] = frozenset({"refused", "filtered"})
+"""Failures that the same request meets again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,8 @@ class Completion:
     """One sampled text. Its prompt counts as read even if the server cached or shared it.
 
     Of several samples in one response, the endpoint reports only the sum of tokens (OpenAI) or
-    those of the first (llama.cpp): each has a share by its length.
+    those of the first (llama.cpp): each has a share by its length. failure: why it is no answer,
+    None for one; with `detail`, in the endpoint's words.
     """
 
     text: str
@@ -32,6 +38,8 @@ class Completion:
     completion_tokens: int
     cached: bool
     finish_reason: str
+    failure: FailureKind | None = None
+    detail: str = ""
 
     @property
     def truncated(self) -> bool:
@@ -138,9 +146,33 @@ class Usage:
         return counters
 
 
-class LlmAnswerError(CiteloomError):
-    """A structured answer that could not be read, even after one repair. `spent`: what it cost."""
+_FAILURES: Mapping[str, str] = {
+    "cut": "it ended at a limit of tokens: raise the model's `thinking` (citeloom doctor --model)",
+    "refused": "the model refused",
+    "filtered": "the service's content filter withheld it",
+    "empty": "it is empty: check the endpoint's chat template",
+    "only_reasoning": "it has thoughts alone: check the endpoint's parser of reasoning",
+    "unreadable": "it is not in the form asked for, repair included",
+    "error": "the endpoint broke it off",
+}
 
-    def __init__(self, message: str, cost: Spent) -> None:
-        super().__init__(message)
-        self.spent = cost
+
+class LlmAnswerError(CiteloomError):
+    """A completion that is no answer.
+
+    kind: why. spent: what it cost. is_kept: whether it is not asked for again, as it was asked for
+    three times, or its kind lasts.
+    """
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        detail: str = "",
+        cost: Spent = Spent(),
+        *,
+        is_kept: bool = False,
+    ) -> None:
+        shown = f" ({detail})" if detail else ""
+        again = "; citeloom run --retry-failed asks for it again" if is_kept else ""
+        super().__init__(f"no answer: {_FAILURES[kind]}{shown}{again}")
+        self.kind, self.detail, self.spent, self.is_kept = kind, detail, cost, is_kept

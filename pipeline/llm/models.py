@@ -17,6 +17,7 @@ from pipeline.settings.settings import BUNDLED_CONTEXT, BUNDLED_LLM
 from pipeline.settings.urls import refuse_key_over_http, refuse_unsendable_key, split_url
 from pipeline.settings.validators import OVERLAP_JUDGE, parse_price
 from pipeline.tables.writers import Writer
+from pipeline.text import text_digest
 
 BUNDLED_MODEL = "smollm2-135m-instruct"
 # llama.context_length in the bundled model's file: what it was trained to read.
@@ -34,7 +35,7 @@ class Model:
     """Base URL of its endpoint; None for the bundled model."""
     api_key: SecretStr | None
     context: int
-    """Tokens that it reads and writes in one call."""
+    """Tokens that it reads and writes in one call, without those for its thoughts."""
     concurrency: int
     """Calls in flight at the same time."""
     prices: Prices
@@ -44,6 +45,10 @@ class Model:
     """Knowledge cut-off, a month or day; empty for unknown."""
     max_tokens: int | None = None
     """Longest answer where the caller sets no limit; None for the endpoint's own."""
+    thinking: int | None = None
+    """Tokens that it may think before each answer, beside its context; None where that is not
+    known.
+    """
     key_variable: str | None = None
     """The environment variable that must hold its key."""
     table: str = ""
@@ -54,6 +59,11 @@ class Model:
         """The model's fields that change an answer or its prompt: no address, key or price."""
         written = f", {self.max_tokens} written" if self.max_tokens else ""
         return f"{self.name}, {self.context} tokens{written}"
+
+    @property
+    def table_digest(self) -> str:
+        """SHA-256 of what decides whether a failed request may end otherwise."""
+        return text_digest(f"{self.url} {self.context} {self.max_tokens} {self.thinking}")
 
     def setting(self, field: str) -> str:
         """Where the user sets a field of this model (url, api_key, model, …), for messages."""
@@ -114,12 +124,13 @@ def models_of(settings: Settings) -> dict[str, Model]:
             name=name,
             url=entry.url,
             api_key=read_key(entry.api_key_env) if entry.api_key_env else None,
-            context=entry.context,
+            context=entry.reading_context,
             concurrency=entry.concurrency,
             prices=_prices(entry.price),
             timeout=settings.llm_timeout,
             cutoff=entry.cutoff,
             max_tokens=entry.max_tokens,
+            thinking=entry.thinking,
             key_variable=entry.api_key_env,
             table=f"[{name}] in {settings.models}",
         )

@@ -16,10 +16,11 @@ from typing import Any
 from pipeline.llm.cache import CachedAnswer, CallCache, Kind
 from pipeline.llm.calls import PaidCalls
 from pipeline.llm.client import LlmClient
+from pipeline.llm.completion import EndpointReply
 from pipeline.llm.context import count_message_tokens
-from pipeline.llm.messages import Completion, Message, Spent, Usage
+from pipeline.llm.messages import Completion, LlmAnswerError, Message, Spent, Usage
 from pipeline.llm.models import Model
-from pipeline.llm.transport import Dialect, EndpointReply
+from pipeline.llm.transport import Dialect
 from pipeline.text import text_digest
 
 # Assumed length of a list of texts in an answer, and of an answer without earlier ones of its kind,
@@ -72,7 +73,8 @@ class Rehearsal:
         async def connect() -> _InventingSender:
             return sender
 
-        client = LlmClient(PaidCalls(model, connect, _OverlayCache(cache, self.invented)))
+        overlay = _OverlayCache(cache, self.invented)
+        client = LlmClient(PaidCalls(model, connect, overlay, keeps_failures=True))
         self.usages.append(client.usage)
         return client
 
@@ -105,6 +107,12 @@ class _OverlayCache(CallCache):
     ) -> None:
         self._invented |= {(key, sample): answer for sample, answer in answers.items()}
 
+    def write_failure(self, key: str, sample: int, error: LlmAnswerError, model: str) -> None:
+        pass
+
+    def kept_failure(self, key: str, sample: int, model: str) -> LlmAnswerError | None:
+        return self._below.kept_failure(key, sample, model)
+
     def claim(self, key: str, sample: int) -> bool:
         return True
 
@@ -135,7 +143,7 @@ class _InventingSender:
         loop = asyncio.get_running_loop()
         self._rehearsal.ends[loop] = loop.time()
 
-    async def send(self, body: Mapping[str, Any]) -> EndpointReply:
+    async def send(self, body: Mapping[str, Any], most: int) -> EndpointReply:
         """Invented completions, after as long as a request of this kind takes."""
         messages = [Message(**message) for message in body["messages"]]
         read, count = count_message_tokens(messages), body.get("n", 1)
@@ -145,6 +153,7 @@ class _InventingSender:
             completion_tokens, seconds = round(kind.written), kind.seconds
         else:
             completion_tokens = round(ASSUMED_SHARE * longest) if longest else ASSUMED_UNLIMITED
+            completion_tokens += self._model.thinking or 0
             seconds = self._slowness * self._assumed(read, completion_tokens, count)
         await asyncio.sleep(seconds)
         texts = [

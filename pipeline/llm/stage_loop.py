@@ -3,25 +3,57 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import TypeVar
 
-from pipeline.engine.stage import Job
+from pipeline.engine.stage import FAILED_REQUESTS, Job
+from pipeline.errors import PermanentFailure
+from pipeline.llm.calls import item_failures
 from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import side_by_side
+from pipeline.llm.messages import LASTING, LlmAnswerError
+from pipeline.text import number_of
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+# So many items, the first of the table, end the stage if they all fail alike.
+_FIRST = 20
 
 
 @asynccontextmanager
 async def job_client(job: Job, model: str | None) -> AsyncIterator[LlmClient]:
-    """The client of a model; its usage is measured once the block has succeeded."""
-    async with open_client(job.workspace, model) as client:
+    """The client of a model; its usage is measured once the block has succeeded, and the month is
+    noted as incomplete where requests failed.
+    """
+    async with open_client(job.workspace, model, keeps_failures=True) as client:
         yield client
         job.measure(client.usage.measured())
+        failed = Counter(job.notes.get(FAILED_REQUESTS, {})) + client.calls.failures
+        if failed:
+            job.notes[FAILED_REQUESTS] = dict(sorted(failed.items()))
+
+
+def leave_out_failed(job: Job, subject: str, error: LlmAnswerError) -> None:
+    """Record in the ledger an item that failed: its kind, reason and cost."""
+    cost = f"{error.spent.calls} calls, {error.spent.tokens:,} tokens"
+    job.leave_out(subject, f"failed_{error.kind}", f"{error} ({cost})")
+
+
+def attempt(
+    work: Callable[[Item], Awaitable[Result]],
+) -> Callable[[Item], Awaitable[Result | LlmAnswerError]]:
+    """The same work, whose failed completions are results."""
+
+    async def attempted(item: Item) -> Result | LlmAnswerError:
+        try:
+            return await work(item)
+        except LlmAnswerError as error:
+            return error
+
+    return attempted
 
 
 async def map_concurrently(
@@ -30,21 +62,45 @@ async def map_concurrently(
     work: Callable[[Item], Awaitable[Result]],
     at_once: int | None = None,
 ) -> list[Result]:
-    """The result of each item, in their order, with progress by item. The first failure cancels the
-    rest and is raised.
+    """The result of each item, in their order, with progress by item. The first exception cancels
+    the rest and is raised.
 
     at_once: how many items are at work at the same time; None for all, as the client limits the
     calls in flight. With a limit an item's prompt is put into words once it has its turn: those of
     a month may fill gigabytes.
+
+    Raises PermanentFailure where the first items of the table all fail alike, though `work` may
+    have made a result of each failure.
     """
     turns = asyncio.Semaphore(at_once or max(len(items), 1))
     done = count(1)
+    first: dict[int, LlmAnswerError | None] = {}
     job.expect(len(items))
 
-    async def one(item: Item) -> Result:
+    async def one(place: int, item: Item) -> Result:
+        failures: list[LlmAnswerError] = []
+        item_failures.set(failures)  # each item is a task with a context of its own
         async with turns:
             result = await work(item)
+        if place < _FIRST:
+            first[place] = failures[0] if failures else None
+            if len(first) == min(len(items), _FIRST) and not job.rehearsal:
+                _check_first(list(first.values()), job.stage.name)
         job.advance(next(done))
         return result
 
-    return await side_by_side(map(one, items))
+    return await side_by_side(one(place, item) for place, item in enumerate(items))
+
+
+def _check_first(failures: Sequence[LlmAnswerError | None], stage: str) -> None:
+    """Raise PermanentFailure where all failed alike. Of fewer than _FIRST, those that are not asked
+    for again are left as they are: the other items of a small month do not wait for them.
+    """
+    failed = [failure for failure in failures if failure is not None]
+    if len(failed) < len(failures) or len({failure.kind for failure in failed}) > 1:
+        return
+    if len(failed) == _FIRST or not all(each.is_kept or each.kind in LASTING for each in failed):
+        raise PermanentFailure(
+            f"the first {number_of(len(failed), 'item')} of {stage} failed alike: {failed[0]}; then"
+            " run the same command again: it asks for what failed alone"
+        )

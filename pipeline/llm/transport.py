@@ -8,22 +8,26 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any
-
-from pydantic import BaseModel, Field
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
-from pipeline.llm.messages import Completion, Spent
+from pipeline.llm.completion import EndpointReply, filtered_reply, read_reply
 from pipeline.llm.models import Model, shown_url
 from pipeline.retries import read_retry_after
-from pipeline.storage.json_reader import parse_json, short
-from pipeline.text import one_line, visible, without_lone_surrogates
+from pipeline.storage.json_reader import short
+from pipeline.text import one_line, visible
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
     from openai import APIStatusError
 
+# Statuses of a refusal that may be of a form of the request.
+_REFUSALS = (400, 422, 500)
+# As Gemma's and older templates say it.
+_NO_SYSTEM = re.compile(
+    r"\bsystem\b.{0,40}\brole\b|\broles?\b.{0,40}\bsystem\b|roles must alternate", re.IGNORECASE
+)
 # Statuses that may pass.
 _TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 # JSON schema keywords that OpenAI's strict mode has refused
@@ -36,10 +40,9 @@ _FILTERED = re.compile(
 _TOO_LONG = re.compile(
     r"context.{0,12}(size|length)|maximum context|too many tokens", re.IGNORECASE
 )
+_NO_MODEL = re.compile(r"model.{0,80}(not exist|not found)|not a valid model", re.IGNORECASE)
 # Characters of an answer that cannot be read, in the message about it.
 _SHOWN_CHARS = 200
-
-_Tokens = Annotated[int, Field(ge=0, le=10**12)]
 
 
 class UnusableAnswer(TransientFailure):
@@ -60,14 +63,19 @@ class Dialect:
         for name in ("seed", "temperature", "n"):
             if name in self.refused:
                 adapted.pop(name, None)
+        if "system" in self.refused:
+            adapted["messages"] = _without_system(body["messages"])
         if "response_format" in self.refused:
             adapted.pop("response_format", None)
         elif "bounds" in self.refused and "response_format" in adapted:
             adapted["response_format"] = _without_bounds(adapted["response_format"])
         return adapted
 
-    def learn(self, body: Mapping[str, Any], complaint: str) -> bool:
-        """Record what a 400 complains about; True if the request can be sent in another form."""
+    def learn(self, body: Mapping[str, Any], complaint: str, status: int) -> bool:
+        """Record what a refusal complains about; True if the request can be sent in another form.
+
+        With 422 or 500 some servers refuse a schema in words of their own.
+        """
         if "response_format" in body and re.search(
             r"response_format|schema|grammar", complaint, re.IGNORECASE
         ):
@@ -79,13 +87,22 @@ class Dialect:
             r"['\"`]n['\"`]|\bn\b *(>|must|is not|not|=)", complaint
         ):
             return self._refuse("n")
-        return False
+        if body["messages"][0]["role"] == "system" and _NO_SYSTEM.search(complaint):
+            return self._refuse("system")
+        return status != 400 and "response_format" in body and self._refuse("response_format")
 
     def _refuse(self, name: str) -> bool:
         if name in self.refused:
             return False
         self.refused.add(name)
         return True
+
+
+def _without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """The messages with what the system's say before what the user says."""
+    system = [message["content"] for message in messages if message["role"] == "system"]
+    first, *others = [message for message in messages if message["role"] != "system"]
+    return [{**first, "content": "\n\n".join([*system, first["content"]])}, *others]
 
 
 def _without_bounds(schema: Any) -> Any:
@@ -98,30 +115,6 @@ def _without_bounds(schema: Any) -> Any:
     if isinstance(schema, list):
         return [_without_bounds(item) for item in schema]
     return schema
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointReply:
-    """The answer to one request: its completions in the order of their numbers.
-
-    seconds: of the attempt that was answered. retries: further attempts. waited: seconds of the
-    earlier attempts and between them.
-    """
-
-    completions: list[Completion]
-    seconds: float
-    retries: int = 0
-    waited: float = 0.0
-
-    @property
-    def spent(self) -> Spent:
-        """The cost of the request: its prompt is read once for all its completions."""
-        read = max((completion.prompt_tokens for completion in self.completions), default=0)
-        return Spent(
-            len(self.completions),
-            read,
-            sum(completion.completion_tokens for completion in self.completions),
-        )
 
 
 class Transport:
@@ -177,8 +170,11 @@ class Transport:
         """Close the connections."""
         await self._client.close()
 
-    async def send(self, body: Mapping[str, Any]) -> EndpointReply:
+    async def send(self, body: Mapping[str, Any], most: int) -> EndpointReply:
         """The endpoint's answer to a chat completion request.
+
+        most: tokens that it may write, thoughts included; the body's own `max_tokens` is what the
+        caller allows its text.
 
         Raises SettingError (key, model, URL, context), UnusableAnswer, TransientFailure
         (unreachable, overloaded, down), PermanentFailure (refused for another reason).
@@ -189,23 +185,19 @@ class Transport:
 
         retries = 0
         while True:  # in as many forms as it takes until the endpoint understands it
-            adapted = self.dialect.adapt(body)
+            adapted = self.dialect.adapt({**body, "max_tokens": most})
             try:
-                reply = await self._request(adapted)
+                reply = await self._request(adapted, body.get("max_tokens"))
                 return replace(reply, retries=reply.retries + retries)
             except openai.APIStatusError as error:
-                if error.status_code not in (400, 422):
+                complaint = _complaint(error)
+                if error.status_code not in _REFUSALS:
                     raise self._status_error(error) from None
-                if error.code in _FILTER_CODES or _FILTERED.search(_complaint(error)):
-                    # Services give empty answers, too, if what a model wrote is filtered: one paper
-                    # must not end a month.
-                    return EndpointReply(
-                        [Completion("", 0, 0, False, "content_filter")] * int(body.get("n", 1)), 0.0
-                    )
+                if error.code in _FILTER_CODES or _FILTERED.search(complaint):
+                    return filtered_reply(body.get("n", 1), self._clean(complaint))
                 # Another request may have changed the dialect meanwhile.
-                if self.dialect.adapt(body) == adapted and not self.dialect.learn(
-                    adapted, _complaint(error)
-                ):
+                is_known = self.dialect.adapt({**body, "max_tokens": most}) == adapted
+                if is_known and not self.dialect.learn(adapted, complaint, error.status_code):
                     raise self._status_error(error) from None
                 retries += 1
             except openai.APITimeoutError:
@@ -215,7 +207,7 @@ class Transport:
                     raise self._unusable(str(error.__cause__)) from None
                 raise self._unreachable(error) from None
 
-    async def _request(self, body: Mapping[str, Any]) -> EndpointReply:
+    async def _request(self, body: Mapping[str, Any], limit: int | None) -> EndpointReply:
         completions = self._client.chat.completions.with_raw_response
         # Parameters named one by one are converted field by field: 2 ms a request with the schema
         # of an answer.
@@ -227,19 +219,27 @@ class Transport:
         received, content = time.perf_counter(), raw.http_response.content
         try:
             # Not parsed by the SDK, which does not validate.
-            answers = read_completions(parse_chat_answer(content, body.get("n", 1)))
+            reply = read_reply(content, body.get("n", 1), limit)
             seconds = raw.elapsed.total_seconds() + time.perf_counter() - received
             if seconds > self._model.timeout:
                 raise ValueError("it was not read within CITELOOM_LLM_TIMEOUT")
         except ValueError as error:
             raise self._unusable(short(error), content) from None
         waited = time.perf_counter() - started - seconds if raw.retries_taken else 0.0
-        return EndpointReply(answers, seconds, raw.retries_taken, waited)
+        return replace(reply, seconds=seconds, retries=raw.retries_taken, waited=waited)
 
     def _status_error(self, error: APIStatusError) -> Exception:
         """The exception of an error status, which the SDK has tried again where that could help."""
+        from pipeline.llm.endpoint_client import QUOTA_CODE
+
         status, setting = error.status_code, self._model.setting
         message = self._clean(_complaint(error))
+        if status == 402 or QUOTA_CODE in error.response.content:
+            return SettingError(
+                f"the LLM endpoint {self._url} has no quota left for this key ({status},"
+                f" {message}): pay for more at the service, or set {setting('api_key')} to the key"
+                " of another account"
+            )
         if status in _TRANSIENT:
             wait = read_retry_after(error.response.headers.get("retry-after"))
             pause = f" and asks to wait {wait:.0f} s" if wait else ""
@@ -259,7 +259,7 @@ class Transport:
                 f" {setting('api_key')} to a key that it accepts, or correct {setting('url')} if"
                 " that is another service's"
             )
-        if status == 404 and "model" in message.lower():
+        if "model" in message.lower() and (status == 404 or _NO_MODEL.search(message)):
             return SettingError(
                 f"the LLM endpoint {self._url} has no model {self._model.name!r} ({message}): set"
                 f" {setting('model')} to one it serves"
@@ -324,75 +324,3 @@ def _complaint(error: APIStatusError) -> str:
     if isinstance(body, dict):
         return str(body.get("message") or body.get("detail") or body)
     return str(body or error.message)
-
-
-class _Message(BaseModel):
-    content: str | None = None
-
-
-class _Choice(BaseModel):
-    message: _Message
-    index: int | None = None
-    finish_reason: str | None = None
-
-
-class _Usage(BaseModel):
-    """Null on servers that do not count."""
-
-    prompt_tokens: _Tokens | None = None
-    completion_tokens: _Tokens | None = None
-
-
-class ChatAnswer(BaseModel):
-    """The fields of a chat completion that are used."""
-
-    choices: Annotated[list[_Choice], Field(min_length=1)]
-    usage: _Usage | None = None
-    timings: Any = None
-    """Only llama.cpp's server sends them."""
-
-
-def parse_chat_answer(content: bytes, most: int) -> ChatAnswer:
-    """The chat completion in the body of a response, of at most so many choices. Raises ValueError
-    for any other body.
-    """
-    # Not pydantic's JSON parser, which refuses half of a surrogate pair. Its ValidationError is a
-    # ValueError.
-    value = parse_json(content)
-    choices = isinstance(value, dict) and value.get("choices")
-    if isinstance(choices, list) and len(choices) > most:
-        raise ValueError(f"it has more choices than the {most} asked for")
-    return ChatAnswer.model_validate(value)
-
-
-def read_completions(answer: ChatAnswer) -> list[Completion]:
-    """The texts of an answer with their tokens, in the order of their numbers."""
-    choices = sorted(answer.choices, key=lambda choice: choice.index or 0)
-    # An answer that was cut within a character would be paid for in each run and never stored.
-    texts = [
-        _without_thoughts(without_lone_surrogates(choice.message.content or ""))
-        for choice in choices
-    ]
-    usage = answer.usage or _Usage()
-    # llama.cpp's server reports the tokens of the first choice only.
-    first_only = bool(answer.timings)
-    completion_tokens = _share_tokens(usage.completion_tokens or 0, texts, first_only=first_only)
-    return [
-        Completion(text, usage.prompt_tokens or 0, tokens, False, choice.finish_reason or "")
-        for text, tokens, choice in zip(texts, completion_tokens, choices, strict=True)
-    ]
-
-
-def _without_thoughts(text: str) -> str:
-    """The text without a reasoning model's thoughts, which some servers leave in."""
-    _, end, after = text.rpartition("</think>")
-    if end:
-        return after.lstrip()
-    return "" if text.lstrip().startswith("<think>") else text
-
-
-def _share_tokens(reported: int, texts: Sequence[str], *, first_only: bool) -> list[int]:
-    """Tokens of each text, in proportion to its length. reported: of all texts, or the first."""
-    lengths = [max(len(text), 1) for text in texts]
-    basis = lengths[0] if first_only else sum(lengths)
-    return [round(reported * length / basis) for length in lengths]

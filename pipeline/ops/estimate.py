@@ -174,7 +174,7 @@ def _rehearse_month(
 
     answers: those invented for earlier months and stages, so that none is counted twice.
     """
-    due = {stage.name for stage in stages_due(LLM_STAGES, workspace, month)}
+    due = {stage.name for stage in stages_due(LLM_STAGES, workspace, month, completes=True)}
     invented: dict[str, list[Row]] = {}
     for stage in LLM_STAGES:
         rows: list[Row] = []

@@ -68,13 +68,15 @@ def run_months(
     stages: Sequence[Stage],
     *,
     force: bool = False,
+    completes: bool = False,
     finish: bool = True,
 ) -> RunReport:
     """Run what the months need, oldest first; a month that fails leaves the others to go on.
 
     All months go through the stages that ask no language model before any goes through the others,
     so that the corpus can be searched as early as possible. The process gets a lower priority, so
-    that Dagster's pages and `citeloom serve` answer beside it. finish: whether stages are finished
+    that Dagster's pages and `citeloom serve` answer beside it. completes: as for `stages_due`.
+    finish: whether stages are finished
     after the last month (`engine.finish`), with no months those that earlier calls left.
     Raises KeyboardInterrupt after SIGINT or SIGTERM (see `engine.shutdown`).
     """
@@ -86,7 +88,7 @@ def run_months(
         if DUMP_MEMBERS in {stage.table for stage in stages}:
             report_broken_zips(workspace)
         for phase in _phases(stages):
-            _run_phase(workspace, phase, months, failed, force=force)
+            _run_phase(workspace, phase, months, failed, force=force, completes=completes)
             if finish:
                 _finish(workspace, phase)
         for month in months:
@@ -128,6 +130,7 @@ def _run_phase(
     failed: dict[str, set[str]],
     *,
     force: bool,
+    completes: bool,
 ) -> None:
     """Run what the months need of some stages. failed: stages of each month that failed or are
     below one that did.
@@ -135,7 +138,7 @@ def _run_phase(
     # The status of all months is read first, so that a run with nothing to do looks at each file
     # and opens the in-process index once.
     with workspace.read_cache():
-        due = _stages_due(workspace, stages, months, failed, force=force)
+        due = _stages_due(workspace, stages, months, failed, force=force, completes=completes)
         for month in list(takewhile(lambda month: not due[month], due)):
             _report_skipped(workspace, stages, month)
             del due[month]
@@ -143,7 +146,7 @@ def _run_phase(
     for month in list(due):
         if computed:  # a month may read earlier ones
             del due[month]
-            due |= _stages_due(workspace, stages, [month], failed, force=force)
+            due |= _stages_due(workspace, stages, [month], failed, force=force, completes=completes)
         if month not in due:
             continue
         _report_skipped(workspace, [stage for stage in stages if stage not in due[month]], month)
@@ -163,13 +166,14 @@ def _stages_due(
     failed: dict[str, set[str]],
     *,
     force: bool,
+    completes: bool,
 ) -> dict[str, list[Stage]]:
     """The stages due by month; a month whose status cannot be read fails alone."""
     due = {}
     with workspace.read_cache():
         for month in months:
             try:
-                due[month] = stages_due(stages, workspace, month, force=force)
+                due[month] = stages_due(stages, workspace, month, force=force, completes=completes)
             except CiteloomError as error:  # such as a store that does not answer
                 failed[month].update(stage.name for stage in stages)
                 message = record_failure(workspace, RUN, month, error)

@@ -23,7 +23,7 @@ from pipeline.related_work.prompt_files import (
     style_examples,
     unnumbered,
 )
-from pipeline.related_work.summary import Summary, make_summary, truncated_counts
+from pipeline.related_work.summary import Summary, make_summary
 from pipeline.related_work.task import Task
 from pipeline.settings import Settings
 
@@ -49,13 +49,6 @@ class PaperTexts:
 
     def references(self, task: Task) -> str:
         return numbered_texts(task, self.texts[1:])
-
-    def truncated(self, section: Completion) -> dict[str, Any]:
-        """Counts of the texts that ended at their longest, for the trace."""
-        return truncated_counts(
-            summaries=sum(summary.truncated for summary in self.completions),
-            sections=int(section.truncated),
-        )
 
 
 async def read_papers(client: LlmClient, task: Task, settings: Settings, room: int) -> PaperTexts:
@@ -160,10 +153,11 @@ async def _generate(
     section = await client.complete(
         messages, temperature=settings.temperature, max_tokens=length.limit
     )
-    trace = papers.trace | papers.truncated(section)
+    trace = dict(papers.trace)
     if examples:
         trace["examples"] = values["examples"]
-    return make_summary(section.text, task.numbers, trace, spent([*papers.completions, section]))
+    cost = spent([*papers.completions, section])
+    return make_summary(section.text, task.numbers, trace, cost, is_cut=section.truncated)
 
 
 def _generate_room(task: Task, settings: Settings, examples: int, *, guided: bool = False) -> int:

@@ -28,7 +28,7 @@ from pipeline.related_work.prompt_files import (
     style_examples,
     unnumbered,
 )
-from pipeline.related_work.summary import Summary, make_summary, split_sentences, truncated_counts
+from pipeline.related_work.summary import Summary, make_summary, split_sentences
 from pipeline.related_work.task import Reference, Task
 from pipeline.settings import Settings
 
@@ -75,10 +75,6 @@ class Ballot:
     completions: tuple[Completion, ...]
     cut: bool
     """Whether anything was cut to fit the context."""
-
-    @property
-    def truncated(self) -> int:
-        return sum(completion.truncated for completion in self.completions)
 
 
 async def chatcite(
@@ -180,7 +176,7 @@ async def beam_search(
     examples = style_examples(task, settings.chatcite_examples, settings)
     values: dict[str, Any] = {"examples": examples, "basis": basis, "words": length.words}
     target, *others = papers
-    beam = [""]
+    beam, is_cut = [""], False
     rounds: list[dict[str, Any]] = []
     draft_completions: list[Completion] = []
     vote_completions: list[Completion] = []
@@ -201,24 +197,16 @@ async def beam_search(
         ballot = await _vote(client, settings, target.text, lines, drafts, basis)
         best = best_choices(ballot.tallies, settings.chatcite_kept)
         cut = ballot.cut or any(was_cut for _, was_cut in continued)
-        truncated = [
-            choice for choice, completion in enumerate(completions, 1) if completion.truncated
-        ]
-        step_record = _step_trace(reference.number, parents, drafts, ballot, best, cut)
-        rounds.append(step_record | {"truncated": truncated})
+        rounds.append(_step_trace(reference.number, parents, drafts, ballot, best, cut))
+        is_cut = completions[best[0] - 1].truncated
         beam = [drafts[choice - 1] for choice in best]
         draft_completions += completions
         vote_completions += ballot.completions
     trace: dict[str, Any] = {"rounds": rounds}
     if settings.chatcite_examples:
         trace["examples"] = examples
-    trace |= truncated_counts(
-        summaries=sum(summary.truncated for summary in summaries),
-        drafts=sum(completion.truncated for completion in draft_completions),
-        votes=sum(completion.truncated for completion in vote_completions),
-    )
     cost = spent([*summaries, *draft_completions, *vote_completions])
-    return make_summary(beam[0], task.numbers, trace, cost)
+    return make_summary(beam[0], task.numbers, trace, cost, is_cut=is_cut)
 
 
 def _step_trace(

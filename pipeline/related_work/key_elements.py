@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, StructuredAnswer
 from pipeline.llm.context import fit
-from pipeline.llm.messages import LlmAnswerError, Message, Spent
+from pipeline.llm.messages import Message, Spent
 from pipeline.llm.structured import TextFields, make_form
 from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most
 from pipeline.related_work.task import ReferenceSource
@@ -30,9 +30,7 @@ _FRAME_TOKENS = 200
 
 @dataclass(frozen=True, slots=True)
 class KeyElements:
-    """The seven answers on one paper; an empty text where the paper does not say or no answer could
-    be read.
-    """
+    """The seven answers on one paper; an empty text where the paper does not say."""
 
     research_questions: str = ""
     methodology: str = ""
@@ -71,8 +69,7 @@ ELEMENT_NAMES = tuple(field.name for field in fields(KeyElements))
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The key elements of one paper. `failure` says why they are empty, where the answer could not
-    be read.
+    """The key elements of one paper.
 
     shortened: the answers that reached their longest, and were cut there.
     """
@@ -80,7 +77,6 @@ class Extraction:
     elements: KeyElements
     content_cut: bool
     spent: Spent
-    failure: str | None = None
     shortened: tuple[str, ...] = ()
 
 
@@ -89,7 +85,7 @@ async def extract(client: LlmClient, content: str, settings: Settings) -> Extrac
 
     The content is cut at a section's end to fit the context. A model that repeats the paper's
     questions as answers is asked once more, with descriptions in their place; an answer that
-    still is a question becomes empty.
+    still is a question becomes empty. Raises LlmAnswerError where there is no answer.
     """
     context, element_tokens = settings.llm_context, settings.element_tokens
     characters = int(element_tokens * _CHARS_PER_TOKEN) if element_tokens else None
@@ -101,10 +97,7 @@ async def extract(client: LlmClient, content: str, settings: Settings) -> Extrac
     )
     cut = fit(content, room)
     ask = partial(client.answer, schema=answer_model(characters), max_tokens=length.limit)
-    try:
-        answer = await _ask_for_elements(ask, content=cut.text, **values)
-    except LlmAnswerError as error:
-        return Extraction(KeyElements(), cut.cut, error.spent, str(error))
+    answer = await _ask_for_elements(ask, content=cut.text, **values)
     texts, shortened = _shorten_all(_texts(answer.value), characters)
     elements = {name: "" if _repeats_question(text) else text for name, text in texts.items()}
     return Extraction(KeyElements(**elements), cut.cut, answer.spent, shortened=shortened)
@@ -138,16 +131,12 @@ async def _ask_for_elements(
     """An answer to the seven questions; if it repeats any of them, a second call describes the
     answers instead.
 
-    The cost is that of both calls; if the second answer cannot be read, the first is used. Raises
-    LlmAnswerError if the first cannot be read.
+    The cost is that of both calls.
     """
     first = await ask(PROMPTS.messages("elements", described=False, **values))
     if not any(map(_repeats_question, _texts(first.value).values())):
         return first
-    try:
-        second = await ask(PROMPTS.messages("elements", described=True, **values))
-    except LlmAnswerError as error:
-        return StructuredAnswer(first.value, first.spent + error.spent)
+    second = await ask(PROMPTS.messages("elements", described=True, **values))
     return StructuredAnswer(second.value, first.spent + second.spent)
 
 

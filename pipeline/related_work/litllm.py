@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import fit
-from pipeline.llm.messages import LlmAnswerError, Spent, spent
+from pipeline.llm.messages import Spent, spent
 from pipeline.llm.structured import make_form
 from pipeline.related_work.baselines import numbered_texts, read_papers
 from pipeline.related_work.key_elements import KeyElements
@@ -68,8 +68,9 @@ async def litllm(
     )
     plan, section = divide_answer(answer.text)
     lines = [{"about": line, "cites": cited_numbers(line)} for line in plan.splitlines() if line]
-    trace = papers.trace | papers.truncated(answer) | {"plan": {"lines": lines}}
-    return make_summary(section, task.numbers, trace, spent([*papers.completions, answer]))
+    trace = papers.trace | {"plan": {"lines": lines}}
+    cost = spent([*papers.completions, answer])
+    return make_summary(section, task.numbers, trace, cost, is_cut=answer.truncated)
 
 
 def divide_answer(text: str) -> tuple[str, str]:
@@ -86,7 +87,7 @@ def divide_answer(text: str) -> tuple[str, str]:
 async def litllm_plan(
     client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
 ) -> Summary:
-    """The section after a plan by the same model; without a plan, a line for each reference."""
+    """The section after a plan by the same model."""
     papers = await read_papers(client, task, settings, _planning_room(task, settings))
     texts = {"target": papers.target(), "references": papers.references(task)}
     lines, plan, planning = await _plan(client, task, settings, texts)
@@ -99,10 +100,9 @@ async def litllm_plan(
     section = await client.complete(
         messages, temperature=settings.temperature, max_tokens=length.limit
     )
-    trace = papers.trace | papers.truncated(section) | {"plan": plan | {"cut": plan_text.cut}}
-    return make_summary(
-        section.text, task.numbers, trace, planning + spent([*papers.completions, section])
-    )
+    trace = papers.trace | {"plan": plan | {"cut": plan_text.cut}}
+    cost = planning + spent([*papers.completions, section])
+    return make_summary(section.text, task.numbers, trace, cost, is_cut=section.truncated)
 
 
 def _planning_room(task: Task, settings: Settings) -> int:
@@ -155,12 +155,7 @@ async def _plan(
     values = _plan_values(count, settings)
     messages = PROMPTS.messages("plan", **texts, **values)
     schema = plan_model(values["most"], values["characters"])
-    try:
-        answer = await client.answer(
-            messages, schema, max_tokens=_plan_length(count, settings).limit
-        )
-    except LlmAnswerError as error:
-        return *complete_plan([], task, str(error)), error.spent
+    answer = await client.answer(messages, schema, max_tokens=_plan_length(count, settings).limit)
     lines = [PlanLine(one_line(line.about), line.cites) for line in answer.value.sentences]
     return *complete_plan(lines, task), answer.spent
 
@@ -173,13 +168,9 @@ def plan_model(most: int | None, characters: int | None) -> type[Any]:
     return make_form("Plan", sentences=at_most(list[sentence], most))  # type: ignore[valid-type]
 
 
-def complete_plan(
-    lines: Sequence[PlanLine], task: Task, failure: str | None = None
-) -> tuple[list[PlanLine], dict[str, Any]]:
+def complete_plan(lines: Sequence[PlanLine], task: Task) -> tuple[list[PlanLine], dict[str, Any]]:
     """The plan without numbers that no reference has, with a line for each reference that it left
     out; and its trace.
-
-    failure: why the model's own plan could not be read.
     """
     titles = {reference.number: reference.title for reference in task.references}
     planned = [number for line in lines for number in line.cites]
@@ -194,6 +185,5 @@ def complete_plan(
         "lines": [line._asdict() for line in complete],
         "dropped": dropped,
         "added": added,
-        "failure": failure,
     }
     return complete, trace

@@ -252,21 +252,11 @@ def _notes(
             f"longer than the model reads at once (CITELOOM_LLM_CONTEXT is {settings.llm_context}),"
             f" so only the beginning was used: {_list_numbers(cut)}"
         )
-    unread = [place for place, item in enumerate(extractions) if item.failure is not None]
-    if unread:
-        yield (
-            "the model's key elements could not be read, so only the title was used:"
-            f" {_list_numbers(unread)}"
-        )
     shortened = [place for place, item in enumerate(extractions) if item.shortened]
     if shortened:
         yield f"key elements were cut at CITELOOM_ELEMENT_TOKENS: {_list_numbers(shortened)}"
-    if summary.trace.get("truncated"):
-        texts = ", ".join(
-            f"{kind.replace('_', ' ')} {count}"
-            for kind, count in summary.trace["truncated"].items()
-        )
-        yield f"texts that ended at the longest answer allowed: {texts}"
+    if summary.trace.get("cut"):
+        yield "the section ended at the longest answer allowed"
     citations = summary.trace["citations"]
     if citations["uncited"]:
         yield f"the section does not cite {_list_numbers(citations['uncited'])}"

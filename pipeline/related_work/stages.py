@@ -13,25 +13,24 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pipeline import tables
 from pipeline.engine.parts import build_parts
-from pipeline.engine.stage import CheckResult, Job, MonthCheck, MonthPart, Stage, Workspace
-from pipeline.errors import SettingError
+from pipeline.engine.stage import STATES, CheckResult, Job, MonthCheck, MonthPart, Stage, Workspace
 from pipeline.llm.loop import run
-from pipeline.llm.messages import Spent
+from pipeline.llm.messages import LlmAnswerError, Spent
 from pipeline.llm.models import get_model, settings_for, writer_settings
-from pipeline.llm.stage_loop import job_client, map_concurrently
+from pipeline.llm.stage_loop import attempt, job_client, leave_out_failed, map_concurrently
 from pipeline.related_work.key_elements import Extraction, KeyElements, extract_known
 from pipeline.related_work.prompt_files import PROMPTS
-from pipeline.related_work.summary import Summary, make_summary
+from pipeline.related_work.summary import Summary, make_summary, named_faults
 from pipeline.related_work.systems import RELATED_WORK_WRITERS, SYSTEMS, RelatedWorkSystem
 from pipeline.related_work.task import ReferenceSource, Task
-from pipeline.related_work.task_reader import MonthTasks, read_elements
+from pipeline.related_work.task_reader import FAILED_TASKS, MonthTasks, read_elements
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.csv_texts import TextKind, read_texts
@@ -104,13 +103,16 @@ def _build_key_elements(model: str, month_tasks: MonthTasks, job: Job) -> Iterat
         for row, task in zip(month_tasks.rows, month_tasks.with_texts(job), strict=True)
         for paper in _papers(row, task)
     ]
+    failed_tasks: set[str] = set()
     for (columns, _, _), extraction in zip(
         papers, run(_extract_all(job, model, papers)), strict=True
     ):
         paper = columns["arxiv_id"] or f"Reference {columns['number']}"
         subject = f"{columns['task_id']} {paper}"
-        if extraction.failure is not None:
-            job.leave_out(subject, "unreadable_answer", extraction.failure)
+        if isinstance(extraction, LlmAnswerError):
+            leave_out_failed(job, subject, extraction)
+            failed_tasks.add(columns["task_id"])
+            continue
         if extraction.shortened:
             names = ", ".join(extraction.shortened)
             job.leave_out(
@@ -123,6 +125,8 @@ def _build_key_elements(model: str, month_tasks: MonthTasks, job: Job) -> Iterat
             "content_cut": extraction.content_cut,
             **asdict(extraction.spent),
         }
+    if failed_tasks:
+        job.notes[FAILED_TASKS] = sorted(failed_tasks)
 
 
 def _elements_disabled_reason(settings: Settings) -> str:
@@ -132,7 +136,7 @@ def _elements_disabled_reason(settings: Settings) -> str:
 
 async def _extract_all(
     job: Job, model: str, papers: Sequence[tuple[Row, str, ReferenceSource]]
-) -> list[Extraction]:
+) -> list[Extraction | LlmAnswerError]:
     settings = settings_for(job.settings, model)
     async with job_client(job, model) as client:
 
@@ -140,29 +144,24 @@ async def _extract_all(
             _, text, source = paper
             return await extract_known(client, text, source, settings)
 
-        return await map_concurrently(job, papers, extract)
+        return await map_concurrently(job, papers, attempt(extract))
 
 
 def _summary_settings(settings: Settings) -> Mapping[str, Any]:
     chosen = RELATED_WORK_WRITERS.lookup_all(settings)
     repeats = {
-        f"{writer.name} repeats": repeat_settings(writer, system, settings)
-        for writer, system in chosen
+        f"{writer.name} repeats": repeat_settings(system, settings) for writer, system in chosen
     }
     return {**writer_settings(chosen, settings), **repeats, "imported": settings.imported_sections}
 
 
 def _summary_parts(workspace: Workspace, month: str) -> list[MonthPart]:
-    settings, tasks = workspace.settings, MonthTasks(workspace, month)
-    chosen = RELATED_WORK_WRITERS.lookup_all(settings)
-    known = {name for writer, _ in chosen for name in (writer.name, writer.system)}
-    unknown = sorted(set(settings.repeated_systems) - known)
-    if unknown:
-        raise SettingError(
-            f"CITELOOM_REPEATED_SYSTEMS has {unknown[0]}: name writers of CITELOOM_SYSTEMS"
-        )
-    parts = [_writer_part(tasks, writer, system) for writer, system in chosen]
-    file = settings.imported_sections
+    tasks = MonthTasks(workspace, month)
+    parts = [
+        _writer_part(tasks, writer, system)
+        for writer, system in RELATED_WORK_WRITERS.lookup_all(workspace.settings)
+    ]
+    file = workspace.settings.imported_sections
     if file is not None:
         content = read_content(file, "CITELOOM_IMPORTED_SECTIONS a CSV file of sections")
         imported = MonthPart(
@@ -206,7 +205,7 @@ def _writer_part(month_tasks: MonthTasks, writer: Writer, system: RelatedWorkSys
         columns=writer.columns,
         build=partial(_build_summaries, writer, system, month_tasks),
         reads=((tables.RELATED_WORK_TASKS, None), *elements),
-        settings=system.settings_of(of_writer) | repeat_settings(writer, system, settings),
+        settings=system.settings_of(of_writer) | repeat_settings(system, settings),
         version=system.version,
         inputs=inputs,
     )
@@ -216,47 +215,72 @@ def _build_summaries(
     writer: Writer, system: RelatedWorkSystem, month_tasks: MonthTasks, job: Job
 ) -> Iterator[Row]:
     tasks = month_tasks.for_system(job, system)
+    elements: Mapping[str, Sequence[KeyElements]] = {}
+    states = Counter[str]()
     if system.write_all is not None:
         sections = [_Section(task) for task in tasks]
-        summaries = system.write_all(tasks, job.settings)
+        results: Sequence[Summary | LlmAnswerError] = system.write_all(tasks, job.settings)
     else:
-        elements: Mapping[str, Sequence[KeyElements]] = {}
+        sections = list(_sections(tasks, job.settings))
         if system.reads_elements:
             elements = read_elements(job, month_tasks.rows, writer.model)
-        sections = list(_sections(writer, system, tasks, job.settings))
-        summaries = run(_write_all(job, writer, system, sections, elements))
-    job.notes["citations"] = _citation_notes(summaries)
+            sections, without = _divide(sections, elements)
+            for section in without:
+                detail = "its key elements are incomplete: see the ledger of key_elements"
+                job.leave_out(section.name, "failed_key_elements", detail)
+                states["failed"] += 1
+        results = run(_write_all(job, writer, system, sections, elements))
     settings = json.dumps(
         system.settings_of(settings_for(job.settings, writer.model)), sort_keys=True
     )
-    for section, summary in zip(sections, summaries, strict=True):
+    summaries = []
+    for section, summary in zip(sections, results, strict=True):
+        if isinstance(summary, LlmAnswerError):
+            leave_out_failed(job, section.name, summary)
+            states["failed"] += 1
+            continue
+        if system.calls_model:
+            shown = _shown(section.task, elements, system)
+            faults = named_faults(summary, shown)
+            states.update(["cut" if summary.trace.get("cut") else "written", *faults])
+            summary = replace(summary, trace={**summary.trace, "named": faults})
+        summaries.append(summary)
         if not summary.text:
             job.leave_out(section.name, "empty_summary", f"{writer.name} wrote nothing")
-        truncated = summary.trace.get("truncated")
-        if truncated:
-            texts = ", ".join(
-                f"{kind.replace('_', ' ')}: {count}" for kind, count in truncated.items()
-            )
-            detail = (
-                "ended at the longest answer (CITELOOM_DRAFT_TOKENS, or the model's own limit):"
-                f" {texts}"
-            )
-            job.leave_out(section.name, "truncated", detail)
+        if summary.trace.get("cut"):
+            detail = "it ended at the longest answer (CITELOOM_DRAFT_TOKENS, or the model's own)"
+            job.leave_out(section.name, "cut", detail)
         yield _summary_row(section, writer, summary, settings)
+    job.notes["citations"] = _citation_notes(summaries)
+    if +states:
+        job.notes[STATES] = dict(sorted((+states).items()))
 
 
-def repeat_settings(
-    writer: Writer, system: RelatedWorkSystem, settings: Settings
-) -> dict[str, object]:
-    """The settings of repeats, by name, if a writer's sections have any.
+def _divide(
+    sections: Iterable[_Section], elements: Mapping[str, object]
+) -> tuple[list[_Section], list[_Section]]:
+    """The sections whose task has key elements, and the others."""
+    having, without = list[_Section](), list[_Section]()
+    for section in sections:
+        (having if section.task.task_id in elements else without).append(section)
+    return having, without
+
+
+def _shown(
+    task: Task, elements: Mapping[str, Sequence[KeyElements]], system: RelatedWorkSystem
+) -> Iterator[str]:
+    """The texts that the prompts for a section are made of."""
+    yield from (*task.texts, *task.examples)
+    yield from (item.text("") for item in elements.get(task.task_id, ()))
+    yield from map(PROMPTS.text, ("_guidelines", *sorted(system.prompts)))
+
+
+def repeat_settings(system: RelatedWorkSystem, settings: Settings) -> dict[str, object]:
+    """The settings of repeats, by name, if a system's sections have any.
 
     Without a model all repeats would be equal.
     """
-    chosen = not settings.repeated_systems or bool(
-        {writer.name, writer.system} & set(settings.repeated_systems)
-    )
-    several = settings.summary_repeats > 1 and settings.repeated_tasks
-    if not (system.calls_model and chosen and several):
+    if not (system.calls_model and settings.summary_repeats > 1 and settings.repeated_tasks):
         return {}
     return {
         "summary_repeats": settings.summary_repeats,
@@ -264,14 +288,10 @@ def repeat_settings(
     }
 
 
-def _sections(
-    writer: Writer, system: RelatedWorkSystem, tasks: Sequence[Task], settings: Settings
-) -> Iterator[_Section]:
+def _sections(tasks: Sequence[Task], settings: Settings) -> Iterator[_Section]:
     """Every section that a model is to write, by task and repeat; the first tasks have repeats."""
-    has_repeats = repeat_settings(writer, system, settings)
     for place, task in enumerate(tasks):
-        is_repeated = has_repeats and place < settings.repeated_tasks
-        repeats = settings.summary_repeats if is_repeated else 1
+        repeats = settings.summary_repeats if place < settings.repeated_tasks else 1
         yield from (_Section(task, repeat) for repeat in range(repeats))
 
 
@@ -290,7 +310,7 @@ async def _write_all(
     system: RelatedWorkSystem,
     sections: Sequence[_Section],
     elements: Mapping[str, Sequence[KeyElements]],
-) -> list[Summary]:
+) -> list[Summary | LlmAnswerError]:
     settings = settings_for(job.settings, writer.model)
 
     async with job_client(job, writer.model) as client:
@@ -301,7 +321,7 @@ async def _write_all(
                 view, section.task, elements.get(section.task.task_id, ()), settings
             )
 
-        return await map_concurrently(job, sections, write)
+        return await map_concurrently(job, sections, attempt(write))
 
 
 def _summary_row(section: _Section, writer: Writer, summary: Summary, settings: str) -> Row:

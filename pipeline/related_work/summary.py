@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ _EXACT = re.compile(rf"\[Reference ({_NUMBER})\]")
 # Forms that models write in place of [Reference 3]: (reference 3), [Ref. 3], [References 1, 2 and
 # 3], [References 1-3].
 _BARE = re.compile(rf"\[({_NUMBER})\]")
+# [1] or [1, 3-5], but no index x[1] and no link [1](…).
+_BARE_LIST = re.compile(rf"(?<![\w$\\])\[({_NUMBER}(?:\s*+[,;–-]\s*+{_NUMBER})*+)\](?!\()")
 _WORD = r"(?:references?|refs?\.?)"
 _HASH = r"\s*+(?:#\s*+)?"
 _TO = r"\s*+(?:-|–|—|to)\s*+"
@@ -37,6 +39,16 @@ _ABBREVIATION = re.compile(
 _BREAK = re.compile(
     rf"(?<=[.!?])[\"')\]]*(?:\s*\[Reference {_NUMBER}\])*\s+(?=[\"'(\[]?[A-Z0-9\[])"
 )
+# Lines that models put around a section: its heading, headings, fences and rules.
+_OWN_HEADING = re.compile(
+    r"(?:[^\w\n]|[0-9])*+(?:\\?(?:sub)?section\*?\{)?related works?[^\w\n]*+", re.IGNORECASE
+)
+_HEADING = re.compile(r"#{1,6}\s.*|\*\*[^*]+\*\*:?|\\(?:sub)*section\*?\{.*")
+_EDGE = re.compile(r"(?:`{3,}|~{3,})\w*|[-*_=]{3,}")
+_LIST_ITEM = re.compile(r"(?:[-*•]|[0-9]+[.)])\s")
+CITES_NOTHING, REPEATS_PROMPT = "cites nothing", "repeats its prompt"
+# A shorter sentence may be in any text.
+_FEWEST_WORDS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,28 +77,104 @@ class Summary:
 
 
 def make_summary(
-    raw: str, numbers: Collection[int], trace: Mapping[str, Any], cost: Spent
+    raw: str,
+    numbers: Collection[int],
+    trace: Mapping[str, Any],
+    cost: Spent,
+    *,
+    is_cut: bool = False,
 ) -> Summary:
-    """A summary from a model's text. numbers: of the task's references.
+    """A summary from a model's text. numbers: of the task's references. is_cut: whether the text
+    ended at its limit.
 
-    Other spellings of a citation become `[Reference i]`. The trace gains `citations`: how many were
-    respelt, which cited numbers the task lacks (they stay in the text), which of the task's numbers
-    are not cited, and how many bare numbers such as [3] could be meant for one (they may also be
-    meant for an interval, so they are counted and stay).
+    Lines around the section are taken off, and listed in the trace (`frame`). Other spellings of a
+    citation become `[Reference i]`. The trace gains `citations`: how many were respelt, which cited
+    numbers the task lacks (they stay in the text), which of the task's numbers are not cited, and
+    how many bare numbers such as [3] could be meant for one. A section that cites by bare numbers
+    alone has them read; in another they may be meant for an interval, so they are counted and stay.
     """
-    text, respelt = normalize(PROMPTS.unwrapped(raw))
+    framed, frame = without_frame(PROMPTS.unwrapped(raw))
+    text, respelt = normalize(framed)
+    if not cited_numbers(text):
+        text, respelt = _read_bare(text, numbers)
+    trace = dict(trace) | ({"frame": frame} if frame else {}) | ({"cut": True} if is_cut else {})
     sentences = tuple(
         SummarySentence(sentence, tuple(n for n in cited_numbers(sentence) if n in numbers))
         for sentence in split_sentences(text)
     )
     return Summary(
-        text, sentences, dict(trace) | {"citations": citation_counts(text, numbers, respelt)}, cost
+        text, sentences, trace | {"citations": citation_counts(text, numbers, respelt)}, cost
     )
 
 
-def truncated_counts(**texts: int) -> dict[str, dict[str, int]]:
-    """Counts of the texts of each kind that ended at their longest, for the trace."""
-    return {"truncated": {kind: count for kind, count in texts.items() if count}}
+def without_frame(text: str) -> tuple[str, list[str]]:
+    """A section without the lines that a model put around it, and these lines: its heading, fences,
+    rules, and what it says to the user before and behind. A line that cites belongs to the section.
+    """
+    lines = text.split("\n")
+    first, end = 0, len(lines)
+    while first + 1 < end and _is_before_section(lines[first:]):
+        first += 1
+    for place in range(first + 1, end):
+        if _EDGE.fullmatch(lines[place].strip()) and not any(map(_cites, lines[place:])):
+            end = place
+            break
+    section = "\n".join(lines[first:end]).strip()
+    frame = [line.strip() for line in (*lines[:first], *lines[end:]) if line.strip()]
+    return (section, frame) if section and frame else (text, [])
+
+
+def _is_before_section(lines: Sequence[str]) -> bool:
+    """Whether the first line is none of the section's own."""
+    line, *others = (line.strip() for line in lines)
+    if not line or _EDGE.fullmatch(line) or _OWN_HEADING.fullmatch(line):
+        return True
+    following = [other for other in others if other]
+    if not following or _cites(line):
+        return False
+    if _HEADING.fullmatch(line):
+        return not any(map(_HEADING.fullmatch, following))
+    if line.endswith(":"):
+        return _LIST_ITEM.match(following[0]) is None
+    return bool(_EDGE.fullmatch(following[0]) or _OWN_HEADING.fullmatch(following[0]))
+
+
+def _cites(line: str) -> bool:
+    return bool(_VARIANT.search(line) or _BARE_LIST.search(line))
+
+
+def _read_bare(text: str, numbers: Collection[int]) -> tuple[str, int]:
+    """The text with bare numbers of references as `[Reference i]`, and how many there were."""
+    read = 0
+
+    def respell(match: re.Match[str]) -> str:
+        nonlocal read
+        cited = _numbers_in(match[1])
+        if not set(cited) <= set(numbers):
+            return match[0]
+        read += 1
+        return " ".join(f"[Reference {number}]" for number in cited)
+
+    return _BARE_LIST.sub(respell, text), read
+
+
+def named_faults(summary: Summary, shown: Iterable[str]) -> list[str]:
+    """What a section is named for: it cites no reference, or half of its words are in sentences of
+    its prompt. shown: the texts that the prompt was made of.
+    """
+    faults = []
+    if not any(sentence.references for sentence in summary.sentences):
+        faults.append(CITES_NOTHING)
+    prompt = one_line("\n".join(shown)).lower()
+    words = repeated = 0
+    for sentence in summary.sentences:
+        plain = one_line(_EXACT.sub("", sentence.text)).lower().rstrip(" .")
+        count = len(plain.split())
+        words += count
+        repeated += count * (count >= _FEWEST_WORDS and plain in prompt)
+    if words and 2 * repeated > words:
+        faults.append(REPEATS_PROMPT)
+    return faults
 
 
 def citation_counts(text: str, numbers: Collection[int], respelt: int) -> dict[str, Any]:

@@ -186,18 +186,26 @@ class MonthTasks:
         return self._texts
 
 
+FAILED_TASKS = "failed_tasks"
+"""Name of the note that lists the tasks of which a model did not answer for every paper."""
+
+
 def read_elements(
     job: Job, rows: Iterable[Mapping[str, Any]], model: str | None
 ) -> dict[str, list[KeyElements]]:
     """Key elements by a model of these rows of `related_work_tasks`, by task: the target's, then
-    each reference's.
+    each reference's. Tasks of which the model gave no answer are missing.
 
     Raises MissingInput if the month's `key_elements` are of other papers or models: of an earlier
     version of the tasks, or empty, because no system read them then.
     """
+    written = job.workspace.root.provenance(tables.KEY_ELEMENTS, job.month)
+    parts = written.notes.get("parts", {}) if written else {}
+    failed = parts.get(model, {}).get("notes", {}).get(FAILED_TASKS, ())
     papers_of_task = {
         row["task_id"]: [row["arxiv_id"], *(item["arxiv_id"] for item in row["references"])]
         for row in rows
+        if row["task_id"] not in failed
     }
     element_rows = (
         row

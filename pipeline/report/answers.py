@@ -157,18 +157,19 @@ def leaderboard(data: AnswersData) -> Grid:
     """Every system with its shares and outcomes over all questions, the highest coverage first."""
     outcomes = (
         " Abstained: the system says that the corpus does not hold the answer. Claims nothing: the"
-        " answer makes no claim. Unreadable: the judge could not split it."
+        " answer makes no claim. Unreadable: the judge could not split it. Failed: the model gave"
+        " no answer."
     )
     rows = []
     for system in best_first(data):
         result = data.result(system)
         cells = _cells(result) if result else {}
-        cells["questions"] = data.costs[system].items
+        cells |= {"questions": data.costs[system].items, **data.states[system]}
         rows.append(MeasuredRow(answering_system(system), cells, data.model_of(system)))
     return measure_table(
         "answers_leaderboard",
         "Answers: leaderboard",
-        select(*_SHARES, "claims", "questions", *_OUTCOMES),
+        select(*_SHARES, "claims", "questions", *_OUTCOMES, "failed"),
         rows,
         about=(f"{_basis(data)}.{outcomes if data.judge else ''}"),
         sortable=True,

@@ -215,6 +215,11 @@ class Writings:
         """System → the cost of its sections or answers."""
         self.other_costs = {other.name: self._pool_costs(other).get("", Cost()) for other in others}
         """Name of a table → the cost of extracting, judging or grading."""
+        self.states: dict[str, Counter[str]] = defaultdict(Counter)
+        """System → its texts by state, as `engine.stage.STATES` names them."""
+        for month in months:
+            for writer, counts in month.states.items():
+                self.states[self.names.get(writer, writer)].update(counts)
 
     def _pool_costs(self, table: Table) -> dict[str, Cost]:
         costs: dict[str, Cost] = defaultdict(Cost)

@@ -93,6 +93,10 @@ MEASURES = [
     Measure("citation_out_of_range", "Out of range", "one", FORMAT, best="lowest"),
     Measure("words", "Words", "count", FORMAT, best=""),
     Measure("tasks", "Tasks", "count", best=""),
+    Measure("cut", "Cut", "count", best=""),
+    Measure("cites nothing", "Cites nothing", "count", best=""),
+    Measure("repeats its prompt", "Repeats its prompt", "count", best=""),
+    Measure("failed", "Failed", "count", best=""),
     # Of answers.
     Measure("factual", "Factual", "percent"),
     Measure("coverage", "Coverage", "percent"),
@@ -221,7 +225,8 @@ def system_rows(
     return [
         MeasuredRow(
             words(system),
-            mean_cells(scores or data.scores, system, measures) | {"tasks": data.sections[system]},
+            mean_cells(scores or data.scores, system, measures)
+            | {"tasks": data.sections[system], **data.states[system]},
             data.model_of(system) if models else "",
         )
         for system in systems

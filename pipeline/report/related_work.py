@@ -202,7 +202,7 @@ def leaderboard(data: RelatedWorkData) -> Grid:
     return measure_table(
         "leaderboard",
         "Related work: leaderboard",
-        [*_MAIN_MEASURES, *select("tasks")],
+        [*_MAIN_MEASURES, *select("tasks", "cut", "cites nothing", "repeats its prompt", "failed")],
         groups=groups,
         about=f"{basis(data)}.",
         # Sorting would mix the groups.

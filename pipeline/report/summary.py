@@ -17,10 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
+from pipeline.answering.answer import hides_failure
 from pipeline.answering.questions import read_posed_questions
 from pipeline.corpus.links import is_sample
 from pipeline.corpus.passages.packing import length_histogram
 from pipeline.engine.digests import json_digest
+from pipeline.engine.stage import STATES
 from pipeline.evaluation.answers.measures import Grade, read_grades
 from pipeline.evaluation.answers.people_measures import read_month_grades
 from pipeline.evaluation.g_score.people_measures import RATING_COLUMNS, current_ratings
@@ -31,7 +33,7 @@ from pipeline.storage.reading import read_table
 from pipeline.storage.store import DataPath, file_version
 from pipeline.storage.writing import write_whole
 from pipeline.tables import CRITERIA, Table
-from pipeline.tables.writers import with_writer_names
+from pipeline.tables.writers import with_writer_names, writer_name
 
 Row = Mapping[str, Any]
 ScoresByTask = tuple[str, str, str, str, Mapping[str, float]]
@@ -107,7 +109,8 @@ class MonthSummary:
     changed since. task_references: source of a task's reference → how many.
 
     grades: of answers, without texts. human_grades: rows by people, judge_grades: the grades that
-    they are compared with, outdated_grades: rows on answers that have changed since.
+    they are compared with, outdated_grades: rows on answers that have changed since. states: writer
+    → its sections or answers that failed, and sections by the states of `STATES`.
     """
 
     month: str
@@ -135,6 +138,7 @@ class MonthSummary:
     human_grades: Sequence[Row]
     judge_grades: Sequence[Row]
     outdated_grades: int
+    states: Mapping[str, Mapping[str, int]]
 
 
 def summary_file(root: DataRoot, month: str) -> DataPath:
@@ -212,7 +216,15 @@ def _summarize(root: DataRoot, month: str) -> MonthSummary:
     ratings = list(iterate(root, tables.HUMAN_RATINGS, month, RATING_COLUMNS))
     current = current_ratings(root, month, ratings)
     questions = read_posed_questions(iterate(root, tables.QUESTIONS, month))
-    grades = read_grades(root, month)
+    states = _states(root, month)
+    failed = _failed_answers(root, month)
+    for _, writer in failed:
+        states.setdefault(writer, Counter())["failed"] += 1
+    grades = [
+        grade
+        for grade in read_grades(root, month)
+        if (grade["question_id"], grade["system"]) not in failed
+    ]
     people = read_month_grades(root, month, grades)
     tasks = notes_of(root, tables.RELATED_WORK_TASKS, month)
     return MonthSummary(
@@ -252,7 +264,25 @@ def _summarize(root: DataRoot, month: str) -> MonthSummary:
         human_grades=[{name: row[name] for name in _HUMAN_GRADE} for row in people.rows],
         judge_grades=people.grades if people.rows else [],
         outdated_grades=people.outdated,
+        states=states,
     )
+
+
+def _states(root: DataRoot, month: str) -> dict[str, Counter[str]]:
+    """What the parts of sections and answers note of their writers."""
+    parts = [notes_of(root, table, month).get("parts", {}) for table in _WRITTEN]
+    return {
+        writer: Counter(part["notes"].get(STATES, {}))
+        for of_table in parts
+        for writer, part in of_table.items()
+    }
+
+
+def _failed_answers(root: DataRoot, month: str) -> list[tuple[str, str]]:
+    """(question id, writer) of rows of earlier versions that abstain, as a step failed."""
+    columns = ["question_id", "system", "model", "abstained", "trace"]
+    rows = iterate(root, tables.ANSWERS, month, columns)
+    return [(row["question_id"], writer_name(row)) for row in rows if hides_failure(row)]
 
 
 def _usage(table: Table, rows: pa.Table) -> list[tuple[Any, ...]]:

@@ -512,11 +512,12 @@ def _trace_notes(trace: Row) -> Iterator[str]:
                 "the target" if number == 0 else f"reference {number}" for number in trace[name]
             ]
             yield f"{', '.join(papers).capitalize()}: {text}."
-    if trace.get("truncated"):
-        texts = [
-            f"{kind.replace('_', ' ')} {number}" for kind, number in trace["truncated"].items()
-        ]
-        yield f"Texts that ended at the token limit: {', '.join(texts)}."
+    if trace.get("cut"):
+        yield "The section ended at the token limit."
+    if trace.get("named"):
+        yield f"The section {' and '.join(trace['named'])}."
+    if trace.get("frame"):
+        yield f"Taken off around the section: {' / '.join(trace['frame'])}"
     for name, text in (
         ("dropped", "named {}, which the task does not have"),
         ("added", "left out {}, which was added"),

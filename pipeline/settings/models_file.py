@@ -17,6 +17,7 @@ from pydantic import (
     SecretStr,
     TypeAdapter,
     ValidationError,
+    model_validator,
 )
 
 from pipeline.errors import SettingError
@@ -59,6 +60,9 @@ def _check_variable(value: str) -> str:
     return value
 
 
+LEAST_CONTEXT = 512
+
+
 class ModelEntry(BaseModel):
     """One table of the file; its name is that of the model at the endpoint."""
 
@@ -68,7 +72,7 @@ class ModelEntry(BaseModel):
     """Base URL of an OpenAI-compatible endpoint."""
     api_key_env: Annotated[str, AfterValidator(_check_variable)] | None = None
     """Name of the environment variable that holds the key."""
-    context: int = Field(8192, ge=512)
+    context: int = Field(8192, ge=LEAST_CONTEXT)
     """Tokens that the model reads and writes in one call."""
     concurrency: int = Field(4, ge=1)
     """Calls in flight at the same time."""
@@ -78,6 +82,23 @@ class ModelEntry(BaseModel):
     """Knowledge cut-off, such as 2023-12; empty for unknown."""
     max_tokens: int | None = Field(None, ge=1)
     """Longest answer where the caller sets no limit; None for the endpoint's own."""
+    thinking: int | None = Field(None, ge=0)
+    """Tokens of the context that it may think before each answer; None where that is not known: 0
+    until an answer is cut in its thoughts, then 4,096 where prompts leave as many.
+    """
+
+    @property
+    def reading_context(self) -> int:
+        """Tokens of the context that are not for thoughts."""
+        return self.context - (self.thinking or 0)
+
+    @model_validator(mode="after")
+    def _leaves_room(self) -> ModelEntry:
+        if self.reading_context < LEAST_CONTEXT:
+            raise ValueError(
+                f"its context of {self.context} must be {LEAST_CONTEXT} more than its thinking"
+            )
+        return self
 
 
 # A thousand models are some 200 KB.
@@ -106,6 +127,19 @@ def _read_toml(file: Path) -> dict[str, Any]:
         raise SettingError(f"CITELOOM_MODELS: {file} cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
         raise SettingError(f"CITELOOM_MODELS: {file} is not TOML ({error})") from None
+
+
+def with_model_values(text: str, name: str, values: Mapping[str, str | int]) -> str:
+    """The text of a file of models with these values in the table of a model, added where it is
+    missing; the rest stays as it is.
+    """
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    if name not in document:
+        document[name] = tomlkit.table()
+    document[name].update(values)
+    return tomlkit.dumps(document)
 
 
 def read_models_file(file: Path) -> dict[str, ModelEntry]:
@@ -155,7 +189,7 @@ def default_model_values(values: Mapping[str, Any]) -> dict[str, Any]:
         "llm_url": entry.url,
         # It is another service's; `pipeline.llm.models` reads that of api_key_env
         "llm_api_key": None,
-        "llm_context": entry.context,
+        "llm_context": entry.reading_context,
         "llm_concurrency": entry.concurrency,
         "llm_price": entry.price,
         "llm_cutoff": entry.cutoff,

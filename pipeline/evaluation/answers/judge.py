@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from pipeline.answering.model_calls import ask, short_question
+from pipeline.answering.model_calls import short_question
 from pipeline.answering.questions import Question
-from pipeline.evaluation.answers.sample import PROMPTS, in_shown_order
+from pipeline.evaluation.answers.sample import PROMPTS, ask, in_shown_order
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, QUOTE_CHARS, place_of
 from pipeline.evaluation.marks import ClaimVerdict, GoldVerdict
 from pipeline.evaluation.passages import EvidencePassage

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from pipeline import tables
-from pipeline.answering.answer import Answer, answer_of_row
-from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, ask, short_question
+from pipeline.answering.answer import Answer, answer_of_row, hides_failure
+from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, TEMPERATURE, short_question
 from pipeline.answering.questions import PosedQuestion, Question
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.engine.sampling import shuffled
@@ -25,7 +25,7 @@ from pipeline.engine.stage import Job
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
-from pipeline.llm.messages import Message, Spent
+from pipeline.llm.messages import LlmAnswerError, Message, Spent
 from pipeline.llm.prompts import PromptFolder
 from pipeline.llm.structured import AtMost
 from pipeline.tables.writers import writer_name
@@ -50,6 +50,29 @@ _ANSWER_COLUMNS = [name for name in tables.ANSWERS.schema.names if name != "sett
 _SEED = 20_240_607
 
 
+Form = TypeVar("Form", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class FormAnswer(Generic[Form]):
+    """A judge's answer in a form, or None and the failure; its cost."""
+
+    value: Form | None
+    spent: Spent
+    failure: str | None = None
+
+
+async def ask(
+    client: LlmClient, messages: Sequence[Message], form: type[Form], tokens: int
+) -> FormAnswer[Form]:
+    """An answer of at most so many tokens, at temperature 0: one call, or two with a repair."""
+    try:
+        answer = await client.answer(messages, form, max_tokens=tokens, temperature=TEMPERATURE)
+    except LlmAnswerError as error:
+        return FormAnswer(None, error.spent, str(error))
+    return FormAnswer(answer.value, answer.spent)
+
+
 @dataclass(frozen=True, slots=True)
 class SampledAnswer:
     """One answer to grade. system: goes into the grade and nowhere else. gold_passages: as
@@ -72,6 +95,9 @@ def read_answers(job: Job, posed: Mapping[str, PosedQuestion]) -> Iterator[Sampl
                 "question_gone",
                 f"{writer_name(row)} answered what the month does not ask now",
             )
+            continue
+        if hides_failure(row):
+            job.leave_out(row["question_id"], "failed_answer", f"{writer_name(row)} did not answer")
             continue
         yield SampledAnswer(
             question.question, writer_name(row), answer_of_row(row), question.gold_passages

@@ -8,7 +8,8 @@ import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pipeline.arxiv.rate_limited_client import (
     NOTED_WAIT_SECONDS,
@@ -19,13 +20,18 @@ from pipeline.arxiv.rate_limited_client import (
 )
 from pipeline.engine.progress import duration
 from pipeline.engine.stage import Workspace
-from pipeline.errors import PermanentFailure, TransientFailure
+from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
 from pipeline.index.capacity import EDGE_PASSAGES, expected_passages, shards_of
 from pipeline.index.connection import Connection
 from pipeline.index.edge_folder import holder_of
 from pipeline.index.opening import edge_folder, is_layout_of_settings, open_collections
 from pipeline.llm.bundled import packaged_model
+from pipeline.llm.completion import THINKING_TOKENS
+from pipeline.llm.loop import run
+from pipeline.llm.messages import LlmAnswerError
 from pipeline.llm.models import Model, get_model, judge_model, shown_url
+from pipeline.llm.structured import AnswerForm, parse_answer, response_format
+from pipeline.llm.transport import Transport
 from pipeline.ops.doctor.findings import (
     DoctorFinding,
     FindingState,
@@ -35,14 +41,18 @@ from pipeline.ops.doctor.findings import (
     warning,
 )
 from pipeline.settings import Settings
+from pipeline.settings.models_file import LEAST_CONTEXT, with_model_values
 from pipeline.storage.json_reader import parse_json
-from pipeline.text import number_of
+from pipeline.storage.writing import write_whole
+from pipeline.text import number_of, one_line
 
 if TYPE_CHECKING:
     import httpx2
 
     from pipeline.index.passage_index import Collections
 
+# The longest answer of a model that is tried.
+_TRIAL_TOKENS = 64
 # For one answer of a server.
 _SECONDS = 4.0
 # Most bytes of a list of models; one of 400 models with prices has 600 KB.
@@ -350,6 +360,80 @@ def _probe_endpoint(model: Model, url: str) -> DoctorFinding:
         message = f"{address} does not list {model.name}, but {some or 'nothing'}"
         return problem(message, f"set {model.setting('model')} to a model that it lists")
     return ok(f"{address} lists {model.name}; {'the key is accepted' if key else 'no key'}")
+
+
+def models_to_try(settings: Settings) -> list[Model]:
+    """The writer and the judge, without the bundled model."""
+    models = {model.name: model for model in (get_model(settings), judge_model(settings))}
+    return [model for model in models.values() if model.url]
+
+
+def try_model(model: Model, file: Path) -> Iterator[DoctorFinding]:
+    """What an endpoint is, by four requests that may cost money; its table goes into a file of
+    models.
+    """
+    try:
+        findings, thinking = run(_try_endpoint(model))
+    except CiteloomError as error:
+        yield problem(str(error), f"correct the table of {model.name}", name=model.name)
+        return
+    yield from findings
+    context = max(model.context + (model.thinking or 0), thinking + LEAST_CONTEXT)
+    values: dict[str, str | int] = {"context": context, "thinking": thinking}
+    if not model.table:
+        values["url"] = str(model.url)
+        if model.api_key:
+            values["api_key_env"] = "CITELOOM_LLM_API_KEY"
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    write_whole(file, with_model_values(text, model.name, values).encode())
+    yield ok(f"written into {file}, for CITELOOM_MODELS: {values}", name=model.name)
+
+
+class _Colour(AnswerForm):
+    colour: str
+
+
+async def _try_endpoint(model: Model) -> tuple[list[DoctorFinding], int]:
+    """What answers to prose, JSON by a schema, two answers at once and a prompt as long as the
+    context show, and the tokens to allow for thoughts. Raises as `Transport.send` does.
+    """
+    findings, thinking = [], 0
+    question = {"role": "user", "content": "Which colour has a clear sky by day?"}
+    # A word and its space are a token of most models.
+    words = model.context - 3 * _TRIAL_TOKENS
+    bodies: dict[str, dict[str, Any]] = {
+        "prose": {"messages": [{"role": "system", "content": "Answer in one word."}, question]},
+        "JSON": {"messages": [question], "response_format": response_format(_Colour)},
+        "two answers": {"messages": [question], "n": 2},
+        f"a prompt of {words:,} tokens": {
+            "messages": [{"role": "user", "content": f"{'sky ' * words}{question['content']}"}]
+        },
+    }
+    transport = Transport(model, str(model.url))
+    try:
+        for name, body in bodies.items():
+            request = {"model": model.name, "temperature": 0.0, "max_tokens": _TRIAL_TOKENS} | body
+            reply = await transport.send(request, _TRIAL_TOKENS + THINKING_TOKENS)
+            if reply.thinks:
+                used = max(reply.spent.completion_tokens, reply.written)
+                thinking = max(thinking, THINKING_TOKENS, 2 * used)
+            try:
+                for item in reply.completions:
+                    if item.failure:
+                        raise LlmAnswerError(item.failure, item.detail)
+                    if name == "JSON":
+                        parse_answer(item.text, _Colour)
+                findings.append(ok(f"{name}: answered", name=model.name))
+            except (LlmAnswerError, ValueError) as error:
+                way_out = "answers of this kind would fail: see the endpoint's settings"
+                findings.append(
+                    problem(f"{name}: {one_line(str(error))}", way_out, name=model.name)
+                )
+    finally:
+        await transport.aclose()
+    refused = ", ".join(sorted(transport.dialect.refused)) or "nothing"
+    findings.append(ok(f"it is asked without: {refused}", name=model.name))
+    return findings, thinking
 
 
 def _get(url: str, headers: Mapping[str, str]) -> tuple[int, bytes]:

@@ -13,6 +13,7 @@ from pipeline.answering.user_question import Turn
 from pipeline.answering.user_question import UserQuestion as Question
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.errors import SettingError
+from pipeline.llm.messages import LlmAnswerError
 from pipeline.settings import Settings
 from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, ScriptedLlm
@@ -243,24 +244,18 @@ def test_where_the_index_finds_nothing_it_abstains(tmp_path):
     assert forms(llm) == ["Query", "Thought"]
 
 
-@pytest.mark.parametrize("form", ["Query", "Ranking", "Claims", "Thought", "GroundedAnswer"])
-def test_an_answer_that_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path, form):
-    answered, _ = answer(tmp_path, "arxivbot", form_answer(form, "Sorry, no."), faithful)
-    stage = {
-        "Query": "query",
-        "Ranking": "rank",
-        "Claims": "claims",
-        "Thought": "reflect",
-        "GroundedAnswer": "answer",
-    }
-    (step,) = steps(answered, stage[form])
-    if form == "Ranking":
-        assert step["windows"][0]["missing"] == list(range(1, 21))
-        assert shown_ids(answered) == [["p1", "p2", "p3"]]
-    else:
-        assert "could be read" in step["failure"]
-    assert answered.abstained is (form == "Claims")
-    assert answered.hops == 1
+@pytest.mark.parametrize("form", ["Query", "Claims", "Thought", "GroundedAnswer"])
+def test_a_question_fails_with_a_step_that_cannot_be_read(tmp_path, form):
+    with pytest.raises(LlmAnswerError) as caught:
+        answer(tmp_path, "arxivbot", form_answer(form, "Sorry, no."), faithful)
+    assert caught.value.kind == "unreadable"
+
+
+def test_a_ranking_that_names_no_passage_leaves_their_order(tmp_path):
+    answered, _ = answer(tmp_path, "arxivbot", form_answer("Ranking", "Sorry, no."), faithful)
+    (step,) = steps(answered, "rank")
+    assert step["windows"][0]["missing"] == list(range(1, 21))
+    assert shown_ids(answered) == [["p1", "p2", "p3"]]
 
 
 FOLLOW_UP = Question(
@@ -272,11 +267,16 @@ FOLLOW_UP = Question(
     ("question", "form", "told", "query"),
     [
         (QUESTION, "Query", {"query": " \x00 "}, "How does QuillNet judge fairness?"),
-        (FOLLOW_UP, "FollowUp", "no", "And how large is it? What is QuillNet?"),
+        (
+            FOLLOW_UP,
+            "FollowUp",
+            {"question": "", "query": ""},
+            "And how large is it? What is QuillNet?",
+        ),
     ],
     ids=["a first question", "a follow-up, with the question before it"],
 )
-def test_where_no_query_can_be_read_the_question_itself_is_searched_for(
+def test_where_no_query_is_named_the_question_itself_is_searched_for(
     tmp_path, question, form, told, query
 ):
     answered, _ = answer(tmp_path, "arxivbot", form_answer(form, told), faithful, question=question)

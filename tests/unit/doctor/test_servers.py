@@ -10,8 +10,11 @@ from werkzeug import Response
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.index.passage_index import Layout
 from pipeline.ops.doctor import servers
+from pipeline.settings import load_settings
+from pipeline.settings.models_file import read_models_file
 from tests.models_file import write_models
 from tests.processes import free_port
+from tests.scripted_llm import Refusal, ScriptedLlm
 from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM, WARNING
 
 KEY = "doctor-sentinel"
@@ -201,3 +204,55 @@ def test_arxiv_is_asked_only_online_and_not_while_it_wants_rest(workspace, tmp_p
     (rate,) = servers.arxiv_rate(place, pace)
     (elsewhere,) = servers.arxiv_rate(place, Pace(tmp_path / "another machine"))
     assert (left_alone.state, rate.state, elsewhere.state) == (NOT_CHECKED, WARNING, OK)
+
+
+def try_models(llm, folder, monkeypatch, **settings):
+    monkeypatch.setenv("CITELOOM_LLM_API_KEY", KEY)
+    given = {"llm_url": llm.url, "llm_model": llm.model, "data": folder, "_env_file": None}
+    (model,) = servers.models_to_try(load_settings(**given | settings))
+    file = folder / "models.toml"
+    file.write_text('# ours\n["other"]\nurl = "http://127.0.0.1:1/v1"\n')
+    found = list(servers.try_model(model, file))
+    return found, file
+
+
+def test_a_model_that_thinks_is_tried_and_its_table_is_written(tmp_path, monkeypatch):
+    def rule(asked):
+        if asked.body["messages"][0]["role"] == "system":
+            return Refusal(400, "System role not supported")
+        text = '{"colour": "blue"}' if asked.schema else "Blue."
+        return {"finish_reason": "stop", "message": {"content": f"<think>Hm.</think>{text}"}}
+
+    with ScriptedLlm(rule) as llm:
+        found, file = try_models(llm, tmp_path, monkeypatch, llm_context=16384)
+        assert {each.state for each in found} == {OK}
+        assert "without: system" in found[4].seen
+        assert max(len(str(body["messages"])) for body in llm.requests) > 4 * 15_000
+    entries = read_models_file(file)
+    entry = entries["scripted"]
+    assert (entry.thinking, entry.context, entry.api_key_env) == (
+        4096,
+        16384,
+        "CITELOOM_LLM_API_KEY",
+    )
+    assert file.read_text().startswith('# ours\n["other"]')
+    assert KEY not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (Refusal(401, "Incorrect API key"), "refuses the key"),
+        (Refusal(429, "You exceeded your quota (insufficient_quota)"), "has no quota left"),
+        (Refusal(402, "Insufficient Balance"), "has no quota left"),
+        (Refusal(404, "The model `scripted` does not exist"), "has no model"),
+        (Refusal(400, "scripted is not a valid model ID"), "has no model"),
+    ],
+    ids=["key", "quota", "balance", "name", "name of another service"],
+)
+def test_a_key_a_quota_and_a_name_are_told_apart_at_once(tmp_path, monkeypatch, refusal, words):
+    with ScriptedLlm(lambda asked: refusal) as llm:
+        found, file = try_models(llm, tmp_path, monkeypatch)
+        assert [(each.state, words in each.seen) for each in found] == [(PROBLEM, True)]
+        assert len(llm.requests) == 1
+    assert "scripted" not in file.read_text()

@@ -210,12 +210,17 @@ def test_samples_are_in_the_order_of_their_numbers_and_without_what_a_model_thou
 
     thoughts = (
         "<think>\nHm.\n</think>\n\nOne.",
-        "Hm, too.</think>Two.",
+        "Hm, too.</think>\nTwo.",
         "Three.",
-        "<think>\nNo end",
+        "<think> is a tag.",
     )
     with Shuffled(lambda asked: thoughts[asked.seed]) as llm:
-        assert ask_texts(workspace(llm, tmp_path), 4) == ["One.", "Two.", "Three.", ""]
+        assert ask_texts(workspace(llm, tmp_path), 4) == [
+            "One.",
+            "Two.",
+            "Three.",
+            "<think> is a tag.",
+        ]
 
 
 def test_completions_in_flight_stay_within_the_limit(tmp_path: Path) -> None:
@@ -400,24 +405,17 @@ def test_a_server_that_repeats_the_key_does_not_get_it_into_a_message(tmp_path: 
         ask(workspace(llm, tmp_path, llm_api_key=SECRET), texts)
 
 
-def test_a_prompt_that_a_filter_refuses_is_an_empty_answer_and_ends_nothing(tmp_path: Path) -> None:
+def test_a_prompt_that_a_filter_refuses_fails_alone(tmp_path: Path) -> None:
     said = "The prompt triggers Azure OpenAI's content management policy."
 
     def rule(asked: Asked) -> Refusal | None:
         return Refusal(400, said) if "rude" in asked.prompt else None
 
-    async def many(client: LlmClient) -> list[list[str]]:
-        return await side_by_side(texts(client, 2, text=text) for text in ("rude", "kind"))
-
     with ScriptedLlm(rule) as llm:
-        rude, kind = ask(workspace(llm, tmp_path), many)
-        assert rude == ["", ""]
-        assert all(kind)
-        with pytest.raises(LlmAnswerError, match="no JSON object"):
-            ask(
-                workspace(llm, tmp_path),
-                lambda c: c.answer(question("rude"), Verdict, max_tokens=9),
-            )
+        with pytest.raises(LlmAnswerError, match="content management") as caught:
+            ask(workspace(llm, tmp_path), lambda client: texts(client, 2, text="rude"))
+        assert caught.value.kind == "filtered"
+        assert all(ask(workspace(llm, tmp_path), lambda client: texts(client, 2, text="kind")))
 
 
 def test_an_unreachable_endpoint_is_named_with_what_to_do(tmp_path: Path) -> None:
@@ -547,3 +545,44 @@ def test_a_client_works_where_a_loop_is_running_already(tmp_path: Path) -> None:
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path)
         assert asyncio.run(outer()) == ask(place, texts)
+
+
+@pytest.mark.parametrize(
+    ("status", "complaint", "field"),
+    [
+        (400, "System role not supported", "system"),
+        (400, "Conversation roles must alternate user/assistant", "system"),
+        (422, "[{'type': 'extra', 'loc': ['body', 'x']}]", "response_format"),
+        (500, "Internal error in outlines", "response_format"),
+    ],
+)
+def test_what_an_endpoint_does_not_take_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, complaint: str, field: str
+) -> None:
+    monkeypatch.setattr("pipeline.llm.endpoint_client.ATTEMPTS", 1)
+
+    def takes(body: dict[str, Any]) -> bool:
+        return field not in body and field != body["messages"][0]["role"]
+
+    def rule(asked: Asked) -> str | Refusal:
+        body = dict(asked.body)
+        return '{"grade": 4, "why": "It does."}' if takes(body) else Refusal(status, complaint)
+
+    messages = [Message("system", "Be brief."), Message("user", "Does it hold?")]
+    with ScriptedLlm(rule) as llm:
+        answer = ask(workspace(llm, tmp_path), lambda client: client.answer(messages, Verdict))
+    assert answer.spent.calls == 1
+    assert llm.requests[-1]["messages"][0]["content"].startswith("Be brief.")
+
+
+def test_what_an_endpoint_says_is_redacted_in_the_cache(tmp_path: Path) -> None:
+    said = {"finish_reason": SECRET, "message": {"content": "Yes."}}
+    refused = {"finish_reason": "stop", "message": {"content": None, "refusal": SECRET}}
+    with ScriptedLlm(lambda asked: refused if "two" in asked.prompt else said, key=SECRET) as llm:
+        place = workspace(llm, tmp_path, llm_api_key=SECRET)
+        ask(place, lambda client: texts(client, text="one"))
+        with pytest.raises(LlmAnswerError, match=r"refused \(\*\*\*\)"):
+            ask(place, lambda client: texts(client, text="two"))
+    assert SECRET.encode() not in (place.cache("llm") / "calls.sqlite").read_bytes()
+    for file in place.cache("llm").glob("calls.sqlite*"):
+        assert SECRET.encode() not in file.read_bytes()

@@ -17,10 +17,11 @@ import httpx2
 import pytest
 
 from pipeline.errors import SettingError, TransientFailure
+from pipeline.llm.completion import EndpointReply
 from pipeline.llm.endpoint_client import ATTEMPTS, FIRST_PATIENCE, MOST_BYTES, PATIENCE
 from pipeline.llm.loop import run, side_by_side, without_waiting
 from pipeline.llm.models import get_model
-from pipeline.llm.transport import EndpointReply, Transport, UnusableAnswer
+from pipeline.llm.transport import Transport, UnusableAnswer
 from pipeline.settings import load_settings
 
 MINUTE = 60.0
@@ -80,7 +81,8 @@ class Endpoint:
 
     async def ask(self, prompt: str = "this") -> EndpointReply:
         return await self.transport.send(
-            {"model": "m", "messages": [{"role": "user", "content": prompt}], "temperature": 0.0}
+            {"model": "m", "messages": [{"role": "user", "content": prompt}], "temperature": 0.0},
+            512,
         )
 
     async def ask_others(self, until: float, pause: float) -> None:
@@ -303,15 +305,15 @@ def test_an_answer_that_is_no_completion_is_shown_with_the_endpoint(
 
 READ = """
 import resource
-from pipeline.llm.transport import parse_chat_answer
+from pipeline.llm.completion import read_reply
 from pipeline.llm.structured import make_form, parse_answer
 text = '{"choices":[' + "1," * 1_000_000 + "1]}"
 Form = make_form("Form", choices=list[str])
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 100_000_000,) * 2)
-for read, argument in (parse_chat_answer, 64), (parse_answer, Form):
+for read, *arguments in (read_reply, 64, None), (parse_answer, Form):
     try:
-        read(text, argument)
+        read(text, *arguments)
     except ValueError:
         print("refused")
 """

@@ -20,12 +20,17 @@ MONTH, EARLIER = "2405", "2403"
 
 
 class CutShort(ScriptedLlm):
-    """An endpoint whose last sample of every answer ends at the longest length allowed."""
+    """An endpoint whose last sample of every answer ends at the longest length allowed: prose is as
+    long as that.
+    """
 
     def respond(self, body, key):
         answer = super().respond(body, key)
         assert isinstance(answer, dict)
-        answer["choices"][-1]["finish_reason"] = "length"
+        last = answer["choices"][-1]
+        last["finish_reason"] = "length"
+        if "response_format" not in body:
+            last["message"]["content"] += " word" * body["max_tokens"]
         return answer
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
+from pipeline.llm.messages import LlmAnswerError
 from pipeline.related_work.key_elements import ELEMENT_NAMES, KeyElements, extract
 from pipeline.related_work.prompt_files import PROMPTS
 from tests.scripted_llm import ScriptedLlm
@@ -57,7 +58,7 @@ def test_the_prompt_asks_what_the_paper_prints_or_describes_every_field():
 
 def test_seven_answers_come_from_one_call_as_json_or_as_headed_lines(tmp_path):
     found = extract_from(tmp_path / "a")
-    assert (found.spent.calls, found.failure) == (1, None)
+    assert found.spent.calls == 1
     assert all(answer.startswith("scripted answer") for _, answer in found.elements.named())
     lines = "\n".join(
         f"{number}. {name.replace('_', ' ')}: It floats."
@@ -83,12 +84,10 @@ def test_lists_nulls_and_long_answers_become_text_bounded_where_there_is_a_limit
     assert (unbounded.elements.methodology, unbounded.shortened) == (long, ())
 
 
-def test_an_answer_that_cannot_be_repaired_leaves_empty_fields_and_a_reason(tmp_path):
-    found = extract_from(tmp_path, lambda asked: "I would rather not.")
-    assert found.elements == KeyElements()
-    assert found.failure is not None
-    assert "no JSON object" in found.failure
-    assert found.spent.calls == 2
+def test_an_answer_that_cannot_be_repaired_is_none(tmp_path):
+    with pytest.raises(LlmAnswerError, match="no JSON object") as caught:
+        extract_from(tmp_path, lambda asked: "I would rather not.")
+    assert (caught.value.kind, caught.value.spent.calls) == ("unreadable", 2)
 
 
 def giving_questions_back(times):
@@ -118,7 +117,7 @@ def test_a_model_that_gives_the_questions_back_is_asked_in_other_words_once(
     tmp_path, times, elements
 ):
     found = extract_from(tmp_path, giving_questions_back(times))
-    assert (found.elements, found.spent.calls, found.failure) == (elements, 2, None)
+    assert (found.elements, found.spent.calls) == (elements, 2)
 
 
 def test_a_repair_is_counted_as_a_call(tmp_path):

@@ -3,7 +3,14 @@
 import pytest
 
 from pipeline.llm.messages import Spent
-from pipeline.related_work.summary import make_summary, normalize, split_sentences
+from pipeline.related_work.summary import (
+    CITES_NOTHING,
+    REPEATS_PROMPT,
+    make_summary,
+    named_faults,
+    normalize,
+    split_sentences,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +78,66 @@ def test_the_trace_records_citations_out_of_range_and_references_left_out():
     assert "[Reference 9]" in summary.text
     empty = make_summary("  \n", {1}, {}, Spent())
     assert (empty.text, empty.sentences) == ("", ())
+
+
+PROSE = "Early work [Reference 1] is slow."
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f"Certainly! Here is the related work section:\n\n{PROSE}",
+        f"## Related Work\n\n{PROSE}",
+        f"Sure.\n\n**2. Related Work**\n{PROSE}",
+        f"\\section{{Related Work}}\n{PROSE}",
+        f"```markdown\n# Related Work\n\n{PROSE}\n```\n\nLet me know!",
+        f"Here you are:\n---\n{PROSE}\n---\nI can shorten it.",
+    ],
+)
+def test_what_a_model_puts_around_a_section_is_taken_off_and_listed(written):
+    summary = make_summary(written, {1}, {}, Spent())
+    assert summary.text == PROSE
+    assert summary.trace["frame"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        PROSE,
+        f"### Speed\n\n{PROSE}\n\n### Size\n\n{PROSE}",
+        f"There are two groups:\n- {PROSE}\n- {PROSE}",
+        f"{PROSE}\n\n---\n\n{PROSE}",
+        "## Related Work",
+    ],
+)
+def test_lines_of_the_section_stay(written):
+    summary = make_summary(written, {1}, {}, Spent())
+    assert (summary.text, "frame" in summary.trace) == (written, False)
+
+
+@pytest.mark.parametrize(
+    ("written", "cited"),
+    [
+        ("One [1] and more [1, 3].", (1, 3)),
+        ("All [1-3].", (1, 2, 3)),
+        ("The interval [0, 1], the entry x[1], the link [1](a), and [9].", ()),
+        ("One [Reference 2] says so in [3].", (2,)),
+    ],
+)
+def test_bare_numbers_are_read_where_a_section_has_no_other_citations(written, cited):
+    (sentence,) = make_summary(written, {1, 2, 3}, {}, Spent()).sentences
+    assert sentence.references == cited
+
+
+@pytest.mark.parametrize(
+    ("written", "faults"),
+    [
+        ("The method compares three kinds of graphs [Reference 1].", [REPEATS_PROMPT]),
+        ("Graphs are compared there.", [CITES_NOTHING]),
+        ("Graphs are compared there [Reference 1].", []),
+    ],
+)
+def test_a_section_is_named_for_its_faults(written, faults):
+    summary = make_summary(written, {1}, {}, Spent())
+    shown = ["## Method\n\nThe method compares\nthree kinds of graphs. It is fast."]
+    assert named_faults(summary, shown) == faults

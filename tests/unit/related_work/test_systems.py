@@ -77,12 +77,15 @@ def test_what_does_not_fit_is_summarized_first_and_cut_where_it_does_not_fit_eve
 
 def test_a_text_that_ended_at_the_longest_allowed_is_told(tmp_path):
     with CutShort() as llm:
-        searched = write_at(llm, tmp_path / "a", "chatcite", make_task(1), chatcite_samples=3)
-        generated = write_at(llm, tmp_path / "b", "zero_shot", make_task(1))
-        guided = write_at(llm, tmp_path / "c", "chatcite_no_incremental", make_task(1))
+        limits = {"draft_tokens": 64}
+        task = make_task(1)
+        searched = write_at(llm, tmp_path / "a", "chatcite", task, chatcite_samples=3, **limits)
+        generated = write_at(llm, tmp_path / "b", "zero_shot", task, **limits)
+        guided = write_at(llm, tmp_path / "c", "chatcite_no_incremental", task, **limits)
         summarized = write_at(
-            llm, tmp_path / "d", "chatcite_no_elements", make_task(1), chatcite_votes=1
+            llm, tmp_path / "d", "chatcite_no_elements", task, chatcite_votes=1, **limits
         )
+    assert generated.trace["cut"] is True
     assert searched.trace["rounds"][0]["truncated"] == [3]
     assert searched.trace["truncated"]["drafts"] == 1
     assert generated.trace["truncated"] == {"sections": 1}
@@ -146,11 +149,11 @@ def test_the_baselines_prompts_are_those_that_the_paper_prints_and_nothing_else(
 
 
 @pytest.mark.parametrize("system", CALL_MODEL)
-def test_without_a_limit_none_is_sent_and_no_prompt_or_form_has_one(tmp_path, system):
+def test_without_a_limit_no_prompt_or_form_has_one(tmp_path, system):
     task = replace(long_task(2), examples=("An example.",))
     _, llm = write(tmp_path, system, task, **beam(samples=2), llm_context=4000)
     for body in llm.requests:
-        assert "max_tokens" not in body
+        assert 1 <= body["max_tokens"] <= 4000
         told = [message["content"] for message in body["messages"] if message["role"] == "system"]
         assert not re.search(r"at most|words|characters", "".join(told))
         assert not re.search(
@@ -254,11 +257,7 @@ def test_litllm_plan_plans_first_and_every_reference_is_in_the_plan(tmp_path):
     assert "Line 1: both retrieve. Cite [Reference 2] on line 1." in writing
     assert "Line 2: ours. Cite nothing." in writing
     assert "Line 3: what Reference title 1 does. Cite [Reference 1] on line 3." in writing
-    assert (plan["dropped"], plan["added"], plan["failure"]) == ([9], [1], None)
-    unread, asked = plan_from("no plan", tmp_path / "b")
-    assert [line["cites"] for line in unread["lines"]] == [[1], [2]]
-    assert "no Plan could be read" in unread["failure"]
-    assert len(asked) == 3
+    assert (plan["dropped"], plan["added"]) == ([9], [1])
 
 
 def test_every_system_names_prompts_and_settings_that_are_there():

@@ -95,19 +95,6 @@ def test_all_systems_write_side_by_side_from_one_months_tables(tmp_path):
         assert changed_parts(place) == ["lead", "lexrank"]
 
 
-def test_an_unreadable_answer_goes_to_the_ledger_and_the_month_goes_on(tmp_path):
-    def rule(asked):
-        return "no" if asked.schema is not None and "About 2403.00002" in asked.prompt else None
-
-    with ScriptedLlm(rule) as llm:
-        place = workspace(llm, tmp_path)
-        write_corpus(place, TASKS)
-        outcome, *_ = write_all(place)
-    assert dict(outcome.left_out) == {"unreadable_answer": 1}
-    row = place.root.rows(tables.KEY_ELEMENTS, MONTH)[2]
-    assert (row["arxiv_id"], row["methodology"], row["calls"]) == ("2403.00002", "", 2)
-
-
 def test_what_a_limit_cut_is_in_the_ledger_of_every_system(tmp_path):
     systems = (
         "chatcite,chatcite_no_elements,chatcite_no_incremental,chatcite_no_reflection,zero_shot"

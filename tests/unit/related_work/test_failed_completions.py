@@ -1,0 +1,159 @@
+"""Endpoints that misbehave: what fails is recorded and asked for again, and nothing else is."""
+
+import sqlite3
+
+import pytest
+
+from pipeline import tables
+from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.status import stages_due
+from pipeline.errors import PermanentFailure
+from pipeline.llm.cache import MOST_ASKED
+from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
+from pipeline.storage.reading import read_table
+from tests.scripted_llm import ScriptedLlm
+from tests.unit.related_work.building import workspace, write_corpus
+
+MONTH = "2024-05"
+STAGES = (KEY_ELEMENTS, SUMMARIES)
+TASKS = {1: ["2403.00001", "2403.00002"], 2: ["2403.00003", "2403.00001"]}
+SYSTEMS = "chatcite,zero_shot"
+
+
+def message(content, reason="stop", **more):
+    return {"finish_reason": reason, "message": {"content": content, **more}}
+
+
+MISBEHAVIOURS = {
+    "empty": message(""),
+    "only_reasoning": message(None, reasoning_content="Hm."),
+    "cut": message("Half a sen", "length"),
+    "refused": message(None, refusal="I cannot."),
+    "filtered": message("", "content_filter"),
+    "error": message("Half", "error"),
+    "unreadable": message("{ no JSON"),
+}
+
+
+def run_all(place):
+    return [run_stage(stage, place, MONTH) for stage in STAGES]
+
+
+def states(place):
+    return [state(stage, place, MONTH) for stage in STAGES]
+
+
+def tables_of(place):
+    return {stage.name: place.root.rows(stage.table, MONTH) for stage in STAGES}
+
+
+def ledger_of(place, stage):
+    rows = place.root.ledger_file(stage.name, MONTH)
+    return [row for row in read_table(rows).to_pylist() if row["reason"].startswith("failed_")]
+
+
+def of_second_task(choice, kind):
+    """A rule by which the endpoint fails at the second target: unreadable JSON at its elements, else
+    at its section too.
+    """
+
+    def rule(asked):
+        concerned = "compares 2 things" in asked.prompt
+        return choice if concerned and (kind != "unreadable" or asked.schema) else None
+
+    return rule
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    monkeypatch.setattr("pipeline.llm.endpoint_client.ATTEMPTS", 2)
+
+
+@pytest.fixture(scope="module")
+def never_failed(tmp_path_factory):
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path_factory.mktemp("well"), systems=SYSTEMS)
+        write_corpus(place, TASKS)
+        run_all(place)
+        return tables_of(place)
+
+
+@pytest.mark.parametrize(("kind", "choice"), MISBEHAVIOURS.items(), ids=MISBEHAVIOURS)
+def test_a_mended_endpoint_is_asked_for_what_failed_alone(tmp_path, never_failed, kind, choice):
+    with ScriptedLlm(of_second_task(choice, kind)) as llm:
+        place = workspace(llm, tmp_path, systems=SYSTEMS)
+        write_corpus(place, TASKS)
+        run_all(place)
+        assert states(place)[0] is State.INCOMPLETE
+        assert [row["reason"] for row in ledger_of(place, KEY_ELEMENTS)] == [f"failed_{kind}"]
+        failed = [row["reason"] for row in ledger_of(place, SUMMARIES)]
+        assert "failed_key_elements" in failed
+        assert {row["task_id"] for row in place.root.rows(tables.SUMMARIES, MONTH)} >= {
+            "2405.00001#S2"
+        }
+        assert stages_due(STAGES, place, MONTH) == []  # nothing begins it by itself
+        answered = {text for text in llm.requested_texts() if "compares 2 things" not in text}
+        llm.rules.clear()
+        llm.requests.clear()
+        if kind in ("refused", "filtered"):
+            run_all(place)
+            assert llm.requests == []
+            forget_failures(place)
+        run_all(place)
+    assert tables_of(place) == never_failed
+    assert states(place) == [State.DONE, State.DONE]
+    assert not answered & set(llm.requested_texts())
+
+
+def forget_failures(place):
+    with sqlite3.connect(place.cache("llm") / "calls.sqlite") as sql:
+        sql.execute("DELETE FROM failures")
+
+
+@pytest.mark.parametrize("kind", ["empty", "cut", "unreadable"])
+def test_a_stage_whose_first_items_fail_alike_fails(tmp_path, kind):
+    with ScriptedLlm(lambda asked: MISBEHAVIOURS[kind]) as llm:
+        place = workspace(llm, tmp_path, systems=SYSTEMS)
+        write_corpus(place, TASKS)
+        with pytest.raises(
+            PermanentFailure, match="the first 6 items of key_elements failed alike"
+        ):
+            run_stage(KEY_ELEMENTS, place, MONTH)
+        llm.rules.clear()
+        run_all(place)
+        assert states(place) == [State.DONE, State.DONE]
+
+
+def test_a_request_is_asked_three_times_at_most(tmp_path):
+    with ScriptedLlm(of_second_task(MISBEHAVIOURS["empty"], "empty")) as llm:
+        place = workspace(llm, tmp_path, systems="zero_shot")
+        write_corpus(place, TASKS)
+        for _ in range(MOST_ASKED):
+            before = len(llm.requests)
+            run_all(place)
+            assert len(llm.requests) == before + 1 + (before == 0)
+        run_all(place)
+        assert len(llm.requests) == before + 1
+        assert states(place)[1] is State.INCOMPLETE
+        forget_failures(place)
+        llm.rules.clear()
+        run_all(place)
+    assert states(place)[1] is State.DONE
+
+
+def test_a_model_that_thinks_gets_an_allowance_from_the_first_cut(tmp_path):
+    """It thinks 3,000 tokens before each answer, within the limit that it is given."""
+
+    def thinking(asked):
+        if asked.body["max_tokens"] < 3000 + 100:
+            return message(None, "length", reasoning_content="Hm " * 100)
+        return None
+
+    with ScriptedLlm(thinking) as llm:
+        place = workspace(
+            llm, tmp_path, systems=SYSTEMS, llm_context=32768, draft_tokens=200, element_tokens=60
+        )
+        write_corpus(place, TASKS)
+        run_all(place)
+        assert states(place) == [State.DONE, State.DONE]
+        assert sum(body["max_tokens"] < 3100 for body in llm.requests) <= 2 * 4
