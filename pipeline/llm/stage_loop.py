@@ -97,9 +97,9 @@ def _check_first(failures: Sequence[LlmAnswerError | None], stage: str) -> None:
     for again are left as they are: the other items of a small month do not wait for them.
     """
     failed = [failure for failure in failures if failure is not None]
-    if len(failed) < len(failures) or len({failure.kind for failure in failed}) > 1:
-        return
-    if len(failed) == _FIRST or not all(each.is_kept or each.kind in LASTING for each in failed):
+    are_alike = len(failed) == len(failures) > 1 and len({each.kind for each in failed}) == 1
+    are_kept = all(each.is_kept or each.kind in LASTING for each in failed)
+    if are_alike and (len(failed) == _FIRST or not are_kept):
         raise PermanentFailure(
             f"the first {number_of(len(failed), 'item')} of {stage} failed alike: {failed[0]}; then"
             " run the same command again: it asks for what failed alone"
