@@ -21,6 +21,7 @@ from typing import Any
 from pipeline import tables
 from pipeline.engine.parts import build_parts
 from pipeline.engine.stage import STATES, CheckResult, Job, MonthCheck, MonthPart, Stage, Workspace
+from pipeline.errors import SettingError
 from pipeline.llm.loop import run
 from pipeline.llm.messages import LlmAnswerError, Spent
 from pipeline.llm.models import get_model, settings_for, writer_settings
@@ -150,18 +151,23 @@ async def _extract_all(
 def _summary_settings(settings: Settings) -> Mapping[str, Any]:
     chosen = RELATED_WORK_WRITERS.lookup_all(settings)
     repeats = {
-        f"{writer.name} repeats": repeat_settings(system, settings) for writer, system in chosen
+        f"{writer.name} repeats": repeat_settings(writer, system, settings)
+        for writer, system in chosen
     }
     return {**writer_settings(chosen, settings), **repeats, "imported": settings.imported_sections}
 
 
 def _summary_parts(workspace: Workspace, month: str) -> list[MonthPart]:
-    tasks = MonthTasks(workspace, month)
-    parts = [
-        _writer_part(tasks, writer, system)
-        for writer, system in RELATED_WORK_WRITERS.lookup_all(workspace.settings)
-    ]
-    file = workspace.settings.imported_sections
+    settings, tasks = workspace.settings, MonthTasks(workspace, month)
+    chosen = RELATED_WORK_WRITERS.lookup_all(settings)
+    known = {name for writer, _ in chosen for name in (writer.name, writer.system)}
+    unknown = sorted(set(settings.repeated_systems) - known)
+    if unknown:
+        raise SettingError(
+            f"CITELOOM_REPEATED_SYSTEMS has {unknown[0]}: name writers of CITELOOM_SYSTEMS"
+        )
+    parts = [_writer_part(tasks, writer, system) for writer, system in chosen]
+    file = settings.imported_sections
     if file is not None:
         content = read_content(file, "CITELOOM_IMPORTED_SECTIONS a CSV file of sections")
         imported = MonthPart(
@@ -205,7 +211,7 @@ def _writer_part(month_tasks: MonthTasks, writer: Writer, system: RelatedWorkSys
         columns=writer.columns,
         build=partial(_build_summaries, writer, system, month_tasks),
         reads=((tables.RELATED_WORK_TASKS, None), *elements),
-        settings=system.settings_of(of_writer) | repeat_settings(system, settings),
+        settings=system.settings_of(of_writer) | repeat_settings(writer, system, settings),
         version=system.version,
         inputs=inputs,
     )
@@ -221,7 +227,7 @@ def _build_summaries(
         sections = [_Section(task) for task in tasks]
         results: Sequence[Summary | LlmAnswerError] = system.write_all(tasks, job.settings)
     else:
-        sections = list(_sections(tasks, job.settings))
+        sections = list(_sections(writer, system, tasks, job.settings))
         if system.reads_elements:
             elements = read_elements(job, month_tasks.rows, writer.model)
             sections, without = _divide(sections, elements)
@@ -275,12 +281,18 @@ def _shown(
     yield from map(PROMPTS.text, ("_guidelines", *sorted(system.prompts)))
 
 
-def repeat_settings(system: RelatedWorkSystem, settings: Settings) -> dict[str, object]:
-    """The settings of repeats, by name, if a system's sections have any.
+def repeat_settings(
+    writer: Writer, system: RelatedWorkSystem, settings: Settings
+) -> dict[str, object]:
+    """The settings of repeats, by name, if a writer's sections have any.
 
     Without a model all repeats would be equal.
     """
-    if not (system.calls_model and settings.summary_repeats > 1 and settings.repeated_tasks):
+    chosen = not settings.repeated_systems or bool(
+        {writer.name, writer.system} & set(settings.repeated_systems)
+    )
+    several = settings.summary_repeats > 1 and settings.repeated_tasks
+    if not (system.calls_model and chosen and several):
         return {}
     return {
         "summary_repeats": settings.summary_repeats,
@@ -288,10 +300,14 @@ def repeat_settings(system: RelatedWorkSystem, settings: Settings) -> dict[str, 
     }
 
 
-def _sections(tasks: Sequence[Task], settings: Settings) -> Iterator[_Section]:
+def _sections(
+    writer: Writer, system: RelatedWorkSystem, tasks: Sequence[Task], settings: Settings
+) -> Iterator[_Section]:
     """Every section that a model is to write, by task and repeat; the first tasks have repeats."""
+    has_repeats = repeat_settings(writer, system, settings)
     for place, task in enumerate(tasks):
-        repeats = settings.summary_repeats if place < settings.repeated_tasks else 1
+        is_repeated = has_repeats and place < settings.repeated_tasks
+        repeats = settings.summary_repeats if is_repeated else 1
         yield from (_Section(task, repeat) for repeat in range(repeats))
 
 

@@ -423,6 +423,13 @@ class RelatedWorkSettings(BaseModel):
             "Tasks of a month, the first by id, that are written CITELOOM_SUMMARY_REPEATS times."
         ),
     )
+    repeated_systems: CommaSeparated = Field(
+        (),
+        description=(
+            "Writers to which the two settings on repeats apply, system or system@model; separated"
+            " by commas; empty for all that call a model."
+        ),
+    )
     imported_sections: Path | None = Field(
         None,
         description=(

@@ -160,14 +160,15 @@ def assign(
 
 
 def _restrict(repeats: Sequence[TaskSections], writers: Sequence[str]) -> dict[int, TaskSections]:
-    """Repeat → the sections by these writers: repeat 0, and each repeat that one of them has, where
-    the others have their only section.
+    """Repeat → the sections by these writers: repeat 0, and each repeat that all of them with a
+    model have, where the others have their only section.
     """
     first = {name: repeats[0].sections[name] for name in writers if name in repeats[0].sections}
+    with_model = {name for name in first if parse_writer(name).model is not None}
     restricted = {}
     for repeat, task in enumerate(repeats):
         again = {name: text for name, text in task.sections.items() if name in first}
-        if again:
+        if again and with_model <= again.keys():
             sections = first | again
             restricted[repeat] = replace(task, sections=dict(sorted(sections.items())))
     return restricted

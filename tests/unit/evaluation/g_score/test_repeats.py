@@ -11,6 +11,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
+from pipeline.errors import SettingError
 from pipeline.evaluation.g_score.measures import spread
 from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, SCORES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
@@ -93,6 +94,30 @@ def test_repeat_0_is_the_section_that_is_written_once_and_nothing_is_paid_twice(
         for place in range(body.get("n", 1))
     )
     assert set(paid.values()) == {1}
+
+
+def test_a_repeat_is_marked_in_the_sets_of_which_every_writer_with_a_model_repeats(tmp_path):
+    with ScriptedLlm() as llm:
+        place = prepared(llm, tmp_path, repeated_systems="chatcite")
+        for stage in STAGES[:3]:
+            run_stage(stage, place, MONTH)
+    repeats = {(system, repeat) for _, system, repeat in sections(place)}
+    assert repeats == {("chatcite", 0), ("chatcite", 1), ("chatcite", 2)} | {
+        ("chatcite_no_reflection", 0),
+        ("lead", 0),
+    }
+    marked = place.root.rows(tables.G_SCORES, MONTH, ["candidate_set", "section_repeat"])
+    assert {(row["candidate_set"], row["section_repeat"]) for row in marked} == {
+        ("main", 0), ("main", 1), ("main", 2), ("ablations", 0),
+    }  # fmt: skip
+
+
+def test_a_repeated_system_that_does_not_write_is_refused(tmp_path):
+    with ScriptedLlm() as llm:
+        place = prepared(llm, tmp_path, repeated_systems="chatcite,litllm")
+        run_stage(KEY_ELEMENTS, place, MONTH)
+        with pytest.raises(SettingError, match="CITELOOM_REPEATED_SYSTEMS has litllm"):
+            run_stage(SUMMARIES, place, MONTH)
 
 
 def test_each_repeat_is_marked_beside_the_same_writers_in_the_same_order(
