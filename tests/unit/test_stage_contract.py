@@ -171,6 +171,7 @@ def corpus(tmp_path_factory):
             answer_systems=",".join(ANSWERING_SYSTEMS),
             summary_repeats=2,
             repeated_tasks=1,
+            repeated_systems="chatcite,zero_shot",
             questions=SAMPLE_QUESTIONS,
             max_questions=2,
         )
