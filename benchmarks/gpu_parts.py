@@ -149,13 +149,12 @@ def parity(place: Place, record: Record) -> None:
     """Our vectors in half precision against float32, and against FlagEmbedding's in float32."""
     passages = read_texts(place.root, place.size.parity)
     texts = [*TEXTS.values(), *passages, " ".join(passages) * 8]
-    single = BgeM3(str(place.model), place.device, "fp32", colbert=True)
+    single = BgeM3(str(place.model), place.device, "fp32")
     vectors = single.encode(texts)
     longest = single.max_tokens
     record.add("texts", len(texts))
     record.add(
-        "longest text, tokens",
-        max(len(one.colbert) + 1 for one in vectors if one.colbert is not None),
+        "longest text, tokens", max(batch.tokens for batch in single.encode_stream(texts[-1:]))
     )
     for precision in _precisions(place, record):
         if precision != "fp32":
@@ -169,7 +168,7 @@ def parity(place: Place, record: Record) -> None:
     _record_parity(record, f"{OURS} in fp32, FlagEmbedding in fp32", vectors, theirs, EXACT)
     del flag_model
     _free(place)
-    engine = FlagBgeM3(str(place.model), place.device, colbert=True)
+    engine = FlagBgeM3(str(place.model), place.device)
     vectors = engine.encode(texts)
     precision = PRECISIONS[place.device][0]
     bounds = EXACT if precision == "fp32" else HALF
@@ -194,7 +193,7 @@ def _precisions(place: Place, record: Record) -> list[str]:
 def _compare_precision(
     place: Place, record: Record, precision: str, texts: Sequence[str], single: Sequence[Vectors]
 ) -> None:
-    vectors = BgeM3(str(place.model), place.device, precision, colbert=True).encode(texts)
+    vectors = BgeM3(str(place.model), place.device, precision).encode(texts)
     _record_parity(
         record,
         f"{OURS} in {precision} and in fp32",
@@ -219,7 +218,6 @@ def _record_parity(
     record.add(
         f"{name}: least cosine of dense vectors", round(min(one.dense for one in compared), 6)
     )
-    record.add(f"{name}: least cosine of ColBERT's", round(min(one.colbert for one in compared), 6))
     record.add(
         f"{name}: greatest difference of a weight", round(max(one.weights for one in compared), 6)
     )
@@ -229,10 +227,8 @@ def _record_parity(
 
 
 def _as_reference(vectors: Vectors) -> ReferenceVectors:
-    if vectors.colbert is None:
-        raise ValueError("the vectors have no ColBERT rows to compare with")
     weights = dict(zip(vectors.sparse_ids.tolist(), vectors.sparse_weights.tolist(), strict=True))
-    return ReferenceVectors(vectors.dense, weights, vectors.colbert)
+    return ReferenceVectors(vectors.dense, weights)
 
 
 def packs(place: Place, record: Record) -> None:

@@ -40,61 +40,56 @@ TEXTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """The bounds of equality: least cosines, and the greatest difference of weights.
+    """The bounds of equality: least cosine, and the greatest difference of weights.
 
     A token id that only one side has must weigh less than `faint` there.
     """
 
     dense: float
-    colbert: float
     weights: float
     faint: float
 
 
 # Both in float32: they differ by the order in which sums are taken.
-EXACT = Tolerances(dense=0.9999, colbert=0.999, weights=1e-3, faint=0.0)
+EXACT = Tolerances(dense=0.9999, weights=1e-3, faint=0.0)
 # Ours in half precision: bfloat16 keeps 8 bits of a number, and a weight near 0 may fall on either
 # side of it.
-HALF = Tolerances(dense=0.999, colbert=0.99, weights=0.02, faint=0.02)
+HALF = Tolerances(dense=0.999, weights=0.02, faint=0.02)
 
 
 @dataclass(frozen=True, slots=True)
 class TextComparison:
-    """One text: cosine of the dense vectors, least cosine of ColBERT's, greatest difference of a
-    weight, and whether all this and the ids that only one side has are within the bounds.
+    """One text: cosine of the dense vectors, greatest difference of a weight, and whether both and
+    the ids that only one side has are within the bounds.
     """
 
     dense: float
-    colbert: float
     weights: float
     holds: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReferenceVectors:
-    """One text's vectors by FlagEmbedding: dense (dimensions,), weights by token id, ColBERT."""
+    """One text's vectors by FlagEmbedding: dense (dimensions,), weights by token id."""
 
     dense: NDArray[np.float32]
     weights: Mapping[int, float]
-    colbert: NDArray[np.float32]
 
 
 def reference_of(model: Any, text: str, longest: int) -> ReferenceVectors:
     """One text alone by BGEM3FlagModel, so that nothing is padded."""
-    options = {"return_dense": True, "return_sparse": True, "return_colbert_vecs": True}
+    options = {"return_dense": True, "return_sparse": True}
     output = model.encode([text], batch_size=2, max_length=longest, **options)
     weights = {int(key): float(weight) for key, weight in output["lexical_weights"][0].items()}
-    return ReferenceVectors(output["dense_vecs"][0], weights, output["colbert_vecs"][0])
+    return ReferenceVectors(output["dense_vecs"][0], weights)
 
 
 def compare(ours: Vectors, theirs: ReferenceVectors, bounds: Tolerances) -> TextComparison:
     """Compare one text's vectors."""
     import numpy as np
 
-    dense = float(_cosines(ours.dense, theirs.dense))
-    colbert = -1.0
-    if ours.colbert is not None and ours.colbert.shape == theirs.colbert.shape:
-        colbert = float(np.min(_cosines(ours.colbert, theirs.colbert), initial=1.0))
+    a, b = ours.dense.astype(np.float64), theirs.dense.astype(np.float64)
+    dense = float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
     mine = dict(zip(ours.sparse_ids.tolist(), ours.sparse_weights.tolist(), strict=True))
     both, alone = mine.keys() & theirs.weights.keys(), mine.keys() ^ theirs.weights.keys()
     weights = max((abs(mine[number] - theirs.weights[number]) for number in both), default=0.0)
@@ -102,18 +97,5 @@ def compare(ours: Vectors, theirs: ReferenceVectors, bounds: Tolerances) -> Text
         max(mine.get(number, 0.0), theirs.weights.get(number, 0.0)) < bounds.faint
         for number in alone
     )
-    holds = (
-        dense >= bounds.dense and colbert >= bounds.colbert and weights <= bounds.weights and faint
-    )
-    return TextComparison(dense, colbert, weights, holds)
-
-
-def _cosines(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
-    import numpy as np
-
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    product = np.sum(a * b, axis=-1)
-    cosines: NDArray[np.float64] = product / (
-        np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
-    )
-    return cosines
+    holds = dense >= bounds.dense and weights <= bounds.weights and faint
+    return TextComparison(dense, weights, holds)

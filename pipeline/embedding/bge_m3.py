@@ -1,4 +1,4 @@
-"""BGE-M3: dense, lexical and ColBERT vectors from one pass (Chen et al. 2024, arXiv:2402.03216).
+"""BGE-M3: dense and lexical vectors from one pass (Chen et al. 2024, arXiv:2402.03216).
 
 Only weights are read from the model's files. Tests compare the vectors with FlagEmbedding's.
 """
@@ -56,10 +56,8 @@ class BgeM3(PackedEmbedder):
         device: str = "auto",
         precision: str = "auto",
         tokens: int = 0,
-        *,
-        colbert: bool = False,
     ) -> None:
-        super().__init__(device, precision, tokens, colbert=colbert)
+        super().__init__(device, precision, tokens)
         self.name = name_of(path, precision)
         self._folder = find_model(path)
         self._shape = _read_config(self._folder / "config.json")
@@ -75,10 +73,7 @@ class BgeM3(PackedEmbedder):
         kind = torch_type(precision)
         try:
             encoder = Encoder(read_weights(self._folder), self._shape, device, kind)
-            sparse, colbert = (self._linear(f"{name}_linear.pt") for name in ("sparse", "colbert"))
-            heads = M3Heads(
-                sparse, colbert if self._colbert else None, device, encoder.head_precision
-            )
+            heads = M3Heads(self._linear("sparse_linear.pt"), device)
         except (UnreadableWeights, KeyError) as error:
             raise self._broken(error) from error
         return DeviceModel(encoder, heads, device)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pipeline.embedding.encoder import Heads, Tokens, gpu_kernels
-from pipeline.embedding.packing import Pack, runs, spans
+from pipeline.embedding.packing import Pack, runs
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -28,17 +28,21 @@ GPU_BUDGET = 65_536
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostVectors:
-    """The vectors of `Heads` as arrays in the host's memory."""
+    """The vectors of `Heads` as arrays in the host's memory.
+
+    colbert: of shape (tokens - texts, dimensions), for every token but each text's first, where the
+    model gives them.
+    """
 
     dense: NDArray[np.float32]
     sparse: NDArray[np.float32] | None
-    colbert: NDArray[Any] | None
+    colbert: NDArray[np.float32] | None = None
 
 
 class EncodingModel(Protocol):
     """A model on one device. `launch` starts a pack and returns at once on a GPU."""
 
-    def launch(self, pack: Pack, *, half: bool) -> Callable[[], HostVectors]:
+    def launch(self, pack: Pack) -> Callable[[], HostVectors]:
         """Start a pack, from any thread; the function that is returned waits for its vectors."""
         ...
 
@@ -59,18 +63,18 @@ class DeviceModel:
     def __init__(self, encoder: Callable[[Tokens], Any], head: Head, device: str) -> None:
         self._encoder, self._head, self._device = encoder, head, device
 
-    def launch(self, pack: Pack, *, half: bool) -> Callable[[], HostVectors]:
+    def launch(self, pack: Pack) -> Callable[[], HostVectors]:
         """Start a pack. Raises torch.cuda.OutOfMemoryError where it does not fit."""
         import torch
 
         with torch.inference_mode(), self._current():
             tokens = self._tokens(pack)
             heads = self._head(
-                self._encoder(tokens), tokens, self._to_device(pack.slots), pack.terms, half=half
+                self._encoder(tokens), tokens, self._to_device(pack.slots), pack.terms
             )
             parts = [
                 None if part is None else self._to_host(part)
-                for part in (heads.dense, heads.sparse, heads.colbert)
+                for part in (heads.dense, heads.sparse)
             ]
             if self._device == "cpu":
                 return lambda: _host_vectors(parts)
@@ -97,16 +101,11 @@ class DeviceModel:
         return nullcontext() if self._device == "cpu" else torch.cuda.device(self._device)
 
     def _tokens(self, pack: Pack) -> Tokens:
-        import numpy as np
-
-        starts = pack.starts.astype(np.int64)
-        inner = spans(starts[:-1] + 1, starts[1:] - starts[:-1] - 1)
         return Tokens(
             pack.tokens,
             self._to_device(self._padded(pack.ids)),
             self._to_device(self._padded(pack.positions)),
             self._to_device(pack.starts),
-            self._to_device(inner),
             pack.longest,
             runs(pack.starts),
         )

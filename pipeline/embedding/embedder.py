@@ -78,8 +78,8 @@ class Vectors:
 
     dense: float32 of shape (dimensions,), unit length. sparse_ids: uint32, ascending, of shape
     (k,), and sparse_weights: float32 of the same shape, greater than 0. colbert: float32 of shape
-    (tokens, dimensions), rows of unit length; None unless asked for. truncated: whether the dense
-    vector saw only the text's beginning.
+    (tokens, dimensions), rows of unit length, of MiniLM's questions; else None. truncated: whether
+    the dense vector saw only the text's beginning.
     """
 
     dense: NDArray[np.float32]
@@ -101,8 +101,8 @@ class VectorBatch:
     dense: float16 of shape (texts, dimensions), of unit length before it was rounded.
     sparse_offsets: int32 of shape (texts + 1,) into sparse_ids (uint32, ascending within a text)
     and sparse_weights (float32, greater than 0). colbert_offsets: int32 of shape (texts + 1,) into
-    colbert, float16 of shape (tokens, dimensions); None unless asked for. truncated: bool of shape
-    (texts,). tokens: the tokens that the model read for these texts.
+    colbert, float32 of shape (tokens, dimensions); None but for MiniLM's questions. truncated: bool
+    of shape (texts,). tokens: the tokens that the model read for these texts.
     """
 
     dense: NDArray[np.float16]
@@ -110,7 +110,7 @@ class VectorBatch:
     sparse_ids: NDArray[np.uint32]
     sparse_weights: NDArray[np.float32]
     colbert_offsets: NDArray[np.int32] | None
-    colbert: NDArray[np.float16] | None
+    colbert: NDArray[np.float32] | None
     truncated: NDArray[np.bool_]
     tokens: int
 

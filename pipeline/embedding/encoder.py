@@ -8,7 +8,7 @@ bfloat16 on an Intel processor with AMX, where their last bits do.
 
 On a GPU torch multiplies; where triton is installed, the module `kernels` computes the rest.
 
-Heads turn the last hidden states into dense, sparse and ColBERT vectors.
+Heads turn the last hidden states into dense and sparse vectors.
 """
 
 from __future__ import annotations
@@ -78,16 +78,14 @@ class Tokens:
     """A pack on a device.
 
     count: its tokens. ids and positions: int32, of `count` or more; results beyond are not used.
-    starts: int32 of shape (texts + 1,), where texts begin. inner: int64 of shape (count - texts,),
-    the places of all tokens but each text's first. longest: tokens of the longest text. runs: as
-    `packing.runs` gives them.
+    starts: int32 of shape (texts + 1,), where texts begin. longest: tokens of the longest text.
+    runs: as `packing.runs` gives them.
     """
 
     count: int
     ids: Tensor
     positions: Tensor
     starts: Tensor
-    inner: Tensor
     longest: int
     runs: Sequence[tuple[int, int, int]]
 
@@ -137,8 +135,6 @@ class Encoder:
     two copies. precision: of the matrix products; int8 only on a CPU, float8_e4m3fn only on a GPU.
     The sums between them are float32 on a CPU, and float16 with FP8 products. Raises KeyError where
     a weight is absent.
-
-    head_precision: for the products of the heads, which are not computed in FP8.
     """
 
     def __init__(
@@ -152,7 +148,6 @@ class Encoder:
         if device == "cpu":
             self._state_type = torch.float32
         self._precision, self._device = precision, device
-        self.head_precision = self._state_type if self._is_fp8 else precision
         self._words = self._take(weights, "embeddings.word_embeddings.weight")
         positions = weights.pop("embeddings.position_embeddings.weight").float()
         # Every token is of type 0.
@@ -447,59 +442,41 @@ class Heads:
     """The vectors of a pack, on its device.
 
     dense: float32 of shape (texts, dimensions). sparse: float32 of shape (terms,); None where the
-    model has no such head. colbert: of shape (tokens - texts, dimensions), for every token but each
-    text's first; None unless requested.
+    model has no such head.
     """
 
     dense: Tensor
     sparse: Tensor | None
-    colbert: Tensor | None
 
 
 class M3Heads:
-    """BGE-M3's three heads (Chen et al. 2024, section 3.2), as FlagEmbedding computes them.
+    """BGE-M3's dense and sparse heads (Chen et al. 2024, section 3.2), as FlagEmbedding computes
+    them.
 
-    sparse and colbert: (weight, bias) of the two linear layers; colbert is None where its vectors
-    are not requested. The weight of a term is the greatest of its tokens', taken on the device.
+    sparse: (weight, bias) of the linear layer. The weight of a term is the greatest of its tokens',
+    taken on the device.
     """
 
-    def __init__(
-        self,
-        sparse: tuple[Tensor, Tensor],
-        colbert: tuple[Tensor, Tensor] | None,
-        device: str,
-        precision: dtype,
-    ) -> None:
+    def __init__(self, sparse: tuple[Tensor, Tensor], device: str) -> None:
         import torch
 
         self._sparse = (sparse[0][0].to(device, torch.float32), sparse[1].to(device, torch.float32))
-        self._colbert: Linear | None = (
-            None if colbert is None else make_linear(*colbert, device, precision)
-        )
 
-    def __call__(
-        self, hidden: Tensor, tokens: Tokens, slots: Tensor, terms: int, *, half: bool
-    ) -> Heads:
-        """The vectors of a pack; `slots`, `terms`: as in `Pack`; `half`: ColBERT's as float16."""
+    def __call__(self, hidden: Tensor, tokens: Tokens, slots: Tensor, terms: int) -> Heads:
+        """The vectors of a pack; `slots`, `terms`: as in `Pack`."""
         import torch
 
         dense = _unit(hidden[tokens.starts[:-1].long()])
         weight, bias = self._sparse
         # Not a matrix product, which with one column gave other bits in another pack.
         weights = torch.relu((hidden.float() * weight).sum(1) + bias)
-        colbert = None
-        if self._colbert is not None:
-            colbert = _unit(self._colbert(hidden[tokens.inner]))
-            colbert = colbert.half() if half else colbert
-        return Heads(dense, greatest_weights(weights, slots, terms), colbert)
+        return Heads(dense, greatest_weights(weights, slots, terms))
 
 
 class MeanHead:
     """The mean over all tokens, of unit length, as sentence-transformers computes it."""
 
-    def __call__(
-        self, hidden: Tensor, tokens: Tokens, slots: Tensor, terms: int, *, half: bool
-    ) -> Heads:
+    def __call__(self, hidden: Tensor, tokens: Tokens, slots: Tensor, terms: int) -> Heads:
         """The dense vectors of a pack."""
         import torch
 
@@ -507,7 +484,7 @@ class MeanHead:
             hidden[first : first + texts * length].view(texts, length, -1).float().mean(1)
             for first, texts, length in tokens.runs
         ]
-        return Heads(_unit(torch.cat(means)), None, None)
+        return Heads(_unit(torch.cat(means)), None)
 
 
 def greatest_weights(weights: Tensor, slots: Tensor, terms: int) -> Tensor:

@@ -46,10 +46,9 @@ _log = logging.getLogger(__name__)
 
 # Texts of a window: enough to find texts of like length, few enough that a killed run loses little.
 # A window also ends at a number of characters, so that 512 texts of 8,192 tokens are not 4
-# million tokens at once; ColBERT vectors of the smaller number are 250 MB.
+# million tokens at once.
 WINDOW_TEXTS = 512
 WINDOW_CHARS = 4_000_000
-COLBERT_CHARS = 500_000
 # Windows that a GPU encodes at once: one starts while the last packs of the other are computed.
 _GPU_WINDOWS = 2
 # Packs of a window that a device has before their vectors are fetched: one runs while the next is
@@ -188,7 +187,7 @@ def _encode_window(
         if len(pack.places) > 1 and pack.tokens > budget.tokens:
             waiting.extendleft(reversed(pack.halves()))
             continue
-        wait = _launch(pack, model, half=half)
+        wait = _launch(pack, model)
         if wait is None:
             while in_flight:  # this frees their memory
                 vectors.put(*in_flight.popleft())
@@ -197,7 +196,7 @@ def _encode_window(
                 budget.too_large(pack, device)
                 waiting.extendleft(reversed(pack.halves()))
                 continue
-            wait = _launch(pack, model, half=half)
+            wait = _launch(pack, model)
             if wait is None:
                 raise SettingError(
                     f"CITELOOM_EMBEDDER_DEVICE: the memory of {device} does not hold one text of"
@@ -212,10 +211,10 @@ def _encode_window(
     return vectors.batch()
 
 
-def _launch(pack: Pack, model: EncodingModel, *, half: bool) -> Callable[[], HostVectors] | None:
+def _launch(pack: Pack, model: EncodingModel) -> Callable[[], HostVectors] | None:
     """Start a pack; None where it does not fit into memory."""
     try:
-        return model.launch(pack, half=half)
+        return model.launch(pack)
     except RuntimeError as error:
         import torch  # not before: a query is encoded without it
 
@@ -307,20 +306,12 @@ class PackedEmbedder(ABC):
     precisions: Sequence[str]
     """The setting auto takes the first that the device supports."""
 
-    def __init__(
-        self,
-        device: str = "auto",
-        precision: str = "auto",
-        tokens: int = 0,
-        *,
-        colbert: bool = False,
-    ) -> None:
+    def __init__(self, device: str = "auto", precision: str = "auto", tokens: int = 0) -> None:
         self._device_setting, self._precision_setting, self._tokens_setting = (
             device,
             precision,
             tokens,
         )
-        self._colbert = colbert
         self._loading = threading.Lock()
         self._loaded: Engine | None = None
 
@@ -358,8 +349,7 @@ class PackedEmbedder(ABC):
 
     def encode_stream(self, texts: Iterable[str]) -> Iterator[VectorBatch]:
         """Vectors of passages, in float16 and the texts' order, a window of texts at a time."""
-        chars = COLBERT_CHARS if self._colbert else WINDOW_CHARS
-        return self._engine().stream(texts, self._window, window_chars=chars)
+        return self._engine().stream(texts, self._window)
 
     def _query_engine(self) -> Engine:
         return self._engine()
@@ -408,6 +398,6 @@ def _rows(batch: VectorBatch) -> Iterator[Vectors]:
             batch.dense[text],
             batch.sparse_ids[terms],
             batch.sparse_weights[terms],
-            rows,  # type: ignore[arg-type]
+            rows,
             truncated=bool(batch.truncated[text]),
         )

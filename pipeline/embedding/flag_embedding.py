@@ -57,44 +57,30 @@ class FlagBgeM3(BgeM3):
         return super()._precision if on_gpu else "fp32"
 
     def _model(self, device: str, precision: str) -> DeviceModel:
-        network = _FlagNetwork(
-            make_flag_model(self._folder, device, precision), device, self._colbert
-        )
+        network = _FlagNetwork(make_flag_model(self._folder, device, precision), device)
         return DeviceModel(network.outputs, network.heads, device)
 
 
 class _FlagNetwork:
     """BGEM3FlagModel's network and heads on one device, between packs and padded batches."""
 
-    def __init__(self, model: Any, device: str, colbert: bool) -> None:
+    def __init__(self, model: Any, device: str) -> None:
         # Referenced, since its finaliser moves the network to the CPU.
         self._model = model
         self._network = model.model.to(device).eval()
         self._padding = int(model.tokenizer.pad_token_id)
-        self._colbert = colbert
 
     def outputs(self, tokens: Tokens) -> dict[str, Tensor]:
         """FlagEmbedding's vectors of a pack: dense_vecs (texts, dimensions), sparse_vecs (texts,
-        longest, 1), and where asked for colbert_vecs (texts, longest - 1, dimensions).
+        longest, 1).
         """
         vectors: dict[str, Tensor] = self._network(
-            padded_features(tokens, self._padding),
-            return_dense=True,
-            return_sparse=True,
-            return_colbert_vecs=self._colbert,
+            padded_features(tokens, self._padding), return_dense=True, return_sparse=True
         )
         return vectors
 
-    def heads(
-        self, outputs: dict[str, Tensor], tokens: Tokens, slots: Tensor, terms: int, *, half: bool
-    ) -> Heads:
+    def heads(self, outputs: dict[str, Tensor], tokens: Tokens, slots: Tensor, terms: int) -> Heads:
         """The vectors of a pack without padding; a term has its tokens' greatest weight."""
         places = padded_places(tokens)
         sparse = greatest_weights(outputs["sparse_vecs"].flatten()[places].float(), slots, terms)
-        colbert = None
-        if self._colbert:
-            # A text's first token has no row, so each text moves the rows after it up by one.
-            rows = places[tokens.inner] - places[tokens.inner] // tokens.longest - 1
-            colbert = outputs["colbert_vecs"].flatten(0, 1)[rows]
-            colbert = colbert.half() if half else colbert.float()
-        return Heads(outputs["dense_vecs"].float(), sparse, colbert)
+        return Heads(outputs["dense_vecs"].float(), sparse)

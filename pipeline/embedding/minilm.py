@@ -143,7 +143,7 @@ class QueryModel:
             self._join_attention(f"encoder.layer.{number}.attention.self")
         self._threads = ThreadpoolController()
 
-    def launch(self, pack: Pack, *, half: bool) -> Callable[[], HostVectors]:
+    def launch(self, pack: Pack) -> Callable[[], HostVectors]:
         """Encode the pack's texts at once."""
         import numpy as np
 

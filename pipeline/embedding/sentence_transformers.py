@@ -95,13 +95,11 @@ class SentenceEmbedder(PackedEmbedder):
 
         return DeviceModel(encode, self._unit_heads, device)
 
-    def _unit_heads(
-        self, vectors: Tensor, tokens: Tokens, slots: Tensor, terms: int, *, half: bool
-    ) -> Heads:
+    def _unit_heads(self, vectors: Tensor, tokens: Tokens, slots: Tensor, terms: int) -> Heads:
         import torch
 
         dense = vectors[:, : self.dimensions].float()
-        return Heads(torch.nn.functional.normalize(dense, dim=-1), None, None)
+        return Heads(torch.nn.functional.normalize(dense, dim=-1), None)
 
     @cached_property
     def _tokenizer(self) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.embedding.bge_m3 import BgeM3, name_of
 from pipeline.errors import SettingError
-from tests.unit.embedding.tiny_m3 import DIMENSIONS, POSITIONS, make_tiny_m3
+from tests.unit.embedding.tiny_m3 import POSITIONS, make_tiny_m3
 
 # The first import of transformers takes seconds.
 pytestmark = pytest.mark.slow
@@ -22,12 +22,12 @@ def folder(tmp_path_factory):
 
 
 def test_a_text_beyond_the_models_positions_is_cut(folder):
-    tiny = BgeM3(str(folder), "cpu", "fp32", colbert=True)
+    tiny = BgeM3(str(folder), "cpu", "fp32")
     assert tiny.max_tokens == POSITIONS - 2
     short, long = tiny.encode(["a b", "a b " * 100])
     assert (short.truncated, long.truncated) == (False, True)
-    assert long.colbert is not None
-    assert long.colbert.shape == (tiny.max_tokens - 1, DIMENSIONS)
+    (batch,) = tiny.encode_stream(["a b " * 100])
+    assert batch.tokens == tiny.max_tokens
 
 
 @pytest.fixture
@@ -45,9 +45,8 @@ def test_texts_are_split_as_by_auto_tokenizer(broken, name):
     file.write_text(json.dumps(config))
     text = "beam  beams "
     expected = AutoTokenizer.from_pretrained(str(broken))(text)["input_ids"]
-    (vectors,) = BgeM3(str(broken), "cpu", "fp32", colbert=True).encode([text])
-    assert vectors.colbert is not None
-    assert len(vectors.colbert) == len(expected) - 1
+    (batch,) = BgeM3(str(broken), "cpu", "fp32").encode_stream([text])
+    assert batch.tokens == len(expected)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ class FakeModel:
         self.released = 0
         self.threads: set[str] = set()
 
-    def launch(self, pack: Pack, *, half: bool) -> Callable[[], HostVectors]:
+    def launch(self, pack: Pack) -> Callable[[], HostVectors]:
         import torch
 
         self.threads.add(threading.current_thread().name)

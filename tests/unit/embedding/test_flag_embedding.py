@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def theirs(folder):
-    return FlagBgeM3(str(folder), "cpu", tokens=600, colbert=True)
+    return FlagBgeM3(str(folder), "cpu", tokens=600)
 
 
 def _settings(folder, **overrides):
@@ -53,11 +53,7 @@ def test_a_batch_has_the_vectors_of_flagembeddings_encode(folder, theirs):
         assert compare(vectors, expected, EXACT).holds
         np.testing.assert_allclose(vectors.dense, expected.dense, atol=1e-5)
         assert vectors.sparse_ids.tolist() == sorted(expected.weights)
-    encoded = theirs.encode(MIXED)
-    assert len({len(vectors.colbert) for vectors in encoded if vectors.colbert is not None}) > 5, (
-        "texts are padded"
-    )
-    assert any(vectors.truncated for vectors in encoded)
+    assert any(vectors.truncated for vectors in theirs.encode(MIXED))
 
 
 def test_flagembeddings_model_lives_as_long_as_the_embedder(folder, monkeypatch):
@@ -77,25 +73,21 @@ def test_flagembeddings_model_lives_as_long_as_the_embedder(folder, monkeypatch)
 
 def test_a_stream_has_the_vectors_of_our_engine_in_order(folder, theirs):
     texts = MIXED * 60
-    ours = list(BgeM3(str(folder), "cpu", "fp32", colbert=True).encode_stream(texts))
+    ours = list(BgeM3(str(folder), "cpu", "fp32").encode_stream(texts))
     found = list(theirs.encode_stream(texts))
     assert len(found) > 1
     for one, other in zip(found, ours, strict=True):
         np.testing.assert_allclose(one.dense, other.dense, atol=2e-3)
-        for name in ("sparse_offsets", "sparse_ids", "colbert_offsets", "truncated"):
+        for name in ("sparse_offsets", "sparse_ids", "truncated"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
         np.testing.assert_allclose(one.sparse_weights, other.sparse_weights, atol=1e-4)
-        np.testing.assert_allclose(one.colbert, other.colbert, atol=2e-3)  # type: ignore[arg-type]
         assert one.tokens == other.tokens
 
 
-def test_questions_are_encoded_by_it_too_and_colbert_vectors_left_out_unless_asked_for(
-    folder,
-):
+def test_questions_are_encoded_by_it_too(folder):
     theirs, ours = FlagBgeM3(str(folder), "cpu"), BgeM3(str(folder), "cpu", "fp32")
     questions = [model.encode_queries(["which cat is lazy"])[0] for model in (theirs, ours)]
     np.testing.assert_allclose(questions[0].dense, questions[1].dense, atol=1e-5)
-    assert [model.encode(["a text"])[0].colbert for model in (theirs, ours)] == [None, None]
 
 
 def test_the_engine_computes_bge_m3_alone_and_in_float32_on_a_cpu(folder):

@@ -55,7 +55,7 @@ class Pair:
         return _expected(self, text)
 
     def ours(self, **options):
-        return BgeM3(str(self.folder), "cpu", **{"colbert": True, "precision": "fp32"} | options)
+        return BgeM3(str(self.folder), "cpu", **{"precision": "fp32"} | options)
 
     def __hash__(self):
         return hash(self.folder)
@@ -92,23 +92,17 @@ def _same(ours, expected):
     assert ours.sparse_ids.tolist() == sorted(expected.weights)
     weights = [expected.weights[number] for number in ours.sparse_ids.tolist()]
     np.testing.assert_allclose(ours.sparse_weights, weights, atol=1e-3)
-    assert ours.colbert is not None
-    assert ours.colbert.shape == expected.colbert.shape
-    assert np.all((ours.colbert * expected.colbert).sum(axis=1) >= 0.999)
 
 
 def _texts(batches):
     """The vectors of every text of a stream."""
     found = []
     for batch in batches:
-        assert batch.colbert is not None
-        assert batch.colbert_offsets is not None
         for text in range(len(batch)):
             terms = slice(batch.sparse_offsets[text], batch.sparse_offsets[text + 1])
-            rows = batch.colbert[batch.colbert_offsets[text] : batch.colbert_offsets[text + 1]]
             dense, truncated = batch.dense[text].astype(np.float32), bool(batch.truncated[text])
             ids, weights = batch.sparse_ids[terms], batch.sparse_weights[terms]
-            found.append(Vectors(dense, ids, weights, rows.astype(np.float32), truncated=truncated))
+            found.append(Vectors(dense, ids, weights, None, truncated=truncated))
     return found
 
 
@@ -136,8 +130,6 @@ def test_texts_of_every_length_have_flagembeddings_vectors(random_model):
     for text, vectors in zip(texts, found, strict=True):
         _same(vectors, random_model.expected(text))
     assert [vectors.truncated for vectors in found] == [length > 8_190 for length in LENGTHS]
-    tokens = [len(vectors.colbert) + 1 for vectors in found if vectors.colbert is not None]
-    assert tokens == [min(length + 2, 8_192) for length in LENGTHS]
 
 
 # FlagEmbedding needs 5 ms a text, so that texts are drawn from few.
@@ -182,7 +174,7 @@ def test_a_budget_of_tokens_changes_no_vector_on_a_cpu(random_model, precision):
         list(random_model.ours(tokens=tokens, precision=precision).encode_stream(texts))
         for tokens in (4096, 7)
     )
-    for name in ("dense", "sparse_weights", "colbert"):
+    for name in ("dense", "sparse_weights"):
         np.testing.assert_allclose(
             getattr(large, name), getattr(small, name), rtol=0, atol=MARGINS[precision]
         )

@@ -27,7 +27,7 @@ def trace(tmp_path):
     assert not file.exists(), "the planted code was run"
 
 
-@pytest.mark.parametrize("name", ["pytorch_model.bin", "sparse_linear.pt", "colbert_linear.pt"])
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "sparse_linear.pt"])
 @pytest.mark.parametrize("plain", [True, False])
 def test_code_planted_among_the_weights_is_refused(folder, trace, name, plain):
     import torch
