@@ -52,14 +52,6 @@ class Block(NamedTuple):
     section_path: tuple[str, ...]
     text: str
     cited_keys: tuple[str, ...] = ()
-    errors: int = 0
-    """LaTeXML's error marks in it: no column, but a reason to drop the block."""
-
-    def as_row(self) -> dict[str, Any]:
-        """The block as the struct of `papers.blocks`."""
-        row = self._asdict()
-        del row["errors"]
-        return row
 
 
 class BibliographyItem(NamedTuple):
@@ -113,7 +105,7 @@ class ParsedPage:
             **{field.name: getattr(self, field.name) for field in fields(self)},
             "authors": [author._asdict() for author in self.authors],
             "sections": [section._asdict() for section in self.sections],
-            "blocks": [block.as_row() for block in self.blocks],
+            "blocks": [block._asdict() for block in self.blocks],
             "bibliography": [item._asdict() for item in self.bibliography],
             "kept": sorted(self.kept.items()),
             "losses": sorted(self.losses.items()),

@@ -20,7 +20,7 @@ GONE = "\6"
 # Among author names: a new author, the edge of a grid's cell, a mark that leads to a footnote, an
 # e-mail address taken out, a new line within a cell, an address that follows.
 AUTHOR, CELL, NOTE, EMAIL, INNER, PLACE = "\x0e", "\x0f", "\x10", "\x11", "\x12", "\x13"
-# Where one of LaTeXML's error marks was, until the block that it was in counts it.
+# Where one of LaTeXML's error marks was among author names.
 ERRED = "\x08"
 # Before a superscript and a subscript of the text, and behind both.
 RAISED, LOWERED, SCRIPT_END = "\x14", "\x15", "\x16"
@@ -118,8 +118,6 @@ def fold(text: str) -> str:
     """
     if TEX in text:
         text = text.replace(TEX, "$")
-    if ERRED in text:
-        text = text.replace(ERRED, "")
     if SCRIPT_END in text:
         text = with_signs(text)
     if GONE in text:
@@ -299,22 +297,19 @@ def _without_citations(tex: str) -> str:
     return "" if _NOTHING_LEFT.fullmatch(rest) else rest
 
 
-def inline_tex(tex: str, errors: int = 0) -> str:
+def inline_tex(tex: str) -> str:
     """A formula between TEX marks, as in a text not folded yet; "" for an empty one. One that
     raises or lowers a word or number is a superscript or subscript.
     """
     bare = _SCRIPT_FORMULA.fullmatch(tex) if tex.startswith("{}") else None
     if bare:
-        marked = script(bare[2] or bare[3], RAISED if bare[1] == "^" else LOWERED)
-    else:
-        marked = f"{TEX}{tex}{TEX}" if tex else ""
-    return marked + ERRED * errors if errors else marked
+        return script(bare[2] or bare[3], RAISED if bare[1] == "^" else LOWERED)
+    return f"{TEX}{tex}{TEX}" if tex else ""
 
 
-def marked_tex(alttexts: Sequence[str], errors: Sequence[int] = ()) -> list[str]:
-    """`inline_tex` of formulas by their attributes. errors: the error marks inside each."""
-    sources = [tex_source(unescape(text) if "&" in text else text) for text in alttexts]
-    return list(map(inline_tex, sources, errors)) if errors else list(map(inline_tex, sources))
+def marked_tex(alttext: str) -> str:
+    """`inline_tex` of a formula by its attribute."""
+    return inline_tex(tex_source(unescape(alttext) if "&" in alttext else alttext))
 
 
 def display_math(row: str, number: str) -> str:
@@ -323,15 +318,14 @@ def display_math(row: str, number: str) -> str:
 
     Words between the formulas become `\\text{…}`; a row of words alone stays words.
     """
-    errors = ERRED * row.count(ERRED)
     pieces = row.split(TEX)
     formulas = [piece for piece in pieces[1::2] if piece]
     if not formulas:
-        return fold(row) + errors
+        return fold(row)
     for place in range(0, len(pieces), 2):
         words = fold(pieces[place])
         pieces[place] = f"\\text{{{words}}}" if words else ""
-    return f"$${' '.join(filter(None, pieces))}$$" + (f" {number}" if number else "") + errors
+    return f"$${' '.join(filter(None, pieces))}$$" + (f" {number}" if number else "")
 
 
 def citation(pieces: Sequence[str | tuple[str, str]]) -> tuple[str, str]:

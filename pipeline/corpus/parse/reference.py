@@ -199,9 +199,8 @@ class _PageReading:
             tex = policies.tex_source(str(given_tex or node.get_text()))
             self.findings.formulas += 1
             self.findings.math_without_tex += not given_tex
-            errors = len(node.find_all(class_="ltx_ERROR"))
             cited = _citations_of(node) if "\\cite[" in str(given_tex) else ()
-            node.replace_with(policies.inline_tex(tex, errors), *cited)
+            node.replace_with(policies.inline_tex(tex), *cited)
         self.findings.seen = policies.visible(self.body.get_text())
 
     def take_textboxes(self) -> None:
@@ -234,11 +233,8 @@ class _PageReading:
             self.count_loss(name, node.get_text())
             if name == "missing_citation" and _is_cited(node):
                 node.insert_before(policies.missing_key(node.get_text()))
-            if name == "ltx_error":
-                is_named = node.find_parent(lambda above: _kind(above) == "personname") is not None
-                node.insert_before(
-                    ERRED + (policies.author_macro(node.get_text()) if is_named else "")
-                )
+            if name == "ltx_error" and node.find_parent(lambda above: _kind(above) == "personname"):
+                node.insert_before(ERRED + policies.author_macro(node.get_text()))
             node.decompose()
 
     def count_loss(self, name: str, text: str) -> None:
@@ -335,12 +331,11 @@ class _PageReading:
         return text + LINE
 
     def block(self, kind: str, anchor: str, raw: str, *, finished: bool = False) -> list[Block]:
-        errors = raw.count(ERRED)
-        text = raw.replace(ERRED, "") if finished else policies.finish(raw)
+        text = raw if finished else policies.finish(raw)
         if not text:
             return []
         keys = policies.cited_keys(text)
-        return [Block(kind, anchor or self.anchor, self.path, text, keys, errors)]
+        return [Block(kind, anchor or self.anchor, self.path, text, keys)]
 
     # Structure.
 
@@ -497,7 +492,7 @@ class _PageReading:
         outermost = list(_outermost(node, frozenset({"caption"}) | _BLOCKS - {"tabular"}))
         for inner in [below for below in outermost if _kind(below) == "caption"]:
             raw, more = self.text_of(inner.extract())
-            captions.append(policies.finish(raw) + ERRED * raw.count(ERRED))
+            captions.append(policies.finish(raw))
             after += more
         for inner in [below for below in _outermost(node, _BLOCKS) if _kind(below) == "tabular"]:
             grid, more = self.grid_of(inner.extract())
@@ -505,15 +500,14 @@ class _PageReading:
             after += more
         raw, more = self.text_of(node)
         kind = "algorithm" if listing else "table" if grids else "caption"
-        words = policies.finish(raw) + ERRED * raw.count(ERRED)
+        words = policies.finish(raw)
         parts = [*captions, *grids, words] if kind == "table" else [*captions, words, *grids]
-        errors = ERRED * "".join(parts).count(ERRED)
-        text = "\n".join(filter(None, (part.replace(ERRED, "") for part in parts)))
-        return [*self.block(kind, _id(node), text + errors, finished=True), *after, *more]
+        text = "\n".join(filter(None, parts))
+        return [*self.block(kind, _id(node), text, finished=True), *after, *more]
 
     def grid_of(self, node: Tag) -> tuple[str, list[Block]]:
         self.findings.tables += 1
-        errors, after = 0, list[Block]()
+        after = list[Block]()
         nested: list[str] = []
         rows: list[list[TableCell]] = []
         for row in _rows(node):
@@ -528,7 +522,6 @@ class _PageReading:
                     after += more
                 raw, more = self.text_of(cell, _BLOCKS - {"tabular"})
                 after += more
-                errors += raw.count(ERRED)
                 classes = _classes(cell)
                 cells.append(
                     TableCell(
@@ -542,7 +535,7 @@ class _PageReading:
             rows.append(cells)
         grid, repeated = markdown_grid(rows)
         self.findings.repeated += repeated
-        return "\n".join(filter(None, [grid, *nested])) + ERRED * errors, after
+        return "\n".join(filter(None, [grid, *nested])), after
 
     # Front and back matter.
 

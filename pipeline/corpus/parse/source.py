@@ -75,14 +75,10 @@ def read_source(html: bytes, *, nested: bool = False) -> PageSource:
     ):
         return read_source(without_controls(html), nested=nested)
     errors = count_errors(html)
-    errors_inside: list[int] = []
-    if errors and errors > count_errors(rest):
-        spans = _spans(html, nested=nested)
-        errors_inside = [html.count(_ERROR_MARK, start, end) for start, _, _, end in spans]
     text = _text(rest)
     return PageSource(
         text=_with_options(text) if errors else text,
-        formulas=marked_tex(list(map(_text, alttexts)), errors_inside),
+        formulas=[marked_tex(_text(alttext)) for alttext in alttexts],
         is_xml=is_xml(rest),
         errors=errors,
         truncated=is_truncated(rest),

@@ -7,7 +7,7 @@ from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.parse.grids import TableCell, markdown_grid, span
 from pipeline.corpus.parse.kinds import is_algorithm
 from pipeline.corpus.parse.parsed_page import Block
-from pipeline.corpus.parse.policies import ERRED, INDENT, LINE
+from pipeline.corpus.parse.policies import INDENT, LINE
 from pipeline.corpus.parse.tree import Node
 from pipeline.corpus.parse.walk.state import (
     GATHER,
@@ -104,7 +104,7 @@ def list_block(walk: Walk, node: Node) -> None:
     text = buffer.text
     return _append(
         walk,
-        Block("list", anchor, walk.path, text, policies.cited_keys(text), buffer.errors),
+        Block("list", anchor, walk.path, text, policies.cited_keys(text)),
         buffer,
     )
 
@@ -141,7 +141,7 @@ def theorem(walk: Walk, node: Node) -> None:
     if walk.buffer.mode == PARAGRAPH:
         walk.close_paragraph()
     buffer = walk.gather(node, TextBuffer(GATHER, anchor=node.id))
-    return _append(walk, walk.block("theorem", node, buffer.text, buffer.errors), buffer)
+    return _append(walk, walk.block("theorem", node, buffer.text), buffer)
 
 
 def listing(walk: Walk, node: Node) -> None:
@@ -155,7 +155,7 @@ def listing(walk: Walk, node: Node) -> None:
     outer, walk.buffer = walk.buffer, TextBuffer(GATHER, breaks=LINE)
     _lines(walk, node)
     buffer, walk.buffer = walk.buffer, outer
-    return _append(walk, walk.block("algorithm", node, buffer.text, buffer.errors), buffer)
+    return _append(walk, walk.block("algorithm", node, buffer.text), buffer)
 
 
 def _append(walk: Walk, block: Block, buffer: TextBuffer) -> None:
@@ -237,7 +237,7 @@ def float_block(walk: Walk, node: Node) -> None:
     kind = "algorithm" if contents.listing else "table" if grids else "caption"
     body = [*grids, buffer.text] if kind == "table" else [buffer.text, *grids]
     text = "\n".join(filter(None, [*contents.captions, *body]))
-    return walk.put(walk.block(kind, node, text, contents.errors + buffer.errors), buffer.after)
+    return walk.put(walk.block(kind, node, text), buffer.after)
 
 
 def caption(walk: Walk, node: Node) -> None:
@@ -245,9 +245,8 @@ def caption(walk: Walk, node: Node) -> None:
     outer = walk.buffer
     buffer = walk.gather(node, TextBuffer(GATHER, anchor=outer.anchor))
     if outer.float is None:
-        return walk.put(walk.block("caption", node, buffer.text, buffer.errors), buffer.after)
+        return walk.put(walk.block("caption", node, buffer.text), buffer.after)
     outer.float.captions.append(buffer.text)
-    outer.float.errors += buffer.errors
     outer.after.extend(buffer.after)
     return None
 
@@ -275,9 +274,9 @@ def tabular(walk: Walk, node: Node) -> None:
     walk.buffer = outer
     text = "\n".join(filter(None, [grid, *(buffer.grids or ())]))
     if outer.grids is None:
-        return walk.put(walk.block("table", node, text, buffer.errors), buffer.after)
+        return walk.put(walk.block("table", node, text), buffer.after)
     outer.grids.append(text)
-    outer.parts.append(ERRED * buffer.errors + (" " if outer.cell else ""))
+    outer.parts.append(" " if outer.cell else "")
     outer.after.extend(buffer.after)
     return None
 
@@ -317,8 +316,6 @@ def _cell(walk: Walk, node: Node) -> TableCell:
         )
         walk.buffer.after.extend(buffer.after)
         raw = buffer.raw
-    if ERRED in raw:
-        walk.buffer.parts.append(ERRED * raw.count(ERRED))
     columns = rows = 1
     attributes = node.tag_type.attributes
     if "colspan" in attributes or "rowspan" in attributes:  # 1 cell of 20

@@ -100,7 +100,7 @@ def note(walk: Walk, node: Node) -> None:
         walk.findings.institutes.append(policies.with_dollars(buffer.raw).replace(GONE, ""))
         return None
     text = "" if "ltx_role_footnotemark" in classes else buffer.text
-    walk.put(walk.block("footnote", node, text, buffer.errors), buffer.after)
+    walk.put(walk.block("footnote", node, text), buffer.after)
     if walk.byline is None:
         walk.buffer.parts.append(GONE)
     return None
@@ -196,9 +196,8 @@ def lose(walk: Walk, node: Node) -> None:
     name = node.tag_type.detail
     if name == "missing_citation":
         walk.findings.missing_citations += 1
-    if name == "ltx_error":
-        macro = policies.author_macro(node.text()) if walk.buffer.marks else ""
-        walk.buffer.parts.append(ERRED + macro)
+    if name == "ltx_error" and walk.buffer.marks:
+        walk.buffer.parts.append(ERRED + policies.author_macro(node.text()))
     if name == "bibliography_tag" and walk.buffer.item is not None:
         walk.buffer.item.label = policies.fold(node.text())
     _lose(walk, node, name)

@@ -21,7 +21,6 @@ from pipeline.corpus.parse.kinds import (
     WITHIN_PARAGRAPHS,
 )
 from pipeline.corpus.parse.parsed_page import Block
-from pipeline.corpus.parse.policies import ERRED
 from pipeline.corpus.parse.tree import Node
 
 TOP, PARAGRAPH, GATHER = "top", "paragraph", "gather"
@@ -29,11 +28,10 @@ TOP, PARAGRAPH, GATHER = "top", "paragraph", "gather"
 
 @dataclass(slots=True, eq=False)
 class Float:
-    """Captions, kind and errors of a figure, table or algorithm, beside its running words."""
+    """Captions and kind of a figure, table or algorithm, beside its running words."""
 
     captions: list[str] = field(default_factory=list)
     listing: bool = False
-    errors: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -67,11 +65,6 @@ class TextBuffer:
     def text(self) -> str:
         """The text as a block holds it."""
         return policies.finish("".join(self.parts))
-
-    @property
-    def errors(self) -> int:
-        """LaTeXML's error marks in the text."""
-        return self.raw.count(ERRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +125,10 @@ class Walk:
             target.append(block)
         target.extend(after)
 
-    def block(self, kind: str, node: Node, text: str, errors: int) -> Block:
+    def block(self, kind: str, node: Node, text: str) -> Block:
         """A block of the section that is open; its anchor is the nearest id."""
         anchor = node.id or self.buffer.anchor or self.anchor
-        return Block(kind, anchor, self.path, text, policies.cited_keys(text), errors)
+        return Block(kind, anchor, self.path, text, policies.cited_keys(text))
 
     def close_paragraph(self) -> None:
         """End the paragraph that is open; the text that follows begins another."""
@@ -144,12 +137,11 @@ class Walk:
 
     def end_paragraph(self) -> None:
         """End the paragraph that is open, for a handler that goes back to the buffer around it."""
-        buffer, raw = self.buffer, self.buffer.raw
-        text = policies.finish(raw)
+        buffer, text = self.buffer, self.buffer.text
         if text:
             anchor = buffer.anchor or self.anchor
             keys = policies.cited_keys(text)
-            self.blocks.append(Block("paragraph", anchor, self.path, text, keys, raw.count(ERRED)))
+            self.blocks.append(Block("paragraph", anchor, self.path, text, keys))
         self.blocks.extend(buffer.after)
 
     def lose(self, name: str, text: str) -> None:
