@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from pipeline.index.passage_index import PassageIndex, PointId
     from pipeline.storage.data_root import DataRoot
 
-# The tables, and the ledger of each stage, which is a table in a folder of its own.
-_FILES = [
-    *tables.TABLES.values(),
-    *(replace(tables.LEDGER, name=f"{tables.LEDGER.name}/{stage}") for stage in tables.TABLES),
-]
-
 
 @dataclass(frozen=True, slots=True)
 class IndexAudit:
@@ -131,15 +125,32 @@ def audit_months(
 
 
 def _damaged_files(root: DataRoot, month: str) -> list[tuple[str, str]]:
-    """(month, message) of each table and ledger of a month that is damaged."""
-    failures = []
-    for table in _FILES:
-        try:
-            if month in root.months(table):
-                root.check_rows(table, month)
-        except CiteloomError as error:
-            failures.append((month, str(error)))
-    return failures
+    """(month, message) of each table and ledger of a month that is damaged, and of each table
+    without the ledger of the run that wrote it.
+    """
+    failures: list[str] = []
+    for table in tables.TABLES.values():
+        # A ledger is a table in a folder of its own.
+        ledger = replace(tables.LEDGER, name=f"{tables.LEDGER.name}/{table.name}")
+        damaged = [
+            message
+            for file in (table, ledger)
+            if month in root.months(file)
+            for message in _failure(root.check_rows, file, month)
+        ]
+        failures += damaged or _failure(root.check_ledger, table, month)
+    return [(month, message) for message in failures]
+
+
+def _failure(
+    check: Callable[[tables.Table, str], None], table: tables.Table, month: str
+) -> list[str]:
+    """The message of a check that fails."""
+    try:
+        check(table, month)
+    except CiteloomError as error:
+        return [str(error)]
+    return []
 
 
 def repair(

@@ -222,6 +222,14 @@ class DataRoot:
                 raise _damage(file, table, month, "its rows are not those that were written")
             return provenance.rows_sha256
 
+    def check_ledger(self, table: Table, month: str) -> None:
+        """Raise PermanentFailure if a stage wrote a month, and the ledger of its run is absent."""
+        written = None if table in _IMPORTED else self.provenance(table, month)
+        file = self.ledger_file(table.name, month)
+        ledger = read_provenance(file)
+        if written and (ledger is None or ledger.fingerprint != written.fingerprint):
+            raise _damage(file, table, month, f"not of the run that wrote {table.name} of {month}")
+
     def group_sizes(self, table: Table, month: str) -> list[int]:
         """The number of rows of each row group of a month. Raises as `read` does."""
         with self._open(table, month) as parquet:

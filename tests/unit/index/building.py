@@ -10,7 +10,6 @@ import sys
 import textwrap
 import uuid
 from contextlib import contextmanager
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,7 +29,6 @@ from pipeline.index.passage_index import (
 )
 from pipeline.index.search_options import SearchOptions
 from pipeline.settings import load_settings
-from pipeline.storage.writing import MonthWriter
 from pipeline.text import text_digest
 from tests.month_tables import write_table
 
@@ -231,6 +229,13 @@ def write_month(
     )
     rows = [_passage(paper_ids[number // 2], number, text) for number, text in enumerate(texts)]
     write_table(workspace.root, tables.PASSAGES, month, rows)
+    for table in (tables.PAPERS, tables.PASSAGES):
+        write_ledger(workspace.root, table, month)
+
+
+def write_ledger(root, table, month, **about):
+    """An empty ledger of a month; `about` as for `write_table`."""
+    write_table(root, tables.LEDGER, month, [], file=root.ledger_file(table.name, month), **about)
 
 
 def embed(workspace, month="2024-03"):
@@ -243,11 +248,9 @@ def in_another_form(workspace, month):
     root, table = workspace.root, tables.EMBEDDINGS
     rows, written = root.rows(table, month), root.provenance(table, month)
     assert written is not None
-    with MonthWriter(table, root.file(table, month)) as writer:
-        for row in rows:
-            writer.add(row)
-        notes = {**written.notes, "form": "passage"}
-        writer.commit(replace(written, fingerprint="of an earlier version", notes=notes))
+    made = {"fingerprint": "of an earlier version", "notes": {**written.notes, "form": "passage"}}
+    write_table(root, table, month, rows, **made)
+    write_ledger(root, table, month, **made)
 
 
 def _paper(arxiv_id, month, categories):

@@ -219,6 +219,19 @@ def test_a_month_with_a_damaged_table_is_named_and_the_others_are_audited(
     assert set(repair(workspace, audit).failures) == set(audit.failures)
 
 
+def test_a_ledger_that_is_gone_or_not_of_the_run_that_wrote_its_table_is_named(workspace):
+    root = workspace.root
+    root.ledger_file("papers", FIRST).unlink()
+    foreign = {"passages": ("embeddings", FIRST), "index_receipts": ("index_receipts", SECOND)}
+    for stage, other in foreign.items():
+        root.ledger_file(stage, FIRST).write_bytes(root.ledger_file(*other).read_bytes())
+    audit = audit_months(workspace)
+    named = [message.partition(" is ")[0] for _, message in audit.failures]
+    expected = ("papers", "passages", "index_receipts")
+    assert named == [str(root.ledger_file(stage, FIRST)) for stage in expected]
+    assert [month.month for month in audit.months] == [SECOND]
+
+
 def test_what_cannot_be_audited_is_named(workspace, tmp_path_factory):
     with pytest.raises(SettingError, match="2031-01"):
         audit_months(workspace, "2031-01")
