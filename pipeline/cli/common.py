@@ -120,9 +120,22 @@ def open_workspace(**overrides: Any) -> Workspace:
 
 
 def export_settings(settings: Settings) -> None:
-    """Write overridable settings to the environment, from which child processes read theirs."""
-    os.environ["CITELOOM_DUMP_DIR"] = str(settings.dump_dir)
-    os.environ["CITELOOM_METADATA_SNAPSHOT"] = str(settings.metadata_snapshot or "")
-    os.environ["CITELOOM_DATA"] = str(settings.data_root)
-    os.environ["CITELOOM_LOCAL"] = str(settings.local_root)
-    os.environ["CITELOOM_QDRANT_URL"] = settings.qdrant_url or ""
+    """Write to the environment, for child processes that may work in another folder, what options
+    override, every path in full, and which `.env` counts.
+    """
+    from pipeline.settings.env_file import find_env_file
+
+    values = {
+        **{name: value for name, value in settings.model_dump().items() if isinstance(value, Path)},
+        "dump_dir": settings.dump_dir,
+        "metadata_snapshot": settings.metadata_snapshot,
+        "data": settings.data_root,
+        "local": settings.local_root,
+        "qdrant_url": settings.qdrant_url,
+        "env_file": find_env_file(),
+    }
+    if Path(settings.embedder_path).is_dir():
+        values |= {"embedder": settings.embedder, "embedder_path": Path(settings.embedder_path)}
+    for name, value in values.items():
+        text = value.absolute() if isinstance(value, Path) else value or ""
+        os.environ[f"CITELOOM_{name.upper()}"] = str(text)

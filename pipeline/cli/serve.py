@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -127,12 +126,8 @@ def ui(
     from pipeline.ops.preflight import check_data_root
     from pipeline.ops.run_months import months_of_status
     from pipeline.settings import PROJECT
-    from pipeline.settings.env_file import in_users_folder
     from resources.dagster_home import dagster_home, open_instance
 
-    # Dagster takes its environment from that file, whoever wrote it.
-    if Path(".env").exists() and not in_users_folder():
-        raise SettingError("Dagster would read .env of this folder: call citeloom ui in another")
     workspace = open_workspace()
     check_data_root(workspace)
     listener = _listen(port)
@@ -154,6 +149,8 @@ def ui(
     # SIGTERM as well.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Dagster would put `.env` of its folder over the environment, with ${NAME} replaced.
+    os.chdir(home)
     # No other site can guess this address, so that its pages reach Dagster by the proxy alone.
     dagster_host, dagster_port = _unguessable_address()
     proxy = [sys.executable, "-m", "pipeline.serve.dagster_proxy"]

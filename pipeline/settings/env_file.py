@@ -52,13 +52,12 @@ def find_env_file() -> Path | None:
 
 
 def in_users_folder() -> bool:
-    """Whether settings in the working folder are the user's: it is the checkout, the data root, or
-    that of the file of CITELOOM_ENV_FILE. The environment must name it by its whole path, since the
-    rest of a relative one may lie in any folder.
+    """Whether settings in the working folder are the user's: it is the checkout or the data root.
+    The environment must name that by its whole path, since the rest of a relative one may lie in
+    any folder.
     """
-    data, file = Path(os.environ.get("CITELOOM_DATA", "")), Path(os.environ.get(ENV_FILE, ""))
-    users = [path.resolve() for path in (data, file.parent) if path.is_absolute()]
-    return Path.cwd() in {PROJECT, *users}
+    data = Path(os.environ.get("CITELOOM_DATA", ""))
+    return Path.cwd() == PROJECT or (data.is_absolute() and Path.cwd() == data.resolve())
 
 
 def read_env_file(file: Path | None) -> Mapping[str, EnvLine]:
@@ -96,4 +95,8 @@ def read_env_file(file: Path | None) -> Mapping[str, EnvLine]:
 
 @cache
 def _warn_ignored(file: Path) -> None:
-    _log.warning("%s is not read: if it is yours, set %s to its path", visible(str(file)), ENV_FILE)
+    _log.warning(
+        "citeloom does not read %s: if it is yours, set %s to its path",
+        visible(str(file)),
+        ENV_FILE,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 from pathlib import Path
 
 import httpx2
@@ -13,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pipeline.cli.app import app
+from pipeline.settings import load_settings
 from tests.processes import free_port
 
 
@@ -63,7 +65,25 @@ def test_a_port_that_is_taken_is_named() -> None:
     assert f"--port {port}" in result.stderr
 
 
-def test_it_does_not_start_beside_an_env_file_of_others(tmp_path: Path) -> None:
-    (tmp_path / ".env").touch()
-    result = CliRunner().invoke(app, ["ui"])
-    assert (result.exit_code, ".env" in result.stderr) == (2, True)
+@pytest.mark.parametrize("is_users", [True, False])
+def test_dagster_finds_no_env_file_and_reads_settings_as_the_commands_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_users: bool
+) -> None:
+    found = {}
+
+    def in_its_place(program: str, words: list[str]) -> None:
+        found.update(os.environ, has_file=str(Path(".env").exists()))
+
+    monkeypatch.setattr(os, "execv", in_its_place)
+    monkeypatch.setattr(os, "dup2", lambda *_: None)
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: None)
+    file = tmp_path / ".env"
+    file.write_text("CITELOOM_QUESTIONS=${HOME}.jsonl\n")
+    if is_users:
+        monkeypatch.setenv("CITELOOM_DATA", str(tmp_path))
+    monkeypatch.setenv("CITELOOM_TASKS_DIR", "tasks")
+    assert CliRunner().invoke(app, ["ui", "--port", str(free_port())]).exit_code == 0
+    assert found["has_file"] == "False"
+    assert found["CITELOOM_ENV_FILE"] == (str(file) if is_users else "")
+    assert found["CITELOOM_TASKS_DIR"] == str(tmp_path / "tasks")
+    assert load_settings().questions == (tmp_path / "${HOME}.jsonl" if is_users else None)
