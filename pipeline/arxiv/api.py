@@ -87,7 +87,7 @@ class ApiCache:
             store.executemany("insert or replace into records values (?, ?)", rows)
 
     def _open(self) -> AbstractContextManager[sqlite3.Connection]:
-        way_out = "free some disk space, or move the file away and run again"
+        way_out = "move the file away and run again"
         return open_store(self._file, "the cached answers of arXiv", way_out, _SCHEMA)
 
 

@@ -186,7 +186,7 @@ class HarvestStore:
                 yield store
 
     def _open(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
-        way_out = "free some disk space, or move the file away and harvest again"
+        way_out = "move the file away and harvest again"
         return open_store(self._file, "the records harvested from arXiv", way_out)
 
 

@@ -34,17 +34,21 @@ def open_store(
 @contextlib.contextmanager
 def named_errors(file: Path | None, content: str, way_out: str) -> Iterator[None]:
     """Errors of SQLite in the block as a PermanentFailure that names the file, its content, and
-    what a user can do; a TransientFailure where another process keeps the file locked.
+    what a user can do; a TransientFailure where another process keeps the file locked, or its disk
+    is full.
     """
     try:
         yield
     except sqlite3.Error as error:
         message = f"{content}, {file}, cannot be read or written ({error})"
         # The low byte is the error's kind (https://www.sqlite.org/rescode.html).
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-            raise TransientFailure(
-                f"{message}: end the process that has it open, or wait for it, and run again"
-            ) from error
+        passing = {
+            sqlite3.SQLITE_BUSY: "end the process that has it open, or wait for it",
+            sqlite3.SQLITE_FULL: "make room on its disk, or set CITELOOM_DATA to another",
+        }
+        way_on = passing.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        if way_on:
+            raise TransientFailure(f"{message}: {way_on}, and run again") from error
         raise PermanentFailure(f"{message}: {way_out}") from error
 
 
