@@ -29,6 +29,7 @@ from pipeline.index.server_requests import (
     filter_of,
     mark_of,
     new_collection,
+    of_right_type,
     payload_indexes,
     point_structs,
     query_request,
@@ -173,7 +174,7 @@ class ServerIndex(PassageIndex):
 
     def _create_payload_indexes(self) -> None:
         def create(client: QdrantClient) -> None:
-            present = client.get_collection(self.name).payload_schema
+            present = of_right_type(client.get_collection(self.name).payload_schema)
             for name, kind in payload_indexes().items():
                 if name not in present:
                     client.create_payload_index(
@@ -183,7 +184,9 @@ class ServerIndex(PassageIndex):
         self._connection.write(create)
 
     def _indexed_fields(self) -> Any:
-        return self._connection.read(lambda client: client.get_collection(self.name).payload_schema)
+        return of_right_type(
+            self._connection.read(lambda client: client.get_collection(self.name).payload_schema)
+        )
 
     def _upsert(self, points: PointBatch) -> None:
         self._connection.write(

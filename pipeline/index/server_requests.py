@@ -111,6 +111,12 @@ def payload_indexes() -> dict[str, models.PayloadSchemaType]:
     return keywords | dict.fromkeys(INTEGERS, models.PayloadSchemaType.INTEGER)
 
 
+def of_right_type(indexes: Mapping[str, models.PayloadIndexInfo]) -> set[str]:
+    """The fields whose payload index has the type of `payload_indexes`."""
+    types = payload_indexes()
+    return {name for name, index in indexes.items() if index.data_type == types.get(name)}
+
+
 def mark_of(metadata: Mapping[str, Any] | None) -> tuple[str, Layout] | None:
     """Alias and layout in the metadata of a collection that citeloom made; None for any other."""
     try:

@@ -39,10 +39,13 @@ def test_an_audit_names_what_is_gone_and_a_repair_brings_it_back(workspace):
     index.delete([gone])
     index.build_graph(wait=True)  # while a segment is optimized, it keeps its payload indexes
     client = _client_of_somebody_else(workspace)
-    client.delete_payload_index(index.name, "month_number")
+    for field in ("kind", "month_number"):
+        client.delete_payload_index(index.name, field)
+    client.create_payload_index(index.name, "kind", "text")
     client.close()
     found = audit_months(workspace)
-    assert (found.months[0].missing, found.months[0].unindexed) == ((gone,), ("month_number",))
+    unindexed = ("kind", "month_number")
+    assert (found.months[0].missing, found.months[0].unindexed) == ((gone,), unindexed)
     assert state(INDEX_RECEIPTS, workspace, MONTH) is State.STALE
     assert repair(workspace, found).clean
     assert workspace.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == before
