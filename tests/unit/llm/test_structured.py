@@ -62,6 +62,11 @@ def test_what_holds_no_answer_is_an_error(answer: str) -> None:
         parse_answer(answer, Verdict)
 
 
+def test_a_broken_object_of_many_brackets_is_too_long_to_be_mended():
+    with pytest.raises(ValueError, match="too long to be mended"):
+        parse_answer('{"why": "' + "{a:" * 2_000 + "}", Verdict)
+
+
 class Claims(BaseModel):
     claims: list[Verdict]
 
