@@ -24,6 +24,7 @@ from pipeline.errors import (
     name_full_disk,
     unexpected,
 )
+from pipeline.text import clip
 
 P = ParamSpec("P")
 # Access rights: no change of the program lets it read or write such a file.
@@ -69,6 +70,7 @@ def run_command(function: Callable[P, int | None], *arguments: P.args, **options
             )
         else:
             message = _write_traceback(redacted)
+        message = "\n".join(map(clip, message.splitlines()))
         if options.get("as_json"):
             print_json({"error": type(redacted).__name__, "message": message})
         print_error(message)

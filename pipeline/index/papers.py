@@ -64,7 +64,7 @@ def read_paper(root: DataRoot, identifier: str) -> FullPaper:
             references=_read_references(root, arxiv_id),
         )
     raise MissingInput(
-        f"the corpus at {root.path} holds no paper {identifier!r}: give an arXiv id such as"
+        f"the corpus at {root.path} holds no paper {identifier[:80]!r}: give an arXiv id such as"
         " 2404.90003, of a month that citeloom run has processed"
     )
 

@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from pipeline.cli.exit_codes import run_command
+from pipeline.errors import SettingError
 
 
 def test_sigterm_ends_a_command_as_ctrl_c_does(tmp_path, capsys):
@@ -25,6 +26,15 @@ def test_sigterm_ends_a_command_as_ctrl_c_does(tmp_path, capsys):
     assert "interrupted" in capsys.readouterr().err
     assert not any(tmp_path.iterdir())
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_no_line_of_an_error_is_longer_than_a_title_may_be(capsys):
+    def work():
+        raise SettingError(f"{'x' * 120_000} is no month\n--from is no day")
+
+    assert run_command(work) == 2
+    assert len(message := capsys.readouterr().err) < 3_000
+    assert "--from is no day" in message
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])

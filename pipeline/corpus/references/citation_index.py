@@ -99,7 +99,7 @@ def read_citing_papers(workspace: Workspace, identifier: str) -> list[CitingPape
     """
     arxiv_id = arxiv_id_of(identifier)
     if arxiv_id is None:
-        raise SettingError(f"{identifier!r} is not an arXiv id: give one such as 2404.90003")
+        raise SettingError(f"{identifier[:80]!r} is not an arXiv id: give one such as 2404.90003")
     query = "select citing, month, passages from citations where cited = ? order by month, citing"
     with citation_index(workspace).open() as connection:
         rows = connection.execute(query, (arxiv_id,)).fetchall()
