@@ -12,8 +12,10 @@ import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import Any, BinaryIO
+from urllib.parse import quote_from_bytes
 
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import JSONRPCNotification, jsonrpc_message_adapter
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -34,6 +36,8 @@ _MOST_BODY_BYTES = 1 << 20
 _MOST_CONNECTIONS = 200
 # A question takes some 5 to 30 calls.
 _MOST_CALLS = 1_000
+
+_UNREADABLE = b'{"jsonrpc": "2.0", "id": "?", "method": "a message that cannot be read"}'
 
 Handler = Callable[[Site, Request], Response]
 
@@ -109,12 +113,9 @@ def _route(path: str, handler: Handler, site: Site) -> Route:
 
     async def respond_to_form(request: Request) -> Response:
         if request.method == "POST":
-            form = await _read_body(request)
-            if not form.isascii():
-                error = SettingError("the form has bytes that are not percent-encoded")
-                return refuse(request, problem_of(error, site.workspace))
-            # A form is encoded as the parameters of an address are.
-            request = Request({**request.scope, "query_string": form})
+            # A form is encoded as the parameters of an address are, but for UTF-8 as it is.
+            form = quote_from_bytes(await _read_body(request), safe=bytes(range(128)))
+            request = Request({**request.scope, "query_string": form.encode()})
         return await run_in_threadpool(respond, request)
 
     if path in FORMS:
@@ -207,15 +208,20 @@ def run_mcp(workspace: Workspace) -> None:
 
 
 def pass_on(given: BinaryIO, target: BinaryIO) -> None:
-    """Pass messages on, with "?" for each half of a surrogate pair: the package mcp would not
-    answer such a message.
+    """Pass messages on, with "?" for each half of a surrogate pair, and a request of no method,
+    which is answered with an error, for each that is no message of JSON-RPC or has an id that is
+    neither a text nor a whole number: the package mcp would not answer either.
     """
     with target:
         for message in given:
-            with contextlib.suppress(ValueError, RecursionError):
-                text = json.dumps(json.loads(message), ensure_ascii=False)
-                message = text.encode(errors="replace") + b"\n"
-            target.write(message)
+            try:
+                content = json.loads(message.decode(errors="replace"))
+                message = json.dumps(content, ensure_ascii=False).encode(errors="replace")
+                kind = jsonrpc_message_adapter.validate_json(message, by_name=False)
+                is_readable = "id" not in content or not isinstance(kind, JSONRPCNotification)
+            except (ValueError, RecursionError):
+                is_readable = False
+            target.write((message if is_readable else _UNREADABLE) + b"\n")
             target.flush()
 
 

@@ -135,12 +135,18 @@ def test_an_assistant_searches_reads_and_cites(connect):
     connect(use)
 
 
-def test_a_message_with_half_a_surrogate_pair_can_be_read(tmp_path):
-    message = '{"id": "\\ud83d\\ude00 \\\\ud800 %s"}\n{"\\ud800'
-    pass_on(BytesIO((message % "\\uD800").encode()), (tmp_path / "passed").open("wb"))
-    first, second = (tmp_path / "passed").read_text().split("\n")
-    assert json.loads(first) == json.loads(message.split("\n")[0] % "?")
-    assert second == '{"\\ud800'
+def test_a_message_with_half_a_surrogate_pair_is_read_and_each_unreadable_one_is_answered(tmp_path):
+    message = '{"jsonrpc": "2.0", "id": %s, "method": "\\ud83d\\ude00 \\\\ud800 %s"}'
+    unreadable = [
+        message % ("1", f'\\ud800", "params": {{"a": {value}}}, "b": "')
+        for value in ("9" * 5_000, "[" * 1_500 + "]" * 1_500, "[" * 300 + "]" * 300)
+    ]
+    unreadable += [message % (1.5, ""), message % ("null", ""), "[]", '{"\\ud800']
+    lines = [message % (1, "\\uD800"), *unreadable]
+    pass_on(BytesIO("\n".join(lines).encode()), (tmp_path / "passed").open("wb"))
+    first, *others = map(json.loads, (tmp_path / "passed").read_text().splitlines())
+    assert first == json.loads(message % (1, "?"))
+    assert [other["method"] for other in others] == ["a message that cannot be read"] * 7
 
 
 def fence_of(client):

@@ -308,9 +308,16 @@ def test_an_unknown_parameter_and_another_method_are_refused(client):
     assert client.get(f"/api/papers/{FUSION}?x=1").status_code == 400
     for filters in ("&category=cs.A" * 3_000, "&author=" + "a;" * 3_000):
         assert client.get(f"/search?q=beam{filters}").json()["status"] == 400
-    assert client.post("/ask", content=b"q=\xff\xfe").status_code == 400
     assert client.post("/search", data={"q": "x"}).status_code == 405
     assert client.delete(f"/paper/{FUSION}").status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("content", "question"), [("q=café+%C3%A9".encode(), "café é"), (b"q=\xff", "\ufffd")]
+)
+def test_a_forms_bytes_are_read_as_utf8(client, content, question):
+    page = LexborHTMLParser(client.post("/ask", content=content, headers=HTML).text)
+    assert page.css_first("main [name=q]").attributes["value"] == question
 
 
 def test_every_response_has_a_strict_policy(client):
