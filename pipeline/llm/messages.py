@@ -147,7 +147,8 @@ class Usage:
 
 
 _FAILURES: Mapping[str, str] = {
-    "cut": "it ended at a limit of tokens: raise the model's `thinking` (citeloom doctor --model)",
+    "cut": "it was cut in its thoughts or by the endpoint's limit: raise `thinking` in the model's"
+    " table (citeloom doctor --model), or let it think less",
     "refused": "the model refused",
     "filtered": "the service's content filter withheld it",
     "empty": "it is empty: check the endpoint's chat template",

@@ -230,11 +230,12 @@ def _build_summaries(
         sections = list(_sections(writer, system, tasks, job.settings))
         if system.reads_elements:
             elements = read_elements(job, month_tasks.rows, writer.model)
-            sections, without = _divide(sections, elements)
+            without = [section for section in sections if section.task.task_id not in elements]
+            sections = [section for section in sections if section.task.task_id in elements]
             for section in without:
                 detail = "its key elements are incomplete: see the ledger of key_elements"
                 job.leave_out(section.name, "failed_key_elements", detail)
-                states["failed"] += 1
+            states["failed"] = len(without)
         results = run(_write_all(job, writer, system, sections, elements))
     settings = json.dumps(
         system.settings_of(settings_for(job.settings, writer.model)), sort_keys=True
@@ -260,16 +261,6 @@ def _build_summaries(
     job.notes["citations"] = _citation_notes(summaries)
     if +states:
         job.notes[STATES] = dict(sorted((+states).items()))
-
-
-def _divide(
-    sections: Iterable[_Section], elements: Mapping[str, object]
-) -> tuple[list[_Section], list[_Section]]:
-    """The sections whose task has key elements, and the others."""
-    having, without = list[_Section](), list[_Section]()
-    for section in sections:
-        (having if section.task.task_id in elements else without).append(section)
-    return having, without
 
 
 def _shown(

@@ -7,10 +7,11 @@ import json
 import pytest
 
 from pipeline import tables
+from pipeline.answering.answer import hides_failure
 from pipeline.answering.questions import read_posed_questions, read_questions
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS
-from pipeline.engine.run import run_stage
+from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.run_stats import read_timings
 from pipeline.errors import SettingError
 from pipeline.report.data import read_ledger
@@ -21,6 +22,7 @@ from tests.unit.answering.stage_runs import (
     BEAM,
     ENTRIES,
     FUSION,
+    STAGES,
     answers_of,
     contents,
     entry,
@@ -289,3 +291,54 @@ def test_a_system_that_there_is_not_and_a_file_that_is_not_there_are_wrong_setti
         place = staged(corpus, tmp_path, llm, BEAM, questions=tmp_path / "none.jsonl")
         with pytest.raises(SettingError, match=r"none\.jsonl cannot be read"):
             run_stage(QUESTIONS, place, MARCH)
+
+
+# ---- what a model does not answer ----
+
+
+def test_a_question_without_an_answer_is_asked_again_by_the_next_run_and_nothing_else(
+    corpus, tmp_path
+):
+    """Every system and the judge; the endpoint fails at one question, and is mended."""
+
+    def failing(asked):
+        empty = {"finish_reason": "stop", "message": {"content": None, "reasoning": "Hm."}}
+        return empty if FUSION["question"] in asked.prompt else None
+
+    settings = {"answer_systems": "arxivbot,direct,wikichat"}
+    with ScriptedLlm(*RULES) as llm:
+        place = staged(corpus, tmp_path / "well", llm, **settings)
+        run_all(place)
+        expected = {stage.name: rows(place, stage) for stage in STAGES}
+    with ScriptedLlm(failing, *RULES) as llm:
+        place = staged(corpus, tmp_path / "failing", llm, **settings)
+        run_all(place)
+        assert {row["question_id"] for row in rows(place, ANSWERS)} == {"beam", "authors"}
+        assert not any(row["abstained"] for row in rows(place, ANSWERS))
+        failed = [(subject, reason) for subject, reason in ledger(place, ANSWERS)]
+        assert failed == [
+            (f"fusion {system}@scripted", "failed_only_reasoning")
+            for system in ("arxivbot", "direct", "wikichat")
+        ]
+        assert state(ANSWERS, place, MARCH) is State.INCOMPLETE
+        del llm.rules[0]
+        llm.requests.clear()
+        run_all(place)
+    assert {stage.name: rows(place, stage) for stage in STAGES} == expected
+    assert {state(stage, place, MARCH) for stage in STAGES} == {State.DONE}
+    other = "What does beam search keep?"
+    assert not [body for body in llm.requests if other in str(body["messages"])]
+
+
+@pytest.mark.parametrize(
+    ("steps", "failed"),
+    [
+        ([{"stage": "claims", "failure": "no JSON"}], True),
+        ([{"stage": "generate", "text": "", "truncated": False}], True),
+        ([{"stage": "claims", "failure": None}], False),
+    ],
+)
+def test_an_abstention_of_an_earlier_version_with_a_failed_step_is_no_abstention(steps, failed):
+    row = {"abstained": True, "trace": json.dumps({"steps": steps})}
+    assert hides_failure(row) is failed
+    assert hides_failure(row | {"abstained": False}) is False

@@ -6,10 +6,11 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.status import stages_due
+from pipeline.engine.status import month_status, stages_due
 from pipeline.errors import PermanentFailure
 from pipeline.llm.cache import MOST_ASKED
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
+from pipeline.report.summary import read_summary
 from pipeline.storage.reading import read_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import workspace, write_corpus
@@ -157,3 +158,17 @@ def test_a_model_that_thinks_gets_an_allowance_from_the_first_cut(tmp_path):
         run_all(place)
         assert states(place) == [State.DONE, State.DONE]
         assert sum(body["max_tokens"] < 3100 for body in llm.requests) <= 2 * 4
+
+
+def test_reports_and_commands_count_what_failed(tmp_path):
+    with ScriptedLlm(of_second_task(MISBEHAVIOURS["empty"], "empty")) as llm:
+        place = workspace(llm, tmp_path, systems=SYSTEMS)
+        write_corpus(place, TASKS)
+        run_all(place)
+    counts = {"failed": 1, "written": 1}
+    expected = {"chatcite@scripted": counts, "zero_shot@scripted": counts}
+    assert read_summary(place.root, MONTH).states == expected
+    shown = {row["stage"]: row for row in month_status(STAGES, place, MONTH)}
+    assert shown["summaries"]["state"] == "incomplete"
+    assert shown["summaries"]["failed_requests"] == {"empty": 1}
+    assert stages_due(STAGES, place, MONTH, completes=True) == list(STAGES)
