@@ -143,7 +143,8 @@ class LlmClient:
         try:
             return StructuredAnswer(parse_answer(repaired.text, schema), cost)
         except ValueError as error:
-            failure = LlmAnswerError("unreadable", f"{schema.__name__}: {short(error)}", cost)
+            reason = f"no {schema.__name__} could be read, repair included: {short(error)}"
+            failure = LlmAnswerError("unreadable", reason, cost)
         call = self._call(prompt, temperature, max_tokens, response_format(schema))
         self.calls.fail(call, self._first_sample, failure)
         raise failure

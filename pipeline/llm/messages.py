@@ -153,7 +153,6 @@ _FAILURES: Mapping[str, str] = {
     "filtered": "the service's content filter withheld it",
     "empty": "it is empty: check the endpoint's chat template",
     "only_reasoning": "it has thoughts alone: check the endpoint's parser of reasoning",
-    "unreadable": "it is not in the form asked for, repair included",
     "error": "the endpoint broke it off",
 }
 
@@ -174,6 +173,7 @@ class LlmAnswerError(CiteloomError):
         is_kept: bool = False,
     ) -> None:
         shown = f" ({detail})" if detail else ""
+        reason = f"no answer: {_FAILURES[kind]}{shown}" if kind in _FAILURES else detail
         again = "; citeloom run --retry-failed asks for it again" if is_kept else ""
-        super().__init__(f"no answer: {_FAILURES[kind]}{shown}{again}")
+        super().__init__(f"{reason}{again}")
         self.kind, self.detail, self.spent, self.is_kept = kind, detail, cost, is_kept
