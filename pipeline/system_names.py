@@ -9,4 +9,5 @@ FORMER_RELATED_WORK_SYSTEMS = {
     "extractive": "write lead or lexrank, or notes for `citeloom relate`"
 }
 """Systems that were removed, of which earlier data roots have rows → what to name instead."""
-ANSWERING_SYSTEMS = ("arxivbot", "arxivbot_report", "direct", "extractive", "wikichat")
+ANSWERING_SYSTEMS = ("arxivbot", "arxivbot_report", "direct", "passages", "wikichat")
+FORMER_ANSWERING_SYSTEMS = {"extractive": "write passages"}

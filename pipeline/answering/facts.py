@@ -144,6 +144,11 @@ def subject_words(question: str) -> str:
     return " ".join(words) or question
 
 
+def asks_only_for_facts(question: str) -> bool:
+    """Whether a question does not say of which paper: "and who wrote it?"."""
+    return _FACT_WORDS.issuperset(content_words(question))
+
+
 def papers_by_title_or_rank(question: str, passages: Sequence[Passage]) -> list[str]:
     """The papers whose titles a question names, else the paper of the first passage, but that only
     for a question that mentions a paper or its authors: the authors of the first paper that uses

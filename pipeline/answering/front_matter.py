@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,21 @@ from pipeline.answering.paper_lists import list_papers, papers_of_author
 from pipeline.answering.question_words import content_words
 from pipeline.answering.retriever import ALL_MONTHS, MonthSpan
 from pipeline.arxiv.identifiers import month_of
+from pipeline.corpus.paper_index import find_papers
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
+from pipeline.embedding.lexical import term_id, terms_of
 from pipeline.engine.stage import Workspace
 from pipeline.index.paper_names import papers_named_in
 from pipeline.index.papers import rows_of_papers
+from pipeline.index.search import search_many
+from pipeline.index.search_options import SearchOptions
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
 from pipeline.text import one_line
+
+# Passages that are looked at for a name: those that a search by its words ranks first.
+_HOLDING_NAME = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,13 @@ class FrontMatterTables:
                 papers_of_span[name] = of_span
         return papers_of_span
 
+    async def absent_names(self, names: Sequence[str]) -> list[str]:
+        """Those of some names that no author and no passage of these months has.
+
+        Run off the event loop. Raises as `search_many` and the index of papers do.
+        """
+        return await asyncio.to_thread(self._absent, [name for name in names if terms_of(name)])
+
     async def list_papers(self, question: str, papers: Sequence[str]) -> list[str] | None:
         """Run `paper_lists.list_papers` off the event loop."""
         return await asyncio.to_thread(list_papers, self._workspace, self._span, question, papers)
@@ -72,6 +86,21 @@ class FrontMatterTables:
     async def papers_of_author(self, question: str) -> list[str]:
         """Run `paper_lists.papers_of_author` off the event loop."""
         return await asyncio.to_thread(papers_of_author, self._workspace, self._span, question)
+
+    def _absent(self, names: Sequence[str]) -> list[str]:
+        options = SearchOptions(
+            limit=_HOLDING_NAME,
+            by="lexical",
+            first_month=self._span.first,
+            last_month=self._span.last,
+        )
+        rankings = search_many(self._workspace, names, options)
+        return [
+            name
+            for name, ranking in zip(names, rankings, strict=True)
+            if not any(_holds_terms(scored.item, terms_of(name)) for scored in ranking)
+            and not find_papers(self._workspace, author=name, limit=1)
+        ]
 
     def _read(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
         papers = []
@@ -111,6 +140,12 @@ class FrontMatterTables:
             if paper not in first or row["ordinal"] < first[paper]["ordinal"]:
                 first[paper] = row
         return {paper: Passage.from_row(row) for paper, row in first.items()}
+
+
+def _holds_terms(passage: Passage, terms: Iterable[str]) -> bool:
+    """Whether a passage or its heading has all of these terms, in some inflection."""
+    held = set(map(term_id, terms_of(passage.prompt_text())))
+    return held.issuperset(map(term_id, terms))
 
 
 def _may_be_name(words: str) -> bool:

@@ -1,4 +1,4 @@
-"""Words of a question: those on its subject, proper names, and what it asks for.
+"""Words of a question: those on its subject, and proper names.
 
 English only.
 """
@@ -9,33 +9,6 @@ import re
 
 from pipeline.arxiv.titles import title_words
 
-_NUMBER_WORDS = (
-    r"two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|hundreds?"
-    r"|thousands?|millions?|dozens?|half|thirds?|quarters?|twice|doubles?|no|none"
-)
-NUMBER = re.compile(
-    rf"(?<![\w.^_{{-])[-+~]?\d[\d.,]*(?:\s*(?:%|[kmb]\b|×|x\b))?(?![\w-])|(?<![\d.,])[.,]*+\d[\d.,]*[KMB]\b"
-    rf"|\\times|\b(?:{_NUMBER_WORDS})\b",
-    re.IGNORECASE,
-)
-"""A number in digits or words; no digits of a name ("GPT-4")."""
-
-_MEASURES = (
-    r"accuracy|scores?|f1|bleu|rouge|fid|perplexity|rates?|size|number|values?|ratios?"
-    r"|speed-?ups?|precision|recall|loss|costs?|percentages?|fraction|share|temperature"
-    r"|thresholds?|dimensions?|latency|error|length|budget"
-)
-_ASKS_FOR_NUMBER = re.compile(
-    r"\bhow (?:many|much|large|big|high|low|small|deep|wide|often|fast|accurate|long)\b"
-    rf"|\b(?:what|which)\b[^?]{{0,40}}\b(?:{_MEASURES})\b|\bwhen\b",
-    re.IGNORECASE,
-)
-_IS_QUESTION = re.compile(
-    r"\?|^\W*(?:and |but |so )?(?:(?:in|on|at|for|by|under|with|from|of|to) )?(?:who|whom|whose"
-    r"|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|has|have|will|should"
-    r"|name|list|tell|give)\b",
-    re.IGNORECASE,
-)
 # Words of a question that are not on its subject.
 _NOT_CONTENT = frozenset({
     "a", "about", "according", "achieve", "achieved", "achieves", "after", "all", "also", "am",
@@ -53,16 +26,6 @@ AUTHORS = re.compile(r"(?<![\w'’-])([A-Z][\w'’-]+) et al\b\.?(?: \(?(?:19|20
 """Authors as citations name them: "Quill et al. (2024)"."""
 _TOKEN = re.compile(r"[^\s,;:?!()\[\]“”\"]+")
 _VERSION = re.compile(r"\d+(?:\.\d+)?")
-
-
-def is_question(text: str) -> bool:
-    """Whether a text is a question, and no statement or words to search for."""
-    return _IS_QUESTION.search(text) is not None
-
-
-def asks_for_number(question: str) -> bool:
-    """Whether an answer needs a number: "how many …", "what accuracy …", "when …"."""
-    return _ASKS_FOR_NUMBER.search(question) is not None
 
 
 def content_words(question: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,14 @@ from pipeline.answering.rendering import (
 from pipeline.answering.systems import AnsweringSystem
 from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.corpus.passage import Passage
+from pipeline.index.excerpts import Excerpt, excerpts
 from pipeline.llm.messages import Usage
 from pipeline.text import number_of
 
-QUOTATIONS_HEADING = "Passages that may answer this"
-"""The heading of an answer that consists of quotations."""
+# Characters of a passage that is shown without a claim.
+_EXCERPT = 900
+# Lines of a list or table.
+_MOST_LINES = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,54 +46,72 @@ class Reply:
         """The answer and its sources, as `citeloom ask` prints them."""
         return "\n".join(answer_lines(self))
 
-
-def answer_heading(reply: Reply) -> str:
-    """The heading of an answer: QUOTATIONS_HEADING if no model wrote it, else "Answer"."""
-    has_quotations = any(claim.source == "passage" for claim in reply.answer.claims)
-    if has_quotations and not reply.system.calls_model:
-        return QUOTATIONS_HEADING
-    return "Answer"
+    def closest_passages(self) -> list[tuple[Passage, Excerpt]]:
+        """The passages that are shown in place of an answer, each with what fits the question best;
+        none beside an answer.
+        """
+        if self.answer.claims or self.answer.abstained:
+            return []
+        passages = list(self.answer.passages.values())
+        return list(zip(passages, excerpts(self.question, passages, _EXCERPT), strict=True))
 
 
 def answer_lines(reply: Reply) -> list[str]:
-    """The answer, each sentence with the numbers of its claims, then these claims with sources.
-
-    Quotations are printed once, each with its source.
+    """The answer, each sentence with the numbers of its claims, then these claims with sources; or
+    the closest passages, their best sentences between asterisks. No text is printed twice.
     """
     answer = reply.answer
     if not answer.claims or answer.abstained:
-        return [terminal_safe(line) for line in answer.text.splitlines()]
-    if answer_heading(reply) == QUOTATIONS_HEADING:
-        lines = [QUOTATIONS_HEADING, ""]
-        for sentence, claim in zip(answer.sentences, answer.claims, strict=True):
-            lines += _claim_lines(claim, sentence.text, answer.passages[claim.passage_id])
+        lines = [terminal_safe(line) for line in answer.text.splitlines()]
+        for number, (passage, excerpt) in enumerate(reply.closest_passages(), 1):
+            lines += ["", *_passage_lines(number, passage, excerpt)]
         return lines
     sentences = []
     for sentence in answer.sentences:
         marks = "".join(f"[{number}]" for number in sentence.claims)
         sentences.append(f"{terminal_line(sentence.text)} {marks}")
+    texts = {sentence.text for sentence in answer.sentences}
     used = {number for sentence in answer.sentences for number in sentence.claims}
     lines = [" ".join(sentences), "", "Sources"]
     for claim in answer.claims:
         if claim.number in used:
-            lines += _claim_lines(claim, claim.text, answer.passages[claim.passage_id])
+            passage = answer.passages[claim.passage_id]
+            lines += _claim_lines(claim, passage, with_text=claim.text not in texts)
     return lines
 
 
-def _claim_lines(claim: Claim, text: str, passage: Passage) -> list[str]:
-    mark = f"[{claim.number}] "
-    indent = " " * len(mark)
+def _claim_lines(claim: Claim, passage: Passage, *, with_text: bool) -> list[str]:
     origin = CLAIM_ORIGINS[claim.source]
     remark = f" ({origin})" if origin else ""
-    lines = [f"{mark}{terminal_line(text)}{remark}", f"{indent}{place_and_paper(passage)}"]
-    return [*lines, f"{indent}{passage.url}"] if passage.url else lines
+    place = place_and_paper(passage)
+    lines = [f"{terminal_line(claim.text)}{remark}", place] if with_text else [f"{place}{remark}"]
+    return _numbered(claim.number, [*lines, passage.url])
+
+
+def _passage_lines(number: int, passage: Passage, excerpt: Excerpt) -> list[str]:
+    """The place of a passage and its excerpt, with the best sentences between asterisks."""
+    text = excerpt.shown
+    for sentence in excerpt.best:
+        text = text.replace(sentence, f"**{sentence}**", 1)
+    lines = [terminal_line(line) for line in text.splitlines() if set(line) - set("|-: ")]
+    if len(lines) > _MOST_LINES:
+        marked = (place for place, line in enumerate(lines) if line.startswith("**"))
+        first = min(next(marked, 0), len(lines) - _MOST_LINES)
+        above = ["…"] if first else []
+        below = ["…"] if first + _MOST_LINES < len(lines) else []
+        lines = [*above, *lines[first : first + _MOST_LINES], *below]
+    return _numbered(number, [place_and_paper(passage), *lines, passage.url])
+
+
+def _numbered(number: int, lines: Sequence[str]) -> list[str]:
+    """The lines that are not empty, those after the first indented as far as the number reaches."""
+    first, *others = filter(None, lines)
+    mark = f"[{number}] "
+    return [f"{mark}{first}", *(f"{' ' * len(mark)}{line}" for line in others)]
 
 
 def answer_notes(reply: Reply) -> Iterator[str]:
-    """Notes beside the answer: why there is none, or that no paper supports it.
-
-    The places of the nearest passages are named once each.
-    """
+    """Notes beside the answer: why there is none, or that no paper supports it."""
     answer = reply.answer
     if not reply.system.retrieves:
         yield (
@@ -99,10 +120,6 @@ def answer_notes(reply: Reply) -> Iterator[str]:
         )
     elif answer.abstained:
         yield f"searched for: {'; '.join(map(terminal_line, answer.queries)) or 'nothing'}"
-        if not reply.system.calls_model:
-            places = dict.fromkeys(map(place_and_paper, answer.passages.values()))
-            yield from (f"nearest passage: {place}" for place in places)
-            return
         read = (
             f"{number_of(len(answer.passages), 'passage')} read,"
             f" {number_of(len(answer.claims), 'claim')} extracted"
@@ -133,12 +150,12 @@ def reply_json(reply: Reply, *, steps: bool = False) -> dict[str, Any]:
     steps: whether it has the trace too.
     """
     answer = reply.answer
+    closest = dict(reply.closest_passages())
     document: dict[str, Any] = {
         "question": reply.question,
         "system": reply.system.name,
         "model": reply.model,
         "answer": answer.text,
-        "heading": answer_heading(reply),
         "abstained": answer.abstained,
         "sentences": [
             {"text": sentence.text, "claims": list(sentence.claims)}
@@ -146,7 +163,10 @@ def reply_json(reply: Reply, *, steps: bool = False) -> dict[str, Any]:
         ],
         "claims": [_claim_json(claim) for claim in answer.claims],
         "queries": list(answer.queries),
-        "passages": [[_passage_json(passage) for passage in hop] for hop in answer.shown],
+        "passages": [
+            [_passage_json(passage, closest.get(passage)) for passage in hop]
+            for hop in answer.shown
+        ],
         "hops": answer.hops,
         "cost": {**reply.usage.measured(), "seconds": round(reply.seconds, 3)},
     }
@@ -170,7 +190,8 @@ def _claim_json(claim: Claim) -> dict[str, Any]:
     }
 
 
-def _passage_json(passage: Passage) -> dict[str, Any]:
+def _passage_json(passage: Passage, excerpt: Excerpt | None) -> dict[str, Any]:
+    best = {"best_sentences": excerpt.best, "excerpt": excerpt.shown} if excerpt else {}
     return {
         **passage_trace(passage),
         "title": passage.title,
@@ -179,4 +200,5 @@ def _passage_json(passage: Passage) -> dict[str, Any]:
         "text": passage.text,
         "url": abstract_url(passage.arxiv_id),
         "passage_url": passage.url,
+        **best,
     }

@@ -77,7 +77,8 @@ class Conversation:
         user_question = UserQuestion(question, self.turns)
         started = time.perf_counter()
         answer, usage = run(self._answer(user_question, observer))
-        papers = dict.fromkeys(claim.arxiv_id for claim in answer.claims)
+        rests_on = answer.claims or answer.passages.values()
+        papers = dict.fromkeys(item.arxiv_id for item in rests_on)
         self._turns.append(Turn(question, answer.text, tuple(papers)))
         seconds = time.perf_counter() - started
         return Reply(question, self._system, self.model, answer, usage, seconds)
@@ -103,7 +104,7 @@ def open_conversation(
 ) -> Conversation:
     """A conversation with a system about the papers of some months.
 
-    system: `arxivbot` or `arxivbot@model`; None for the default: `arxivbot`, or `extractive` where
+    system: `arxivbot` or `arxivbot@model`; None for the default: `arxivbot`, or `passages` where
     no endpoint is set.
 
     Raises SettingError for an unknown system, wrong months, or settings that the client refuses;

@@ -9,12 +9,12 @@ from typing import Any
 from pipeline.answering import arxivbot, wikichat
 from pipeline.answering.answer import Answer
 from pipeline.answering.direct import direct
-from pipeline.answering.extractive import extractive
 from pipeline.answering.model_calls import Tools
+from pipeline.answering.passages import passages
 from pipeline.answering.user_question import UserQuestion
 from pipeline.engine.systems import System, Writers, in_order
 from pipeline.index.fusion import By
-from pipeline.system_names import ANSWERING_SYSTEMS
+from pipeline.system_names import ANSWERING_SYSTEMS, FORMER_ANSWERING_SYSTEMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +77,27 @@ SYSTEMS = in_order(
             retrieves=False,
         ),
         AnsweringSystem(
-            name="extractive",
-            version=9,
-            settings=("answer_candidates", "answer_passages"),
+            name="passages",
             calls_model=False,
-            respond=extractive,
+            respond=passages,
             retrieves=True,
             reads_facts=True,
         ),
     ),
 )
 
-ANSWERING_WRITERS = Writers(SYSTEMS, "answer_systems", "arxivbot", without_model="extractive")
+
+def writes_answers(system: str) -> bool:
+    """Whether the texts of a system are answers, which can be graded: `passages` only shows
+    passages. system: also an imported or a former one.
+    """
+    return system not in SYSTEMS or SYSTEMS[system].calls_model
+
+
+ANSWERING_WRITERS = Writers(
+    SYSTEMS,
+    "answer_systems",
+    "arxivbot",
+    without_model="passages",
+    former=FORMER_ANSWERING_SYSTEMS,
+)

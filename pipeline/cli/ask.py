@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pipeline.answering.reply import Reply
     from pipeline.answering.session import Conversation, StepObserver
     from pipeline.corpus.passage import Passage
+    from pipeline.engine.stage import Workspace
 
 PapersOfOption = Annotated[
     str,
@@ -44,7 +45,8 @@ def ask(
     show_work: ShowWorkOption = False,
     as_json: AsJsonNotText = False,
 ) -> int:
-    """Answer a question from the corpus, with the passages that support each sentence.
+    """Answer a question from the corpus, with the passages that support each sentence; without a
+    model, show the passages that are closest to it.
 
     Examples:
       citeloom ask "How does reciprocal rank fusion work?"
@@ -57,8 +59,10 @@ def ask(
     from pipeline.answering.session import open_conversation
     from pipeline.cli.console import print_json
 
-    conversation = open_conversation(open_workspace(), system, months)
+    workspace = open_workspace()
+    conversation = open_conversation(workspace, system, months)
     _warn_of_small_model(conversation)
+    _say_how_much_is_loaded(workspace)
     reply = _answer(conversation, question, show_work=show_work)
     if as_json:
         print_json(reply_as_json(reply, steps=show_work))
@@ -75,8 +79,8 @@ def chat(
         bool, typer.Option("--json", help="Print one line of JSON for each answer.")
     ] = False,
 ) -> int:
-    """Answer questions one after another, typed or piped; a question may refer to earlier ones.
-    Ctrl-D ends it.
+    """Answer questions one after another, typed or piped. A question may refer to earlier ones;
+    without a model only one for facts, such as "who wrote it?". Ctrl-D ends it.
 
     Examples:
       citeloom chat --show-work
@@ -85,8 +89,10 @@ def chat(
     from pipeline.answering.session import open_conversation
     from pipeline.cli.console import print_note
 
-    conversation = open_conversation(open_workspace(), system, months)
+    workspace = open_workspace()
+    conversation = open_conversation(workspace, system, months)
     _warn_of_small_model(conversation)
+    _say_how_much_is_loaded(workspace)
     session = _ChatSession(conversation, show_work=show_work, as_json=as_json)
     if not sys.stdin.isatty():
         return max(
@@ -112,9 +118,18 @@ def _warn_of_small_model(conversation: Conversation) -> None:
         print_note(
             f"{conversation.system} asks {conversation.model}, the small model that citeloom"
             " carries: an answer takes two to three minutes on two cores, and most are wrong."
-            " CITELOOM_LLM_URL names a better model; without --system, sentences of the papers"
-            " answer in seconds"
+            " CITELOOM_LLM_URL names a better model; without --system, the closest passages are"
+            " shown in seconds"
         )
+
+
+def _say_how_much_is_loaded(workspace: Workspace) -> None:
+    from pipeline.cli.console import print_note
+    from pipeline.ops.run_months import loading_note
+
+    note = loading_note(workspace)
+    if note:
+        print_note(note)
 
 
 class _ChatSession:

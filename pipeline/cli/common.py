@@ -71,8 +71,8 @@ AnsweringSystemOption = Annotated[
         autocompletion=_complete(ANSWERING_SYSTEMS),
         help=(
             "System that answers: arxivbot, arxivbot_report, wikichat, direct (reads no papers) or"
-            " extractive (calls no model); with a model: direct@gpt-4. By default arxivbot, and"
-            " extractive where no endpoint is set."
+            " passages (calls no model); with a model: direct@gpt-4. By default arxivbot, and"
+            " passages where no endpoint is set."
         ),
     ),
 ]

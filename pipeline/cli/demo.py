@@ -102,7 +102,7 @@ def _print_texts(workspace: Workspace, task: Mapping[str, Any], cited: Sequence[
     try:
         with spinner("the works of a section are listed, and a question is answered"):
             notes = relate(workspace, task["description"], cited, NOTES).markdown
-            reply = open_conversation(workspace, "extractive").ask(_QUESTION)
+            reply = open_conversation(workspace, "passages").ask(_QUESTION)
     except CiteloomError as error:  # another process may use the index
         print_error(f"notes and an answer cannot be shown: {error}")
         return

@@ -224,7 +224,11 @@ def _find_passages(
 
 def _print_notes(texts: Sequence[str], notes: Sequence[str], *, is_batch: bool) -> None:
     from pipeline.cli.console import print_note
+    from pipeline.ops.run_months import loading_note
 
+    loading = loading_note(open_workspace())
+    if loading:
+        print_note(loading)
     for text, note in zip(texts, notes, strict=True):
         if note:
             print_note(f"{text}: {note}" if is_batch else note)

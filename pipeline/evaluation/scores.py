@@ -7,8 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from pipeline import tables
+from pipeline.answering.answer import answer_of_row
+from pipeline.answering.questions import read_posed_questions
+from pipeline.answering.systems import writes_answers
 from pipeline.engine.stage import Job
 from pipeline.evaluation.answers.measures import answer_measures
+from pipeline.evaluation.answers.rows import gold_shown_by_hop
+from pipeline.evaluation.answers.sample import ANSWER_COLUMNS
 from pipeline.evaluation.citation_support.measures import citation_measures
 from pipeline.evaluation.g_score.measures import metrics
 from pipeline.evaluation.rouge import FLOOR, floor_task, rouge
@@ -136,7 +141,9 @@ def _of_judgements(job: Job) -> Iterator[_Score]:
 
 
 def build_answer_scores(job: Job) -> Iterator[Row]:
-    """Rows of `answer_scores`, by question, writer, judge and metric."""
+    """Rows of `answer_scores`: of graded answers by question, writer, judge and metric, then of
+    those that only show passages.
+    """
     columns = ("question_id", "system", "model", "judge", "kind", "date")
     metrics: Counter[str] = Counter()
     for row in job.iterate(tables.ANSWER_GRADES):
@@ -144,4 +151,30 @@ def build_answer_scores(job: Job) -> Iterator[Row]:
         for metric, value in answer_measures(row).items():
             metrics[metric] += 1
             yield {**graded, "metric": metric, "value": value}
+    for shown in _of_shown_passages(job):
+        metrics[shown["metric"]] += 1
+        yield shown
     job.notes["metrics"] = dict(sorted(metrics.items()))
+
+
+def _of_shown_passages(job: Job) -> Iterator[Row]:
+    """How many of the gold claims have a passage among those that a system shows which writes no
+    answer.
+    """
+    posed = {each.question.id: each for each in read_posed_questions(job.rows(tables.QUESTIONS))}
+    for row in job.iterate(tables.ANSWERS, ANSWER_COLUMNS):
+        asked = posed.get(row["question_id"])
+        if asked is None or writes_answers(row["system"]):
+            continue
+        shares, _ = gold_shown_by_hop(asked.question, answer_of_row(row), asked.gold_passages)
+        if shares:
+            yield {
+                "question_id": asked.question.id,
+                "system": row["system"],
+                "model": None,
+                "judge": None,
+                "kind": asked.question.kind,
+                "date": asked.question.date or asked.question.month,
+                "metric": "gold_shown",
+                "value": shares[-1],
+            }

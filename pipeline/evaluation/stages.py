@@ -149,11 +149,11 @@ ANSWER_GRADES = Stage(
 ANSWER_SCORES = Stage(
     table=tables.ANSWER_SCORES,
     build=scores.build_answer_scores,
-    upstream=(tables.ANSWER_GRADES,),
-    disabled_reason=_answers_off,
+    upstream=(tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES),
+    disabled_reason=questions_disabled_reason,
     group="answers",
     description=(
-        "Factual and coverage shares of every answer, and how much of what it needed retrieval"
-        " showed."
+        "Factual and coverage shares of every answer, and how much of what it needed was shown:"
+        " the only measure without a model."
     ),
 )

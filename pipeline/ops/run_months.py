@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
+from pathlib import Path
 
 from pipeline.arxiv.months import select_months
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
@@ -35,7 +37,8 @@ from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code_of
 from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.data_root import DataRoot
-from pipeline.tables import DUMP_MEMBERS
+from pipeline.tables import DUMP_MEMBERS, INDEX_RECEIPTS
+from pipeline.text import number_of
 
 
 @dataclass(slots=True)
@@ -224,6 +227,22 @@ def months_of_status(workspace: Workspace, selection: str) -> tuple[list[str], s
         if not in_root:
             raise
         return select_months(selection, in_root), str(error)
+
+
+def loading_note(workspace: Workspace) -> str:
+    """How many months can be searched, as while a load runs; empty where all can.
+
+    All are those of the data root, and of the dump if it has these and is on this machine.
+    """
+    loaded = set(workspace.root.months(INDEX_RECEIPTS))
+    months = set(workspace.root.months(DUMP_MEMBERS))
+    if isinstance(workspace.settings.dump_dir, Path):
+        with suppress(CiteloomError):  # the data root is searched without its dump, too
+            in_dump = set(months_in_dump(workspace.settings))
+            months = in_dump if months <= in_dump else months
+    if months <= loaded:
+        return ""
+    return f"{len(months & loaded):,} of {number_of(len(months), 'month')} are loaded"
 
 
 def failures_in(workspace: Workspace, selection: str) -> list[Failure]:

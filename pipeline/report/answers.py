@@ -136,7 +136,9 @@ def coverage_of(data: AnswersData, system: str) -> Cell:
 
 def _cells(result: SystemResult) -> dict[str, Any]:
     """Metric → value of a system over some questions."""
-    cells: dict[str, Any] = {outcome: result.outcomes.get(outcome, 0) for outcome in _OUTCOMES}
+    cells: dict[str, Any] = {}
+    if result.judge:
+        cells = {outcome: result.outcomes.get(outcome, 0) for outcome in _OUTCOMES}
     for measure in _MEANS:
         mean = result.measures.get(measure.metric)
         cells[measure.metric] = measure.cell(mean)
@@ -160,6 +162,11 @@ def leaderboard(data: AnswersData) -> Grid:
         " answer makes no claim. Unreadable: the judge could not split it. Failed: the model gave"
         " no answer."
     )
+    about = f"{_basis(data)}."
+    if data.judge:
+        about += outcomes
+    if data.shown:
+        about += " passages only shows the closest passages: there is no answer to grade."
     rows = []
     for system in best_first(data):
         result = data.result(system)
@@ -169,9 +176,11 @@ def leaderboard(data: AnswersData) -> Grid:
     return measure_table(
         "answers_leaderboard",
         "Answers: leaderboard",
-        select(*_SHARES, "claims", "questions", *_OUTCOMES, "failed"),
+        with_short_titles(
+            select(*_SHARES, "gold_shown", "claims", "questions", *_OUTCOMES, "failed")
+        ),
         rows,
-        about=(f"{_basis(data)}.{outcomes if data.judge else ''}"),
+        about=about,
         sortable=True,
     )
 
@@ -182,21 +191,22 @@ def best_first(data: AnswersData) -> list[str]:
     return sorted(data.systems, key=lambda system: (-coverage[system], system))
 
 
-def _paper_table_section(data: AnswersData) -> PageSection:
-    """Table 1 beside ours, and what the numbers rest on."""
-    judge = f"the judge is {data.judge}" if data.judge else "no answer was graded"
+def _paper_table_section(data: AnswersData) -> PageSection | None:
+    """Table 1 beside ours, and what the numbers rest on; None where nothing was graded."""
+    if not data.judge:
+        return None
     paragraphs = [
         (
             "Compare rankings, not absolute scores: models, papers and questions differ. The best"
             " value of each group is bold."
         ),
         (
-            f"In the report three people graded; here {judge}. A judge's quotes are on each"
-            " question's page. The report's questions are not published; ours are others, on other"
-            f" papers. Its corpus has {count(_CORPUS_PAPERS)} papers."
+            f"In the report three people graded; here the judge is {data.judge}. A judge's quotes"
+            " are on each question's page. The report's questions are not published; ours are"
+            f" others, on other papers. Its corpus has {count(_CORPUS_PAPERS)} papers."
         ),
         _age_note(data),
-        *(interval_notes(len(data.questions), "question", "questions") if data.judge else []),
+        *interval_notes(len(data.questions), "question", "questions"),
     ]
     title = "The arXivBot report's table and ours"
     return PageSection("answers", title, paragraphs, [_paper_table(data)], _DEFINITIONS)
@@ -347,7 +357,8 @@ def _question_list(data: AnswersData) -> PageSection:
         for grade in data.grades
         if grade["judge"] == data.judge
     }
-    systems = data.systems[::-1]
+    graded = {grade["system"] for grade in data.grades}
+    systems = [system for system in data.systems[::-1] if system in graded]
     questions = sorted(data.questions, key=lambda question: str(question["id"]))
     listed, notes = first_rows(questions, "the tables; each has its page")
     rows = []
@@ -360,6 +371,7 @@ def _question_list(data: AnswersData) -> PageSection:
     columns = ["Question", "Kind", "Papers", "Newest"]
     columns += [f"{answering_system(system)}, {share}" for system in systems for share in _SHARES]
     about = f"{MISSING}: no such share; an answer that abstained has no factual share."
+    about = about if systems else ""
     grid = Grid(
         "answers_questions", "Questions", columns, rows, about=about, notes=notes, stacked=True
     )

@@ -32,6 +32,7 @@ from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.data_root import DataRoot
 from pipeline.system_names import (
     ANSWERING_SYSTEMS,
+    FORMER_ANSWERING_SYSTEMS,
     FORMER_RELATED_WORK_SYSTEMS,
     RELATED_WORK_SYSTEMS,
 )
@@ -351,10 +352,11 @@ class AnswersData(Writings):
 
     def __init__(self, months: Sequence[MonthSummary], settings: Settings) -> None:
         grading = (tables.ANSWER_GRADES,)
-        super().__init__(tables.ANSWERS, grading, ANSWERING_SYSTEMS, months, settings)
-        known = known_cutoffs(settings)
+        known = (*ANSWERING_SYSTEMS, *FORMER_ANSWERING_SYSTEMS)
+        super().__init__(tables.ANSWERS, grading, known, months, settings)
+        cutoffs = known_cutoffs(settings)
         models = sorted({model for cost in self.costs.values() for model in cost.models})
-        self.cutoffs = {model: known.get(model, "") for model in models}
+        self.cutoffs = {model: cutoffs.get(model, "") for model in models}
         """Model that answered → its knowledge cut-off, '' where it is not known."""
         self.cutoff = latest_cutoff(filter(None, self.cutoffs.values()))
         """The latest cut-off, which divides old from recent questions for every system."""
@@ -362,13 +364,16 @@ class AnswersData(Writings):
         self.why_none = next((m.why_no_question for m in months if m.why_no_question), "")
         """Why there is no question."""
         self.grades: list[Grade] = []
+        self.shown: list[Grade] = []
+        """Answers that only show passages, which no judge grades."""
         for month in months:
             # Two months may have a question of one id.
             prefix = f"{month.month} " if len(months) > 1 else ""
-            for grade in month.grades:
+            for grade in (*month.grades, *month.shown):
                 question_id = prefix + grade["question_id"]
                 system = self.names.get(grade["system"], grade["system"])
-                self.grades.append({**grade, "question_id": question_id, "system": system})
+                rows = self.grades if grade["judge"] else self.shown
+                rows.append({**grade, "question_id": question_id, "system": system})
         self.judges = _preferred_first({grade["judge"] for grade in self.grades}, self.judge_order)
         """Models that graded, the preferred ones first."""
 
@@ -398,12 +403,15 @@ class AnswersData(Writings):
     def _results(self) -> dict[tuple[str, str, QuestionGroup], SystemResult]:
         return {
             (result.judge, result.system, result.group): result
-            for result in results(self.grades, self.cutoff)
+            for result in results([*self.grades, *self.shown], self.cutoff)
         }
 
     def result(self, system: str, group: QuestionGroup = ALL) -> SystemResult | None:
-        """The results of a system over a group of questions, by the first judge."""
-        return self._results.get((self.judge, system, group))
+        """The results of a system over a group of questions, by the first judge; of one that only
+        shows passages, by none.
+        """
+        judged = self._results.get((self.judge, system, group))
+        return judged or self._results.get(("", system, group))
 
     def mean(self, system: str, metric: str, group: QuestionGroup = ALL) -> Estimate | None:
         """The mean of a system over a group of questions, by the first judge; None without one."""

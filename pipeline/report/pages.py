@@ -239,7 +239,7 @@ def _headline(data: ReportData) -> list[tuple[str, str, str]]:
         remark = ", ".join(wrong) or f"all of {number_of(audit['expected'], 'point')} found"
         headline.append(("Index audit", percent(audit["present"] / audit["expected"]), remark))
     related = related_work.best_first(data.related, data.related.sets[0])
-    graded = [name for name in answers.best_first(data.answers) if data.answers.result(name)]
+    graded = answers.best_first(data.answers) if data.answers.judge else []
     if related:
         measure = related_work.main_measure(data.related)
         mean = measure.cell(data.related.scores.mean(related[0], measure.metric))

@@ -40,7 +40,7 @@ from pipeline.report.grid import Cell, Grid
 from pipeline.report.summary import Row, iterate
 from pipeline.report.task_page import PassageExcerpt, excerpt
 from pipeline.storage.data_root import DataRoot
-from pipeline.system_names import ANSWERING_SYSTEMS
+from pipeline.system_names import ANSWERING_SYSTEMS, FORMER_ANSWERING_SYSTEMS
 from pipeline.tables.writers import with_display_name, writer_name
 
 Places = Mapping[str, tuple[str, str]]
@@ -282,7 +282,7 @@ def _answer(
     grounded = bool(claims) and not answer.abstained
     queries = dict(enumerate(answer.queries, 1))
     steps = answer.trace.get("steps", ())
-    known = system in ANSWERING_SYSTEMS
+    known = system in ANSWERING_SYSTEMS or system in FORMER_ANSWERING_SYSTEMS
     return SystemAnswer(
         row=row,
         # An imported system may be called anything, so its name is no anchor.

@@ -23,7 +23,7 @@ from pipeline.corpus.links import is_sample
 from pipeline.corpus.passages.packing import length_histogram
 from pipeline.engine.digests import json_digest
 from pipeline.engine.stage import STATES
-from pipeline.evaluation.answers.measures import Grade, read_grades
+from pipeline.evaluation.answers.measures import Grade, read_grades, read_shown
 from pipeline.evaluation.answers.people_measures import read_month_grades
 from pipeline.evaluation.g_score.people_measures import RATING_COLUMNS, current_ratings
 from pipeline.storage.data_root import DataRoot
@@ -41,7 +41,7 @@ ScoresByTask = tuple[str, str, str, str, Mapping[str, float]]
 
 FOLDER = "reports/summaries"
 # Raised when summaries have other fields or values for the same tables.
-_VERSION = 6
+_VERSION = 7
 
 # From the dump to the tasks of related work: table, what its rows are, and one of them.
 FUNNEL: tuple[tuple[Table, str, str], ...] = (
@@ -108,9 +108,10 @@ class MonthSummary:
     that are compared, with marks only where people rated. outdated_ratings: of sections that have
     changed since. task_references: source of a task's reference → how many.
 
-    grades: of answers, without texts. human_grades: rows by people, judge_grades: the grades that
-    they are compared with, outdated_grades: rows on answers that have changed since. states: writer
-    → its sections or answers that failed, and sections by the states of `STATES`.
+    grades: of answers, without texts. shown: answers that only show passages. human_grades: rows by
+    people, judge_grades: the grades that they are compared with, outdated_grades: rows on answers
+    that have changed since. states: writer → its sections or answers that failed, and sections by
+    the states of `STATES`.
     """
 
     month: str
@@ -135,6 +136,7 @@ class MonthSummary:
     questions: Sequence[Row]
     why_no_question: str
     grades: Sequence[Row]
+    shown: Sequence[Row]
     human_grades: Sequence[Row]
     judge_grades: Sequence[Row]
     outdated_grades: int
@@ -261,6 +263,7 @@ def _summarize(root: DataRoot, month: str) -> MonthSummary:
         ],
         why_no_question="" if questions else _why_no_question(root, month),
         grades=[_without_texts(grade) for grade in grades],
+        shown=read_shown(root, month),
         human_grades=[{name: row[name] for name in _HUMAN_GRADE} for row in people.rows],
         judge_grades=people.grades if people.rows else [],
         outdated_grades=people.outdated,

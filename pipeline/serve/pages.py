@@ -20,12 +20,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from pipeline.answering.rendering import claims_by_passage
-from pipeline.answering.reply import answer_heading, answer_notes, cost_line
+from pipeline.answering.reply import answer_notes, cost_line
 from pipeline.arxiv.months import month_name
 from pipeline.corpus.parse.policies import CITATION_MARKER, cited_keys
 from pipeline.errors import CiteloomError, MissingInput
 from pipeline.index.output import place
 from pipeline.index.paper_results import SearchResults
+from pipeline.ops.run_months import loading_note
 from pipeline.report import publish as reports
 from pipeline.report import rendering
 from pipeline.report.formatting import passage_link
@@ -86,7 +87,6 @@ def _environment() -> Environment:
         grade_choices=[(grade, f"{grade} or better") for grade in GRADES],
         severity_choices=[(subset, subset.replace("_", " ")) for subset in SUBSETS],
         notes=answer_notes,
-        heading=answer_heading,
         cost=cost_line,
         claims_by_passage=claims_by_passage,
         render_passage=render_passage,
@@ -176,6 +176,7 @@ def _results_page(
         problem=problem,
         removable=removable,
         month_choices=[(month, month_name(month)) for month in site.months()],
+        loading=loading_note(site.workspace),
     )
     response.headers.update(problem.headers if problem else {})
     return response
@@ -240,6 +241,7 @@ def ask_page(site: Site, request: Request) -> Response:
         live=live,
         problem_of=problem_of,
         site=site,
+        loading=loading_note(site.workspace),
     )
     return StreamingResponse(_filled(pieces), media_type="text/html; charset=utf-8")
 

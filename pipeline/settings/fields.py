@@ -443,7 +443,7 @@ class AnsweringSettings(BaseModel):
     """Answering"""
 
     answer_systems: Annotated[CommaSeparated, AfterValidator(require_some)] = Field(
-        ("arxivbot", "direct", "extractive", "wikichat"),
+        ("arxivbot", "direct", "passages", "wikichat"),
         description="Writers of answers, system or system@model; separated by commas.",
     )
     questions: Path | None = Field(

@@ -57,7 +57,7 @@ BUNDLED_LLM = {
     "support_passages": 1,
     # The bundled model writes only where a system that calls it is named.
     "systems": ("lead", "lexrank"),
-    "answer_systems": ("extractive",),
+    "answer_systems": ("passages",),
     "answer_tokens": 128,
 }
 # Names with these beginnings belong to the project's own tests.

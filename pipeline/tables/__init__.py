@@ -696,7 +696,7 @@ ANSWER_SCORES = Table(
         ("question_id", TEXT, "question"),
         ("system", TEXT, "system that answered"),
         ANSWERING_MODEL,
-        ("judge", TEXT, "judging model"),
+        ("judge", TEXT, "judging model; null where none is needed"),
         ("kind", TEXT, "kind of the question"),
         ("date", TEXT, "date of the question's newest paper"),
         ("metric", TEXT, "factual, coverage, gold_shown and their like; claims is a count"),

@@ -16,13 +16,14 @@ from tests.scripted_llm import ScriptedLlm
 
 ARCHIVE = Path(__file__).parents[1] / "earlier" / "roots-2026-11-28.tar.xz"
 # Pages are drawn again when their look changes. Receipts name the server's address, which is another one here. The default
-# systems of related work are without `extractive`: its rows leave these tables, and the rows of the others are taken over.
+# systems are without `extractive`: its rows leave these tables, and the rows of others are taken over. In `answers`, `passages`
+# takes its place, which asks no model. Scores of answers are computed again, since `passages` is measured without grades.
 # Tasks count works by their abstract too: the same rows here.
 WITHOUT_EXTRACTIVE = {"summaries", "scores"}
 TASKS = {"related_work_tasks"}
 RENEWED = {
-    "demo": {"report"} | TASKS | WITHOUT_EXTRACTIVE,
-    "models": {"report", "index_receipts"} | TASKS,
+    "demo": {"report", "answers", "answer_scores"} | TASKS | WITHOUT_EXTRACTIVE,
+    "models": {"report", "index_receipts", "answer_scores"} | TASKS,
 }
 
 
@@ -50,11 +51,9 @@ def run_again(root, **settings):
     return {file.parts[file.parts[0] == "ledger"] for file in changed}
 
 
-def rows_of_other_systems(root):
-    """The rows of WITHOUT_EXTRACTIVE but for its own, by file."""
-    files = sorted(
-        file for table in WITHOUT_EXTRACTIVE for file in (root / table).rglob("*.parquet")
-    )
+def rows_of_other_systems(root, tables=WITHOUT_EXTRACTIVE):
+    """The rows of these tables but for those of `extractive`, by file."""
+    files = sorted(file for table in tables for file in (root / table).rglob("*.parquet"))
     return {
         file: [row for row in pq.read_table(file).to_pylist() if row["system"] != "extractive"]
         for file in files
@@ -76,6 +75,7 @@ def test_a_root_with_models_and_a_server_sends_no_request_and_loads_no_point(
     monkeypatch.setitem(os.environ, "CITELOOM_TEST_QDRANT", str(qdrant_binary))
     collections = earlier / "qdrant" / "storage" / "collections"
     names = {folder.name for folder in collections.iterdir()}
+    scores = rows_of_other_systems(earlier / "models", ["answer_scores"])
     with running(earlier / "qdrant") as server, ScriptedLlm() as llm:
         changed = run_again(
             earlier / "models",
@@ -87,4 +87,6 @@ def test_a_root_with_models_and_a_server_sends_no_request_and_loads_no_point(
         )
     assert llm.requests == []
     assert changed <= RENEWED["models"]
+    assert rows_of_other_systems(earlier / "models", ["answer_scores"]) == scores
+    assert all(scores.values())
     assert {folder.name for folder in collections.iterdir()} == names

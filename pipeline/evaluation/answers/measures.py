@@ -57,6 +57,27 @@ def read_grades(root: DataRoot, month: str) -> list[Grade]:
     ]
 
 
+def read_shown(root: DataRoot, month: str) -> list[Grade]:
+    """The answers of a month that only show passages, as grades without judge and claims."""
+    if not root.file(tables.ANSWER_SCORES, month).exists():
+        return []
+    return [
+        {
+            "question_id": row["question_id"],
+            "system": writer_name(row),
+            "judge": "",
+            "kind": row["kind"],
+            "date": row["date"],
+            "outcome": "shown",
+            "claims": [],
+            "gold": [],
+            "hops_shown": [row["value"]],
+        }
+        for row in root.iterate(tables.ANSWER_SCORES, month)
+        if row["judge"] is None
+    ]
+
+
 def answer_measures(grade: Grade) -> dict[str, float]:
     """Measure → value of one answer, of those that can be computed. An abstention has no factual
     measure and no count of claims; its coverage is 0.

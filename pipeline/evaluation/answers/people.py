@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pipeline import tables
+from pipeline.answering.systems import writes_answers
 from pipeline.arxiv.months import select_months
 from pipeline.corpus.links import abstract_url
 from pipeline.errors import MissingInput, SettingError
@@ -99,7 +100,8 @@ def question_texts(root: DataRoot, month: str) -> dict[str, QuestionTexts]:
     if root.file(tables.ANSWERS, month).exists():
         columns = ["question_id", "system", "model", "text", "sentences", "abstained"]
         for row in root.iterate(tables.ANSWERS, month, columns):
-            answers[row["question_id"]][writer_name(row)] = row
+            if writes_answers(row["system"]):
+                answers[row["question_id"]][writer_name(row)] = row
     rows = root.rows(tables.QUESTIONS, month, ["question_id", "question", "papers", "claims"])
     titles = _titles(root, {paper for row in rows for paper in row["papers"]})
     return {

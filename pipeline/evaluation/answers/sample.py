@@ -19,6 +19,7 @@ from pipeline import tables
 from pipeline.answering.answer import Answer, answer_of_row, hides_failure
 from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, TEMPERATURE, short_question
 from pipeline.answering.questions import PosedQuestion, Question
+from pipeline.answering.systems import writes_answers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.engine.sampling import shuffled
 from pipeline.engine.stage import Job
@@ -46,7 +47,7 @@ MOST_CLAIMS, CLAIM_CHARS = 10, 200
 # Per claim its text and 8 tokens of quotes, comma and indentation; around all of it 24.
 SPLIT_TOKENS = 24 + MOST_CLAIMS * (8 + int(CLAIM_CHARS / CHARS_PER_TOKEN))
 
-_ANSWER_COLUMNS = [name for name in tables.ANSWERS.schema.names if name != "settings"]
+ANSWER_COLUMNS = [name for name in tables.ANSWERS.schema.names if name != "settings"]
 _SEED = 20_240_607
 
 
@@ -87,7 +88,9 @@ class SampledAnswer:
 
 def read_answers(job: Job, posed: Mapping[str, PosedQuestion]) -> Iterator[SampledAnswer]:
     """The answers of the month to its questions. posed: question id → question."""
-    for row in job.iterate(tables.ANSWERS, _ANSWER_COLUMNS):
+    for row in job.iterate(tables.ANSWERS, ANSWER_COLUMNS):
+        if not writes_answers(row["system"]):
+            continue
         question = posed.get(row["question_id"])
         if question is None:
             job.leave_out(

@@ -46,20 +46,26 @@ class FakeRetriever:
         await asyncio.sleep(0)
         if queries:
             self.searches.append((tuple(queries), count))
-        ranking = [Scored(passage, 1.0, self.relevance) for passage in self.passages[:count]]
+        found = [each for each in self.passages if not papers or each.arxiv_id in papers]
+        ranking = [Scored(passage, 1.0, self.relevance) for passage in found[:count]]
         return [ranking for _ in queries]
 
 
 class FakeTables:
-    """Front matter of papers, by their ids. names: the papers that names in questions stand for."""
+    """Front matter of papers, by their ids. names: the papers that names in questions stand for;
+    absent: names that no passage has.
+    """
 
-    def __init__(self, *papers, names=None):
-        self.names = names or {}
+    def __init__(self, *papers, names=None, absent=()):
+        self.names, self.absent = names or {}, absent
         self.papers = {front.passage.arxiv_id: front for front in papers}
         self.lookups = []
 
     async def papers_named_in(self, question):
         return {name: papers for name, papers in self.names.items() if name in question}
+
+    async def absent_names(self, names):
+        return [name for name in names if name in self.absent]
 
     async def list_papers(self, question, papers):
         return None

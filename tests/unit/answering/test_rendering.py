@@ -94,16 +94,46 @@ def test_every_sentence_has_the_numbers_of_its_claims_and_these_their_places() -
     assert list(answer_notes(told)) == []
 
 
+def test_a_claim_that_is_a_sentence_of_the_answer_is_printed_once() -> None:
+    told = reply(grounded(BOTH, AnswerSentence("Claim 2.", (2,)), found=[ONE, TWO]))
+    assert answer_lines(told) == [
+        "Claim 2. [2]",
+        "",
+        "Sources",
+        "[2] Title 2 › front matter (arXiv:1706.03762) (from the tables)",
+        "    https://ar5iv.labs.arxiv.org/html/1706.03762",
+    ]
+
+
+def test_passages_that_are_shown_in_place_of_an_answer_have_their_best_sentence_marked() -> None:
+    found = passage(1, "Paint is dear. What the new hull saves is fuel [@b1]. Oars are old.")
+    table = passage(2, "Table 3: It.\n\n| It | fuel |\n| --- | --- |\n" + "| oak | 7 |\n" * 99)
+    told = reply(
+        Answer("No paper here names X\nClosest", (), (), ("words",), ((found, table),)), "passages"
+    )
+    lines = answer_lines(replace(told, question="What fuel does the new hull save?"))
+    assert lines[:7] == [
+        "No paper here names X",
+        "Closest",
+        "",
+        "[1] Title 1 › Method › Part 1 (arXiv:2403.00001)",
+        "    Paint is dear. **What the new hull saves is fuel.** Oars are old.",
+        "    https://arxiv.org/html/2403.00001#S1.p1",
+        "",
+    ]
+    assert lines[8:11] == ["    Table 3: It.", "    | It | fuel |", "    | oak | 7 |"]
+    assert (len(lines), lines[-2]) == (8 + 17, "    …")
+    document = reply_json(replace(told, question="What fuel does the new hull save?"))
+    assert document["passages"][0][0]["best_sentences"] == ["What the new hull saves is fuel."]
+    assert (document["claims"], document["abstained"]) == ([], False)
+
+
 def test_no_answer_and_what_a_model_says_by_itself_are_told_to_be_that() -> None:
     nothing = reply(grounded(BOTH, found=[ONE, TWO]))
     assert answer_lines(nothing) == [ABSTAINED]
     assert list(answer_notes(nothing)) == [
         "searched for: words",
         "2 passages read, 3 claims extracted: they do not hold the answer",
-    ]
-    assert list(answer_notes(reply(grounded([], found=[ONE]), "extractive"))) == [
-        "searched for: words",
-        "nearest passage: Title 1 › Method › Part 1 (arXiv:2403.00001)",
     ]
     alone = reply(plain_answer("From memory.\n- a list"), "direct")
     assert answer_lines(alone) == ["From memory.", "- a list"]

@@ -162,15 +162,12 @@ def test_an_index_that_does_not_answer_ends_the_question(
         Conversation(place, SYSTEMS["arxivbot"]).ask(PLANTS)
 
 
-def test_without_a_model_a_question_is_answered_by_quotations_and_costs_nothing(
-    corpus: Workspace,
-) -> None:
+def test_without_a_model_the_closest_passages_are_shown_at_no_cost(corpus: Workspace) -> None:
     place = Workspace(load_settings(data=corpus.root.path, _env_file=None))
-    reply = open_conversation(place).ask(
-        "How does beam search keep hypotheses while it translates?"
-    )
-    assert (reply.system.name, reply.model, reply.usage.calls) == ("extractive", None, 0)
-    assert reply.answer.claims
-    assert "no model" in cost_line(reply)
-    nothing = open_conversation(place).ask("How to bake sourdough bread at home?")
-    assert nothing.answer.abstained
+    talk = open_conversation(place)
+    for question in (PLANTS, "How to bake sourdough bread at home?"):
+        reply = talk.ask(question)
+        assert (reply.system.name, reply.model, reply.usage.calls) == ("passages", None, 0)
+        assert reply.closest_passages()
+        assert "no model" in cost_line(reply)
+    assert talk.turns[0].papers[0] == FERNS

@@ -31,7 +31,7 @@ BOT, CHAT, ALONE, ELSEWHERE = (
     "answers direct",
     "answers imported",
 )
-QUOTING = "answers extractive"
+CLOSEST = "answers passages"
 ALL_ASKING = {BOT, CHAT, ALONE, "answer_grades"}
 
 
@@ -68,15 +68,15 @@ def other(done, llm, **settings):
     ("setting", "value", "changed"),
     [
         ("answer_hops", 1, {BOT}),
-        ("answer_passages", 2, {BOT, CHAT, QUOTING}),
-        ("answer_candidates", 5, {BOT, CHAT, QUOTING}),
+        ("answer_passages", 2, {BOT, CHAT}),
+        ("answer_candidates", 5, {BOT, CHAT}),
         ("answer_tokens", 100, {BOT, CHAT, ALONE}),
         ("llm_model", "another", ALL_ASKING),
         ("llm_context", 9000, ALL_ASKING),
         ("judges", "another", {"answer_grades"}),
         ("support_passages", 1, {"answer_grades"}),
         ("max_questions", 1, {"questions"}),
-        ("answer_systems", "direct", {BOT, CHAT, QUOTING}),
+        ("answer_systems", "direct", {BOT, CHAT, CLOSEST}),
         ("llm_cutoff", "2024-03", set()),
     ],
 )
@@ -103,7 +103,7 @@ def test_a_set_in_another_place_is_the_same_and_a_question_of_another_month_chan
     assert run_stage(QUESTIONS, done, MARCH).rows == 3
     assert stale(done) == set()
     run_stage(QUESTIONS, done, MAY)
-    assert stale(done, MAY) == ALL_ASKING | {QUOTING}
+    assert stale(done, MAY) == ALL_ASKING | {CLOSEST, "answer_scores"}
 
 
 def test_what_comes_later_makes_no_answer_stale_and_what_came_before_does(done):
@@ -112,10 +112,10 @@ def test_what_comes_later_makes_no_answer_stale_and_what_came_before_does(done):
         done.root, tables.INDEX_RECEIPTS, MAY, [row | {"ids_sha256": "other"} for row in rows]
     )
     assert stale(done) == set()
-    assert stale(done, MAY) == {BOT, CHAT, QUOTING}
+    assert stale(done, MAY) == {BOT, CHAT, CLOSEST}
     rows = done.root.rows(tables.INDEX_RECEIPTS, MARCH)
     write_table(done.root, tables.INDEX_RECEIPTS, "2024-02", rows)
-    assert stale(done) == {BOT, CHAT, QUOTING}
+    assert stale(done) == {BOT, CHAT, CLOSEST}
 
 
 def test_a_month_that_asks_nothing_depends_on_no_earlier_month(corpus, tmp_path, llm):
@@ -138,8 +138,8 @@ def test_tables_of_facts_concern_who_answers_from_them_and_dates_the_questions(
         "categories": ["cs.CL"],
     }
     write_table(done.root, tables.METADATA, MARCH, [listed])
-    assert stale(done) == {"questions", BOT, QUOTING}
-    assert stale(done, MAY) == {BOT, QUOTING}
+    assert stale(done) == {"questions", BOT, CLOSEST}
+    assert stale(done, MAY) == {BOT, CLOSEST}
 
 
 def test_passages_of_a_questions_papers_concern_questions_and_grades(done):

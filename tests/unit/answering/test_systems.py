@@ -94,7 +94,7 @@ def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path):
         "arxivbot_report": 7,
         "wikichat": 19,
         "direct": 1,
-        "extractive": 0,
+        "passages": 0,
     }
 
 

@@ -1,0 +1,40 @@
+"""Measure what is shown without a model.
+
+    python -m benchmarks.evidence [--held] [--root FOLDER] [--json] [--quick]
+
+held: the parts of the labels that nobody tunes on, too. root: a data root to make or reuse; by
+default a temporary one, whose embeddings take some minutes. quick: eight questions of each set.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks.evidence import questions
+from benchmarks.harness import report
+from benchmarks.real_papers import DATA
+
+QUICK = 8
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--held", action="store_true")
+    parser.add_argument("--root", type=Path, default=None)
+    parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    if not DATA.is_dir():
+        print(f"skipped: the real papers ({DATA}) are not on this machine")
+        return
+    most = QUICK if options.quick else None
+    figures, claims = questions.figures(held=options.held, most=most, root=options.root)
+    report("evidence", {"questions": figures}, claims)
+
+
+if __name__ == "__main__":
+    main()

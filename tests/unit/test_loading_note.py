@@ -1,0 +1,30 @@
+"""How many months can be searched, which searches and answers say while a load runs."""
+
+import pytest
+
+from pipeline import tables
+from pipeline.engine.stage import Workspace
+from pipeline.ops.run_months import loading_note
+from pipeline.settings import SAMPLE_DUMP, load_settings
+from tests.month_tables import write_table
+
+SAMPLE = ["2024-03", "2024-04", "2024-05"]
+
+
+@pytest.mark.parametrize(
+    ("begun", "loaded", "note"),
+    [
+        (SAMPLE[:2], SAMPLE[:1], "1 of 3 months are loaded"),
+        (SAMPLE, SAMPLE, ""),
+        (["2001-01", "2001-02"], ["2001-01"], "1 of 2 months are loaded"),
+        (["2001-01"], ["2001-01"], ""),
+    ],
+)
+def test_the_months_of_the_dump_are_counted_if_the_data_root_has_no_others(
+    tmp_path, begun, loaded, note
+):
+    place = Workspace(load_settings(data=tmp_path, dump_dir=SAMPLE_DUMP, _env_file=None))
+    for table, months in ((tables.DUMP_MEMBERS, begun), (tables.INDEX_RECEIPTS, loaded)):
+        for month in months:
+            write_table(place.root, table, month, [])
+    assert loading_note(place) == note
