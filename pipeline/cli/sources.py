@@ -71,8 +71,7 @@ def fetch_html(
       citeloom fetch-html --ids 2610.01234,2610.04321 --accept-terms
     """
     from pipeline.cli.console import out, print_json, showing
-    from pipeline.corpus.fetch_selection import TERMS, select_papers
-    from pipeline.corpus.fetching import fetch
+    from pipeline.corpus.fetching import TERMS, fetch, select_papers
 
     workspace = open_workspace()
     if not accept_terms:

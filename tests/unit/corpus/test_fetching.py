@@ -20,8 +20,13 @@ from pipeline.arxiv.record import Record
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.dump.reader import MemberReader
-from pipeline.corpus.fetch_selection import select_papers
-from pipeline.corpus.fetching import MOST_WITHOUT_PAGE, PageLedger, fetch, page_file
+from pipeline.corpus.fetching import (
+    MOST_WITHOUT_PAGE,
+    PageLedger,
+    fetch,
+    page_file,
+    select_papers,
+)
 from pipeline.corpus.parse import html, reference
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
@@ -292,8 +297,7 @@ def test_a_page_that_cannot_be_put_in_place_is_named(place, dump):
 CHILD = """
 import sys
 from pathlib import Path
-from pipeline.corpus.fetching import fetch
-from pipeline.corpus.fetch_selection import select_papers
+from pipeline.corpus.fetching import fetch, select_papers
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.settings import load_settings
 from pipeline.engine.stage import Workspace
