@@ -228,7 +228,9 @@ class DataRoot:
         file = self.ledger_file(table.name, month)
         ledger = read_provenance(file)
         if written and (ledger is None or ledger.fingerprint != written.fingerprint):
-            raise _damage(file, table, month, f"not of the run that wrote {table.name} of {month}")
+            raise _damage(
+                file, table, month, f"absent, or of another run than {table.name} of {month}"
+            )
 
     def group_sizes(self, table: Table, month: str) -> list[int]:
         """The number of rows of each row group of a month. Raises as `read` does."""
