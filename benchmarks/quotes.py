@@ -84,7 +84,7 @@ def measure(corpus: Corpus, workspace: Workspace, count: int) -> None:
             found += any(holds(source.hit.text, sentence) for source in sources)
         seconds = time.perf_counter() - started
         for quote, sentence in quotes:
-            hits = corpus.search_passages(quote, limit=1, include_unfit=True)
+            hits = corpus.search_passages(quote, limit=1)
             searched += any(holds(hit.text, sentence) for hit in hits)
         shares[form] = found / count
         figures |= {

@@ -114,11 +114,10 @@ class Corpus:
         by: Literal["fused", "dense", "sparse", "lexical"] = "fused",
         exact: bool = False,
         as_typed: bool = False,
-        include_unfit: bool = False,
     ) -> SearchResults:
-        """A page of the papers that fit a query, best first, each with its best passages; where
-        none fits, the nearest ones, with `results.fits` false. `results.note` says how the query
-        was read, where it is not as it was typed.
+        """A page of the papers that fit a query best, best first, each with its best passages;
+        `results.fits` is false where nothing in the corpus fits well. `results.note` says how the
+        query was read, where it is not as it was typed.
 
         query: words, a sentence, a whole paragraph, or an arXiv id, DOI, address or name of a
         method, which gives its paper first, or an author's name. limit, offset: the part of the
@@ -126,9 +125,8 @@ class Corpus:
         included. kinds: of passages, such as table. severities: of the conversion, such as
         no_problem. worst_quality: of the page, A to D. authors: by name. venue: words of the
         journal reference or comment. first_year, last_year: both included. by: vectors that rank.
-        exact: compare with every passage, uncompressed. as_typed: correct no
-        misspelt words.
-        include_unfit: also return papers that do not fit (`paper.relevance == "none"`).
+        exact: compare with every passage, uncompressed. as_typed: read no names
+        and correct no misspelt words.
 
         Raises SettingError for a wrong argument, MissingInput if nothing is indexed,
         TransientFailure if the index does not answer or another process holds it.
@@ -153,7 +151,7 @@ class Corpus:
             exact=exact,
             as_typed=as_typed,
         )
-        return search_papers(self._workspace, [query], options, include_unfit=include_unfit)[0]
+        return search_papers(self._workspace, [query], options)[0]
 
     @_checks_arguments
     def search_passages(
@@ -176,15 +174,13 @@ class Corpus:
         by: Literal["fused", "dense", "sparse", "lexical"] = "fused",
         exact: bool = False,
         as_typed: bool = False,
-        include_unfit: bool = False,
     ) -> Hits:
-        """The passages that fit a query, of all papers, best first; empty if none does.
-        `hits.note` says how the query was read.
+        """The passages that fit a query best, of all papers, best first; `hits.fits` is false where
+        nothing fits well, and `hits.note` says how the query was read.
 
         papers: arXiv ids of the only papers. Other arguments and errors as those of `search`.
         """
         from pipeline.index.passage_results import search_passages
-        from pipeline.index.scored import Hits
         from pipeline.index.search_options import SearchOptions
 
         options = SearchOptions(
@@ -205,8 +201,7 @@ class Corpus:
             exact=exact,
             as_typed=as_typed,
         )
-        results = search_passages(self._workspace, [query], options)[0]
-        return Hits(results.hits(include_unfit=include_unfit), results.note)
+        return search_passages(self._workspace, [query], options)[0].hits
 
     @_checks_arguments
     def similar(self, identifier: str, *, limit: int = 10, offset: int = 0) -> SearchResults:

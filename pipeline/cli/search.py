@@ -112,11 +112,7 @@ def search(
         typer.Option("--exact", help="Compare with every passage and with uncompressed vectors."),
     ] = False,
     as_typed: Annotated[
-        bool, typer.Option("--as-typed", help="Do not correct misspelt words.")
-    ] = False,
-    show_all: Annotated[
-        bool,
-        typer.Option("--all", help="Show the nearest results also where they do not fit."),
+        bool, typer.Option("--as-typed", help="Read no names and correct no misspelt words.")
     ] = False,
     as_bibtex: Annotated[
         bool, typer.Option("--bibtex", help="Print the BibTeX entries of the papers.")
@@ -128,10 +124,9 @@ def search(
 ) -> int:
     """Find papers by meaning and by words, for a query, or like a paper or passage.
 
-    Each result is a paper with its two best passages. An arXiv id, a DOI, an address or the name of
-    a method gives its paper first, the name of an author that author's papers. Misspelt words are
-    corrected by the words of the corpus, and a note says so; where nothing fits, the nearest papers
-    are shown as such.
+    Each result is a paper with its two best passages. An arXiv id, a DOI, an address or a
+    title gives its paper first, the name of an author that author's papers. Misspelt words are
+    corrected by the words of the corpus. A note says so, and where nothing fits well.
 
     Examples:
       citeloom search "reciprocal rank fusion" --limit 5
@@ -177,14 +172,11 @@ def search(
     texts = [like] if like is not None else _read_queries(words, queries)
     if passages:
         rankings = _find_passages(texts, like, options)
-        _print_notes(texts, [ranking.note for ranking in rankings], is_batch=is_batch)
-        hits = [ranking.hits(include_unfit=show_all) for ranking in rankings]
+        _print_notes(texts, [ranking.hits.note for ranking in rankings], is_batch=is_batch)
+        hits = [ranking.hits for ranking in rankings]
         _print_passages(texts, hits, form, options.offset + 1, is_batch=is_batch)
-        unfit = sum(len(ranking.passages) for ranking in rankings) - sum(map(len, hits))
-        if unfit:
-            print_note(f"{number_of(unfit, 'passage')} left out: --all shows them too")
         return 0
-    answers = _find_papers(texts, like, options, include_unfit=show_all)
+    answers = _find_papers(texts, like, options)
     _print_notes(texts, [answer.note for answer in answers], is_batch=is_batch)
     if answers[0].searched is not None and not is_batch:
         print_note("--as-typed searches for the words as you typed them")
@@ -195,7 +187,7 @@ def search(
 
 
 def _find_papers(
-    texts: Sequence[str], like: str | None, options: SearchOptions, *, include_unfit: bool
+    texts: Sequence[str], like: str | None, options: SearchOptions
 ) -> list[SearchResults]:
     from pipeline.cli.console import spinner
 
@@ -204,8 +196,8 @@ def _find_papers(
 
         workspace = open_workspace()
         if like is not None:
-            return [papers_like(workspace, like, options, include_unfit=include_unfit)]
-        return search_papers(workspace, texts, options, include_unfit=include_unfit)
+            return [papers_like(workspace, like, options)]
+        return search_papers(workspace, texts, options)
 
 
 def _find_passages(
@@ -306,7 +298,7 @@ def papers_listing(results: SearchResults, *, with_query: bool = False) -> Rende
     if with_query:
         blocks.append(Text(f"{one_line(visible(results.query))}:", style="bold"))
     if not results.papers:
-        blocks.append(Text("Nothing found." if results.first == 1 else "No more papers fit."))
+        blocks.append(Text("Nothing found." if results.first == 1 else "No more papers."))
     for number, paper in enumerate(results.papers, results.first):
         blocks.append(_paper_block(number, paper))
     return Group(*blocks)
@@ -377,8 +369,8 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
     table.add_column("paper", ratio=1)
     table.add_column("passage", ratio=2)
     for number, hit in enumerate(hits, first):
-        fit = f"{hit.score:.3f}" if hit.relevance is None else f"{hit.score:.3f}\n{hit.relevance}"
-        table.add_row(str(number), fit, _describe_paper(hit), Text(_shortened(hit.text)))
+        score = f"{hit.score:.3f}"
+        table.add_row(str(number), score, _describe_paper(hit), Text(_shortened(hit.text)))
     return table
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rapidfuzz import fuzz, process
@@ -16,14 +17,14 @@ from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 create table papers (
     id integer primary key, arxiv_id text, title text, authors text, year integer, categories text
 );
 create index papers_of_arxiv_id on papers (arxiv_id);
 create virtual table words using fts5 (
-    title, authors, tokenize = "unicode61 remove_diacritics 0"
+    title, authors, names, tokenize = "unicode61 remove_diacritics 0"
 )
 """
 # A paper's number in the index: the newest month has the highest ones, and within a month the first
@@ -41,6 +42,14 @@ _AUTHORS_BY_WORDS = """
 select papers.authors from words cross join papers on papers.id = words.rowid
 where words match ? limit ?
 """
+_BY_NAME = """
+select papers.arxiv_id from words cross join papers on papers.id = words.rowid where words match ?
+"""
+# What a paper is called: its title, or the title's beginning (S2ORC: The Semantic …).
+_TITLE_END = re.compile(r"[:?!]\s|\s[-–—]+\s")
+_WORDS_OF_NAME = 6
+# A name of more papers names none.
+_MOST_PAPERS_NAMED = 5
 # Similar words for each word of a name, papers whose authors are compared with the name, and the
 # least similarity of two names, of 100.
 _NEAR_WORDS, _MOST_PAPERS_READ, _LEAST_LIKENESS = 10, 1_000, 70.0
@@ -91,6 +100,40 @@ def papers_with_ids(workspace: Workspace, arxiv_ids: Iterable[str]) -> dict[str,
         rows = connection.execute(query, (json.dumps(list(arxiv_ids)),)).fetchall()
     papers = map(_paper_of, rows)
     return {paper.arxiv_id: paper for paper in papers}
+
+
+def papers_named(workspace: Workspace, name: str) -> list[str]:
+    """The arXiv ids of the papers whose title, or its part before a colon or dash, is this name,
+    sorted. S2-ORC is S2ORC.
+    """
+    with paper_index(workspace).open() as connection:
+        return _papers_named(connection, name)
+
+
+def papers_named_in(
+    workspace: Workspace, text: str, may_be: Callable[[str], bool]
+) -> dict[str, list[str]]:
+    """The names in a text, in order, and the papers of each, as `papers_named` has them. Of a name
+    within a longer one only the longer one counts, and a name of many papers is none.
+
+    may_be: whether words of the text may be a name. Raises as `MonthIndex.open` does.
+    """
+    words = [word.strip(",;:?!()[]“”\".'’") for word in text.split()]
+    words = [word.removesuffix("'s").removesuffix("’s") for word in words]
+    papers: dict[str, list[str]] = {}
+    start = 0
+    with paper_index(workspace).open() as connection:
+        while start < len(words):
+            named: list[str] = []
+            length = min(_WORDS_OF_NAME, len(words) - start) + 1
+            while not named and length > 1:
+                length -= 1
+                run = " ".join(words[start : start + length])
+                named = _papers_named(connection, run) if may_be(run) else []
+            if 0 < len(named) <= _MOST_PAPERS_NAMED:
+                papers[run] = named
+            start += length
+    return papers
 
 
 def ids_of_year(workspace: Workspace, year: int | None) -> list[str]:
@@ -160,6 +203,12 @@ def years_of_papers(workspace: Workspace) -> list[int]:
         return [year for (year,) in connection.execute(query)]
 
 
+def _papers_named(connection: sqlite3.Connection, name: str) -> list[str]:
+    key = "".join(title_words(name))
+    rows = connection.execute(_BY_NAME, (f'names : "{key}"',)).fetchall() if key else []
+    return sorted(arxiv_id for (arxiv_id,) in rows)
+
+
 def _candidates(
     connection: sqlite3.Connection, words: Sequence[str], names: Sequence[str], year: int | None
 ) -> Iterator[Paper]:
@@ -212,9 +261,11 @@ def _replace_month(
             json.dumps(paper.categories),
         )
         connection.execute("insert into papers values (?, ?, ?, ?, ?, ?)", (last - place, *columns))
+        names = [paper.title, _TITLE_END.split(paper.title)[0]]
+        keys = dict.fromkeys("".join(title_words(name)) for name in names)
         connection.execute(
-            "insert into words (rowid, title, authors) values (?, ?, ?)",
-            (last - place, _words(paper.title), _words(" ".join(paper.authors))),
+            "insert into words (rowid, title, authors, names) values (?, ?, ?, ?)",
+            (last - place, _words(paper.title), _words(" ".join(paper.authors)), " ".join(keys)),
         )
 
 

@@ -10,7 +10,7 @@ from pipeline.corpus.paper import Paper
 from pipeline.corpus.paper_index import authors_like, find_papers, years_of_papers
 from pipeline.corpus.references.citation_index import count_citing_papers
 from pipeline.index.papers import count_passages
-from pipeline.index.typed_queries import well_spelt
+from pipeline.index.typed_query import well_spelt
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace

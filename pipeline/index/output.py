@@ -120,16 +120,12 @@ def facts_of(paper: PaperHit) -> str:
     if len(paper.authors) > _AUTHORS_SHOWN:
         authors += f" and {len(paper.authors) - _AUTHORS_SHOWN} more"
     citing = number_of(paper.cited_by, "paper")
-    match = ""
-    if paper.relevance is not None:
-        match = "no match" if paper.relevance == "none" else f"{paper.relevance} match"
     facts = (
         authors,
         str(paper.year or ""),
         ", ".join(paper.categories),
         paper.arxiv_id,
         f"cited by {citing} here",
-        match,
     )
     return " · ".join(filter(None, facts))
 

@@ -8,7 +8,6 @@ from typing import Any, Generic, TypeVar
 
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.passage import Passage
-from pipeline.index.relevance import Relevance
 from pipeline.text import clip
 
 Item = TypeVar("Item", covariant=True)
@@ -16,18 +15,13 @@ Item = TypeVar("Item", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Scored(Generic[Item]):
-    """An item of a ranking. score: comparable only within the ranking. relevance: whether the item
-    fits its query at all; None if unknown.
+    """An item of a ranking. score: comparable only within the ranking. fits: whether the item fits
+    its query at all; true where that is unknown.
     """
 
     item: Item
     score: float
-    relevance: Relevance | None = None
-
-    @property
-    def fits(self) -> bool:
-        """Whether the item may fit its query."""
-        return self.relevance != "none"
+    fits: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +57,13 @@ class IndexedPassage(Passage):
 class Hit:
     """A passage that a search returns, as JSON and Python have it.
 
-    score: of fusion (0 to 1), of one kind of vector (dense: cosine); comparable only
-    within one search. relevance: whether the passage fits the query at all; None if unknown.
-    url: the paper's page on arXiv. passage_url: the paper as HTML, at this passage.
+    score: of fusion (0 to 1), of one kind of vector (dense: cosine); comparable only within one
+    search. fits: whether the passage fits the query; true where that is unknown. url: the paper's
+    page on arXiv. passage_url: the paper as HTML, at this passage.
     """
 
     score: float
-    relevance: Relevance | None
+    fits: bool
     arxiv_id: str
     title: str
     section_path: tuple[str, ...]
@@ -91,7 +85,7 @@ class Hit:
         passage = scored.item
         return cls(
             score=scored.score,
-            relevance=scored.relevance,
+            fits=scored.fits,
             arxiv_id=passage.arxiv_id,
             title=passage.title,
             section_path=passage.section_path,
@@ -110,10 +104,12 @@ class Hit:
 
 
 class Hits(list[Hit]):
-    """The hits of a query, best first. note: how the query was read, such as "showing results for
-    …"; empty for an ordinary search.
+    """The hits of a query, best first. fits: whether any fits the query; if not, they are the
+    nearest ones. note: how the query was read, such as "showing results for …"; empty for an
+    ordinary search.
     """
 
-    def __init__(self, hits: Iterable[Hit] = (), note: str = "") -> None:
+    def __init__(self, hits: Iterable[Hit] = (), *, fits: bool = True, note: str = "") -> None:
         super().__init__(hits)
+        self.fits = fits
         self.note = note

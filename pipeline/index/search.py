@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pipeline.arxiv.titles import title_words
+from rapidfuzz import fuzz, process
+
+from pipeline import tables
 from pipeline.corpus.passages.text import FORM, embedded_text
 from pipeline.embedding.choice import make_embedder, model_name
-from pipeline.embedding.lexical import lexical_query, words_of
+from pipeline.embedding.lexical import lexical_query, term_id, terms_of
 from pipeline.embedding.minilm import NAME as MINILM
-from pipeline.errors import PermanentFailure
-from pipeline.index.author_queries import with_whole_names
+from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import rank, with_payloads
-from pipeline.index.no_results import explain_nothing
 from pipeline.index.opening import live_index, missing_index
 from pipeline.index.papers import read_texts
-from pipeline.index.passage_index import PassageIndex, QueryVectors, ScoredPoint
-from pipeline.index.relevance import coverage, relevance_of
+from pipeline.index.passage_index import (
+    MONTH_NUMBER,
+    MOST_VALUES,
+    PassageIndex,
+    QueryVectors,
+    ScoredPoint,
+    month_number,
+)
 from pipeline.index.scored import IndexedPassage, Scored
-from pipeline.index.search_options import FIRST_DEPTH, SearchOptions, check_queries
+from pipeline.index.search_options import FIRST_DEPTH, MOST, SearchOptions, check_queries
+from pipeline.index.typed_query import TypedQuery, with_whole_names
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
     from pipeline.engine.stage import Workspace
     from pipeline.index.passage_index import Layout
     from pipeline.settings import Settings
+
+# The least evidence that a passage fits a query, and in it the weight of the words that they share.
+# Fitted for MiniLM on SciFact's training claims and DeepScholar-Bench (`benchmarks.retrieval`).
+_LEAST_EVIDENCE, _COVERAGE_WEIGHT = 0.5, 0.4
+# Options whose values the index can list, by their field, and how many near ones a message names.
+_LISTED = {"category_keys": "--category", "kind": "--kind", "venue": "--venue"}
+_SUGGESTED = 5
 
 
 def search(workspace: Workspace, query: str, **options: Any) -> list[Scored[IndexedPassage]]:
@@ -43,17 +58,13 @@ def search_many(
     workspace: Workspace,
     queries: Sequence[str],
     options: SearchOptions = SearchOptions(),  # noqa: B008 - frozen
-    typed: Sequence[str] | None = None,
 ) -> list[list[Scored[IndexedPassage]]]:
-    """The passages of several queries, encoded and searched together. Raises as `search` does.
-
-    typed: the queries as they were typed, where their spelling is corrected; their words count too.
-    """
+    """The passages of several queries, encoded and searched together. Raises as `search` does."""
     checked = options.checked()
     check_queries(queries)
     if not queries:
         return []
-    return search_index(workspace, live_index(workspace), queries, checked, typed)
+    return search_index(workspace, live_index(workspace), queries, checked)
 
 
 def search_index(
@@ -61,10 +72,9 @@ def search_index(
     index: PassageIndex,
     queries: Sequence[str],
     options: SearchOptions,
-    typed: Sequence[str] | None = None,
 ) -> list[list[Scored[IndexedPassage]]]:
     """As `search_many`, in one collection. options: as `SearchOptions.checked` returns them."""
-    batch = QueryBatch(workspace, index, queries, options, typed)
+    batch = QueryBatch(workspace, index, queries, options)
     numbers = range(len(queries))
     if options.per_paper:
         rankings = [
@@ -86,7 +96,6 @@ class QueryBatch:
         index: PassageIndex,
         queries: Sequence[str],
         options: SearchOptions,
-        typed: Sequence[str] | None = None,
     ) -> None:
         """Arguments and errors as those of `search_index`."""
         layout = index.layout()
@@ -97,10 +106,8 @@ class QueryBatch:
         self._workspace = workspace
         self._index = index
         self._queries = queries
-        self._typed = queries if typed is None else typed
-        words = [_with_typed_words(*pair) for pair in zip(queries, self._typed, strict=True)]
         embedder = _embedder_of(layout, workspace.settings)
-        self._vectors = _query_vectors(embedder, queries, words, options)
+        self._vectors = _query_vectors(embedder, queries, options)
 
     def __len__(self) -> int:
         return len(self._queries)
@@ -120,19 +127,33 @@ class QueryBatch:
     def passages(
         self, numbers: Sequence[int], rankings: Sequence[Sequence[ScoredPoint]]
     ) -> list[list[Scored[IndexedPassage]]]:
-        """The passages of points of these queries, with texts and relevance; those whose text or
-        payload is gone are left out.
+        """The passages of points of these queries, with texts; those whose text or payload is gone
+        are left out.
         """
         points = with_payloads(self._index, rankings)
         texts = read_texts(self._workspace, (point for ranking in points for point in ranking))
         return [
-            _with_texts(ranking, texts, self.readings(number), self.layout)
+            _with_texts(ranking, texts, self._queries[number], self.layout.model)
             for number, ranking in zip(numbers, points, strict=True)
         ]
 
-    def readings(self, number: int) -> tuple[str, ...]:
-        """The different spellings of a query, of which a passage has to fit one."""
-        return tuple(dict.fromkeys((self._queries[number], self._typed[number])))
+    def of_paper(self, number: int, paper: str) -> list[ScoredPoint]:
+        """The points of one paper, best first; none where the options leave them out."""
+        own = replace(self.options, papers=(paper,), without_papers=())
+        return rank(self._index, [self._vectors[number]], own.ranking(MOST))[0]
+
+
+def batches(
+    workspace: Workspace, queries: Sequence[TypedQuery]
+) -> Iterator[tuple[QueryBatch, list[TypedQuery]]]:
+    """The queries that have a text, in batches of equal options. Raises as `search_many` does."""
+    by_options: dict[SearchOptions, list[TypedQuery]] = {}
+    for query in queries:
+        if query.text:
+            by_options.setdefault(query.options, []).append(query)
+    for options, group in by_options.items():
+        texts = [query.text for query in group]
+        yield QueryBatch(workspace, live_index(workspace), texts, options), group
 
 
 class PaperRankings:
@@ -179,41 +200,28 @@ def _by_paper(ranking: Sequence[ScoredPoint]) -> dict[str, list[ScoredPoint]]:
     return papers
 
 
-def encode_queries(
-    embedder: Embedder, queries: Sequence[str], words: Sequence[str] | None = None
-) -> list[QueryVectors]:
-    """The vectors of queries: dense and lexical, and the model's sparse ones where it has them.
-    words: the texts of the lexical vectors; None for the queries.
-    """
-    words = queries if words is None else words
+def encode_queries(embedder: Embedder, queries: Sequence[str]) -> list[QueryVectors]:
+    """The vectors of queries: dense and lexical, and the model's sparse ones where it has them."""
     return [
         QueryVectors(
             vectors.dense,
-            lexical_query(text),
+            lexical_query(query),
             vectors.sparse if embedder.has_sparse else None,
         )
-        for text, vectors in zip(words, embedder.encode_queries(queries), strict=True)
+        for query, vectors in zip(queries, embedder.encode_queries(queries), strict=True)
     ]
 
 
 def _query_vectors(
-    embedder: Embedder, queries: Sequence[str], words: Sequence[str], options: SearchOptions
+    embedder: Embedder, queries: Sequence[str], options: SearchOptions
 ) -> list[QueryVectors]:
     """The vectors that a search needs: by words alone, the model does not run."""
     if options.by != "lexical":
-        return encode_queries(embedder, queries, words)
+        return encode_queries(embedder, queries)
     import numpy as np
 
     none = np.zeros(0, np.float32)
-    return [QueryVectors(none, lexical_query(text)) for text in words]
-
-
-def _with_typed_words(query: str, typed: str) -> str:
-    """A query with the words of its typed form that it lacks."""
-    if typed == query:
-        return query
-    words = set(words_of(query))
-    return " ".join([query, *(word for word in words_of(typed) if word not in words)])
+    return [QueryVectors(none, lexical_query(query)) for query in queries]
 
 
 def _embedder_of(layout: Layout, settings: Settings) -> Embedder:
@@ -235,16 +243,9 @@ def _embedder_of(layout: Layout, settings: Settings) -> Embedder:
 
 
 def _with_texts(
-    page: Sequence[ScoredPoint],
-    texts: Mapping[str, str],
-    readings: Sequence[str],
-    layout: Layout,
+    page: Sequence[ScoredPoint], texts: Mapping[str, str], query: str, model: str
 ) -> list[Scored[IndexedPassage]]:
-    """The passages of a page whose texts are there, each with its relevance to the query.
-
-    readings: the different spellings of the query, of which a passage has to fit one.
-    """
-    words = set(title_words(" ".join(readings)))
+    """The passages of a page whose texts are there, and whether each fits the query."""
     passages = []
     for point in page:
         text = texts.get(point.passage_id)
@@ -252,13 +253,58 @@ def _with_texts(
             continue
         passage = IndexedPassage.from_payload(point.passage_id, point.payload, text)
         embedded = embedded_text(passage.title, passage.section_path, text)
-        # Beside others, an author's family name is a word of the paper too: Blei topic models.
-        authors = point.payload.get("authors", ())
-        named = (name for name in authors if words > set(name.split()))
-        evidence = " ".join([embedded, *named])
-        query = readings[0]
-        if len(readings) > 1:
-            query = max(readings, key=lambda reading: coverage(reading, evidence))
-        relevance = relevance_of(layout.model, query, evidence, point.cosine)
-        passages.append(Scored(passage, point.score, relevance))
+        is_fit = fits(model, query, embedded, point.cosine)
+        passages.append(Scored(passage, point.score, is_fit))
     return passages
+
+
+def fits(model: str, query: str, text: str, cosine: float | None) -> bool:
+    """Whether a passage fits a query: by the cosine of its vector, and the share of the query's
+    words that it has, so that a name that the model does not know counts too.
+
+    text: as it was embedded. cosine: None if unknown; then, and with other models than MiniLM,
+    every passage fits: their cosines lie in other ranges, which were not measured.
+    """
+    if model != MINILM or cosine is None:
+        return True
+    return cosine + _COVERAGE_WEIGHT * coverage(query, text) >= _LEAST_EVIDENCE
+
+
+def coverage(query: str, text: str) -> float:
+    """The share of a query's distinct stems that a text has; 0 for a query without words."""
+    stems = set(map(term_id, terms_of(query)))
+    return len(stems & set(map(term_id, terms_of(text)))) / len(stems) if stems else 0.0
+
+
+def explain_nothing(workspace: Workspace, index: PassageIndex, options: SearchOptions) -> None:
+    """Raise where a search finds nothing because the index is empty, or because no passage has the
+    value of a filter; the message names values that are near.
+
+    Only then: to count and list values costs more than a search. Raises MissingInput or
+    SettingError.
+    """
+    if index.count() == 0:
+        raise MissingInput(
+            f"the collection {index.name} is empty: run citeloom run --months all --until index"
+        )
+    months = workspace.root.months(tables.PASSAGES)
+    numbers = {
+        MONTH_NUMBER: [month_number(month) for month in months],
+        "year": [int(month[:4]) for month in months],
+    }
+    for condition in options.conditions():
+        option = _LISTED.get(condition.field)
+        known = index.values(condition.field) if option else []
+        if 0 < len(known) < MOST_VALUES and not set(condition.values) & set(known):
+            near = process.extract(condition.values[0], known, scorer=fuzz.ratio, limit=_SUGGESTED)
+            raise SettingError(
+                f"{option}: no passage has {' or '.join(condition.values)}; near:"
+                f" {', '.join(value for value, *_ in near)}"
+            )
+        low, high = condition.low or 0, condition.high or month_number("9999-12")
+        span = numbers.get(condition.field)
+        if span and not any(low <= number <= high for number in span):
+            raise SettingError(
+                "--from, --to, --year: the corpus has no paper of this time; its months are"
+                f" {months[0]} to {months[-1]}"
+            )

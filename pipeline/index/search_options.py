@@ -65,8 +65,8 @@ class SearchOptions:
     as_typed: bool = False
 
     def checked(self) -> SearchOptions:
-        """The options with categories, kinds and severities as the index spells them, and authors
-        as a tuple.
+        """The options with categories, kinds and severities as the index spells them, and tuples,
+        so that they can be compared.
 
         Raises SettingError, naming the option, for an invalid value.
         """
@@ -76,6 +76,8 @@ class SearchOptions:
         return replace(
             self,
             authors=tuple(_listed(self.authors)),
+            papers=tuple(self.papers),
+            without_papers=tuple(self.without_papers),
             categories=tuple(map(_category, _listed(self.categories))),
             kinds=tuple(map(_kind, _listed(self.kinds))),
             severities=tuple(

@@ -14,7 +14,6 @@ from pipeline.index.corpus_papers import PaperListing, list_papers
 from pipeline.index.excerpts import RankedPassage, rank_sentences
 from pipeline.index.paper_results import SearchResults, search_papers
 from pipeline.index.passage_results import search_passages
-from pipeline.index.scored import Hit
 from pipeline.index.search_options import DEEPEST, LONGEST_QUERY, MOST, SearchOptions, parse_years
 from pipeline.serve.site import Site
 
@@ -108,8 +107,7 @@ class SearchForm(AddressForm):
     year: str = Field(default="", description="2023, 2020..2023, 2020.. or ..2023")
     page: int = Field(default=1, ge=1, le=DEEPEST, description="page of results")
     limit: int = Field(default=RESULTS_PER_PAGE, ge=1, le=MOST, description="results of a page")
-    all: bool = Field(default=False, description="results that do not fit the query too")
-    as_typed: bool = Field(default=False, description="correct no misspelt words")
+    as_typed: bool = Field(default=False, description="read no names and correct no misspelt words")
 
     @property
     def filters(self) -> list[tuple[str, str]]:
@@ -117,7 +115,7 @@ class SearchForm(AddressForm):
         return [
             (name, value)
             for name, value in self.pairs()
-            if name not in ("q", "page", "limit", "all", "as_typed")
+            if name not in ("q", "page", "limit", "as_typed")
         ]
 
     def options(self, start: int | None = None) -> SearchOptions:
@@ -150,26 +148,26 @@ def run_search(site: Site, form: SearchForm, start: int | None = None) -> Search
     """
     options = form.options(start)
     with site.searches:
-        return search_papers(site.workspace, [form.q], options, include_unfit=form.all)[0]
+        return search_papers(site.workspace, [form.q], options)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class PassagePage:
     """A page of passages of all papers, best first.
 
-    named: the paper that the query names, if it names one; its abstract comes first. note: how the
-    query was read; empty for an ordinary search. cited_by: who cites the named paper, where the
-    corpus does not hold it. first: number of the page's first passage. unfit: near passages that
-    are left out because they do not fit the query. has_more: whether passages that fit follow.
+    named: the paper that the query names, if it names one; its abstract comes first. fits: whether
+    any of the first page's passages fits the query. note: how the query was read; empty for an
+    ordinary search. cited_by: who cites the named paper, where the corpus does not hold it. first:
+    number of the page's first passage. has_more: whether others follow.
     """
 
     query: str
     named: str | None
+    fits: bool
     note: str
     cited_by: tuple[CitingPaper, ...]
     passages: tuple[RankedPassage, ...]
     first: int
-    unfit: int
     has_more: bool
 
 
@@ -179,17 +177,15 @@ def run_passage_search(site: Site, form: SearchForm, start: int | None = None) -
     one_more = replace(options, limit=min(options.limit + 1, MOST))
     with site.searches:
         results = search_passages(site.workspace, [form.q], one_more)[0]
-    ranking = results.passages[: options.limit]
-    hits = [Hit.of(scored) for scored in ranking if form.all or scored.fits]
     return PassagePage(
         query=form.q,
-        named=results.paper,
-        note=results.note,
+        named=results.named,
+        fits=results.hits.fits,
+        note=results.hits.note,
         cited_by=results.cited_by,
-        passages=tuple(rank_sentences(results.text, hits)),
+        passages=tuple(rank_sentences(results.text, results.hits[: options.limit])),
         first=options.offset + 1,
-        unfit=len(ranking) - len(hits),
-        has_more=any(form.all or scored.fits for scored in results.passages[options.limit :]),
+        has_more=len(results.hits) > options.limit,
     )
 
 

@@ -109,4 +109,3 @@ def test_the_script_of_the_guide_lists_the_papers_of_a_month(own, tmp_path):
     papers = [paper for answer in listed for paper in answer["papers"]]
     assert {paper["month"] for paper in papers} == {"2024-04"}
     assert {"note", "papers"} <= listed[0].keys()
-    assert papers[0]["passages"][0]["relevance"] in ("strong", "weak")

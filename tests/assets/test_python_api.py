@@ -28,7 +28,7 @@ def test_the_guide_says_what_happens(place, monkeypatch):
 
 
 def test_a_paper_has_what_its_tables_hold(corpus):
-    hit = corpus.search_passages("related work", limit=1, include_unfit=True)[0]
+    hit = corpus.search_passages("related work", limit=1)[0]
     paper = corpus.paper(f"arXiv:{hit.arxiv_id}v1")
     passages = {passage.passage_id: passage for passage in paper.passages}
     assert passages[hit.passage_id].text == hit.text
@@ -60,11 +60,10 @@ def test_a_paper_that_is_not_there_is_named(corpus, identifier):
         corpus.paper(identifier)
 
 
-def test_what_does_not_fit_is_returned_on_demand(corpus):
-    assert not corpus.search("asdfgh qwerty").fits
-    assert len(corpus.search("asdfgh qwerty", include_unfit=True)) > len(corpus.search("asdfgh"))
-    assert corpus.search_passages("asdfgh qwerty") == []
-    assert corpus.search_passages("asdfgh qwerty", include_unfit=True)
+def test_where_nothing_fits_the_nearest_are_returned(corpus):
+    for results in (corpus.search("asdfgh qwerty"), corpus.search_passages("asdfgh qwerty")):
+        assert results
+        assert not results.fits
 
 
 def test_a_wrong_argument_is_refused_with_the_names_of_the_right_ones(

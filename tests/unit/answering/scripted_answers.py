@@ -37,8 +37,8 @@ def passage(number, text="", **changed):
 class FakeRetriever:
     """A retriever that finds its passages in the order that it has them, whatever it is asked."""
 
-    def __init__(self, *passages, relevance=None):
-        self.relevance = relevance
+    def __init__(self, *passages, fits=True):
+        self.fits = fits
         self.passages = list(passages) or [passage(number) for number in range(1, 31)]
         self.searches = []
 
@@ -47,7 +47,7 @@ class FakeRetriever:
         if queries:
             self.searches.append((tuple(queries), count))
         found = [each for each in self.passages if not papers or each.arxiv_id in papers]
-        ranking = [Scored(passage, 1.0, self.relevance) for passage in found[:count]]
+        ranking = [Scored(passage, 1.0, self.fits) for passage in found[:count]]
         return [ranking for _ in queries]
 
 

@@ -25,11 +25,11 @@ def answer(text, retriever, tables=None, history=()):
     return run(passages(UserQuestion(text, history), Tools(None, retriever, settings, tables)))
 
 
-@pytest.mark.parametrize("relevance", ["strong", "none"])
-def test_the_first_passages_of_three_papers_are_shown_without_a_claim(relevance):
+@pytest.mark.parametrize("fits", [True, False])
+def test_the_first_passages_of_three_papers_are_shown_without_a_claim(fits):
     papers = (1, 2, 1, 3, 4, 2, 5, 3)
     ranking = [passage(place, arxiv_id=f"2403.0000{n}") for place, n in enumerate(papers)]
-    answered = answer("How much fuel does it save?", FakeRetriever(*ranking, relevance=relevance))
+    answered = answer("How much fuel does it save?", FakeRetriever(*ranking, fits=fits))
     assert shown_ids(answered) == [["p0", "p1", "p2", "p3", "p5"]]
     assert (answered.text, answered.claims, answered.sentences) == (CLOSEST, (), ())
     assert (answered.abstained, answered.hops, answered.spent.calls) == (False, 1, 0)
@@ -73,7 +73,7 @@ def test_an_id_limits_the_search_to_its_paper_if_there_is_one():
 )
 def test_questions_for_facts_are_answered_from_tables(question, history):
     tables = FakeTables(ADA, names={"HullNet": ["2403.00009"]})
-    retriever = FakeRetriever(passage(9, "We write."), relevance="strong")
+    retriever = FakeRetriever(passage(9, "We write."))
     answered = answer(question, retriever, tables, tuple(history))
     assert answered.text == WRITTEN
     assert [claim.source for claim in answered.claims] == ["front_matter"]

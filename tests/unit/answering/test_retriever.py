@@ -36,7 +36,7 @@ def texts(rankings):
     return [[scored.item.text for scored in ranking] for ranking in rankings]
 
 
-def test_the_index_finds_the_passage_with_its_place_and_how_well_it_fits(
+def test_the_index_finds_the_passage_with_its_place(
     corpus,
 ):
     plants, rare = find(corpus, "how do plants get energy from light?", "untranslated", count=3)
@@ -44,7 +44,6 @@ def test_the_index_finds_the_passage_with_its_place_and_how_well_it_fits(
     assert (best.text, best.arxiv_id, best.title) == (TEXTS[5], FERNS, TITLES[FERNS])
     assert (best.section_path, best.anchor, best.kind) == (("Method",), "S1.p1", "paragraph")
     assert best.month == MAY
-    assert plants[0].relevance in ("strong", "weak", "none")
     assert rare[0].item.text == TEXTS[1]
     assert [len(plants), len(rare)] == [3, 3]
 

@@ -5,7 +5,7 @@ import pytest
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.index.fusion import DENSE_WEIGHT, fuse_scores
 from pipeline.index.passage_index import ScoredPoint
-from pipeline.index.relevance import coverage, relevance_of
+from pipeline.index.search import coverage, fits
 
 
 def found(**scores):
@@ -55,22 +55,19 @@ def test_front_matter_and_boilerplate_count_less(payload):
 
 
 @pytest.mark.parametrize(
-    ("query", "cosine", "relevance"),
+    ("query", "cosine", "is_fit"),
     [
-        ("beam search", 0.6, "strong"),
-        ("beam search for plants", 0.35, "weak"),
-        ("asdfgh qwerty", 0.25, "none"),
-        ("sourdough bread", 0.3, "none"),
-        ("?!", 0.3, "none"),
+        ("beam search", 0.2, True),
+        ("keep a list of the best", 0.6, True),
+        ("asdfgh qwerty", 0.25, False),
+        ("sourdough bread", 0.3, False),
+        ("?!", 0.3, False),
+        ("sourdough bread", None, True),
     ],
 )
-def test_a_hit_fits_by_its_cosine_and_the_words_that_it_shares(query, cosine, relevance):
-    assert relevance_of(MINILM, query, "Beam search keeps partial hypotheses.", cosine) == relevance
-
-
-def test_relevance_is_unknown_without_bounds_or_a_cosine():
-    assert relevance_of("BAAI/bge-m3", "beam", "beam", 0.9) is None
-    assert relevance_of(MINILM, "beam", "beam", None) is None
+def test_a_hit_fits_by_its_cosine_and_the_words_that_it_shares(query, cosine, is_fit):
+    assert fits(MINILM, query, "Beam search keeps partial hypotheses.", cosine) is is_fit
+    assert fits("BAAI/bge-m3", query, "Beam search keeps partial hypotheses.", cosine)
 
 
 def test_coverage_counts_stems_once():

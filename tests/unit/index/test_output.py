@@ -32,7 +32,7 @@ def make_hit(**fields: Any) -> Hit:
     """A hit on a passage of 2024."""
     values: dict[str, Any] = {
         "score": 0.03125,
-        "relevance": "strong",
+        "fits": True,
         "arxiv_id": "2403.18886",
         "title": "A paper",
         "section_path": ("Method", "Decoding"),
