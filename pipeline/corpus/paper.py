@@ -31,9 +31,9 @@ class Paper:
         return Paper(
             arxiv_id=row["arxiv_id"],
             title=clip(row["title"] or ""),
-            authors=tuple(clip(author["name"]) for author in row["authors"]),
+            authors=tuple(clip(author["name"]) for author in row["authors"] or ()),
             year=row["year"],
-            categories=tuple(row["categories"]),
+            categories=tuple(row["categories"] or ()),
         )
 
     @property

@@ -204,6 +204,6 @@ def test_search_keeps_to_months_and_category(place):
     )
     assert {str(hit["arxiv_id"])[:4] for hit in hits} == {"2404"}
     databases = search(
-        place, "passages of scientific papers", "--category", "cs.DB", "--limit", "50", "--all"
+        place, "passages of scientific papers", "--category", "cs.DB", "--limit", "50"
     )
     assert {hit["arxiv_id"] for hit in databases} == {"2403.90009", "2404.90005", "2405.90002"}

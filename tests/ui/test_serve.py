@@ -169,7 +169,7 @@ def test_filters_keep_their_state_in_the_address(page):
 
 
 def test_results_can_be_walked_by_keys(page):
-    show(page, f"{QUERY}&all=1")
+    show(page, QUERY)
 
     def press(key):
         page.driver.switch_to.active_element.send_keys(key)
