@@ -104,7 +104,7 @@ def _dependencies(stage: Stage, settings: Settings) -> list[str]:
     out.
     """
     disabled = {other.name for other in STAGES if disabled_reason(other, settings)}
-    return [table.name for table in stage.upstream if table.name not in disabled]
+    return sorted(stage.waits_for - disabled)
 
 
 def _code_version(stage: Stage, settings: Settings) -> str:

@@ -5,6 +5,7 @@ Importing it is cheap.
 """
 
 STAGE_NAMES = (
+    "pages",
     "dump_members",
     "metadata",
     "papers",

@@ -9,9 +9,11 @@ from assets import OWNER_METADATA
 from assets.jobs import check_months, finish_months, refresh_corpus
 from assets.partitions import offer_months
 from pipeline.corpus.dump.catalogue import months_in_dump
+from pipeline.corpus.sources.archives import months_of_sources
+from pipeline.corpus.sources.stage import PAGES
 from pipeline.corpus.stages import DUMP_MEMBERS
 from pipeline.engine.finish import unfinished_stages
-from pipeline.engine.run import fingerprint
+from pipeline.engine.run import State, fingerprint, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 from pipeline.ops.run_months import months_of_status
@@ -24,10 +26,20 @@ _MOST_DEAD_RUNS = 8
 
 
 def month_fingerprints(workspace: Workspace) -> dict[str, str]:
-    """Month of the dump → fingerprint of its pages now."""
+    """Month of the dump → fingerprint of its pages now, or of its sources while these are to be
+    converted: the pages of a conversion under way come one by one.
+    """
+    fingerprints = {}
     with workspace.read_cache():
-        months = months_in_dump(workspace.settings)
-        return {month: fingerprint(DUMP_MEMBERS, workspace, month).fingerprint for month in months}
+        months, of_sources = (
+            months_in_dump(workspace.settings),
+            months_of_sources(workspace.settings.sources),
+        )
+        for month in months:
+            to_convert = month in of_sources and state(PAGES, workspace, month) is not State.DONE
+            stage = PAGES if to_convert else DUMP_MEMBERS
+            fingerprints[month] = fingerprint(stage, workspace, month).fingerprint
+    return fingerprints
 
 
 def months_without_a_step(instance: dg.DagsterInstance) -> set[str]:
@@ -58,8 +70,8 @@ def months_without_a_step(instance: dg.DagsterInstance) -> set[str]:
     job=refresh_corpus,
     minimum_interval_seconds=300,
     description=(
-        "Starts a run for every month of the dump that is new, whose pages have changed, or whose"
-        " run died before its first step."
+        "Starts a run for every month of the dump that is new, whose pages or sources have changed,"
+        " or whose run died before its first step."
     ),
     metadata=OWNER_METADATA,
     tags={"citeloom/starts": "runs"},

@@ -147,7 +147,7 @@ def read_member_name(name: str) -> MemberName | NotAPage:
         return NotAPage("it is not <yymm>/<id>.html", _claimed_month(name))
     folder, yymm, stem = match.groups()
     claimed = folder_month(yymm)
-    arxiv_id = _member_id(strip_version(stem))
+    arxiv_id = id_of_file_name(strip_version(stem))
     if arxiv_id is None:
         return NotAPage(f"{stem} is not an arXiv identifier", claimed)
     # A folder holds thousands of pages of one month: its month is parsed once, and a page only
@@ -171,7 +171,8 @@ def _claimed_month(name: str) -> str | None:
     return next((month for month in months if month), None)
 
 
-def _member_id(stem: str) -> str | None:
+def id_of_file_name(stem: str) -> str | None:
+    """The identifier that names a file, such as `quant-ph9802040`; None for any other name."""
     if _NEW.fullmatch(stem):
         return stem
     old = _OLD_NAME.fullmatch(stem)

@@ -9,12 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline import tables
+from pipeline.arxiv.category_filter import verdict
 from pipeline.arxiv.harvest_store import STORE, HarvestedPaper, HarvestStore
 from pipeline.arxiv.record import Record, absent
 from pipeline.arxiv.snapshot import Snapshot
 from pipeline.engine.progress import StageAdvanced, publish
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
+from pipeline.settings import Settings
 from pipeline.storage.read_cache import remember
 from pipeline.storage.writing import Row
 
@@ -72,6 +74,33 @@ def records_of_month(workspace: Workspace, month: str) -> dict[str, Record]:
     snapshot, store = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
     identifiers = snapshot.identifiers(month) if snapshot else []
     return _newest(snapshot, identifiers, store.find(store.identifiers(month)))
+
+
+def objections_of_month(workspace: Workspace, month: str) -> dict[str, str]:
+    """Every paper of a month that the snapshot or the harvest has, with the reason that keeps it
+    out of the corpus; empty where none does.
+
+    Raises SettingError where there is no metadata of the month.
+    """
+    records = records_of_month(workspace, month)
+    if not records:
+        raise SettingError(
+            f"there is no metadata of {month}: run citeloom harvest, set CITELOOM_METADATA_SNAPSHOT"
+            " to a newer snapshot, or name the papers by --ids"
+        )
+    return {name: _objection(record, workspace.settings) for name, record in records.items()}
+
+
+def _objection(record: Record, settings: Settings) -> str:
+    if record.status == "withdrawn":
+        return "withdrawn"
+    return verdict(record.categories, record.primary_category or "", settings)[1]
+
+
+def metadata_version(workspace: Workspace) -> str:
+    """A text that changes when the snapshot or the harvest does. Raises as `records_of_month`."""
+    snapshot, harvest = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
+    return f"{snapshot.version if snapshot else ''} {harvest.version}"
 
 
 def _ids_of_pages(workspace: Workspace, month: str) -> list[str]:
@@ -154,12 +183,8 @@ def _digests(workspace: Workspace, month: str) -> Mapping[str, str]:
         return json.dumps({name: digest for name, digest in digests.items() if digest})
 
     pages = workspace.root.provenance(tables.DUMP_MEMBERS, month)
-    versions = [
-        pages.rows_sha256 if pages else "",
-        snapshot.version if snapshot else "",
-        harvest.version,
-    ]
-    fact = remember(f"records of {workspace.root.path} {month}", " ".join(versions), read)
+    version = f"{pages.rows_sha256 if pages else ''} {metadata_version(workspace)}"
+    fact = remember(f"records of {workspace.root.path} {month}", version, read)
     digests: dict[str, str] = json.loads(fact)
     return digests
 

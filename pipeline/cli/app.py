@@ -43,6 +43,7 @@ PANELS: Mapping[str, Commands] = {
         "status": status.status,
         "estimate": status.estimate,
         "harvest": sources.harvest,
+        "convert": sources.convert,
         "fetch-html": sources.fetch_html,
         "export": export.export,
     },

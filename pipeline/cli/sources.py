@@ -1,4 +1,4 @@
-"""The commands that bring in papers: `citeloom harvest` and `fetch-html`."""
+"""The commands that bring in papers: `citeloom harvest`, `convert` and `fetch-html`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli.common import AsJson, AsJsonNotText, open_workspace, split_names
+from pipeline.cli.common import AsJson, AsJsonNotText, MonthsOption, open_workspace, split_names
 from pipeline.errors import SettingError
 
 
@@ -39,6 +39,32 @@ def harvest(
     else:
         out.print(str(report), soft_wrap=True)
     return 0
+
+
+def convert(
+    months: MonthsOption = "all",
+    as_json: AsJson = False,
+) -> int:
+    """Convert the sources in CITELOOM_SOURCES into pages of the dump, by LaTeXML or latexml-oxide
+    in a sandbox.
+
+    Examples:
+      citeloom convert
+      citeloom convert --months 2026-10
+    """
+    from pipeline.arxiv.months import select_months
+    from pipeline.cli.run import run_and_report, show_run
+    from pipeline.corpus.sources.archives import months_of_sources
+    from pipeline.corpus.sources.stage import PAGES
+
+    workspace = open_workspace()
+    disabled = PAGES.disabled_reason(workspace.settings)
+    if disabled:
+        raise SettingError(f"{disabled}: set it")
+    of_sources = months_of_sources(workspace.settings.sources)
+    report = run_and_report(workspace, select_months(months, of_sources), [PAGES])
+    show_run(workspace, report, as_json=as_json)
+    return report.exit_code
 
 
 def fetch_html(

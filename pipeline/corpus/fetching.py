@@ -6,20 +6,15 @@ Also arXiv's terms of use, which the user sees before the first request.
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
-from pipeline.arxiv.category_filter import verdict
 from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
-from pipeline.arxiv.metadata_stage import records_of_month
+from pipeline.arxiv.metadata_stage import objections_of_month
 from pipeline.arxiv.months import parse_month
 from pipeline.arxiv.rate_limited_client import (
     GAP_SECONDS,
@@ -29,16 +24,22 @@ from pipeline.arxiv.rate_limited_client import (
     RateLimitedClient,
     Service,
 )
-from pipeline.arxiv.record import Record
-from pipeline.corpus.dump.catalogue import read_dump
+from pipeline.corpus.dump.catalogue import papers_in_dump
+from pipeline.corpus.dump.loose_pages import (
+    PageLedger,
+    PageRecord,
+    dump_folder_to_write,
+    fault_of_page,
+    page_file,
+    write_page,
+)
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from pipeline.corpus.parse.source import as_utf8, is_html
 from pipeline.engine.locks import file_lock
 from pipeline.engine.progress import Notice, StageAdvanced, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.settings import SAMPLE_DUMP, SUBSETS, Settings
-from pipeline.storage.writing import write_whole
+from pipeline.settings import Settings
 from pipeline.text import number_of
 
 # Sources: https://info.arxiv.org/help/api/tou.html, https://info.arxiv.org/help/bulk_data.html,
@@ -70,7 +71,6 @@ _RETRYABLE = frozenset({"cut", "unanswered"})
 _NAME = "fetch_html"
 _KINDS = ("text/html", "application/xhtml+xml")
 _GONE = (404, 410)
-_END_BYTES = 2048  # where LaTeXML's pages have their </html>, with nothing or a comment after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,41 +89,23 @@ def select_papers(workspace: Workspace, month: str | None, named: Sequence[str] 
     Raises SettingError where the dump is no folder that pages can be written to, neither month nor
     paper is named, a name is no arXiv id or of another month, or there is no metadata of the month.
     """
-    dump = _folder(workspace.settings)
+    dump = dump_folder_to_write(workspace.settings)
+    if "unrated" not in workspace.settings.subsets:
+        raise SettingError(
+            "CITELOOM_SUBSETS leaves out unrated, which fetched pages are: add it, else none is"
+            " read"
+        )
     if named:
         ids, left_out = _named(named, month), Counter[str]()
     elif month:
         ids, left_out = _of_month(workspace, parse_month(month))
     else:
         raise SettingError("name what to fetch: --month 2026-10, or papers by --ids")
-    in_dump = _in_dump(workspace.settings, {month_of(name) or "" for name in ids})
+    in_dump = papers_in_dump(workspace.settings, {month_of(name) or "" for name in ids})
     left_out["in_dump"] = len(in_dump.intersection(ids))
     return Selection(
         tuple(name for name in ids if name not in in_dump), dump, dict(sorted((+left_out).items()))
     )
-
-
-def _folder(settings: Settings) -> Path:
-    place = settings.dump_dir
-    if not isinstance(place, Path):
-        raise SettingError(
-            f"CITELOOM_DUMP_DIR is the address {place}: pages are fetched into a folder on a disk;"
-            " set it to one, and copy what comes to the store"
-        )
-    if place.resolve() == SAMPLE_DUMP.resolve():
-        raise SettingError(
-            "CITELOOM_DUMP_DIR is the sample corpus: set it to the folder of your own dump"
-        )
-    if not place.is_dir():
-        raise SettingError(
-            f"CITELOOM_DUMP_DIR: there is no folder {place}: make it, or set another"
-        )
-    if "unrated" not in settings.subsets:
-        raise SettingError(
-            "CITELOOM_SUBSETS leaves out unrated, which fetched pages are: add it, else none is"
-            " read"
-        )
-    return place
 
 
 def _named(texts: Sequence[str], month: str | None) -> list[str]:
@@ -143,85 +125,9 @@ def _named(texts: Sequence[str], month: str | None) -> list[str]:
 
 
 def _of_month(workspace: Workspace, month: str) -> tuple[list[str], Counter[str]]:
-    records = records_of_month(workspace, month)
-    if not records:
-        raise SettingError(
-            f"there is no metadata of {month}: run citeloom harvest, set CITELOOM_METADATA_SNAPSHOT"
-            " to a newer snapshot, or name the papers by --ids"
-        )
-    objections = {name: _objection(record, workspace.settings) for name, record in records.items()}
+    objections = objections_of_month(workspace, month)
     left_out = Counter(filter(None, objections.values()))
     return sorted(name for name, why in objections.items() if not why), left_out
-
-
-def _objection(record: Record, settings: Settings) -> str:
-    if record.status == "withdrawn":
-        return "withdrawn"
-    return verdict(record.categories, record.primary_category or "", settings)[1]
-
-
-def _in_dump(settings: Settings, months: set[str]) -> set[str]:
-    dump = read_dump(settings.model_copy(update={"subsets": SUBSETS}), may_be_empty=True)
-    return {name for month in months for name in dump.pages(month)["arxiv_id"].to_pylist()}
-
-
-class PageRecord(NamedTuple):
-    """Outcome of the last request for a paper's page.
-
-    reason: `fetched`, or why there is no page. detail: the page's address, or the fault.
-    requested_at: ISO 8601, UTC.
-    """
-
-    arxiv_id: str
-    reason: str
-    detail: str
-    requested_at: str
-
-
-class PageLedger:
-    """The outcomes of all requests, a line of JSON each, so that no page is requested twice.
-
-    Raises PermanentFailure where the file cannot be read or written.
-    """
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-
-    def read(self) -> dict[str, PageRecord]:
-        """The last record of each paper, by identifier; a line that a kill cut off is ignored."""
-        records: dict[str, PageRecord] = {}
-        if not self._file.exists():
-            return records
-        try:
-            content = self._file.read_text("utf-8", "replace")
-        except OSError as error:
-            raise self._failure(error) from error
-        for line in content.splitlines():
-            try:
-                record = PageRecord(**json.loads(line))
-            except (ValueError, TypeError):
-                continue
-            records[record.arxiv_id] = record
-        return records
-
-    def save(self, arxiv_id: str, reason: str, detail: str) -> None:
-        """Save the outcome of a request with the present time, durably."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        record = PageRecord(arxiv_id, reason, detail, now)
-        try:
-            with self._file.open("a", encoding="utf-8") as file:
-                # The line break goes first: the line before may be cut off.
-                file.write("\n" + json.dumps(record._asdict()))
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise self._failure(error) from error
-
-    def _failure(self, error: OSError) -> PermanentFailure:
-        return PermanentFailure(
-            f"the ledger of fetched pages, {self._file}, cannot be read or written"
-            f" ({error.strerror}): make room there, or move the file away and run again"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +248,7 @@ def _fetch_pages(
             ledger.save(name, "unanswered", str(failure))
             raise
         if reason == FETCHED:
-            _write_page(page_file(dump, name), body)
+            write_page(page_file(dump, name), body)
             size += len(body)
         ledger.save(name, reason, detail)
         outcomes[reason] += 1
@@ -409,24 +315,4 @@ def check_answer(answer: HttpAnswer, arxiv_id: str) -> tuple[str, str]:
     kind, page = answer.kind.partition(";")[0].strip().lower(), as_utf8(answer.body)
     if (kind and kind not in _KINDS) or not is_html(page):
         return "not_html", f"it is not an HTML page (Content-Type: {kind or 'none'})"
-    if b"</html>" not in page[-_END_BYTES:].lower():
-        return "cut", f"it breaks off after {len(answer.body):,} bytes, without </html>"
-    if b"ltx_document" not in page:
-        return "not_latexml", "it is HTML, and not a paper that LaTeXML converted"
-    return FETCHED, answer.address
-
-
-def page_file(dump: Path, arxiv_id: str) -> Path:
-    """The file of a paper's page: `<yymm>/<id>.html`, an old identifier without its slash."""
-    month = month_of(arxiv_id) or ""
-    return dump / f"{month[2:4]}{month[5:]}" / f"{arxiv_id.replace('/', '')}.html"
-
-
-def _write_page(file: Path, content: bytes) -> None:
-    try:
-        write_whole(file, content)
-    except OSError as error:
-        raise PermanentFailure(
-            f"{file} cannot be written ({error.strerror}): make room there, or set another"
-            " CITELOOM_DUMP_DIR; the pages before it are in place"
-        ) from error
+    return fault_of_page(page) or (FETCHED, answer.address)

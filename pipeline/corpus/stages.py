@@ -18,6 +18,7 @@ from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS as MEMBERS_TABLE
 from pipeline.tables import METADATA as METADATA_TABLE
+from pipeline.tables import PAGES as PAGES_TABLE
 from pipeline.tables import PAPERS as PAPERS_TABLE
 from pipeline.tables import Table
 
@@ -101,6 +102,7 @@ def _dump_digest(workspace: Workspace, month: str) -> Mapping[str, str]:
 DUMP_MEMBERS = Stage(
     table=MEMBERS_TABLE,
     build=_list_members,
+    after=(PAGES_TABLE,),
     settings=("subsets",),
     inputs=_dump_digest,
     plain_name="dump",

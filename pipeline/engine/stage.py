@@ -139,7 +139,8 @@ class MonthCheck:
 class Stage:
     """One table and how a month of it is built.
 
-    upstream: tables whose same month it reads. settings: names of the settings that change its
+    upstream: tables whose same month it reads. after: tables whose stages go before it, though it
+    reads no row of theirs. settings: names of the settings that change its
     rows. former_settings: settings that were removed, with the value that all rows have now, so
     that months which were made under it stay up to date. version: raised when the code gives other
     rows. inputs: digests of everything else it reads (zips, other months, prompts), by name.
@@ -164,6 +165,7 @@ class Stage:
     table: Table
     build: Build
     upstream: tuple[Table, ...] = ()
+    after: tuple[Table, ...] = ()
     settings: tuple[str, ...] = ()
     former_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     version: int = 1
@@ -186,6 +188,11 @@ class Stage:
     @property
     def name(self) -> str:
         return self.table.name
+
+    @property
+    def waits_for(self) -> set[str]:
+        """The names of the stages without whose month its own is not run."""
+        return {table.name for table in (*self.upstream, *self.after)}
 
 
 @dataclass(slots=True)

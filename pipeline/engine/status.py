@@ -30,7 +30,7 @@ def stages_due(
     fine = {State.DONE} if completes else {State.DONE, State.INCOMPLETE}
     due: list[Stage] = []
     for stage in stages:
-        below = {table.name for table in stage.upstream} & {other.name for other in due}
+        below = stage.waits_for & {other.name for other in due}
         check_failed = read_failure(workspace, check_name(stage.name), month) is not None
         if force or below or check_failed or state(stage, workspace, month) not in fine:
             due.append(stage)

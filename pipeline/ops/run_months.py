@@ -157,7 +157,7 @@ def _run_phase(
         for stage in due[month]:
             if shutdown.requested():
                 raise KeyboardInterrupt
-            below = failed[month] & {table.name for table in stage.upstream}
+            below = failed[month] & stage.waits_for
             if below or not _run_and_check(workspace, stage, month, force=force):
                 failed[month].add(stage.name)
 

@@ -74,6 +74,25 @@ class CorpusSettings(BaseModel):
             " commas."
         ),
     )
+    sources: Path | None = Field(
+        None,
+        description=(
+            "Folder of arXiv's source tars, of e-prints, or of folders with TeX files, to be"
+            " converted into pages; empty for none."
+        ),
+    )
+    bindings: Path | None = Field(
+        None,
+        description=(
+            "Folder of ar5iv's LaTeXML bindings, by which sources are converted; empty for none."
+        ),
+    )
+    convert_unsafe: bool = Field(
+        False,
+        description=(
+            "Convert sources without a sandbox: papers can then read your files into their pages."
+        ),
+    )
     metadata_snapshot: Path | None = Field(
         SAMPLE_SNAPSHOT,
         description="arXiv metadata snapshot, JSON lines, plain or .gz; empty for none.",

@@ -70,7 +70,7 @@ _REMOVED = {
     "CITELOOM_PAGE_ERRORS": "papers keep text marked as broken; citeloom search has --grade",
     "CITELOOM_RERANKER": "no search ranks again",
     "CITELOOM_RETRIEVAL_QUERIES": "see docs/methods/retrieval.md",
-    "CITELOOM_WATCHES": "see docs/how-to/new-papers.md",
+    "CITELOOM_WATCHES": "see docs/how-to/new-months.md",
     "CITELOOM_WEBHOOK_URL": "see docs/how-to/backfill.md#notifications",
 }
 # A value that may hold a secret: user:password@, or a query, in which some services take keys.

@@ -102,6 +102,19 @@ BIBLIOGRAPHY_ITEM = pa.struct(
     }
 )
 
+PAGES = Table(
+    "pages",
+    "one page that was converted from a paper's source",
+    schema(
+        ("arxiv_id", TEXT, "identifier without version"),
+        ("severity", TEXT, "no_problem, warning or error, as the converter's log says"),
+        ("main_file", TEXT, "TeX file that was converted"),
+        ("source", TEXT, "file of the source; of a tar, its member"),
+        ("made_of", TEXT, "SHA-256 of the source, and the converter"),
+        ("last_error", TEXT, "last error in the converter's log, or null"),
+    ),
+    stage_module="pipeline.corpus.sources.stage",
+)
 DUMP_MEMBERS = Table(
     "dump_members",
     "one HTML member of a zip",
@@ -733,6 +746,7 @@ HUMAN_GRADES = Table(
 TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (
+        PAGES,
         DUMP_MEMBERS,
         METADATA,
         PAPERS,

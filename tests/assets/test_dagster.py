@@ -19,6 +19,7 @@ from assets.checks import RECORDING_JOB
 from assets.partitions import offer_months
 from assets.stage_asset import is_readable
 from pipeline import tables
+from pipeline.corpus.sources.stage import PAGES
 from pipeline.definitions import build_defs, defs
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.failures import read_failure, record_failure
@@ -27,16 +28,17 @@ from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status, stages_due
 from pipeline.errors import PermanentFailure
 from pipeline.index.stages import INDEX_RECEIPTS
-from pipeline.stages import STAGES, choose_stages
+from pipeline.stages import STAGES, choose_stages, lookup_stage
 from pipeline.storage.provenance import read_provenance
 from resources.services import ArxivResource, DataRootResource, LlmResource, QdrantResource
 from sensors import stuck_runs
 from sensors.months import dump_folder, new_months
 from tests.assets.conftest import MONTHS
+from tests.unit.corpus import fake_latexml
 
 PROJECT = Path(__file__).resolve().parents[2]
 MONTH = MONTHS[0]
-NAMES = [stage.name for stage in STAGES]
+NAMES = [stage.name for stage in STAGES if stage is not PAGES]  # the sample has no sources
 GROUPS = {"corpus", "search", "related_work", "answers", "evaluation"}
 
 
@@ -168,7 +170,7 @@ def test_both_doors_give_a_month_the_same_data_and_code_version(own):
 
 
 def test_a_month_that_is_skipped_says_so(own):
-    assert own.run_in_dagster([stage.name for stage in choose_stages("passages")], MONTH).success
+    assert own.run_in_dagster(NAMES[: NAMES.index("passages") + 1], MONTH).success
     with own.dagster() as instance:
         assert metadata_of(instance, "passages", MONTH)["skipped"] is True
         assert metadata_of(instance, "passages", "2024-04")["skipped"] is False
@@ -326,7 +328,7 @@ def stale_in_dagster(place):
     nodes = json.loads(answer)["data"]["assetNodes"]
     states = {node["assetKey"]["path"][-1]: node for node in nodes}
     stale = set()
-    for stage in STAGES:
+    for stage in map(lookup_stage, NAMES):
         for month in MONTHS:
             below = any((table.name, month) in stale for table in stage.upstream)
             if below or states[stage.name][f"m{month.replace('-', '')}"] == "STALE":
@@ -379,9 +381,7 @@ def test_a_month_that_the_dump_lacks_holds_nothing(empty):
     """The newest partition is the present month, which a dump never has: its run ends well, and
     with no row.
     """
-    assert empty.run_in_dagster(
-        [stage.name for stage in choose_stages("passages")], "2024-06"
-    ).success
+    assert empty.run_in_dagster(NAMES[: NAMES.index("passages") + 1], "2024-06").success
     assert empty.workspace().root.read(tables.PASSAGES, "2024-06").num_rows == 0
 
 
@@ -415,6 +415,23 @@ def test_the_sensor_asks_for_each_month_once_and_again_when_its_pages_change(emp
     second = ask_sensor(here, first.cursor)
     assert months_asked_for(second) == ["2024-05", "2024-06"]
     assert isinstance(ask_sensor(here, second.cursor), dg.SkipReason)
+
+
+def test_the_sensor_asks_for_a_month_whose_sources_have_come(empty, tmp_path, monkeypatch):
+    fake_latexml.install(tmp_path / "bin", monkeypatch)
+    for name in ("dump", "sources"):
+        (tmp_path / name).mkdir()
+    here = empty.with_settings(
+        dump_dir=tmp_path / "dump", sources=tmp_path / "sources", convert_unsafe=True
+    )
+    cursor = None
+    for number in (1, 2):
+        tar = tmp_path / "sources" / f"arXiv_src_2404_00{number}.tar"
+        tar.write_bytes(fake_latexml.tar_of({}))
+        answer = ask_sensor(here, cursor)
+        assert months_asked_for(answer) == ["2024-04"]
+        cursor = answer.cursor
+        assert isinstance(ask_sensor(here, cursor), dg.SkipReason)
 
 
 def test_a_month_whose_run_died_before_its_first_step_is_asked_for_again(empty, dump):

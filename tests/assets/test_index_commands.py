@@ -95,7 +95,7 @@ def test_reindex_changes_over_and_drops_the_old_collection_where_it_is_told_to(o
 
 
 def test_the_script_of_the_guide_lists_the_papers_of_a_month(own, tmp_path):
-    page = (DOCS / "how-to" / "new-papers.md").read_text()
+    page = (DOCS / "how-to" / "new-months.md").read_text()
     (script,) = re.findall(r"^```bash\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     folder = tmp_path / "corpus"
     folder.mkdir()

@@ -193,7 +193,7 @@ class TestNames:
 
     def test_a_setting_that_was_removed_says_what_to_do_instead(self) -> None:
         (line,) = check_names({"CITELOOM_WATCHES": ".env line 1"})
-        assert "remove it; see docs/how-to/new-papers.md (set in .env line 1)" in line
+        assert "remove it; see docs/how-to/new-months.md (set in .env line 1)" in line
 
     def test_all_that_is_wrong_is_told_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("CITELOOM_XYZZY_PLUGH_FROTZ", "1")

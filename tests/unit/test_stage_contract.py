@@ -32,12 +32,15 @@ from pipeline.system_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
 from tests.folders import copy_folder
 from tests.models_file import write_models
 from tests.scripted_llm import ScriptedLlm
+from tests.unit.corpus import fake_latexml
 
 pytestmark = pytest.mark.slow
 
 MONTH = "2024-03"
 ERRORS = "ar5iv-04-2024-errors.zip"
-NO_PAGE, NOT_HTML, NO_TEXT, TORN, WITHOUT_METADATA = (f"2403.9910{number}" for number in range(5))
+NO_PAGE, NOT_HTML, NO_TEXT, TORN, WITHOUT_METADATA, CONVERTED = (
+    f"2403.9910{number}" for number in range(6)
+)
 
 # The columns that identify a row; the first column alone where a table is not listed.
 KEYS = {
@@ -56,7 +59,7 @@ KEYS = {
 # Where a model or an index is, how fast it is asked, what it may cost, and where steps work: the
 # same rows come of it.
 NO_ROW = {
-    "data", "local", "dump_dir", "workers", "executor", "models", "llm_url", "llm_api_key",
+    "data", "local", "dump_dir", "sources", "bindings", "convert_unsafe", "workers", "executor", "models", "llm_url", "llm_api_key",
     "llm_concurrency", "llm_timeout", "llm_price", "llm_budget_calls", "llm_budget_tokens",
     "llm_budget_money", "llm_budget_name", "embedder_device", "embedder_precision",
     "embedder_tokens", "qdrant_url", "qdrant_api_key", "qdrant_private_network",
@@ -129,7 +132,7 @@ class Corpus:
 
 def write_sources(folder):
     """The sample corpus with a file that is no page, and pages without HTML, without text, torn,
-    and without metadata.
+    and without metadata; and the source of one more paper.
     """
     dump = Path(shutil.copytree(SAMPLE_DUMP, folder / "dump"))
     with zipfile.ZipFile(dump / ERRORS, "a", zipfile.ZIP_DEFLATED) as pages:
@@ -144,11 +147,22 @@ def write_sources(folder):
     lines = SAMPLE_SNAPSHOT.read_text().splitlines()
     described = next(line for line in lines if '"2403.90001"' in line)
     lines += [
-        described.replace("2403.90001", identifier) for identifier in (NOT_HTML, NO_TEXT, TORN)
+        described.replace("2403.90001", identifier)
+        for identifier in (NOT_HTML, NO_TEXT, TORN, CONVERTED)
     ]
     snapshot = folder / "metadata.jsonl"
     snapshot.write_text("\n".join([*lines, "{broken"]))
-    return {"dump_dir": dump, "metadata_snapshot": snapshot}
+    sources = folder / "sources"
+    sources.mkdir()
+    (sources / f"{CONVERTED}.gz").write_bytes(
+        fake_latexml.eprint({"a.tex": fake_latexml.document()})
+    )
+    return {
+        "dump_dir": dump,
+        "metadata_snapshot": snapshot,
+        "sources": sources,
+        "convert_unsafe": True,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +170,11 @@ def corpus(tmp_path_factory):
     """Every stage of the month, run in order."""
     folder = tmp_path_factory.mktemp("contract")
     small = {"chatcite_samples": 2, "chatcite_votes": 2, "chatcite_kept": 1, "chatcite_examples": 1}
-    with ScriptedLlm(models=("scripted", "first")) as llm:
+    with (
+        ScriptedLlm(models=("scripted", "first")) as llm,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        fake_latexml.install(folder / "bin", patch)
         settings = RecordingSettings(
             _env_file=None,
             data=folder / "data",
@@ -235,7 +253,7 @@ def test_broken_pages_are_in_the_ledger_and_the_others_are_papers(corpus):
         (TORN, "corrupt_member"),
         (WITHOUT_METADATA, "no_metadata"),
     } <= left_out
-    assert len(corpus.rows(PAPERS)) == 8
+    assert len(corpus.rows(PAPERS)) == 9
 
 
 # ---- again ----

@@ -31,6 +31,7 @@ from pipeline.corpus.dump.listing import (
     list_zip,
 )
 from pipeline.corpus.dump.member import LARGEST_PAGE, as_text, is_subset_folder, place_of, subset_of
+from pipeline.corpus.sources.archives import months_of_sources
 from pipeline.errors import MissingInput, SettingError
 from pipeline.settings import SUBSETS, Settings
 from pipeline.storage.read_cache import once
@@ -144,14 +145,21 @@ class Dump:
 
 
 def months_in_dump(settings: Settings) -> list[str]:
-    """Months `YYYY-MM` that have pages in the chosen subsets, oldest first.
+    """Months `YYYY-MM` that have pages in the chosen subsets, or sources to convert, oldest first.
 
-    Raises as `read_dump` does, and SettingError where there is no page at all.
+    Raises as `read_dump` does, and SettingError where there is neither.
     """
     dump = read_dump(settings)
-    if not dump.months:
+    months = {*dump.months, *months_of_sources(settings.sources)}
+    if not months:
         raise SettingError(_describe_dump_without_pages(dump))
-    return dump.months
+    return sorted(months)
+
+
+def papers_in_dump(settings: Settings, months: set[str]) -> set[str]:
+    """The papers of some months that have a page in the dump, in any subset."""
+    dump = read_dump(settings, may_be_empty=True, subsets=SUBSETS)
+    return {name for month in months for name in dump.pages(month)["arxiv_id"].to_pylist()}
 
 
 def broken_zips(settings: Settings) -> list[str]:
@@ -159,16 +167,21 @@ def broken_zips(settings: Settings) -> list[str]:
     return list(read_dump(settings).broken.values())
 
 
-def read_dump(settings: Settings, *, may_be_empty: bool = False) -> Dump:
-    """The present contents of the dump folder, read once within `read_cache`.
+def read_dump(
+    settings: Settings, *, may_be_empty: bool = False, subsets: tuple[str, ...] = ()
+) -> Dump:
+    """The present contents of the dump folder, read once within `read_cache`. subsets: others than
+    those of the settings.
 
     Raises SettingError where there is no such folder, it cannot be listed, or it holds neither a
-    zip nor a loose page (unless it `may_be_empty`); MissingInput where it holds nothing but zips
-    that cannot be used.
+    zip nor a loose page (unless it `may_be_empty`, or sources are converted into it); MissingInput
+    where it holds nothing but zips that cannot be used.
     """
+    may_be_empty = may_be_empty or settings.sources is not None
     place, cache = settings.dump_dir, settings.local_root / "cache" / "zips"
-    key = ("dump", place, cache, settings.subsets, may_be_empty)
-    return once(key, lambda: _read_folder(place, cache, settings.subsets, may_be_empty))
+    subsets = subsets or settings.subsets
+    key = ("dump", place, cache, subsets, may_be_empty)
+    return once(key, lambda: _read_folder(place, cache, subsets, may_be_empty))
 
 
 def _read_folder(

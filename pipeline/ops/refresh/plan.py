@@ -37,7 +37,7 @@ def stages_in_use(workspace: Workspace, until: str | None = None) -> tuple[Stage
     names = {stage.name for stage in STAGES if workspace.root.months(stage.table)}
     for stage in reversed(STAGES):
         if stage.name in names:
-            names |= {table.name for table in stage.upstream}
+            names |= stage.waits_for
     return tuple(stage for stage in STAGES if stage.name in names) or STAGES
 
 
@@ -110,7 +110,7 @@ def downstream(workspace: Workspace, month: str, due: Sequence[Stage], *, redo: 
             and state(stage, workspace, month) is State.DONE
         ):
             continue  # an empty month does not depend on the stages above it
-        below = {table.name for table in stage.upstream} & {other.name for other in deferred}
+        below = stage.waits_for & {other.name for other in deferred}
         asks = stage in LLM_STAGES and not redo and not _asks_nothing(stage, workspace, month)
         if below or asks:
             deferred.append(stage)

@@ -18,15 +18,10 @@ from pipeline.arxiv.harvest_store import STORE, Change, HarvestPage, HarvestStor
 from pipeline.arxiv.rate_limited_client import GAP_SECONDS, Pace
 from pipeline.arxiv.record import Record
 from pipeline.corpus.dump.catalogue import read_dump
+from pipeline.corpus.dump.loose_pages import PageLedger, page_file
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.dump.reader import MemberReader
-from pipeline.corpus.fetching import (
-    MOST_WITHOUT_PAGE,
-    PageLedger,
-    fetch,
-    page_file,
-    select_papers,
-)
+from pipeline.corpus.fetching import MOST_WITHOUT_PAGE, fetch, select_papers
 from pipeline.corpus.parse import html, reference
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
