@@ -238,7 +238,7 @@ def _paper_table(data: AnswersData) -> Grid:
     shares = select(*(f"{share}_{half}" for half in halves for share in _SHARES))
     columns = [*shares, *select("questions")]
     ours = []
-    for system in data.systems:
+    for system in data.graded_systems:
         cells: dict[str, Any] = {"questions": data.costs[system].items}
         for half, group in halves.items():
             for share in _SHARES:
@@ -357,8 +357,7 @@ def _question_list(data: AnswersData) -> PageSection:
         for grade in data.grades
         if grade["judge"] == data.judge
     }
-    graded = {grade["system"] for grade in data.grades}
-    systems = [system for system in data.systems[::-1] if system in graded]
+    systems = data.graded_systems[::-1]
     questions = sorted(data.questions, key=lambda question: str(question["id"]))
     listed, notes = first_rows(questions, "the tables; each has its page")
     rows = []

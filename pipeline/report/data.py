@@ -383,6 +383,12 @@ class AnswersData(Writings):
         return sorted(self.costs, key=answering_order)
 
     @property
+    def graded_systems(self) -> list[str]:
+        """Systems of which an answer was graded, in the order of Table 1."""
+        graded = {grade["system"] for grade in self.grades}
+        return [system for system in self.systems if system in graded]
+
+    @property
     def judge(self) -> str:
         """The model whose verdicts the main tables show; '' where none graded."""
         return next(iter(self.judges), "")
