@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # The least evidence that a passage fits a query, and in it the weight of the words that they share.
 # Fitted for MiniLM on SciFact's training claims and DeepScholar-Bench (`benchmarks.retrieval`).
-_LEAST_EVIDENCE, _COVERAGE_WEIGHT = 0.5, 0.4
+_LEAST_EVIDENCE, _COVERAGE_WEIGHT = 0.52, 0.4
 # Options whose values the index can list, by their field, and how many near ones a message names.
 _LISTED = {"category_keys": "--category", "kind": "--kind", "venue": "--venue"}
 _SUGGESTED = 5
