@@ -1,8 +1,7 @@
-"""The commands `citeloom annotate`: pages and sheets for people, import, status, results."""
+"""The commands `citeloom annotate`: pages and sheets for people, import, results."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -26,18 +25,11 @@ KindArgument = Annotated[
 def export(
     kind: KindArgument,
     to: Annotated[
-        Path, typer.Option(help="Folder for the annotators' files: a page and a sheet for each.")
+        Path,
+        typer.Option(help="Folder for the guide, and a page and a sheet for each annotator."),
     ],
     months: MonthsOption = "all",
-    annotators: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=1,
-            max=20,
-            help="Annotators, each with a page and a sheet of their own.",
-        ),
-    ] = 3,
+    annotators: Annotated[int, typer.Option(metavar="N", min=1, max=20, help="Annotators.")] = 3,
     items: Annotated[
         int, typer.Option(metavar="N", min=1, max=1000, help="At most N tasks or questions.")
     ] = 10,
@@ -68,61 +60,38 @@ def export(
             " where a judge has split the answers.",
         ),
     ] = False,
-    as_json: AsJson = False,
 ) -> int:
-    """Write blind pages to read and CSV sheets to fill in; the key to the letters stays in the data
-    root.
+    """Write a guide, blind pages to read and CSV sheets to fill in; the key to the letters stays in
+    the data root.
 
     Examples:
       citeloom annotate export ratings --to sheets --systems chatcite,zero_shot
       citeloom annotate export grades --to sheets --items 50 --sentences
     """
-    from pipeline.cli.console import print_json, print_note
+    from pipeline.cli.console import print_note
     from pipeline.errors import SettingError
-    from pipeline.evaluation.annotation.export import check_folder, write_files
-    from pipeline.evaluation.annotation.study import write_key
-    from pipeline.evaluation.answers.people import export_grades
-    from pipeline.evaluation.g_score.people import export_ratings
+    from pipeline.evaluation.annotation.export import write_files
+    from pipeline.evaluation.annotation.study import make_study, write_key
+    from pipeline.evaluation.answers.people import answers_to_grade
+    from pipeline.evaluation.g_score.people import sections_to_rate
 
-    root = open_workspace().root
-    check_folder(to)
-    names = split_names(systems) if systems else None
-    study_name = name or kind
-    if kind == "ratings" and sentences:
-        raise SettingError("--sentences is for grades: leave it out for ratings")
-    if kind == "ratings":
-        sheets = export_ratings(
-            root, study_name, months, names, items=items, seed=seed, with_gold=with_gold
-        )
-    elif not with_gold:
-        raise SettingError("--without-gold is for ratings: leave it out for grades")
-    else:
-        sheets = export_grades(
-            root, study_name, months, names, items=items, seed=seed, sentences=sentences
-        )
-    key = write_key(root, sheets.study)
-    files = write_files(sheets, to, annotators)
-    for note in sheets.notes:
-        print_note(note)
-    if as_json:
-        counts = {
-            "items": len(sheets.items),
-            "units": len(sheets.study.units),
-            "lacking": sheets.lacking,
-        }
-        print_json(
-            {
-                "study": study_name,
-                "kind": kind,
-                "systems": sheets.systems,
-                **counts,
-                "files": files,
-                "key": key,
-            }
-        )
-    else:
-        typer.echo("\n".join(map(str, files)))
-        print_note(f"the key is {key}: do not give it to annotators")
+    if to.is_file():
+        raise SettingError(f"--to {to} is a file: name a folder")
+    root, names = open_workspace().root, split_names(systems) or None
+    selection, chosen = (
+        sections_to_rate(root, months, names, most=items, seed=seed, with_gold=with_gold)
+        if kind == "ratings"
+        else answers_to_grade(root, months, names, most=items, seed=seed, sentences=sentences)
+    )
+    study = make_study(kind, name or kind, seed, chosen)
+    key = write_key(root, study)
+    files = write_files(study, chosen, to, annotators)
+    typer.echo("\n".join(map(str, files)))
+    print_note(
+        f"each annotator has {len(study.units):,} lines on {len(chosen)} items by"
+        f" {', '.join(selection.systems)}; {selection.left_out} other items lack a text to show"
+    )
+    print_note(f"the key is {key}: do not give it to annotators")
     return 0
 
 
@@ -130,77 +99,28 @@ def import_(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILES...", help="CSV sheets that annotators sent back.")
     ],
-    annotator: Annotated[
-        str | None, typer.Option(help="The annotator, in place of the name in the files.")
-    ] = None,
-    as_json: AsJson = False,
 ) -> int:
     """Import the sheets that annotators sent back: every line that is right; the others are listed,
     with exit code 1.
 
     Examples:
-      citeloom annotate import sheet-1.csv sheet-2.csv
-      citeloom annotate import sheet-1.csv --annotator ada
+      citeloom annotate import ratings-1.csv ratings-2.csv
     """
     for file in files:
         check_file("FILES", file)
 
-    from pipeline.cli.console import print_error, print_json
+    from pipeline.cli.console import print_error
     from pipeline.evaluation.annotation.importer import import_files
 
-    imported = import_files(open_workspace(), files, annotator=annotator)
-    for sheet in imported:
+    sheets = import_files(open_workspace(), files)
+    for sheet in sheets:
         for fault in sheet.faults:
             print_error(f"{sheet.file}: {fault}")
-    exit_code = 1 if any(sheet.faults for sheet in imported) else 0
-    if as_json:
-        print_json({"sheets": [asdict(sheet) for sheet in imported]})
-        return exit_code
-    for sheet in imported:
-        if sheet.study is not None:
-            typer.echo(
-                f"{sheet.file}: imported {sheet.rows:,} rows by {sheet.annotator}, study"
-                f" {sheet.study}: {sheet.filled:,} of {sheet.cells:,} cells are filled in,"
-                f" {sheet.replaced:,} earlier rows are replaced"
-            )
-    return exit_code
-
-
-def status(as_json: AsJson = False) -> int:
-    """Show the studies and how much each annotator has filled in.
-
-    Examples:
-      citeloom annotate status
-      citeloom annotate status --json
-    """
-    from rich.markup import escape
-
-    from pipeline.cli.console import make_table, out, print_json
-    from pipeline.evaluation.annotation.importer import read_status
-
-    studies = read_status(open_workspace().root)
-    if as_json:
-        print_json({"studies": [asdict(study) for study in studies]})
-        return 0
-    if not studies:
-        typer.echo("there is no study yet: citeloom annotate export ratings --to FOLDER makes one")
-        return 0
-    table = make_table(
-        "", ("study", "kind", "items", "units", "filled in, of each annotator's cells")
-    )
-    for study in studies:
-        filled = ", ".join(
-            f"{escape(who)} {count:,} of {study.cells:,}" for who, count in study.filled.items()
+        typer.echo(
+            f"{sheet.file}: {sheet.entries:,} of {len(sheet.study.units):,} lines imported, study"
+            f" {sheet.study.study}, {sheet.annotator}"
         )
-        table.add_row(
-            study.study,
-            study.kind,
-            f"{study.items}",
-            f"{study.units:,}",
-            filled or "nothing imported yet",
-        )
-    out.print(table)
-    return 0
+    return 1 if any(sheet.faults for sheet in sheets) else 0
 
 
 def results(

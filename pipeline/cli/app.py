@@ -78,7 +78,6 @@ GROUPS: Mapping[str, tuple[str, Commands]] = {
         {
             "export": annotate.export,
             "import": annotate.import_,
-            "status": annotate.status,
             "results": annotate.results,
         },
     ),

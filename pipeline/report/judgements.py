@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.evaluation.answers.people import NO_JUDGE, Part
+from pipeline.evaluation.annotation.study import Part
+from pipeline.evaluation.answers.people import NO_JUDGE
 from pipeline.evaluation.answers.people_measures import COMPARED, GradeResults
 from pipeline.evaluation.g_score.measures import votes_by_task
 from pipeline.evaluation.g_score.people_measures import MEAN, RatedSystem, RatingResults

@@ -4,7 +4,6 @@ width.
 
 import pytest
 
-from pipeline.evaluation.annotation.export import write_files
 from tests.processes import wait_until
 from tests.ui.browser import (
     COLOURS,
@@ -16,8 +15,8 @@ from tests.ui.browser import (
     look,
     overflow,
 )
-from tests.unit.evaluation.annotation.people_month import give_out, write_answers
-from tests.unit.evaluation.annotation.studied import exported, workspace, write_month
+from tests.unit.evaluation.annotation.studies import give_out, write_answers, write_sections
+from tests.unit.evaluation.made_up import workspace
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
@@ -47,14 +46,11 @@ def work(tmp_path):
 def test_a_hostile_text_does_nothing_and_the_page_holds_in_both_colours_and_at_both_widths(
     browser, work, tmp_path, kind
 ):
-    if kind == "ratings":
-        write_month(work.root, text=lambda text: f"{HOSTILE}{text}")
-        write_files(exported(work.root, items=2), tmp_path / "out", 1)
-    else:
-        write_answers(work.root, words=HOSTILE)
-        give_out(work.root, tmp_path / "out", 1)
+    write_sections(work.root, text=lambda text: f"{HOSTILE}{text}")
+    write_answers(work.root, words=HOSTILE)
+    _, (sheet,) = give_out(work.root, tmp_path / "out", kind=kind, most=2)
     browser.get_log("browser")
-    browser.get((tmp_path / "out" / "page-1.html").as_uri())
+    browser.get(sheet.with_suffix(".html").as_uri())
     assert_no_alert(browser)
     assert "taken" not in browser.title
     loaded = "return performance.getEntriesByType('resource').map(entry => entry.name)"

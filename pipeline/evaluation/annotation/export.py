@@ -1,4 +1,5 @@
-"""Export of what annotators receive: each has a page to read and a CSV sheet to fill in.
+"""Export of what annotators receive: a guide, and for each a page to read and a CSV sheet to fill
+in.
 
 Texts come from papers and models. Jinja2 escapes them, and a page's policy allows nothing but its
 own style, not even a request. Names of tasks and questions are not shown: they may reveal more than
@@ -10,19 +11,16 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment
 from markupsafe import Markup
 
-from pipeline.corpus.links import abstract_url
 from pipeline.engine.sampling import shuffled
-from pipeline.errors import SettingError
-from pipeline.evaluation.annotation.study import Study
-from pipeline.evaluation.prose import make_environment, policy_hash, printable
+from pipeline.evaluation.annotation.study import Study, StudyItem, Unit
+from pipeline.evaluation.prose import make_environment, parted, policy_hash, printable
 from pipeline.storage.writing import write_whole
 from pipeline.text import one_line
 
@@ -34,100 +32,62 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _FORMULA = re.compile(r"(^|;[\s\"]*)(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A task or question as annotators see it.
-
-    view: what the page's template renders. lines: unit id → what the sheet shows on its line, a
-    cell for each of the export's `shown` columns.
-    """
-
-    name: str
-    view: Mapping[str, object]
-    lines: Mapping[str, Sequence[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Export:
-    """A study with what its annotators see.
-
-    shown: columns of the sheet to read by; words: further values of the page's template; notes:
-    what the user should know; lacking: as of `ItemSelection`.
-    """
-
-    study: Study
-    items: tuple[Item, ...]
-    systems: tuple[str, ...]
-    shown: tuple[str, ...]
-    words: Mapping[str, object]
-    notes: tuple[str, ...]
-    lacking: Mapping[str, int]
-
-
-def check_folder(folder: Path) -> None:
-    """Raise SettingError if --to names a file."""
-    if folder.exists() and not folder.is_dir():
-        raise SettingError(f"--to {folder} is a file: name a folder")
-
-
-def write_files(export: Export, folder: Path, annotators: int) -> list[Path]:
-    """Write a page and a sheet for each annotator into a folder, each file whole or absent, and
-    return the paths.
+def write_files(
+    study: Study, items: Iterable[StudyItem], folder: Path, annotators: int
+) -> list[Path]:
+    """Write the guide, and a page and a sheet for each annotator, into a folder, each file whole or
+    absent, and return the paths.
 
     Everybody tires towards the end, and not of the same items: each annotator has them in an order
     of their own.
     """
-    by_name = {item.name: item for item in export.items}
-    files = []
+    by_id = {item.item_id: item for item in items}
+    guide = folder / f"{study.kind}-guide.txt"
+    write_whole(guide, (_TEMPLATES / guide.name).read_bytes())
+    files = [guide]
     for number in range(1, annotators + 1):
-        items = [
-            by_name[name] for name in shuffled(export.study.seed, f"annotator {number}", by_name)
+        sheet = folder / f"{study.kind}-{number}.csv"
+        page = sheet.with_suffix(".html")
+        shown = [
+            (by_id[item_id], [unit for unit in study.units.values() if unit.item_id == item_id])
+            for item_id in shuffled(study.seed, f"annotator {number}", by_id)
         ]
-        page, sheet = folder / f"page-{number}.html", folder / f"sheet-{number}.csv"
-        write_whole(page, _page(export, items, sheet.name, annotators))
-        write_whole(sheet, _sheet(export, items, f"annotator-{number}"))
+        template = _environment().get_template("read.html.j2")
+        html = template.render(study=study.study, kind=study.kind, sheet=sheet.name, items=shown)
+        write_whole(page, html.encode())
+        write_whole(sheet, _sheet(study, shown, f"annotator-{number}"))
         files += [page, sheet]
     return files
 
 
-def _sheet(export: Export, items: Iterable[Item], annotator: str) -> bytes:
+def _sheet(
+    study: Study, shown: Iterable[tuple[StudyItem, Sequence[Unit]]], annotator: str
+) -> bytes:
     """The sheet: a line for each unit, nothing filled in but the annotator's name; UTF-8 with the
     mark that Excel needs to see it, lines as RFC 4180.
     """
-    to_fill_in = tuple(export.study.row_class.model_fields)
+    columns = study.sheet_format.columns
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(("study", "annotator", "unit", *export.shown, *to_fill_in))
-    for item in items:
-        for unit, cells in item.lines.items():
-            shown = [_guarded(one_line(printable(cell))) for cell in cells]
-            writer.writerow((export.study.study, annotator, unit, *shown, *[""] * len(to_fill_in)))
+    writer = csv.DictWriter(text, ("study", "annotator", "unit", "text", *columns))
+    writer.writeheader()
+    for item, units in shown:
+        for unit in units:
+            words = one_line(printable(unit.text or item.title))
+            writer.writerow(
+                {
+                    "study": study.study,
+                    "annotator": annotator,
+                    "unit": unit.unit_id,
+                    "text": _FORMULA.sub(r"\1'", words),
+                }
+            )
     return text.getvalue().encode("utf-8-sig")
-
-
-def _guarded(text: str) -> str:
-    return _FORMULA.sub(r"\1'", text)
-
-
-def _page(export: Export, items: Iterable[Item], sheet: str, annotators: int) -> bytes:
-    text = (
-        _environment()
-        .get_template(f"{export.study.kind}.html.j2")
-        .render(
-            name=export.study.study,
-            items=[item.view for item in items],
-            sheet=sheet,
-            annotators=annotators,
-            **export.words,
-        )
-    )
-    return f"{text.rstrip()}\n".encode()
 
 
 @cache
 def _environment() -> Environment:
     environment = make_environment(_TEMPLATES)
-    environment.filters["abstract_url"] = abstract_url
+    environment.filters["parted"] = parted
     style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
     environment.globals.update(
         style=Markup(style),  # noqa: S704 - our own file, which the policy names by its hash

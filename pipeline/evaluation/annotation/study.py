@@ -7,22 +7,15 @@ of sheets is sent to annotators as it is, and a key in it would end their being 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.engine.sampling import shuffled
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.evaluation.marks import (
-    CLAIM_VERDICTS,
-    GOLD_VERDICTS,
-    GoldVerdict,
-    SixMarks,
-)
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
@@ -30,121 +23,32 @@ from pipeline.tables import CRITERIA, HUMAN_GRADES, HUMAN_RATINGS, Table
 from pipeline.tables.writers import full_name
 
 FOLDER = "annotations"
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")
 
 Kind = Literal["ratings", "grades"]
+Part = Literal["claim", "gold"]
 
 
-class SheetRow(BaseModel):
-    """One line as an annotator filled it in; None for an empty cell.
+class SheetFormat(NamedTuple):
+    """What the sheets of a kind hold, and where it goes.
 
-    A field is a column of the sheet and of the table; its description says what may be written
-    there. table: where rows are stored, with the columns `annotator` for the person, `item_id` for
-    the task or question, and `unit_columns`, which together are the name of the line. group: the
-    column within which an import replaces what the same person gave before. marks: the fields that
-    everybody should fill in.
+    person, item: columns of the table for the annotator, and for the task or question. columns: to
+    fill in. item_letter: begins the names of items.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    table: ClassVar[Table]
-    annotator: ClassVar[str]
-    item_id: ClassVar[str]
-    unit_columns: ClassVar[tuple[str, ...]]
-    group: ClassVar[str]
-    marks: ClassVar[tuple[str, ...]]
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _read_cell(cls, cell: str) -> str | None:
-        return cell.strip() or None
-
-    @classmethod
-    def unit_id(cls, row: Mapping[str, Any]) -> str:
-        """The unit that a row of the table is on."""
-        return "-".join(str(row[column]) for column in cls.unit_columns)
+    table: Table
+    person: str
+    item: str
+    columns: tuple[str, ...]
+    item_letter: str
 
 
-def _read_choice(cell: object) -> object:
-    return True if cell in ("x", "X") else cell
-
-
-def _read_verdict(cell: object) -> object:
-    """The verdict in a cell, which people may write as "Not checkable"."""
-    return "_".join(cell.casefold().split()) if isinstance(cell, str) else cell
-
-
-MarkCell = Annotated[int | None, Field(ge=1, le=5, description="a whole number from 1 to 5")]
-Comment = Annotated[str | None, Field(description="a comment")]
-
-
-class RatingRow(SheetRow, SixMarks[MarkCell]):
-    """Marks of one related-work section, as in ChatCite's human study."""
-
-    table = HUMAN_RATINGS
-    annotator = "rater"
-    item_id = "task_id"
-    unit_columns = ("label",)
-    group = "task_id"
-    marks = CRITERIA
-
-    preferred: Annotated[
-        bool | None,
-        BeforeValidator(_read_choice),
-        Field(description="x for the best section of a task"),
-    ]
-    comment: Comment
-
-
-class GradeRow(SheetRow):
-    """Verdict on one claim of an answer, or on one gold claim beside it."""
-
-    table = HUMAN_GRADES
-    annotator = "grader"
-    item_id = "question_id"
-    unit_columns = ("label", "part", "number")
-    group = "label"
-    marks = ("verdict",)
-
-
-def _read_verdicts(cell: object) -> object:
-    """The verdicts in a cell, one for each claim of the line, with `, ` between."""
-    if not isinstance(cell, str):
-        return cell
-    verdicts = [_read_verdict(part) for part in re.split("[,;]", cell) if part.strip()]
-    if not set(verdicts) <= set(CLAIM_VERDICTS):
-        raise ValueError("no verdict on a claim")
-    return ", ".join(map(str, verdicts)) or None
-
-
-class ClaimGradeRow(GradeRow):
-    """Verdict on a claim of an answer: is it correct? Several on a sentence with several claims."""
-
-    verdict: Annotated[
-        str | None,
-        BeforeValidator(_read_verdicts),
-        Field(description=f"one of {', '.join(CLAIM_VERDICTS)}, or one for each claim of the line"),
-    ]
-    comment: Comment
-
-
-class GoldGradeRow(GradeRow):
-    """Verdict on a gold claim: does the answer hold it?"""
-
-    verdict: Annotated[
-        GoldVerdict | None,
-        BeforeValidator(_read_verdict),
-        Field(description=f"one of {', '.join(GOLD_VERDICTS)}"),
-    ]
-    comment: Comment
-
-
-ROW_CLASSES: Mapping[str, type[SheetRow]] = {
-    "section": RatingRow,
-    "claim": ClaimGradeRow,
-    "gold": GoldGradeRow,
+FORMATS: Mapping[Kind, SheetFormat] = {
+    "ratings": SheetFormat(
+        HUMAN_RATINGS, "rater", "task_id", (*CRITERIA, "preferred", "comment"), "T"
+    ),
+    "grades": SheetFormat(HUMAN_GRADES, "grader", "question_id", ("verdict", "comment"), "Q"),
 }
-"""Part of an item → the class of its lines."""
 
 
 class Unit(BaseModel):
@@ -168,9 +72,10 @@ class Unit(BaseModel):
     text: str | None = None
 
     @property
-    def row_class(self) -> type[SheetRow]:
-        """The class of its line."""
-        return ROW_CLASSES[self.part]
+    def unit_id(self) -> str:
+        """The name of its line: the label, and for a claim its part and number."""
+        parts = (self.label,) if self.number is None else (self.label, self.part, self.number)
+        return "-".join(map(str, parts))
 
 
 class Study(BaseModel):
@@ -185,95 +90,115 @@ class Study(BaseModel):
     units: Annotated[Mapping[str, Unit], Field(min_length=1)]
 
     @property
-    def months(self) -> list[str]:
-        """The months of its items, oldest first."""
-        return sorted({unit.month for unit in self.units.values()})
-
-    @property
-    def row_class(self) -> type[SheetRow]:
-        """The class of its first line; the class variables are those of every line."""
-        return next(iter(self.units.values())).row_class
-
-
-def assign_letters(seed: int, item_id: str, systems: Collection[str]) -> dict[str, str]:
-    """Letter → system of one item, shuffled. Raises SettingError for more systems than letters."""
-    if len(systems) > len(ascii_uppercase):
-        raise SettingError(
-            f"{item_id} has texts of {len(systems)} systems, and {len(ascii_uppercase)} have a"
-            " letter"
-        )
-    return dict(zip(ascii_uppercase, shuffled(seed, item_id, systems), strict=False))
+    def sheet_format(self) -> SheetFormat:
+        """The format of its sheets."""
+        return FORMATS[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
-class ItemSelection:
-    """Items of a study. lacking: system → items without its text, left out; notes: in words."""
+class StudyText:
+    """A writer's text. sha256: of what is annotated. claims: to give a verdict on; none where the
+    text is rated as a whole.
+    """
 
-    systems: tuple[str, ...]
-    item_ids: tuple[str, ...]
-    lacking: Mapping[str, int]
-    notes: tuple[str, ...]
+    text: str
+    sha256: str
+    claims: Mapping[Part, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyItem:
+    """A task or question. background: (heading, paragraphs) to read before the texts; texts: system
+    → its text.
+    """
+
+    item_id: str
+    month: str
+    title: str
+    background: Sequence[tuple[str, Sequence[str]]]
+    texts: Mapping[str, StudyText]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Items that every one of the systems has a text for. left_out: how many have not."""
+
+    systems: Sequence[str]
+    item_ids: Sequence[str]
+    left_out: int
 
 
 def select_items(
-    texts: Mapping[str, Collection[str]],
-    systems: Sequence[str] | None,
-    noun: str,
-    *,
-    most: int,
-    seed: int,
-) -> ItemSelection:
+    writers: Mapping[str, Collection[str]], systems: Sequence[str] | None, *, most: int, seed: int
+) -> Selection:
     """Select items by the seed, of those that have a text of every system: means over different
     items do not compare.
 
-    texts: item id → the writers that have a text for it. systems: None for all; one without a model
-    means the only writer with it. noun: what the items are, for notes. Raises SettingError for a
-    system without any text, MissingInput where no item fits.
+    writers: item id → systems that have a text for it. systems: None for all; one without a model
+    means the only writer with it. Raises SettingError for a system without any text, MissingInput
+    where no item fits.
     """
-    available = sorted({name for names in texts.values() for name in names})
-    named = sorted({full_name(name, available) for name in systems or ()})
-    unknown = sorted(set(named) - set(available))
+    available = sorted(set().union(*writers.values()))
+    selected = sorted({full_name(name, available) for name in systems or available})
+    unknown = sorted({*selected} - {*available})
     if unknown:
         raise SettingError(
             f"--systems: there is nothing of {', '.join(unknown)}; there is {', '.join(available)}"
         )
-    selected = named or available
-    lacking = Counter(name for name in selected for names in texts.values() if name not in names)
-    fitting = [item for item, names in texts.items() if set(selected) <= set(names)]
-    if not fitting:
-        counts = ", ".join(f"{count} without {name}" for name, count in sorted(lacking.items()))
+    fitting = [item for item, names in writers.items() if {*selected} <= {*names}]
+    if not fitting or not selected:
         raise MissingInput(
-            f"nothing has a text of every system ({counts}): run the systems, or name fewer"
-            " --systems"
+            f"of --months, nothing has a text of every system ({', '.join(selected) or 'none'}):"
+            " run the systems, or name other --systems or --months"
         )
-    notes = [
-        f"{count} {noun} have nothing of {name}, and are left out"
-        for name, count in sorted(lacking.items())
-    ]
-    if len(fitting) < most:
-        notes.append(f"there are {len(fitting)} {noun}, and {most} were requested")
-    items = tuple(shuffled(seed, "items", fitting)[:most])
-    return ItemSelection(tuple(selected), items, dict(lacking), tuple(notes))
+    items = shuffled(seed, "items", fitting)[:most]
+    return Selection(selected, items, len(writers) - len(fitting))
 
 
-def check_name(name: str, systems: Iterable[str]) -> str:
-    """Return a name that a study of these systems may have.
+def make_study(kind: Kind, name: str, seed: int, items: Iterable[StudyItem]) -> Study:
+    """A study of these items, its letters drawn by the seed.
 
-    Raises SettingError for one that is no name of a file, or that reveals a system or its model.
+    Raises SettingError for a name that is no name of a file or that reveals a system or its model,
+    and for more systems than letters.
     """
-    if not NAME.fullmatch(name):
+    units: list[Unit] = []
+    for place, item in enumerate(items, 1):
+        if len(item.texts) > len(ascii_uppercase):
+            raise SettingError(f"{item.item_id} has over 26 texts: name fewer --systems")
+        item_name = f"{FORMATS[kind].item_letter}{place:02}"
+        systems = shuffled(seed, item.item_id, item.texts)
+        for letter, system in zip(ascii_uppercase, systems, strict=False):
+            _check_name(name, system)
+            text = item.texts[system]
+            whole = Unit(
+                item=item_name,
+                label=f"{item_name}-{letter}",
+                month=item.month,
+                item_id=item.item_id,
+                system=system,
+                text_sha256=text.sha256,
+                part="section",
+            )
+            claims = [
+                whole.model_copy(update={"part": part, "number": number, "text": claim})
+                for part, of_part in text.claims.items()
+                for number, claim in enumerate(of_part, 1)
+            ]
+            units += claims or [whole]
+    return Study(kind=kind, study=name, seed=seed, units={unit.unit_id: unit for unit in units})
+
+
+def _check_name(name: str, system: str) -> None:
+    if not _NAME.fullmatch(name):
         raise SettingError(
             f"--name {name!r} is no name of a study: use small letters, digits, '.', '_' and '-',"
             " 50 at most, a letter or digit first"
         )
-    parts = {part for system in systems for part in system.split("@")}
-    revealed = sorted(part for part in parts if _letters(part) and _letters(part) in _letters(name))
-    if revealed:
-        raise SettingError(
-            f"--name {name} reveals {revealed[0]} to annotators, who must be blind: choose another"
-            " name"
-        )
-    return name
+    for part in map(_letters, system.split("@")):
+        if part and part in _letters(name):
+            raise SettingError(
+                f"--name {name} reveals {part} to annotators, who must be blind: choose another"
+            )
 
 
 def _letters(name: str) -> str:
@@ -304,12 +229,11 @@ def write_key(root: DataRoot, study: Study) -> DataPath:
 def read_key(root: DataRoot, name: str) -> Study:
     """Read a study. Raises MissingInput where there is none, PermanentFailure if it is damaged."""
     # The name comes from a file that somebody sent: it must not lead out of the folder.
-    file = key_file(root, name) if NAME.fullmatch(name) else None
+    file = key_file(root, name) if _NAME.fullmatch(name) else None
     if file is None or not file.is_file():
-        known = ", ".join(study_names(root)) or "none"
         raise MissingInput(
-            f"there is no study {name[:100]!r} in {root.path / FOLDER} (there: {known}): run"
-            " citeloom annotate export"
+            f"there is no study {name[:100]!r} in {root.path / FOLDER}: run citeloom annotate"
+            " export, or set CITELOOM_DATA to the study's data root"
         )
     try:
         return Study.model_validate_json(file.read_bytes())
@@ -317,8 +241,3 @@ def read_key(root: DataRoot, name: str) -> Study:
         raise PermanentFailure(
             f"{file} is damaged ({error.errors()[0]['msg']}): restore it from a copy"
         ) from None
-
-
-def study_names(root: DataRoot) -> list[str]:
-    """Names of the studies of a data root."""
-    return sorted(file.parent.name for file in (root.path / FOLDER).glob("*/key.json"))

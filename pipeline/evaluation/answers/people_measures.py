@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from pipeline.evaluation.annotation.study import Part
 from pipeline.evaluation.answers.measures import Grade
 from pipeline.evaluation.answers.people import (
     NO_JUDGE,
     SILENT,
     VERDICTS,
-    Part,
     question_texts,
     sentence_grades,
 )

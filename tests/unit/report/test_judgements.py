@@ -10,7 +10,7 @@ from pipeline.evaluation.answers.people_measures import pool_months, read_month_
 from pipeline.report.judgements import grades_section
 from pipeline.report.publish import write_overall_page
 from pipeline.report.stages import REPORT
-from tests.unit.evaluation.annotation.people_month import (
+from tests.unit.evaluation.annotation.studies import (
     MONTH,
     always,
     fill,
@@ -30,9 +30,9 @@ def work(tmp_path):
     return work
 
 
-def graded(work, folder, *verdicts, name="pilot", months="all"):
+def graded(work, folder, *verdicts, **choices):
     """Sheets go out, and come back with these verdicts."""
-    _, files = give_out(work.root, folder, len(verdicts), name=name, months=months)
+    _, files = give_out(work.root, folder, len(verdicts), **choices)
     import_files(work, [fill(file, verdict) for file, verdict in zip(files, verdicts, strict=True)])
 
 

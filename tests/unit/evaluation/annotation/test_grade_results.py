@@ -2,8 +2,28 @@
 
 import pytest
 
-from pipeline.evaluation.answers.people_measures import grade_results
+from pipeline.evaluation.annotation.importer import import_files
+from pipeline.evaluation.answers.measures import read_grades
+from pipeline.evaluation.answers.people import NO_JUDGE
+from pipeline.evaluation.answers.people_measures import (
+    grade_results,
+    pool_months,
+    read_month_grades,
+)
+from pipeline.report.judgements import grades_section
+from pipeline.tables import QUESTIONS
+from tests.unit.evaluation.annotation.studies import (
+    ANSWERERS,
+    MONTH,
+    always,
+    fill,
+    give_out,
+    imported,
+    month_grades,
+    write_answers,
+)
 from tests.unit.evaluation.answers.graded import grade
+from tests.unit.evaluation.made_up import workspace
 
 GRADES = [
     grade(["correct", "wrong"], ["held"], number=1, system="alpha"),
@@ -91,3 +111,71 @@ def test_systems_are_compared_on_the_claims_of_each_grader():
     assert alpha.judged["factual"].value == pytest.approx((0.5 + 0) / 2)
     # beta abstains from question 2, whose gold claims nobody graded: one question.
     assert found["beta"].people["coverage"].count == 1
+
+
+@pytest.fixture
+def work(tmp_path):
+    """A workspace with one month."""
+    work = workspace(tmp_path / "data")
+    write_answers(work.root)
+    return work
+
+
+def results(work, grades):
+    return pool_months({MONTH: read_month_grades(work.root, MONTH, grades)})
+
+
+def test_grades_of_answers_that_were_written_or_split_anew_are_left_out(work, tmp_path):
+    _, files = give_out(work.root, tmp_path / "out", 2)
+    import_files(work, [fill(file, always("correct", "held")) for file in files])
+    found = results(work, read_grades(work.root, MONTH))
+    assert (found.outdated, found.answers, found.verdicts) == (0, 3, 2 * 7)
+    write_answers(work.root, words=" Mended.")
+    found = results(work, read_grades(work.root, MONTH))
+    assert (found.outdated, found.answers) == (2 * 2, 2)
+    regraded = [grade(["correct"], ["held"], system="arxivbot"), *month_grades()[1:]]
+    assert results(work, regraded).outdated == 2 * 2 + 2
+    work.root.file(QUESTIONS, MONTH).unlink()
+    assert results(work, regraded).answers == 0
+
+
+def test_where_no_judge_graded_the_sentences_are_graded_and_have_results(work, tmp_path):
+    write_answers(work.root, grades=[])
+    _, (sheet,) = give_out(work.root, tmp_path / "out")
+    imported(work, fill(sheet, always("partly", "held")))
+    found = results(work, [])
+    assert (found.verdicts, found.outdated, found.accuracy) == (8, 0, {})
+    assert [system.system for system in found.systems] == list(ANSWERERS)
+    for system in found.systems:
+        assert (system.people["factual"].value, system.people["coverage"].value) == (0.5, 1.0)
+        assert (system.judged["factual"].value, system.difference["factual"]) == (None, None)
+    # A judge grades these answers later, and splits them otherwise.
+    both = results(work, month_grades())
+    assert (both.outdated, both.verdicts) == (0, 8)
+    own = [system for system in both.systems if system.judge == NO_JUDGE]
+    assert [system.people["factual"].value for system in own] == [0.5] * len(ANSWERERS)
+
+
+def test_a_sentence_is_split_by_its_verdicts_also_where_a_judge_has_split_the_answers(
+    work, tmp_path
+):
+    study, (one, other) = give_out(work.root, tmp_path / "out", 2, sentences=True)
+    texts = {unit.text for unit in study.units.values()}
+    assert texts == {"Answer 1 of one.", "Answer 2 of one.", "Fact 1."}
+    imported(work, fill(one, always("correct, wrong, correct", "held")))
+    imported(work, fill(other, always("partly", "held")))
+    found = results(work, read_grades(work.root, MONTH))
+    own = [system for system in found.systems if system.judge == NO_JUDGE]
+    # One grader finds three claims in each sentence, two of them correct; the other finds one.
+    assert own[0].people["factual"].value == pytest.approx((2 / 3 + 1 / 2) / 2)
+    assert found.verdicts == len(study.units) * 2 + 2 * 4
+    assert "which they split into claims themselves" in grades_section(found).paragraphs[0]
+
+
+def test_an_answer_that_abstains_holds_no_gold_claim_without_a_judge(work, tmp_path):
+    write_answers(work.root, grades=[], abstains=["direct"])
+    study, (sheet,) = give_out(work.root, tmp_path / "out")
+    assert {unit.system for unit in study.units.values()} == {"arxivbot"}
+    imported(work, fill(sheet, always("correct", "held")))
+    (graded,) = results(work, []).systems  # nobody graded any answer of direct
+    assert (graded.system, graded.people["coverage"].value) == ("arxivbot", 1.0)

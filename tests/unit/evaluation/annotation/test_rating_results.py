@@ -15,7 +15,7 @@ from pipeline.report.judgements import rating_results_section
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, SUMMARIES
 from pipeline.text import text_digest
 from tests.month_tables import write_table
-from tests.unit.evaluation.annotation.studied import MONTH
+from tests.unit.evaluation.annotation.studies import MONTH
 from tests.unit.evaluation.made_up import judgement, workspace
 
 SYSTEMS = ("one", "two")
