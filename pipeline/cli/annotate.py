@@ -105,6 +105,7 @@ def import_(
 
     Examples:
       citeloom annotate import ratings-1.csv ratings-2.csv
+      citeloom annotate import grades-1.csv
     """
     for file in files:
         check_file("FILES", file)
