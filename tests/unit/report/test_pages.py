@@ -369,8 +369,7 @@ def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path
         "tallies": [0],
         "kept": [1],
     }
-    truncated = {"summaries": 2, "sections": 1}
-    trace = json.dumps({"truncated": truncated, "rounds": [step | {"votes": [], "cut": False}]})
+    trace = json.dumps({"rounds": [step | {"votes": [], "cut": False}]})
     write_table(place.root, tables.RELATED_WORK_TASKS, MONTH, [row])
     system = "chatcite_no_incremental"
     write_table(place.root, tables.SUMMARIES, MONTH, [summary(row, system) | {"trace": trace}])
@@ -381,7 +380,6 @@ def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path
     )
     assert "a task from a file" in page
     assert page.count("abstract only") == page.count("bibliography item only") == 1
-    assert "ended at the token limit: summaries 2, sections 1." in written
     assert "No vote was taken." in written
     assert "/abs/None" not in page
 
