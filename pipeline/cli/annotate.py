@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from pipeline.cli.common import AsJson, MonthsOption, check_file, open_workspace, split_names
-
-if TYPE_CHECKING:
-    from pipeline.evaluation.answers.people_measures import GradeResults
-    from pipeline.storage.data_root import DataRoot
-
 
 KindArgument = Annotated[
     Literal["ratings", "grades"],
@@ -88,8 +84,8 @@ def export(
     files = write_files(study, chosen, to, annotators)
     typer.echo("\n".join(map(str, files)))
     print_note(
-        f"each annotator has {len(study.units):,} lines on {len(chosen)} items by"
-        f" {', '.join(selection.systems)}; {selection.left_out} other items lack a text to show"
+        f"each annotator has {len(study.units):,} lines on {len(chosen)} items;"
+        f" {selection.left_out} items without a text of every system are left out"
     )
     print_note(f"the key is {key}: do not give it to annotators")
     return 0
@@ -140,39 +136,25 @@ def results(
     from pipeline.arxiv.months import select_months
     from pipeline.cli.console import print_json, print_section
     from pipeline.errors import MissingInput
-    from pipeline.evaluation.g_score.people_measures import RatingResults, read_rating_results
+    from pipeline.evaluation.annotation.study import FORMATS
+    from pipeline.evaluation.answers.people_measures import GradeResults, read_grade_results
+    from pipeline.evaluation.g_score.people_measures import read_rating_results
     from pipeline.report.judgements import grades_section, rating_results_section
-    from pipeline.tables import HUMAN_GRADES, HUMAN_RATINGS
 
     root = open_workspace().root
-    annotated = root.months(HUMAN_RATINGS if kind == "ratings" else HUMAN_GRADES)
+    annotated = root.months(FORMATS[kind].table)
     selected = select_months(months, annotated) if annotated else []
-    study_results = (
-        read_rating_results(root, selected, name)
-        if kind == "ratings"
-        else _read_grades(root, selected, name)
-    )
-    if study_results.empty:
+    read = read_rating_results if kind == "ratings" else read_grade_results
+    found = read(root, selected, name)
+    if found.empty:
         of_study = "" if name is None else f" of study {name}"
         raise MissingInput(
             f"there are no {kind}{of_study} in {root.path}: run citeloom annotate import FILE"
         )
     if as_json:
-        print_json(study_results.as_json())
-        return 0
-    section = (
-        rating_results_section(study_results)
-        if isinstance(study_results, RatingResults)
-        else grades_section(study_results)
-    )
-    print_section(section)
+        print_json(asdict(found))
+    elif isinstance(found, GradeResults):
+        print_section(grades_section(found))
+    else:
+        print_section(rating_results_section(found))
     return 0
-
-
-def _read_grades(root: DataRoot, months: list[str], study: str | None) -> GradeResults:
-    from pipeline.evaluation.answers.measures import read_grades
-    from pipeline.evaluation.answers.people_measures import pool_months, read_month_grades
-
-    return pool_months(
-        {month: read_month_grades(root, month, read_grades(root, month), study) for month in months}
-    )

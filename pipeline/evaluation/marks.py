@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Generic, Literal, TypeVar, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 Mark = Annotated[int, Field(ge=1, le=5)]
-AnyMark = TypeVar("AnyMark")
-
-
-class SixMarks(BaseModel, Generic[AnyMark]):
-    """A mark for each of ChatCite's criteria, in the order of `tables.CRITERIA`."""
-
-    consistency: AnyMark
-    coherence: AnyMark
-    comparative: AnyMark
-    integrity: AnyMark
-    fluency: AnyMark
-    citation_accuracy: AnyMark
-
-
 ClaimVerdict = Literal["correct", "partly", "wrong", "not_checkable"]
 GoldVerdict = Literal["held", "partly", "not"]
 CLAIM_VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)

@@ -25,7 +25,7 @@ from pipeline.engine.digests import json_digest
 from pipeline.engine.stage import STATES
 from pipeline.evaluation.answers.measures import Grade, read_grades, read_shown
 from pipeline.evaluation.answers.people_measures import read_month_grades
-from pipeline.evaluation.g_score.people_measures import RATING_COLUMNS, current_ratings
+from pipeline.evaluation.g_score.people_measures import read_ratings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.read_cache import remember
@@ -215,8 +215,7 @@ def _summarize(root: DataRoot, month: str) -> MonthSummary:
     first_runs = summaries.filter(pc.equal(summaries["repeat"], 0))["system"]
     scores = with_writer_names(related[tables.SCORES])
     verdicts, unquoted = _citations_by_verdict(with_writer_names(related[tables.CITATION_SUPPORT]))
-    ratings = list(iterate(root, tables.HUMAN_RATINGS, month, RATING_COLUMNS))
-    current = current_ratings(root, month, ratings)
+    ratings, outdated_ratings = read_ratings(root, month)
     questions = read_posed_questions(iterate(root, tables.QUESTIONS, month))
     states = _states(root, month)
     failed = _failed_answers(root, month)
@@ -246,9 +245,9 @@ def _summarize(root: DataRoot, month: str) -> MonthSummary:
         repeats=_repeats(scores),
         verdicts=verdicts,
         unquoted=unquoted,
-        judgements=_judgements(related[tables.G_SCORES], with_marks=bool(current)),
-        ratings=[{name: row[name] for name in _RATING} for row in current],
-        outdated_ratings=len(ratings) - len(current),
+        judgements=_judgements(related[tables.G_SCORES], with_marks=bool(ratings)),
+        ratings=[{name: row[name] for name in _RATING} for row in ratings],
+        outdated_ratings=outdated_ratings,
         task_references=tasks.get("references", {}),
         why_no_task=tasks.get("no_task", ""),
         questions=[

@@ -12,10 +12,9 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment
+from jinja2 import Template
 from markupsafe import Markup
 
 from pipeline.engine.sampling import shuffled
@@ -42,6 +41,7 @@ def write_files(
     of their own.
     """
     by_id = {item.item_id: item for item in items}
+    template = _read_template()
     guide = folder / f"{study.kind}-guide.txt"
     write_whole(guide, (_TEMPLATES / guide.name).read_bytes())
     files = [guide]
@@ -52,7 +52,6 @@ def write_files(
             (by_id[item_id], [unit for unit in study.units.values() if unit.item_id == item_id])
             for item_id in shuffled(study.seed, f"annotator {number}", by_id)
         ]
-        template = _environment().get_template("read.html.j2")
         html = template.render(study=study.study, kind=study.kind, sheet=sheet.name, items=shown)
         write_whole(page, html.encode())
         write_whole(sheet, _sheet(study, shown, f"annotator-{number}"))
@@ -84,13 +83,10 @@ def _sheet(
     return text.getvalue().encode("utf-8-sig")
 
 
-@cache
-def _environment() -> Environment:
+def _read_template() -> Template:
     environment = make_environment(_TEMPLATES)
     environment.filters["parted"] = parted
     style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
-    environment.globals.update(
-        style=Markup(style),  # noqa: S704 - our own file, which the policy names by its hash
-        style_hash=policy_hash(style),
-    )
-    return environment
+    # Our own file, which the page's policy names by its hash.
+    environment.globals.update(style=Markup(style), style_hash=policy_hash(style))  # noqa: S704
+    return environment.get_template("read.html.j2")

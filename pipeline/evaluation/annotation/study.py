@@ -135,21 +135,16 @@ def select_items(
     items do not compare.
 
     writers: item id → systems that have a text for it. systems: None for all; one without a model
-    means the only writer with it. Raises SettingError for a system without any text, MissingInput
-    where no item fits.
+    means the only writer with it. Raises MissingInput where no item fits.
     """
     available = sorted(set().union(*writers.values()))
     selected = sorted({full_name(name, available) for name in systems or available})
-    unknown = sorted({*selected} - {*available})
-    if unknown:
-        raise SettingError(
-            f"--systems: there is nothing of {', '.join(unknown)}; there is {', '.join(available)}"
-        )
     fitting = [item for item, names in writers.items() if {*selected} <= {*names}]
     if not fitting or not selected:
         raise MissingInput(
-            f"of --months, nothing has a text of every system ({', '.join(selected) or 'none'}):"
-            " run the systems, or name other --systems or --months"
+            f"nothing has a text of every system of {', '.join(selected) or 'any name'}, and there"
+            f" are texts of {', '.join(available) or 'none'}: run the systems, or name other"
+            " --systems or --months"
         )
     items = shuffled(seed, "items", fitting)[:most]
     return Selection(selected, items, len(writers) - len(fitting))

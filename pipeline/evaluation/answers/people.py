@@ -128,10 +128,8 @@ def _read(
     root: DataRoot, months: Sequence[str], *, sentences: bool
 ) -> tuple[dict[str, QuestionTexts], dict[str, dict[str, Grade]]]:
     """Question → its words, and question → system → a grade. All judges grade the same claims, so
-    the first in the table is taken. Where none graded any of these months, sentences are graded.
+    the first in the table is taken. In a month without a judge, sentences are graded.
     """
-    of_judges = {month: [] if sentences else read_grades(root, month) for month in months}
-    judged = any(of_judges.values())
     texts: dict[str, QuestionTexts] = {}
     grades: dict[str, dict[str, Grade]] = {}
     for month in months:
@@ -143,8 +141,8 @@ def _read(
             )
         texts |= new
         grades |= {question: {} for question in new}
-        grades_of_month = of_judges[month] if judged else sentence_grades(new.values())
-        for grade in grades_of_month:
+        of_judges = [] if sentences else read_grades(root, month)
+        for grade in of_judges or sentence_grades(new.values()):
             question_id, system = grade["question_id"], grade["system"]
             if question_id in new and system in new[question_id].answers:
                 grades[question_id].setdefault(system, grade)

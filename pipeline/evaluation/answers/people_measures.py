@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pipeline.evaluation.annotation.study import Part
-from pipeline.evaluation.answers.measures import Grade
+from pipeline.evaluation.answers.measures import Grade, read_grades
 from pipeline.evaluation.answers.people import (
     NO_JUDGE,
     SILENT,
@@ -74,7 +74,8 @@ class Accuracy:
 
     units: claims with a verdict of both. same: share with the same one, its interval over questions
     in `low` and `high`, None for one question. alpha: nominal, of graders and judge. undecided:
-    claims on which graders are split. confusion: (graders' verdict, judge's) → claims.
+    claims on which graders are split. confusion: how many claims have these verdicts of `people`
+    and `judge`.
     """
 
     part: Part
@@ -84,7 +85,7 @@ class Accuracy:
     high: float | None
     alpha: Estimate
     undecided: int
-    confusion: Mapping[tuple[str, str], int]
+    confusion: Sequence[Mapping[str, str | int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +123,6 @@ class GradeResults:
     def empty(self) -> bool:
         """Whether there are no grades, outdated ones included."""
         return not (self.graders or self.outdated)
-
-    def as_json(self) -> dict[str, Any]:
-        """The results as a JSON document; a confusion matrix as a list of its cells."""
-        document = asdict(self)
-        for judge, parts in self.accuracy.items():
-            for part, accuracy in parts.items():
-                cells = [
-                    {"people": p, "judge": j, "units": units}
-                    for (p, j), units in accuracy.confusion.items()
-                ]
-                document["accuracy"][judge][part]["confusion"] = cells
-        return document
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +168,15 @@ def read_month_grades(
     if any(_key(row) not in judged for row in current):
         grades = [*grades, *of_sentences]
     return MonthGrades(current, grades, outdated)
+
+
+def read_grade_results(
+    root: DataRoot, months: Iterable[str], study: str | None = None
+) -> GradeResults:
+    """The results of the months' grades, of one study or of all. Raises as `read_month_grades`."""
+    return pool_months(
+        {month: read_month_grades(root, month, read_grades(root, month), study) for month in months}
+    )
 
 
 def pool_months(months: Mapping[str, MonthGrades]) -> GradeResults:
@@ -301,7 +299,10 @@ def _accuracy(
         high=high,
         alpha=alpha(pairs, questions, "nominal"),
         undecided=sum(key.part == part for key in split),
-        confusion=dict(sorted(Counter(pairs).items())),
+        confusion=[
+            {"people": people, "judge": judge, "units": units}
+            for (people, judge), units in sorted(Counter(pairs).items())
+        ],
     )
 
 

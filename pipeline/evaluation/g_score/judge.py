@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.g_score.sample import TaskSections
-from pipeline.evaluation.marks import Mark, SixMarks
+from pipeline.evaluation.marks import Mark
 from pipeline.llm.context import count_message_tokens, cut_to_share, fit
 from pipeline.llm.messages import LlmAnswerError, Message, Spent
 from pipeline.llm.prompts import PromptFolder
@@ -39,10 +39,17 @@ _REPAIR_TOKENS = 256
 _FEWEST_TOKENS = 48
 
 
-class Marks(SixMarks[Mark]):
-    """The six marks of one section, whole numbers from 1 to 5."""
+class Marks(BaseModel):
+    """The six marks of one section, whole numbers from 1 to 5, as in `tables.CRITERIA`."""
 
     model_config = ConfigDict(extra="forbid")
+
+    consistency: Mark
+    coherence: Mark
+    comparative: Mark
+    integrity: Mark
+    fluency: Mark
+    citation_accuracy: Mark
 
 
 class NoRoom(CiteloomError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 MEAN = "mean"
 """In place of a criterion: the mean of the six, of raters who gave all six."""
-RATING_COLUMNS = [name for name in HUMAN_RATINGS.schema.names if name not in ("label", "comment")]
-G_SCORE_COLUMNS = ["task_id", "candidate_set", "section_repeat", "judge", "marks", "best", "order"]
+_RATING_COLUMNS = [name for name in HUMAN_RATINGS.schema.names if name not in ("label", "comment")]
+_G_SCORE_COLUMNS = ["task_id", "candidate_set", "section_repeat", "judge", "marks", "best", "order"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -83,10 +83,6 @@ class RatingResults:
         """Whether there are no ratings, outdated ones included."""
         return not (self.ratings or self.outdated)
 
-    def as_json(self) -> dict[str, Any]:
-        """The results as a JSON document."""
-        return asdict(self)
-
 
 def read_rating_results(
     root: DataRoot, months: Sequence[str], study: str | None = None
@@ -94,41 +90,41 @@ def read_rating_results(
     """The results of the months' ratings, of one study or of all; the months' `g_scores` are
     compared where they are there. Raises as `DataRoot.iterate` does.
     """
-    rated = [month for month in months if root.file(HUMAN_RATINGS, month).exists()]
-    judged = [month for month in rated if root.file(G_SCORES, month).exists()]
     ratings: list[Row] = []
+    judgements: list[Row] = []
     outdated = 0
-    for month in rated:
-        rows = [
-            row
-            for row in root.iterate(HUMAN_RATINGS, month, RATING_COLUMNS)
-            if study in (None, row["study"])
-        ]
-        current = current_ratings(root, month, rows)
+    for month in months:
+        current, outdated_rows = read_ratings(root, month, study)
         ratings += current
-        outdated += len(rows) - len(current)
+        outdated += outdated_rows
+        if current and root.file(G_SCORES, month).exists():
+            judgements += root.iterate(G_SCORES, month, _G_SCORE_COLUMNS)
     shown = short_names(row["system"] for row in ratings)
-    judgements = (row for month in judged for row in root.iterate(G_SCORES, month, G_SCORE_COLUMNS))
-    scores = [named_judgement(row, shown) for row in judgements if row["section_repeat"] == 0]
     return rating_results(
-        [{**row, "system": shown[row["system"]]} for row in ratings], scores, outdated
+        [{**row, "system": shown[row["system"]]} for row in ratings],
+        [named_judgement(row, shown) for row in judgements if row["section_repeat"] == 0],
+        outdated,
     )
 
 
-def current_ratings(root: DataRoot, month: str, ratings: Sequence[Row]) -> list[Row]:
-    """The ratings of a month whose sections have not changed since, with their writers' names as
-    `system`.
-
-    Raises as `DataRoot.iterate` does.
+def read_ratings(root: DataRoot, month: str, study: str | None = None) -> tuple[list[Row], int]:
+    """(Ratings of sections that have not changed since, with their writers' names as `system`;
+    count of others) of a month, of one study or of all. Raises as `DataRoot.iterate` does.
     """
-    if not ratings:
-        return []
+    if not root.file(HUMAN_RATINGS, month).exists():
+        return [], 0
     sections = digests(root, month)
     writers = {name for _, name in sections}
-    named = [{**row, "system": full_name(writer_name(row), writers)} for row in ratings]
-    return [
-        row for row in named if sections.get((row["task_id"], row["system"])) == row["text_sha256"]
-    ]
+    current: list[Row] = []
+    outdated = 0
+    for row in root.iterate(HUMAN_RATINGS, month, _RATING_COLUMNS):
+        if study in (None, row["study"]):
+            system = full_name(writer_name(row), writers)
+            if sections.get((row["task_id"], system)) == row["text_sha256"]:
+                current.append({**row, "system": system})
+            else:
+                outdated += 1
+    return current, outdated
 
 
 def rating_results(

@@ -114,17 +114,6 @@ def test_agreement_and_accuracy_are_told(work, tmp_path):
     )
 
 
-def test_the_judge_is_not_measured_by_what_graders_are_split_on_but_each_of_them_counts(
-    work, tmp_path
-):
-    found = section(work, tmp_path / "out", always("correct", "held"), always("wrong", "held"))
-    claims = rows(found, "judge_accuracy")[0]
-    assert (claims["Compared"], claims["Graders split"], claims["Same verdict"]) == (0, 4, None)
-    told = table_1(found)
-    assert told["Factual", "arXivBot"]["People"]["value"] == 0.5
-    assert told["Coverage", "arXivBot"]["People"]["value"] == 1.0
-
-
 def test_where_a_grader_marked_a_part_the_judge_is_taken_for_the_same_part(work, tmp_path):
     """Of arXivBot's claims on question 1 the judge has the first correct and the second wrong."""
     found = section(
@@ -163,15 +152,6 @@ def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(work,
         told["Factual", "arXivBot"]["People"]["value"],
         told["Factual", "arXivBot"]["Questions"],
     ) == (0.5, 4)
-
-
-def test_verdicts_on_what_is_no_longer_there_are_counted(work, tmp_path):
-    section(work, tmp_path / "out", always("correct", "held"))
-    write_answers(work.root, words=" Mended.")
-    found = section_of(work, month_grades())
-    assert (
-        "2 verdicts on answers or claims that have changed since are left out." in found.paragraphs
-    )
 
 
 def test_the_report_is_made_anew_once_people_graded_and_shows_their_tables(tmp_path):

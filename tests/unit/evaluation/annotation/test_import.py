@@ -6,14 +6,12 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from pipeline.cli.app import app
 from pipeline.engine.locks import month_lock
 from pipeline.errors import MissingInput, SettingError
-from pipeline.evaluation.annotation.importer import import_files, read_sheet
+from pipeline.evaluation.annotation.importer import import_files
 from pipeline.tables import CRITERIA, HUMAN_GRADES, HUMAN_RATINGS
 from tests.processes import PATIENCE
 from tests.unit.evaluation.annotation.studies import (
@@ -151,18 +149,6 @@ def test_a_file_that_is_no_sheet_is_refused_and_nothing_is_imported(
     assert not work.root.file(HUMAN_RATINGS, MONTH).exists()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-@given(
-    content=st.binary(max_size=200)
-    | st.text(alphabet='unit,label\n\r";\t{}[]=\0é', max_size=80).map(str.encode)
-)
-def test_no_bytes_at_all_raise_anything_but_a_message(work, tmp_path, content):
-    file = tmp_path / "strange"
-    file.write_bytes(content)
-    with pytest.raises(SettingError):
-        read_sheet(work.root, file)
-
-
 def test_importing_again_or_in_another_order_gives_the_same_rows(work, tmp_path):
     write_sections(work.root, "2024-04", tasks=2)
     _, sheets = give_out(work.root, tmp_path / "out", 3, kind="ratings")
@@ -223,14 +209,8 @@ def test_a_study_by_the_commands(work, tmp_path, monkeypatch, kind, people):
         done = CliRunner().invoke(app, ["annotate", *map(str, arguments)])
         return done.exit_code, done.output
 
-    assert citeloom("results", kind)[0] == 1
     (tmp_path / "a_file").touch()
-    for wrong in (
-        ("--to", "a_file"),
-        ("--to", "out", "--name", f"{WRITERS[0]}-direct"),
-        ("--to", "out", "--systems", "gpt"),
-        ("--to", "out", "--months", "2031-01"),
-    ):
+    for wrong in (("--to", "a_file"), ("--to", "out", "--name", f"{WRITERS[0]}-direct")):
         assert citeloom("export", kind, *wrong)[0] == 2
     assert not (tmp_path / "out").exists()
     code, output = citeloom("export", kind, "--to", "out", "--annotators", 1)
