@@ -197,11 +197,10 @@ def grade_results(rows: Sequence[Row], grades: Sequence[Grade], outdated: int = 
     for row in sorted(rows, key=lambda row: (_key(row), _grader(row))):
         if row["verdict"] is not None:
             verdicts[_key(row)][_grader(row)] = row["verdict"]
-    by_judge: dict[str, list[Grade]] = {
-        judge: [] for judge in sorted({grade["judge"] for grade in grades})
+    by_judge = {
+        judge: [grade for grade in grades if grade["judge"] == judge]
+        for judge in sorted({grade["judge"] for grade in grades})
     }
-    for grade in grades:
-        by_judge[grade["judge"]].append(grade)
     answers = {(row["question_id"], row["system"]) for row in rows}
     return GradeResults(
         studies=tuple(sorted({row["study"] for row in rows})),

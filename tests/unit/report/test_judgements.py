@@ -89,31 +89,6 @@ def test_people_stand_beside_the_judge_on_the_same_claims(work, tmp_path):
     )
 
 
-def test_agreement_and_accuracy_are_told(work, tmp_path):
-    """Two graders against one on every line: of four claims the judge has two right; of three gold
-    claims none.
-    """
-    found = section(
-        work,
-        tmp_path / "out",
-        always("correct", "partly"),
-        always("correct", "partly"),
-        always("wrong", "held"),
-    )
-    claims, gold = rows(found, "judge_accuracy")
-    assert (claims["group"], claims["Compared"], claims["Same verdict"]["value"]) == (
-        "judge",
-        4,
-        0.5,
-    )
-    assert gold["Same verdict"]["value"] == pytest.approx(1 / 3)
-    # In every unit two of three agree: observed disagreement 2/3; 8 and 4 marks of 12 give 64/132
-    # by chance.
-    assert rows(found, "answer_graders")[0]["Agreement"]["value"] == pytest.approx(
-        1 - (2 / 3) / (64 / 132)
-    )
-
-
 def test_where_a_grader_marked_a_part_the_judge_is_taken_for_the_same_part(work, tmp_path):
     """Of arXivBot's claims on question 1 the judge has the first correct and the second wrong."""
     found = section(

@@ -135,10 +135,18 @@ def test_a_name_that_is_no_file_or_reveals_a_system_or_its_model_is_refused(name
         make_study("ratings", name, 1, items(1, ("chatcite@gpt-4", "zero_shot")))
 
 
+OLD_KEY = """{"format": "citeloom-annotation-1", "kind": "grades", "study": "old", "seed": 3, "units": {
+"Q01-A-gold-2": {"item": "Q01", "label": "Q01-A", "month": "2024-03", "item_id": "q1", "system":
+"direct@m", "text_sha256": "00", "part": "gold", "number": 2, "text": "Fact."}}}"""
+
+
 def test_a_key_is_read_back_and_one_that_is_missing_or_damaged_is_named(root):
     study = make_study("ratings", "pilot", 1, items(1, WRITERS))
     write_key(root, study)
     assert read_key(root, "pilot") == study
+    key_file(root, "old").parent.mkdir()
+    key_file(root, "old").write_text(OLD_KEY)
+    assert read_key(root, "old").units["Q01-A-gold-2"].unit_id == "Q01-A-gold-2"
     for name in ("none", "../pilot", "", "/etc/passwd"):
         with pytest.raises(MissingInput, match="no study"):
             read_key(root, name)
