@@ -10,7 +10,7 @@ passages that were looked up are part of what is tested, so people go by the pap
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline import tables
@@ -41,57 +41,55 @@ NO_JUDGE = ""
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionTexts:
-    """A row of `questions`, its month, and system → its answer: a row of `answers`."""
+class GradableAnswer:
+    """A row of `answers` with its month and the row of its question."""
 
-    question: Row
     month: str
-    answers: Mapping[str, Row]
+    question: Row
+    answer: Row
 
-    def digest(self, system: str) -> str:
-        """SHA-256 of the question and a system's answer."""
-        return text_digest(f"{self.question['question']}\0{self.answers[system]['text']}")
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the question and the answer."""
+        return text_digest(f"{self.question['question']}\0{self.answer['text']}")
 
-    def sentence_grade(self, system: str) -> Grade:
-        """A grade of an answer that no judge graded, without verdicts: each sentence is a claim."""
-        answer = self.answers[system]
-        sentences = dict.fromkeys(one_line(sentence["text"]) for sentence in answer["sentences"])
+    def sentence_grade(self) -> Grade:
+        """A grade by no judge, without verdicts: each sentence is a claim."""
+        sentences = dict.fromkeys(one_line(row["text"]) for row in self.answer["sentences"])
         claims = [text for text in sentences if any(map(str.isalnum, text))]
         outcome = "answered" if claims else "claims_nothing"
-        if answer["abstained"]:
+        if self.answer["abstained"]:
             claims, outcome = [], "abstained"
         # An answer without claims holds no gold claim.
         verdict = None if claims else "not"
-        gold = [claim["claim"] for claim in self.question["claims"]]
         return {
             "question_id": self.question["question_id"],
-            "system": system,
+            "system": writer_name(self.answer),
             "judge": NO_JUDGE,
             "outcome": outcome,
             "claims": [{"claim": text, "verdict": None} for text in claims],
-            "gold": [{"claim": text, "verdict": verdict} for text in gold],
+            "gold": [
+                {"claim": claim["claim"], "verdict": verdict} for claim in self.question["claims"]
+            ],
         }
 
 
-def question_texts(root: DataRoot, month: str) -> dict[str, QuestionTexts]:
-    """Question id → its words and its answers, of a month. Raises as `DataRoot.iterate` does."""
-    if not root.file(tables.QUESTIONS, month).exists():
+def gradable_answers(root: DataRoot, month: str) -> dict[tuple[str, str], GradableAnswer]:
+    """(Question id, system) → its answer, of a month. Raises as `DataRoot.iterate` does."""
+    files = root.file(tables.QUESTIONS, month), root.file(tables.ANSWERS, month)
+    if not all(file.exists() for file in files):
         return {}
-    answers: dict[str, dict[str, Row]] = defaultdict(dict)
-    if root.file(tables.ANSWERS, month).exists():
-        columns = ["question_id", "system", "model", "text", "sentences", "abstained"]
-        for row in root.iterate(tables.ANSWERS, month, columns):
-            if writes_answers(row["system"]):
-                answers[row["question_id"]][writer_name(row)] = row
-    rows = root.rows(tables.QUESTIONS, month, ["question_id", "question", "papers", "claims"])
+    columns = ["question_id", "question", "papers", "claims"]
+    rows = root.rows(tables.QUESTIONS, month, columns)
+    questions = {row["question_id"]: row for row in rows}
+    columns = ["question_id", "system", "model", "text", "sentences", "abstained"]
     return {
-        row["question_id"]: QuestionTexts(row, month, answers[row["question_id"]]) for row in rows
+        (row["question_id"], writer_name(row)): GradableAnswer(
+            month, questions[row["question_id"]], row
+        )
+        for row in root.iterate(tables.ANSWERS, month, columns)
+        if writes_answers(row["system"]) and row["question_id"] in questions
     }
-
-
-def sentence_grades(texts: Iterable[QuestionTexts]) -> list[Grade]:
-    """`QuestionTexts.sentence_grade` of every answer to these questions."""
-    return [question.sentence_grade(system) for question in texts for system in question.answers]
 
 
 def answers_to_grade(
@@ -107,16 +105,26 @@ def answers_to_grade(
     anything. systems: None for all. sentences: show sentences also where a judge has split the
     answers.
 
-    Raises SettingError for a question that two months ask, MissingInput where there is nothing to
-    grade, and as `select_items` does.
+    All judges grade the same claims, so the first in the table is taken. In a month without a
+    judge, sentences are shown. Raises SettingError for a question that two months ask,
+    MissingInput where there is nothing to grade, and as `select_items` does.
     """
     answered = root.months(tables.ANSWERS)
-    texts, grades = _read(
-        root, select_months(months, answered) if answered else [], sentences=sentences
-    )
+    texts: dict[tuple[str, str], GradableAnswer] = {}
+    grades: dict[str, dict[str, Grade]] = defaultdict(dict)
+    for month in select_months(months, answered) if answered else []:
+        new = gradable_answers(root, month)
+        for twice in sorted(grades.keys() & {question for question, _ in new}):
+            raise SettingError(f"question {twice} is asked in {month} and before: narrow --months")
+        texts |= new
+        of_judges = [] if sentences else read_grades(root, month)
+        for grade in of_judges or [answer.sentence_grade() for answer in new.values()]:
+            question, system = grade["question_id"], grade["system"]
+            if (question, system) in new:
+                grades[question].setdefault(system, grade)
     selection = select_items(grades, systems, most=most, seed=seed)
     items = [
-        _item(root, texts[question], [grades[question][system] for system in selection.systems])
+        _item(root, [(texts[question, name], grades[question][name]) for name in selection.systems])
         for question in selection.item_ids
     ]
     if not any(item.texts for item in items):
@@ -124,51 +132,27 @@ def answers_to_grade(
     return selection, [item for item in items if item.texts]
 
 
-def _read(
-    root: DataRoot, months: Sequence[str], *, sentences: bool
-) -> tuple[dict[str, QuestionTexts], dict[str, dict[str, Grade]]]:
-    """Question → its words, and question → system → a grade. All judges grade the same claims, so
-    the first in the table is taken. In a month without a judge, sentences are graded.
-    """
-    texts: dict[str, QuestionTexts] = {}
-    grades: dict[str, dict[str, Grade]] = {}
-    for month in months:
-        new = question_texts(root, month)
-        for twice in sorted(texts.keys() & new.keys()):
-            raise SettingError(
-                f"question {twice} is asked in {texts[twice].month} and in {month}: run citeloom"
-                " run --months all, or name the months of one"
-            )
-        texts |= new
-        grades |= {question: {} for question in new}
-        of_judges = [] if sentences else read_grades(root, month)
-        for grade in of_judges or sentence_grades(new.values()):
-            question_id, system = grade["question_id"], grade["system"]
-            if question_id in new and system in new[question_id].answers:
-                grades[question_id].setdefault(system, grade)
-    return texts, grades
-
-
-def _item(root: DataRoot, texts: QuestionTexts, grades: Iterable[Grade]) -> StudyItem:
-    question = texts.question
-    papers = {paper: abstract_url(paper) for paper in question["papers"]}
+def _item(root: DataRoot, answers: Sequence[tuple[GradableAnswer, Grade]]) -> StudyItem:
+    """The item of one question."""
+    first = answers[0][0]
+    papers = {paper: abstract_url(paper) for paper in first.question["papers"]}
     for row in rows_of_papers(root, tables.PAPERS, papers, ["arxiv_id", "title"]):
         papers[row["arxiv_id"]] = f"{row['title']}, {papers[row['arxiv_id']]}"
     return StudyItem(
-        question["question_id"],
-        texts.month,
-        question["question"],
+        first.question["question_id"],
+        first.month,
+        first.question["question"],
         [("Papers", [*papers.values()])],
         {
             grade["system"]: StudyText(
-                texts.answers[grade["system"]]["text"],
-                texts.digest(grade["system"]),
+                answer.answer["text"],
+                answer.digest,
                 {
                     "claim": [claim["claim"] for claim in grade["claims"]],
                     "gold": [claim["claim"] for claim in grade["gold"]],
                 },
             )
-            for grade in grades
+            for answer, grade in answers
             if grade["outcome"] not in SILENT
         },
     )

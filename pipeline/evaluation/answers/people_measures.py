@@ -19,8 +19,7 @@ from pipeline.evaluation.answers.people import (
     NO_JUDGE,
     SILENT,
     VERDICTS,
-    question_texts,
-    sentence_grades,
+    gradable_answers,
 )
 from pipeline.evaluation.marks import (
     CLAIM_POINTS,
@@ -145,23 +144,18 @@ def read_month_grades(
     """
     if not root.file(HUMAN_GRADES, month).exists():
         return MonthGrades((), grades)
-    questions = question_texts(root, month)
-    of_sentences = sentence_grades(questions.values())
+    answers = gradable_answers(root, month)
+    of_sentences = [answer.sentence_grade() for answer in answers.values()]
     judged = {key for grade in grades for key in _verdicts_of(grade)}
     claims = judged.union(*map(_verdicts_of, of_sentences))
-    digests = {
-        (question_id, system): question.digest(system)
-        for question_id, question in questions.items()
-        for system in question.answers
-    }
     current: list[Row] = []
     outdated = 0
     for stored in root.iterate(HUMAN_GRADES, month, _COLUMNS):
         if study not in (None, stored["study"]):
             continue
         row = {**stored, "system": writer_name(stored)}
-        digest = digests.get((row["question_id"], row["system"]))
-        if digest == row["text_sha256"] and _key(row) in claims:
+        answer = answers.get((row["question_id"], row["system"]))
+        if answer and answer.digest == row["text_sha256"] and _key(row) in claims:
             current.append(row)
         else:
             outdated += 1
