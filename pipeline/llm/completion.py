@@ -42,10 +42,11 @@ _THOUGHTS = {
 _CLOSING_ALONE = re.compile(
     rf"(?<![\w\"'`“‘])(?:{'|'.join(map(re.escape, _THOUGHTS.values()))})(?=[ \t]*\n)"
 )
-_FRAME = re.compile(
-    r"\A\s*(?:<\|(?:START_RESPONSE|begin_of_solution)\|>\s*)"
-    r"|(?:\s*(?:<\|(?:im_end|eot_id|eom_id|end|return|endoftext|end_of_text|END_RESPONSE"
-    r"|end_of_solution|END_OF_TURN_TOKEN)\|>|<end_of_turn>|<｜end▁of▁sentence｜>|</s>))+\s*\Z"
+_OPENING_MARK = re.compile(r"\s*<\|(?:START_RESPONSE|begin_of_solution)\|>\s*")
+_END_MARKS = (
+    *(f"<|{name}|>" for name in ("im_end", "eot_id", "eom_id", "end", "return", "endoftext")),
+    *(f"<|{name}|>" for name in ("end_of_text", "END_RESPONSE", "end_of_solution")),
+    *("<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<｜end▁of▁sentence｜>", "</s>"),
 )
 _SHOWN_CHARS = 200
 _Tokens = Annotated[int, Field(ge=0, le=10**12)]
@@ -239,7 +240,20 @@ def split_thoughts(text: str, *, was_cut: bool) -> tuple[str, str]:
             thoughts = ""
     elif closing := _CLOSING_ALONE.search(body):
         thoughts, text = body[: closing.start()], body[closing.end() :].lstrip()
-    return _FRAME.sub("", text), thoughts
+    return _without_marks(text), thoughts
+
+
+def _without_marks(text: str) -> str:
+    """A text without the marks of chat templates around it, and white space beside these."""
+    opening = _OPENING_MARK.match(text)
+    start, end = opening.end() if opening else 0, len(text)
+    bare = len(text.rstrip())
+    while mark := next((mark for mark in _END_MARKS if text.endswith(mark, start, bare)), None):
+        end = bare - len(mark)
+        while end > start and text[end - 1].isspace():
+            end -= 1
+        bare = end
+    return text[start:end]
 
 
 def _share_tokens(reported: int, texts: Sequence[str], *, first_only: bool) -> list[int]:

@@ -43,7 +43,7 @@ _BREAK = re.compile(
 _OWN_HEADING = re.compile(
     r"(?:[^\w\n]|[0-9])*+(?:\\?(?:sub)?section\*?\{)?related works?[^\w\n]*+", re.IGNORECASE
 )
-_HEADING = re.compile(r"#{1,6}\s.*|\*\*[^*]+\*\*:?|\\(?:sub)*section\*?\{.*")
+_HEADING = re.compile(r"#{1,6}\s.*(?<![.!?])|\*\*[^*]+\*\*:?|\\(?:sub)*section\*?\{.*")
 _EDGE = re.compile(r"(?:`{3,}|~{3,})\w*|[-*_=]{3,}")
 _LIST_ITEM = re.compile(r"(?:[-*•]|[0-9]+[.)])\s")
 CITES_NOTHING, REPEATS_PROMPT = "cites nothing", "repeats its prompt"

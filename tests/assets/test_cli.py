@@ -38,7 +38,7 @@ def test_run_until_a_stage_runs_what_it_needs_and_no_more(empty):
     done = empty.citeloom("run", "--months", "2024-03", "--until", "passages")
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
     assert sorted(folder.parent.name for folder in empty.root.glob("*/*.parquet")) == [
-        "dump_members", "metadata", "papers", "passages",
+        "dump_members", "metadata", "pages", "papers", "passages",
     ]  # fmt: skip
     assert "2 not computer science" in done.stdout
     assert "Warning" not in done.stderr

@@ -18,12 +18,12 @@ ARCHIVE = Path(__file__).parents[1] / "earlier" / "roots-2026-11-28.tar.xz"
 # Pages are drawn again when their look changes. Receipts name the server's address, which is another one here. The default
 # systems are without `extractive`: its rows leave these tables, and the rows of others are taken over. In `answers`, `passages`
 # takes its place, which asks no model. Scores of answers are computed again, since `passages` is measured without grades.
-# Tasks count works by their abstract too: the same rows here.
+# Tasks count works by their abstract too: the same rows here. `pages` is a table that these roots lack.
 WITHOUT_EXTRACTIVE = {"summaries", "scores"}
-TASKS = {"related_work_tasks"}
+OTHERS = {"related_work_tasks", "pages"}
 RENEWED = {
-    "demo": {"report", "answers", "answer_scores"} | TASKS | WITHOUT_EXTRACTIVE,
-    "models": {"report", "index_receipts", "answer_scores"} | TASKS,
+    "demo": {"report", "answers", "answer_scores"} | OTHERS | WITHOUT_EXTRACTIVE,
+    "models": {"report", "index_receipts", "answer_scores"} | OTHERS,
 }
 
 

@@ -125,7 +125,7 @@ def run(page, script):
 def test_from_a_search_over_a_hit_a_reference_and_a_citing_paper_to_bibtex(page):
     show(page, "/")
     page.find("//input[@id='q']").send_keys("reciprocal rank fusion of two ranked lists\n")
-    page.says("Papers 1 to", "strong match")
+    page.says("Papers 1 to", "About Fusion of")
     page.keep("results")
     page.click("(//a[@class='hit-link'])[1]")
     page.says("Noël Ada Lovelace", "Outline")

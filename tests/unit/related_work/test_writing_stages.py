@@ -107,7 +107,7 @@ def test_what_a_limit_cut_is_in_the_ledger_of_every_system(tmp_path):
         write_corpus(place, {1: ["2403.00001"]})
         elements, summaries = write_all(place)
     assert dict(elements.left_out) == {"shortened": 2}
-    assert dict(summaries.left_out) == {"truncated": 5}
+    assert dict(summaries.left_out) == {"cut": 3}
 
 
 def test_a_reference_that_left_the_corpus_keeps_its_number_and_lacks_only_where_its_text_is_read(
