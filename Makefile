@@ -46,7 +46,7 @@ lint: install-dev
 
 bench: install qdrant
 	$(PIP) --editable '.[bench,postgres,ray]'
-	for name in parse dump metadata references corpus embedding_stage embed load search retrieval real_papers quotes serve draft_check hallmark judges evidence generate answer first_minutes cluster; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	for name in parse dump metadata references corpus embedding_stage embed load search retrieval real_papers quotes serve draft_check hallmark evidence generate answer first_minutes cluster; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 # BGE-M3 on one GPU in seven minutes: docs/methods/embedding.md. With carried wheels it runs in the Python that has torch
 # and installs nothing there; without them in .venv.

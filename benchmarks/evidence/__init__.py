@@ -1,1 +1,1 @@
-"""What is shown without a model: passages for questions."""
+"""What is shown without a model: passages for questions, and for citing sentences."""

@@ -3,7 +3,8 @@
     python -m benchmarks.evidence [--held] [--root FOLDER] [--json] [--quick]
 
 held: the parts of the labels that nobody tunes on, too. root: a data root to make or reuse; by
-default a temporary one, whose embeddings take some minutes. quick: eight questions of each set.
+default a temporary one, whose embeddings take some minutes. quick: eight questions of each set, and
+sentences of eight papers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks.evidence import questions
+from benchmarks.evidence import citing_sentences, questions
 from benchmarks.harness import report
 from benchmarks.real_papers import DATA
 
@@ -32,8 +33,11 @@ def main() -> None:
         print(f"skipped: the real papers ({DATA}) are not on this machine")
         return
     most = QUICK if options.quick else None
-    figures, claims = questions.figures(held=options.held, most=most, root=options.root)
-    report("evidence", {"questions": figures}, claims)
+    figures, claims = {}, []
+    for name, module in (("questions", questions), ("citing sentences", citing_sentences)):
+        figures[name], of_module = module.figures(held=options.held, most=most, root=options.root)
+        claims += of_module
+    report("evidence", figures, claims)
 
 
 if __name__ == "__main__":

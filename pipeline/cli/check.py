@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pipeline.cli.common import AsJson, check_file, open_workspace, split_names
-from pipeline.draft_check.failure_kinds import FAILURES
+from pipeline.draft_check.failure_kinds import FAILURES, FORMER_FAILURES
 from pipeline.errors import SettingError
 
 BibOption = Annotated[
@@ -42,16 +43,17 @@ def check(
     ] = "",
     as_json: AsJson = False,
 ) -> int:
-    """Check the citations of a draft: does each reference exist as stated, and does the cited paper
-    say it?
+    """Check the citations of a draft: does each reference exist as stated, and what does the cited
+    paper say?
 
     Examples:
       citeloom check paper.tex
-      citeloom check paper.tex --report check --fail-on contradicted,missing
+      citeloom check paper.tex --report check --fail-on number_not_found,missing
     """
     from pipeline.cli.console import print_json, print_note, print_section, spinner
     from pipeline.draft_check.bibliography import write_bibliography
     from pipeline.draft_check.check import check_draft
+    from pipeline.draft_check.citations import judge_name
     from pipeline.draft_check.page import sections, write_page
     from pipeline.draft_check.reading import read_draft
     from pipeline.text import visible
@@ -73,8 +75,10 @@ def check(
                 " nothing"
             )
 
+    workspace = open_workspace()
+    _refuse_unsaid(kinds, judge_name(workspace.settings))
     with spinner("checking"):
-        result = check_draft(open_workspace(), loaded, suggest=missing, announce=announce)
+        result = check_draft(workspace, loaded, suggest=missing, announce=announce)
     page = write_page(result, report) if report else None
     if as_json:
         print_json(result.as_json())
@@ -95,11 +99,21 @@ def check(
 def _kinds(fail_on: str) -> list[str]:
     kinds = split_names(fail_on)
     for kind in kinds:
+        if kind in FORMER_FAILURES:
+            raise SettingError(f"--fail-on {kind} was removed: give {FORMER_FAILURES[kind]}")
         if kind not in FAILURES:
             raise SettingError(
                 f"--fail-on {kind}: there is no such kind; give some of {', '.join(FAILURES)}"
             )
     return kinds
+
+
+def _refuse_unsaid(kinds: Sequence[str], judge: str | None) -> None:
+    """Raise SettingError for a verdict that nothing gives: with a judge, or without one."""
+    if "not_supported" in kinds and judge is None:
+        raise SettingError("--fail-on not_supported needs a language model: set CITELOOM_LLM_URL")
+    if "not_about_paper" in kinds and judge is not None:
+        raise SettingError(f"--fail-on not_about_paper: {judge} judges, so give not_supported")
 
 
 def cite(

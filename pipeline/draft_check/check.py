@@ -13,6 +13,7 @@ from pipeline.corpus.citation_formats import bibtex_entry, bibtex_item, bibtex_k
 from pipeline.corpus.paper import PAPER_COLUMNS, Paper
 from pipeline.draft_check.citations import CitationCheck, check_citations, judge_name
 from pipeline.draft_check.draft import Draft, DraftSentence, describe_problems
+from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.reading import read_bibliography
 from pipeline.draft_check.references import ReferenceCheck, check_references, keys_by_paper
@@ -41,13 +42,15 @@ class MissingPaper:
 
 @dataclass(frozen=True, slots=True)
 class DraftCheck:
-    """The result. judge: its name. missing: None if nothing was searched."""
+    """The result. judge: the model that judged, if one did. missing: None if nothing was
+    searched.
+    """
 
     draft: Draft
     references: Sequence[ReferenceCheck]
     citations: Sequence[CitationCheck]
     missing: Sequence[MissingPaper] | None
-    judge: str
+    judge: str | None
 
     @property
     def without_entry(self) -> list[tuple[str, DraftSentence]]:
@@ -62,8 +65,8 @@ class DraftCheck:
     def counts(self) -> Counter[str]:
         """Number of each kind of `failure_kinds.FAILURES`."""
         counts = Counter[str](check.status for check in self.references)
-        counts.update(check.verdict for check in self.citations if check.verdict == "contradicted")
-        counts["not_supported"] = sum(check.verdict == "not_found" for check in self.citations)
+        counts.update(check.verdict for check in self.citations if check.verdict in FAILURES)
+        counts["number_not_found"] = sum(bool(check.ours) for check in self.citations)
         counts["missing"] = len(self.without_entry)
         return counts
 

@@ -81,7 +81,12 @@ class DraftSentence:
             is_own_claim = len(groups) > 1 and len(words.split()) >= _FEWEST_WORDS
             if is_own_claim and key in cited_keys(group[0]):
                 claims.append(words)
-        return "; ".join(claims) or _without_space(CITATION_MARKER.sub(" ", self.text))
+        return "; ".join(claims) or self.plain
+
+    @property
+    def plain(self) -> str:
+        """The sentence without its citations."""
+        return _without_space(CITATION_MARKER.sub(" ", self.text))
 
     def with_keys(self, renamed: Mapping[str, Sequence[str]]) -> DraftSentence:
         """The sentence with other keys in the place of some."""

@@ -13,22 +13,16 @@ from pipeline.report.grid import Cell, Grid, PageSection
 from pipeline.storage.writing import write_whole
 from pipeline.text import number_of
 
-# Worst first.
+# In the order of rows.
 _VERDICTS: dict[Verdict, str] = {
-    "contradicted": "✗ contradicted",
-    "not_found": "? not found",
-    "partly": "◐ found in part",
-    "words_found": "≈ words found",
+    "number_not_found": "number not found",
+    "not_about_paper": "not about this paper",
+    "not_supported": "not supported",
+    "partly": "partly supported",
+    "read": "read this",
     "not_checked": "not checked",
-    "supported": "✓ supported",
+    "supported": "supported",
 }
-_WORST_FIRST = list(_VERDICTS)
-CHANGES_FOUND = (
-    "On sentences that no rule was chosen on, it finds 90 % of altered numbers and 98 % of added or"
-    " removed negations in full texts (68 % and 40 % in abstracts), and calls 0.4 % (2.1 %) of the"
-    " true ones wrong. What claims more than the paper says it misses: read the quotes."
-)
-"""Held part of `python -m benchmarks.planted_changes`; docs/methods/judges.md has the table."""
 _STATUS_ORDER = ("retracted", "withdrawn", "suspicious", "differs", "not_found", "verified")
 
 
@@ -39,14 +33,16 @@ def write_page(check: DraftCheck, folder: Path) -> Path:
     from pipeline.report.rendering import render
 
     counts = check.counts()
-    verdicts = [citation.verdict for citation in check.citations]
+    unchecked = sum(citation.verdict == "not_checked" for citation in check.citations)
     headline = [
         ("References", str(len(check.references)), f"{counts['verified']} verified"),
-        ("Citations", str(len(check.citations)), f"{verdicts.count('supported')} supported"),
-        ("Contradicted", str(counts["contradicted"]), ""),
-        ("Not found", str(verdicts.count("not_found")), ""),
-        ("Not checked", str(verdicts.count("not_checked")), "the cited text is not here"),
+        ("Citations", str(len(check.citations)), ""),
+        ("Number not found", str(counts["number_not_found"]), ""),
+        ("Not about this paper", str(counts["not_about_paper"]), ""),
+        ("Not checked", str(unchecked), "the cited text is not here"),
     ]
+    if check.judge:
+        headline.insert(2, ("Not supported", str(counts["not_supported"]), check.judge))
     name = check.draft.file.name
     citations = number_of(len(check.citations), "citation")
     lead = f"{citations} of {number_of(len(check.references), 'work')} in {name}."
@@ -64,18 +60,15 @@ def sections(check: DraftCheck, *, good: bool = True) -> list[PageSection]:
     that are not checked and of references that are not found, and verified references without a
     note are left out.
     """
-    judge = (
-        "Worst first, with the sentence of the cited paper that fits best. “Supported”: it has all"
-        " names, numbers, negations and directions of yours; “words found”: most words, no more."
-        f" {CHANGES_FOUND} Judge: {check.judge}."
-    )
+    judged = f"{check.judge} judged." if check.judge else "No model judged: read the quotes."
+    quoted = f"Each with the nearest sentence of the cited paper. {judged}"
     about = (
         "Each entry of the bibliography beside arXiv's metadata. An entry that is not found there"
         " may exist all the same."
     )
     parts = []
     if check.citations:
-        parts.append(_citations(check.citations, judge, good=good))
+        parts.append(_citations(check.citations, quoted, good=good))
     else:
         nothing = f"{check.draft.file.name} has no sentence that cites a work."
         parts.append(PageSection("citations", "What the cited papers say", [nothing]))
@@ -95,23 +88,21 @@ def sections(check: DraftCheck, *, good: bool = True) -> list[PageSection]:
 def _citations(citations: Sequence[CitationCheck], about: str, *, good: bool) -> PageSection:
     rows = []
     unchecked: dict[str, list[str]] = defaultdict(list)
-    for check in sorted(citations, key=lambda check: _WORST_FIRST.index(check.verdict)):
+    order = list(_VERDICTS)
+    for check in sorted(citations, key=lambda check: order.index(check.verdict)):
         if check.verdict == "not_checked" and not good:
             unchecked[check.reason].append(check.key)
             continue
         sentence = Cell(check.sentence.readable, marks=(check.ours,))
-        paper = ". ".join(filter(None, [check.reason, check.quote]))
-        tag = ""
-        if check.verdict != "not_checked":
-            tag = "abstract" if check.abstract_only else "full text"
-        quote = Cell(f"{check.key}: {paper}", page=check.url, tag=tag, marks=(check.theirs,))
+        quoted = f"“{check.quote}”" if check.quote else ""
+        paper = ": ".join(filter(None, [check.key, check.reason, quoted]))
+        tag = check.extent or ""
+        quote = Cell(paper, page=check.url, tag=tag, marks=(check.theirs,))
         place = f"{check.sentence.file}:{check.sentence.line}"
         rows.append((_VERDICTS[check.verdict], sentence, quote, place))
     counts = Counter(check.verdict for check in citations)
     summary = ", ".join(
-        f"{counts[verdict]} {words.lstrip('✓◐✗?≈ ')}"
-        for verdict, words in _VERDICTS.items()
-        if counts[verdict]
+        f"{counts[verdict]} {words}" for verdict, words in _VERDICTS.items() if counts[verdict]
     )
     lists = [f"Not checked, as {reason}: {_distinct(keys)}." for reason, keys in unchecked.items()]
     return _section(

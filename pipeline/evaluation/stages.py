@@ -20,7 +20,6 @@ from pipeline.evaluation.g_score import rows as g_score
 from pipeline.llm.models import judge_model
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.settings import Settings
-from pipeline.settings.validators import OVERLAP_JUDGE
 
 # Of what is not judged, the check names the first.
 _MOST_NAMED = 20
@@ -36,12 +35,6 @@ def _sections_off(settings: Settings) -> str:
     )
 
 
-def _citations_off(settings: Settings) -> str:
-    if citation_support.judged_by_overlap(settings):
-        return ""
-    return _sections_off(settings)
-
-
 def _answers_off(settings: Settings) -> str:
     return questions_disabled_reason(settings) or _off(
         settings,
@@ -51,8 +44,7 @@ def _answers_off(settings: Settings) -> str:
 
 
 def _off(settings: Settings, setting: str, systems: Sequence[System]) -> str:
-    judges = set(settings.judges) - {OVERLAP_JUDGE}
-    if not settings.bundled_llm or judges or any(system.calls_model for system in systems):
+    if not settings.bundled_llm or settings.judges or any(system.calls_model for system in systems):
         return ""
     return (
         f"no endpoint is set, and no system of {setting} calls a model: set CITELOOM_LLM_URL or"
@@ -106,7 +98,7 @@ CITATION_SUPPORT = Stage(
     settings=("support_passages",),
     version=5,
     inputs=citation_support.inputs,
-    disabled_reason=_citations_off,
+    disabled_reason=_sections_off,
     pool="llm",
     group="evaluation",
     description=(

@@ -15,7 +15,7 @@ from pipeline.settings import Settings
 from pipeline.settings.models_file import read_key, read_models_file
 from pipeline.settings.settings import BUNDLED_CONTEXT, BUNDLED_LLM
 from pipeline.settings.urls import refuse_key_over_http, refuse_unsendable_key, split_url
-from pipeline.settings.validators import OVERLAP_JUDGE, parse_price
+from pipeline.settings.validators import parse_price
 from pipeline.tables.writers import Writer
 from pipeline.text import text_digest
 
@@ -160,8 +160,7 @@ def get_model(
 
 def judge_model(settings: Settings) -> Model:
     """The model that judges; the default where none is named. Raises as `get_model`."""
-    named = (name for name in settings.judges if name != OVERLAP_JUDGE)
-    return get_model(settings, next(named, None), "CITELOOM_JUDGES")
+    return get_model(settings, next(iter(settings.judges), None), "CITELOOM_JUDGES")
 
 
 def known_prices(settings: Settings) -> dict[str, Prices]:

@@ -28,7 +28,6 @@ from pipeline.report.summary import (
     read_summary,
 )
 from pipeline.settings import Settings
-from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.data_root import DataRoot
 from pipeline.system_names import (
     ANSWERING_SYSTEMS,
@@ -55,12 +54,8 @@ def answering_order(system: str) -> tuple[int, str]:
 
 
 def judges_of(settings: Settings) -> list[str]:
-    """The judges in their order. Overlap judges citations alone, so the default model follows
-    it.
-    """
-    if set(settings.judges) - {OVERLAP_JUDGE}:
-        return list(settings.judges)
-    return [*settings.judges, settings.llm_model]
+    """The judges in their order."""
+    return list(settings.judges) or [settings.llm_model]
 
 
 @dataclass(frozen=True, slots=True)

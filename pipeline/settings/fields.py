@@ -342,7 +342,6 @@ class JudgeSettings(BaseModel):
         (),
         description=(
             "Model that judges, by its name in CITELOOM_MODELS; empty for the default model."
-            " overlap, alone or before it with a comma, judges citations without a model."
         ),
     )
     judge_repeats: int = Field(

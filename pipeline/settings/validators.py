@@ -150,16 +150,16 @@ def check_web_address(value: Address) -> Address:
     return value
 
 
-OVERLAP_JUDGE = "overlap"
-"""The judge of citations that calls no model."""
-
-
 def check_judges(value: tuple[str, ...]) -> tuple[str, ...]:
-    """The names without repetition: one model at most, beside OVERLAP_JUDGE."""
+    """The names without repetition: one model at most."""
     names = tuple(dict.fromkeys(value))
-    models = [name for name in names if name != OVERLAP_JUDGE]
-    if len(models) > 1:
-        raise ValueError(f"names {len(models)} models, and one judges: leave one of them")
+    if "overlap" in names:
+        raise ValueError(
+            "names overlap, which judged citations without a model and was removed: name a model"
+            " of CITELOOM_MODELS, or nothing for the default model"
+        )
+    if len(names) > 1:
+        raise ValueError(f"names {len(names)} models, and one judges: leave one of them")
     return names
 
 

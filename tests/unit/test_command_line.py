@@ -31,6 +31,7 @@ from pipeline.cli.console import (
 )
 from pipeline.cli.demo import whole_sentences
 from pipeline.cli.status import status_report
+from pipeline.draft_check.citations import Verdict
 from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.draft_check.references import Status
 from pipeline.engine.run_stats import StageTiming, note_timing
@@ -89,7 +90,8 @@ def test_help_and_wrong_arguments_import_no_heavy_package(tmp_path, arguments, c
 
 def test_statuses_known_to_the_command_line_are_those_of_the_check():
     statuses = {*get_args(Status)} - {"verified"}
-    assert {*FAILURES} == statuses | {"contradicted", "not_supported", "missing"}
+    verdicts = {*get_args(Verdict)} - {"read", "partly", "supported", "not_checked"}
+    assert {*FAILURES} == statuses | verdicts | {"missing"}
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -180,9 +180,7 @@ def test_an_estimate_over_the_budget_says_so(llm, tmp_path):
 
 
 def test_where_nothing_calls_a_model_there_is_nothing_to_pay(tmp_path):
-    place = plain_workspace(
-        tmp_path, dump_dir=tmp_path / "dump", systems="lexrank,lead", judges="overlap"
-    )
+    place = plain_workspace(tmp_path, dump_dir=tmp_path / "dump", systems="lexrank,lead")
     write_corpus(place, TASKS)
     found = estimate(place, [MONTH])
     assert (found.parts, found.total().calls, found.months) == ((), 0, (MONTH,))

@@ -23,9 +23,7 @@ from pipeline.evaluation.citation_support.judge import (
     JudgeRequest,
     judge,
     judge_request,
-    place_of,
 )
-from pipeline.evaluation.citation_support.overlap_judge import OverlapJudge, fingerprint
 from pipeline.evaluation.citation_support.sample import (
     NO_TEXT,
     SampledCitation,
@@ -37,7 +35,6 @@ from pipeline.llm.messages import Spent
 from pipeline.llm.models import judge_model
 from pipeline.llm.stage_loop import job_client, map_concurrently
 from pipeline.related_work.task_reader import MonthTasks, in_corpus
-from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.storage.writing import Row
 
 if TYPE_CHECKING:
@@ -47,17 +44,10 @@ if TYPE_CHECKING:
 # Most citations of one section that are judged; few by the bundled model, which is slow.
 MOST_CITATIONS = 1000
 MOST_BY_BUNDLED_MODEL = 4
-# Citations of which the sentences are embedded together: their vectors are a few megabytes.
-OVERLAP_BATCH = 256
 UNREADABLE = "unreadable_answer"
 
 Verdicts = dict[int, tuple[JudgeRequest, Judged]]
 """Place in the sample → what the judge was shown, and its verdict."""
-
-
-def judged_by_overlap(settings: Settings) -> bool:
-    """Whether the first of CITELOOM_JUDGES, which judges citations, calls no model."""
-    return settings.judges[:1] == (OVERLAP_JUDGE,)
 
 
 def build(
@@ -70,52 +60,18 @@ def build(
     most_citations: of one section that are judged; None for as many as suit the judge. Raises
     SettingError where the judge's context is too small, or the embedder's model is not there.
     """
-    by_overlap = judged_by_overlap(job.settings)
-    by_bundled = not by_overlap and judge_model(job.settings).url is None
-    most = most_citations or (MOST_BY_BUNDLED_MODEL if by_bundled else MOST_CITATIONS)
+    model = judge_model(job.settings)
+    most = most_citations or (MOST_CITATIONS if model.url else MOST_BY_BUNDLED_MODEL)
     sample = with_passages(job, read_citations(job, most), make)
     job.expect(len(sample))
     places = [place for place, item in enumerate(sample) if item.unjudged is None]
-    verdicts: Verdicts = {}
-    if places and by_overlap:
-        verdicts = _judge_by_overlap(job, sample, places, make)
-    elif places:
-        verdicts = run(_judge_by_model(job, sample, places))
+    verdicts = run(_judge_by_model(job, sample, places)) if places else {}
     _note(job, sample, verdicts)
-    judge_name = OVERLAP_JUDGE if by_overlap else judge_model(job.settings).name
     for place, item in enumerate(sample):
         if place in verdicts:
-            yield _row(item, judge_name, *verdicts[place])
+            yield _row(item, model.name, *verdicts[place])
         else:
             yield _unjudged_row(item, item.unjudged)
-
-
-def _judge_by_overlap(
-    job: Job,
-    sample: Sequence[SampledCitation],
-    places: Sequence[int],
-    make: Callable[[Settings], Embedder],
-) -> Verdicts:
-    """The verdicts of the judge that calls no model; its quote is the sentence that overlaps most
-    with the claim.
-
-    An estimate counts calls, of which there are none, so it judges nothing.
-    """
-    if job.rehearsal:
-        return {}
-    judge = OverlapJudge.of(job.settings, make)
-    verdicts: Verdicts = {}
-    for start in range(0, len(places), OVERLAP_BATCH):
-        batch = places[start : start + OVERLAP_BATCH]
-        texts = {place: [shown.text for shown in sample[place].passages] for place in batch}
-        claims = [(sample[place].citation.claim, texts[place]) for place in batch]
-        for place, verdict in zip(batch, judge.verdicts(claims), strict=True):
-            request = JudgeRequest((), sample[place].passages, 0)
-            quote = verdict.sentence.facts.text if verdict.sentence else ""
-            judged = Judged(verdict.label, quote, place_of(quote, texts[place]), Spent())
-            verdicts[place] = request, judged
-        job.advance(len(sample) - len(places) + len(verdicts))
-    return verdicts
 
 
 async def _judge_by_model(
@@ -206,8 +162,9 @@ def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
         f"{table.name} of cited papers": digest_of(workspace, table, months)
         for table in (tables.PASSAGES, tables.EMBEDDINGS)
     }
-    if judged_by_overlap(workspace.settings):
-        prompt, judge = fingerprint(), OVERLAP_JUDGE
-    else:
-        prompt, judge = PROMPTS.digest(PROMPT), judge_model(workspace.settings).fingerprint
-    return {"prompt": prompt, "judge": judge, "model": model_name(workspace.settings), **digests}
+    return {
+        "prompt": PROMPTS.digest(PROMPT),
+        "judge": judge_model(workspace.settings).fingerprint,
+        "model": model_name(workspace.settings),
+        **digests,
+    }

@@ -33,7 +33,6 @@ from pipeline.ops.doctor.findings import (
 from pipeline.ops.preflight import check_data_root
 from pipeline.ops.ray_cluster import job_client, setting_problems
 from pipeline.settings import Settings
-from pipeline.settings.validators import OVERLAP_JUDGE
 from pipeline.stages import LLM_STAGE_NAMES, writer_models
 from pipeline.storage.mounts import LOCKING, NETWORK, mount_of
 from pipeline.storage.store import StorePath
@@ -135,11 +134,7 @@ def refused_settings(workspace: Workspace) -> Iterator[DoctorFinding]:
     checks: Sequence[Callable[[], object]] = (
         partial(_check_writers, settings),
         partial(check_answering, settings),
-        *(
-            partial(check_model, settings, name)
-            for name in (None, *settings.judges)
-            if name != OVERLAP_JUDGE
-        ),
+        *(partial(check_model, settings, name) for name in (None, *settings.judges)),
     )
     messages = []
     for check in checks:

@@ -65,8 +65,9 @@ def test_the_setting_names_the_default_of_the_file_or_a_model_beside_it(tmp_path
 
 def test_the_judge_is_a_model_by_name_and_by_default_the_default_model(tmp_path):
     assert judge_model(settings(tmp_path)).name == "gpt-3.5-turbo"
-    assert judge_model(settings(tmp_path, judges="overlap")).name == "gpt-3.5-turbo"
-    assert judge_model(settings(tmp_path, judges="overlap,strict,strict")).name == "strict"
+    assert judge_model(settings(tmp_path, judges="strict,strict")).name == "strict"
+    with pytest.raises(SettingError, match="CITELOOM_JUDGES: names overlap, which"):
+        settings(tmp_path, judges="overlap,strict")
     with pytest.raises(SettingError, match="CITELOOM_JUDGES: names 2 models, and one judges"):
         settings(tmp_path, judges="strict,gpt-3.5-turbo")
 

@@ -533,7 +533,7 @@ def test_a_judge_is_paid_by_its_own_price(tmp_path):
     )
 
 
-def test_a_judge_that_calls_no_model_needs_no_price(tmp_path):
+def test_rows_of_a_former_judge_without_a_model_need_no_price(tmp_path):
     work = priced(tmp_path, "one")
     write_month(work.root, MONTH, model="writer", judges=("one",))
     free = {"judge": "overlap", "calls": 0, "prompt_tokens": 0, "completion_tokens": 0}

@@ -28,7 +28,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 TEMPLATES = sorted(PROJECT.glob("pipeline/**/*.html.j2"))
 MONTH, MARK = "2024-03", "Zmarkz"
 # Each is tried by a test of its own, with what the two share.
-ANNOTATION_PAGES = {"ratings.html.j2", "grades.html.j2", "base.html.j2"}
+ANNOTATION_PAGES = {"read.html.j2"}
 # Tried over HTTP by tests/unit/serve/test_pages.py, with hostile papers and queries.
 SERVED = {
     "ask.html.j2",

@@ -13,7 +13,7 @@ from pipeline.engine.stage import Job
 from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS
 from pipeline.evaluation.citation_support.rows import inputs
 from pipeline.evaluation.citation_support.sample import MOST_REHEARSED
-from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES
+from pipeline.evaluation.stages import CITATION_SUPPORT
 from pipeline.llm.client import ClientWorkspace
 from pipeline.llm.loop import without_waiting
 from pipeline.llm.rehearsal import Rehearsal
@@ -272,49 +272,3 @@ def test_an_estimate_of_many_claims_waits_for_no_vectors(tmp_path, claims):
         assert len(list(stage.build(job))) == claims
     assert rehearsal.count("calls") == claims
     assert job.notes["works_ranked"]["by_words_alone"] == (claims > 1)
-
-
-def test_the_overlap_judge_gives_verdicts_without_a_model(tmp_path):
-    text = (
-        "The method weighs quartz by its colour [Reference 1]. Zebras ran a marathon [Reference 2]."
-        " See [Reference 9]."
-    )
-    work = place_with(
-        tmp_path, [section(text, NUMBERS)], REFERENCES, judges="overlap", systems="lexrank"
-    )
-    assert CITATION_SUPPORT.disabled_reason(work.settings) == ""
-    assert G_SCORES.disabled_reason(work.settings) != ""
-    _, rows = judged(work, WordEmbedder())
-    assert [told(row) for row in rows] == [
-        (1, 1, "supported", None),
-        (2, 2, "not", None),
-        (3, 9, None, "out_of_range"),
-    ]
-    first = rows[0]
-    assert (first["judge"], first["calls"], first["quote"]) == (
-        "overlap",
-        0,
-        "The method weighs quartz by its colour.",
-    )
-    assert first["quote_found"]
-    assert first["passages"][first["quoted"]]["text"] == first["quote"]
-
-
-def test_the_fingerprint_names_the_overlap_judge_whose_estimate_loads_no_embedder(
-    tmp_path,
-):
-    work = place_with(
-        tmp_path, [section(TEXT, NUMBERS)], REFERENCES, judges="overlap", systems="lexrank"
-    )
-    named = inputs(work, MONTH)
-    other = inputs(place_with(tmp_path / "other", [section(TEXT, NUMBERS)], REFERENCES), MONTH)
-    assert named["judge"] == "overlap"
-    assert named["prompt"] != other["prompt"]
-    rehearsal = Rehearsal(lambda _prompt, _tokens, word: word)
-    stage = stage_with(None)
-    list(
-        stage.build(
-            Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage, rehearsal=True)
-        )
-    )
-    assert rehearsal.count("calls") == 0
