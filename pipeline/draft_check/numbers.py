@@ -37,10 +37,11 @@ def _any_of(forms: Iterable[str]) -> str:
     return "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
 
 
-_DIGITS = r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?"
+# Longer ones are no quantities, and no floats.
+_DIGITS = r"(?:\d{1,3}(?:,\d{3}){1,4}|\d{1,15})(?!\d)(?:\.\d{1,15})?"
 _UNIT = rf"[ -]?(?P<unit>{_any_of(_UNITS)})(?![^\W_])"
 _NUMBER = re.compile(
-    rf"(?<![\d.,])(?P<number>{_DIGITS}|\b(?:{_any_of(_VALUES)})\b)"
+    rf"(?<![\d.])(?P<number>{_DIGITS}|\b(?:{_any_of(_VALUES)})\b)"
     rf"(?:[ -]?(?P<times>{_any_of(_MULTIPLIERS)})(?![^\W_]))?"
 )
 # The first number of a range has the unit of the second: 10–20 ms, 10 to 20 ms.
@@ -102,11 +103,13 @@ def numbers_of(text: str) -> Iterator[Number]:
         is_word = digits in _VALUES
         value = (_VALUES[digits] if is_word else float(digits)) * factor
         is_bare = not (behind or match["times"] or "." in digits or digits != match["number"])
+        is_year = _YEAR.fullmatch(digits) and (is_bare or text[match.end() : end] == "s")
         before = text[max(0, match.start() - 40) : match.start()]
         is_name = (
             _NAME_BEFORE.search(before)
             or _NAME_BEHIND.match(text, end)
-            or (is_bare and (_YEAR.fullmatch(digits) or _WORD_OF_NAME_BEFORE.search(before)))
+            or is_year
+            or (is_bare and _WORD_OF_NAME_BEFORE.search(before))
         )
         yield Number(
             match[0] + (behind[0] if behind and not behind["to"] else ""),
