@@ -8,7 +8,7 @@ from typing import Any
 
 import dagster as dg
 
-from pipeline.arxiv.months import is_month
+from pipeline.identity.months import is_month
 
 # docs/contributing/decisions.md
 _NAME = "months"

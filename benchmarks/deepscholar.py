@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.retrieval import read_rows
-from pipeline.arxiv.identifiers import normalize_arxiv_id
-from pipeline.arxiv.person_names import parse_name
 from pipeline.corpus.citation_formats import author_names
 from pipeline.corpus.latex_text import plain_field
+from pipeline.identity.identifiers import normalize_arxiv_id
+from pipeline.identity.people import parse_name
 from pipeline.related_work.importers.task import ImportedTask, item_text, make_imported_task
 from pipeline.related_work.task import FileReference, write_task_file
 from pipeline.text import one_line

@@ -35,13 +35,13 @@ from rapidfuzz import fuzz
 
 from benchmarks.harness import Claim, compile_modules, percent, report
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of
 from pipeline.draft_check.bibliography import read_names
 from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.reading import read_draft
 from pipeline.draft_check.references import check_references
 from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace
+from pipeline.identity.identifiers import month_of
 from pipeline.settings import load_settings
 from tests.month_tables import passage_row, write_table
 

@@ -21,12 +21,12 @@ from xml.etree import ElementTree
 
 from rapidfuzz import fuzz
 
-from pipeline.arxiv.identifiers import month_of
-from pipeline.arxiv.titles import title_words
 from pipeline.corpus.parse.parsed_page import BibliographyItem
 from pipeline.corpus.references.resolution import resolve_references
 from pipeline.corpus.references.title_index import SCHEMA, VERSION, TitleIndex, replace_titles
 from pipeline.engine.month_index import connect, create_tables
+from pipeline.identity.identifiers import month_of
+from pipeline.identity.titles import title_words
 from pipeline.text import text_digest
 
 PROJECT = Path(__file__).resolve().parent.parent

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from pipeline.answering.question_words import AUTHORS
 from pipeline.answering.retriever import MonthSpan
-from pipeline.arxiv.identifiers import month_of
-from pipeline.arxiv.titles import title_words
 from pipeline.corpus.paper_index import find_papers, ids_of_year, papers_with_ids
 from pipeline.corpus.references.citation_index import read_citing_papers
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
+from pipeline.identity.identifiers import month_of
+from pipeline.identity.titles import title_words
 from pipeline.text import number_of, one_line
 
 _MOST_LISTED = 20

@@ -26,9 +26,9 @@ from pipeline.answering.question_words import names_in
 from pipeline.answering.ranking import search
 from pipeline.answering.retriever import distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion
-from pipeline.arxiv.identifiers import arxiv_ids_among_words
-from pipeline.arxiv.titles import title_words
 from pipeline.corpus.passage import Passage
+from pipeline.identity.identifiers import arxiv_ids_among_words
+from pipeline.identity.titles import title_words
 from pipeline.llm.messages import Spent
 
 CLOSEST = "Closest passages; no model wrote an answer"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from pipeline.arxiv.titles import title_words
+from pipeline.identity.titles import title_words
 
 # Words of a question that are not on its subject.
 _NOT_CONTENT = frozenset({

@@ -25,9 +25,9 @@ from pydantic import (
 )
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of, months_of, normalize_arxiv_id
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.errors import SettingError
+from pipeline.identity.identifiers import month_of, months_of, normalize_arxiv_id
 from pipeline.index.papers import rows_of_papers
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content

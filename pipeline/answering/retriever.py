@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline import tables
-from pipeline.arxiv.months import select_months
 from pipeline.corpus.passage import Passage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
+from pipeline.identity.months import select_months
 from pipeline.index.fusion import By
 from pipeline.index.scored import Scored
 from pipeline.index.search import search_many

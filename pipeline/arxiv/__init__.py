@@ -1,1 +1,1 @@
-"""arXiv: identifiers, months, categories, and metadata from its snapshot, OAI-PMH and API."""
+"""arXiv: categories, and metadata from its snapshot, OAI-PMH and API."""

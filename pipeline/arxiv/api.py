@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from pipeline.arxiv.identifiers import plain_doi, split_version
 from pipeline.arxiv.rate_limited_client import (
     BrokenAnswer,
     HttpAnswer,
@@ -27,6 +26,7 @@ from pipeline.arxiv.rate_limited_client import (
 )
 from pipeline.arxiv.record import Record, absent, fold, with_status
 from pipeline.errors import CiteloomError, PermanentFailure
+from pipeline.identity.identifiers import plain_doi, split_version
 from pipeline.settings import Settings
 from pipeline.storage.sqlite import open_store
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from pipeline.arxiv.harvest_store import STORE, Change, HarvestPage, HarvestStore, News
-from pipeline.arxiv.months import describe_months
 from pipeline.arxiv.rate_limited_client import (
     BrokenAnswer,
     HttpAnswer,
@@ -30,6 +29,7 @@ from pipeline.engine.locks import file_lock
 from pipeline.engine.progress import Notice, StageAdvanced, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
+from pipeline.identity.months import describe_months
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipeline.arxiv.identifiers import month_of
 from pipeline.arxiv.record import Record
+from pipeline.identity.identifiers import month_of
 from pipeline.storage.sqlite import open_store
 from pipeline.storage.store import file_version
 from pipeline.text import text_digest

@@ -22,14 +22,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from xxhash import xxh3_128_digest
 
-from pipeline.arxiv.identifiers import group_by_month, month_of, plain_doi, strip_version
-from pipeline.arxiv.person_names import split_author_line
 from pipeline.arxiv.record import Record, fold, is_day, parse_day, with_status
 from pipeline.engine import shutdown
 from pipeline.engine.locks import file_lock
 from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
+from pipeline.identity.identifiers import group_by_month, month_of, plain_doi, strip_version
+from pipeline.identity.people import split_author_line
 from pipeline.storage.reading import open_parquet, read_table, row_groups_with, text_array
 from pipeline.storage.writing import move_into_place
 from pipeline.text import number_of, one_line, text_digest

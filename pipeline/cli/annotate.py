@@ -133,12 +133,12 @@ def results(
       citeloom annotate results ratings
       citeloom annotate results grades --name pilot --json
     """
-    from pipeline.arxiv.months import select_months
     from pipeline.cli.console import print_json, print_section
     from pipeline.errors import MissingInput
     from pipeline.evaluation.annotation.study import FORMATS
     from pipeline.evaluation.answers.people_measures import GradeResults, read_grade_results
     from pipeline.evaluation.g_score.people_measures import read_rating_results
+    from pipeline.identity.months import select_months
     from pipeline.report.judgements import grades_section, rating_results_section
 
     root = open_workspace().root

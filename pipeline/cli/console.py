@@ -23,7 +23,6 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.arxiv.months import describe_months
 from pipeline.engine.progress import (
     AllMonthsFinished,
     Event,
@@ -38,6 +37,7 @@ from pipeline.engine.progress import (
     duration,
     listening,
 )
+from pipeline.identity.months import describe_months
 from pipeline.stage_names import STAGE_NAMES, plain_name
 from pipeline.text import UNSAFE, number_of, visible
 

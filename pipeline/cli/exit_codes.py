@@ -16,7 +16,6 @@ from typing import ParamSpec
 
 import typer
 
-from pipeline.arxiv.months import check_selection
 from pipeline.errors import (
     CiteloomError,
     SettingError,
@@ -24,6 +23,7 @@ from pipeline.errors import (
     name_full_disk,
     unexpected,
 )
+from pipeline.identity.months import check_selection
 from pipeline.text import clip
 
 P = ParamSpec("P")

@@ -91,7 +91,7 @@ def _audit_table(audit: IndexAudit) -> Table:
 
 def audit_lines(audit: IndexAudit) -> Iterator[str]:
     """Differences by name: the first ids of each kind, and months that failed."""
-    from pipeline.arxiv.months import describe_months
+    from pipeline.identity.months import describe_months
     from pipeline.index.load import KINDS
 
     for month in audit.months:

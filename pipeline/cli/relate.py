@@ -154,8 +154,8 @@ def import_tasks(
         if not path.is_dir():
             raise SettingError(f"{path} is no folder: give the folder of {data_set}")
 
-    from pipeline.arxiv.months import parse_month
     from pipeline.cli.console import print_json, print_note
+    from pipeline.identity.months import parse_month
     from pipeline.related_work.task import write_task_file
 
     parsed = None if month is None else parse_month(month)

@@ -52,10 +52,10 @@ def convert(
       citeloom convert
       citeloom convert --months 2026-10
     """
-    from pipeline.arxiv.months import select_months
     from pipeline.cli.run import run_and_report, show_run
     from pipeline.corpus.sources.archives import months_of_sources
     from pipeline.corpus.sources.stage import PAGES
+    from pipeline.identity.months import select_months
 
     workspace = open_workspace()
     disabled = PAGES.disabled_reason(workspace.settings)

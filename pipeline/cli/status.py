@@ -211,8 +211,8 @@ def _estimate_table(estimate: CostEstimate) -> Table:
     """The cost of each stage that calls a language model, by writer, over the months."""
     from rich import box
 
-    from pipeline.arxiv.months import describe_months
     from pipeline.cli.console import make_table
+    from pipeline.identity.months import describe_months
     from pipeline.ops.estimate import sum_parts
     from pipeline.tables.writers import short_names
 

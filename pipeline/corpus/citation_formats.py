@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.arxiv.person_names import parse_name
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import Paper
 from pipeline.corpus.parse.policies import citation_marker
+from pipeline.identity.people import parse_name
 from pipeline.text import one_line
 
 _STOP_WORDS = frozenset(

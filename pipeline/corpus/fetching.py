@@ -13,9 +13,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
-from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.arxiv.metadata_stage import objections_of_month
-from pipeline.arxiv.months import parse_month
 from pipeline.arxiv.rate_limited_client import (
     GAP_SECONDS,
     HttpAnswer,
@@ -39,6 +37,8 @@ from pipeline.engine.locks import file_lock
 from pipeline.engine.progress import Notice, StageAdvanced, publish
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.identity.identifiers import month_of, normalize_arxiv_id
+from pipeline.identity.months import parse_month
 from pipeline.settings import Settings
 from pipeline.text import number_of
 

@@ -8,7 +8,7 @@ import functools
 import json
 from urllib.parse import quote
 
-from pipeline.arxiv.identifiers import month_of
+from pipeline.identity.identifiers import month_of
 from pipeline.settings import SAMPLE_SNAPSHOT
 
 # arXiv serves HTML of papers from December 2023 on. Earlier papers are on ar5iv, also converted by

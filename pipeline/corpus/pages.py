@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipeline.arxiv.known_names import count_differences
 from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.corpus.parse.parsed_page import Author, PageError, ParsedPage
 from pipeline.corpus.passages.text import count_words
 from pipeline.engine.process_pool import time_limit
 from pipeline.errors import CiteloomError, PermanentFailure
+from pipeline.identity.people import count_differences
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS, GRADES, METADATA, PAPERS
 from pipeline.text import one_line

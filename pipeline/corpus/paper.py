@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.passage import Passage
+from pipeline.identity.identifiers import month_of
 from pipeline.text import clip
 
 PAPER_COLUMNS = ["arxiv_id", "title", "authors", "year", "categories"]

@@ -11,11 +11,12 @@ from typing import Any
 from rapidfuzz import fuzz, process
 
 from pipeline import tables
-from pipeline.arxiv.titles import title_words
 from pipeline.corpus.paper import PAPER_COLUMNS, Paper
 from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
+from pipeline.identity.people import has_name_words
+from pipeline.identity.titles import title_words
 
 _VERSION = 3
 _SCHEMA = """
@@ -155,7 +156,7 @@ def authors_named(workspace: Workspace, name: str) -> list[str]:
     with paper_index(workspace).open() as connection:
         rows = connection.execute(_AUTHORS_BY_WORDS, parameters).fetchall()
     authors = {author for (names,) in rows for author in json.loads(names)}
-    return sorted(author for author in authors if _has_words(author, words))
+    return sorted(author for author in authors if has_name_words(author, words))
 
 
 def authors_like(workspace: Workspace, name: str) -> list[str]:
@@ -232,16 +233,7 @@ def _author_terms(names: Sequence[str]) -> list[str]:
 
 def _has_author(paper: Paper, names: Sequence[str]) -> bool:
     """Whether one author has all these names; the index only knows that the authors have them."""
-    return not names or any(_has_words(author, names) for author in paper.authors)
-
-
-def _has_words(author: str, names: Sequence[str]) -> bool:
-    """Whether an author's name has these words, or a word that begins with each initial."""
-    words = title_words(author)
-    return all(
-        name in words or (len(name) == 1 and any(word.startswith(name) for word in words))
-        for name in names
-    )
+    return not names or any(has_name_words(author, names) for author in paper.authors)
 
 
 def _replace_month(

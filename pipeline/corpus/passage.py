@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.links import passage_url
 from pipeline.corpus.parse.policies import without_markers
+from pipeline.identity.identifiers import month_of
 from pipeline.text import clip
 
 PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "anchor", "kind", "title", "section_path", "text"]

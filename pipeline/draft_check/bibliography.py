@@ -21,6 +21,7 @@ from pipeline.draft_check.draft import (
 )
 from pipeline.draft_check.latex_project import split_keys
 from pipeline.draft_check.printed_references import read_bbl_text
+from pipeline.identity.people import ends_in_others, is_others
 from pipeline.storage.writing import write_whole
 from pipeline.text import SPACES, one_line, replace_spans
 
@@ -54,8 +55,6 @@ _FIELDS_WITH_ID = ("journal", "url", "doi", "note", "volume", "howpublished", "n
 _AND = re.compile(rf"[{{}}]|\\.|{SPACES}and\s+|;\s+", re.IGNORECASE)
 _COMMA = re.compile(r"[{}]|\\.|,")
 _NAME_PART = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\"[^\"]*\"|[^,]*)")
-_OTHERS = frozenset(("others", "et al.", "et al", "al."))
-_ENDS_IN_OTHERS = re.compile(r"\b(?:others|et\s*al\.?|and\s+more|…|\.\.\.)[\s{}]*$", re.IGNORECASE)
 # Signs of TeX; a value without them is printed as it is, but for its braces.
 _SPECIAL = re.compile(r"[\\$~^_%&#]|--|``|''")
 _WHOLE = re.compile(r"\{[^{}]*\}")
@@ -182,7 +181,7 @@ def _entry_of_bibtex(entry: BibEntry) -> Entry:
         arxiv_id=_arxiv_id(fields),
         file=entry.file,
         line=entry.line,
-        names_all_authors=_ENDS_IN_OTHERS.search(fields.get("author", "")) is None,
+        names_all_authors=not ends_in_others(fields.get("author", "")),
     )
 
 
@@ -218,7 +217,7 @@ def read_names(text: str) -> tuple[str, ...]:
         # "Ann Lee, Bob Roe, Cid Moe, Dee Poe": no name of BibTeX has four parts.
         is_list = len(pieces) > 3 and "=" not in name
         for single in map(_name, pieces if is_list else [name.strip()]):
-            if single and single.lower() not in _OTHERS:
+            if single and not is_others(single):
                 names.append(single)
     return tuple(names)
 
@@ -298,14 +297,14 @@ def _entry_of_csl(item: Mapping[str, Any], file: str, line: int) -> Entry:
         key=str(item["id"]),
         kind=words.get("type", "item"),
         title=words.get("title") or None,
-        authors=tuple(name for name in authors if name and name.lower() not in _OTHERS),
+        authors=tuple(name for name in authors if name and not is_others(name)),
         year=find_year(str(item.get("issued") or item.get("year") or "")),
         venue=words.get("container-title") or words.get("publisher") or None,
         doi=find_doi(words.get("DOI", "")),
         arxiv_id=named[1] if named else None,
         file=file,
         line=line,
-        names_all_authors=not any(map(_ENDS_IN_OTHERS.search, authors[-1:])),
+        names_all_authors=not any(map(ends_in_others, authors[-1:])),
     )
 
 

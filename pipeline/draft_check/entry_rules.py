@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pipeline.arxiv.identifiers import month_of, normalize_arxiv_id
 from pipeline.draft_check.draft import Entry
 from pipeline.draft_check.venues import (
     find_venues,
@@ -17,6 +16,7 @@ from pipeline.draft_check.venues import (
     may_be_name_of,
     venue_of_doi,
 )
+from pipeline.identity.identifiers import month_of, normalize_arxiv_id
 
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
 # Agencies get blocks of registrants' numbers in order; the highest in public use in 2026 is 82,902.

@@ -12,10 +12,8 @@ import numpy as np
 from rapidfuzz import fuzz
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import group_by_month
 from pipeline.arxiv.record import Record
 from pipeline.arxiv.snapshot import Snapshot
-from pipeline.arxiv.titles import doi_key, title_keys, title_words, window_keys
 from pipeline.corpus.references.lookups import metadata_titles
 from pipeline.corpus.references.title_index import (
     SCHEMA,
@@ -27,6 +25,8 @@ from pipeline.corpus.references.title_index import (
 from pipeline.engine.month_index import MonthIndex
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
+from pipeline.identity.identifiers import group_by_month
+from pipeline.identity.titles import doi_key, title_keys, title_words, window_keys
 from pipeline.index.papers import rows_of_papers
 from pipeline.text import MAYBE_SPACES
 

@@ -16,6 +16,7 @@ from pipeline.draft_check.draft import (
     name_of_parts,
 )
 from pipeline.draft_check.latex_scan import Latex, without_literals
+from pipeline.identity.people import is_others
 from pipeline.text import one_line
 
 Place = Callable[[int], tuple[str, int]]
@@ -119,7 +120,7 @@ def _with_version(arxiv_id: str | None, raw: str) -> str | None:
 
 
 def _people(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if "et al" not in name and name.lower() != "others")
+    return tuple(name for name in names if "et al" not in name and not is_others(name))
 
 
 def _item(source: str) -> ItemParts:

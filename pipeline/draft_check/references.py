@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from pipeline.arxiv.identifiers import normalize_arxiv_id, split_dois, split_version
 from pipeline.arxiv.record import Record
-from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.title_index import TitleCandidate
 from pipeline.draft_check.author_lists import AuthorComparison, compare_authors
 from pipeline.draft_check.draft import Draft, Entry
@@ -31,6 +29,8 @@ from pipeline.draft_check.venues import (
     venue_of_doi,
 )
 from pipeline.engine.stage import Workspace
+from pipeline.identity.identifiers import normalize_arxiv_id, split_dois, split_version
+from pipeline.identity.titles import title_words
 
 Status = Literal["verified", "differs", "not_found", "suspicious", "withdrawn", "retracted"]
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from pipeline.arxiv.identifiers import split_dois
-from pipeline.arxiv.titles import surname, title_words
 from pipeline.errors import SettingError
+from pipeline.identity.identifiers import split_dois
+from pipeline.identity.people import surname
+from pipeline.identity.titles import title_words
 
 Work = tuple[Collection[str], str | None, Sequence[str]]
 """DOIs in lower case, title and authors of a work."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.arxiv.record import Record
-from pipeline.arxiv.titles import title_words
+from pipeline.identity.titles import title_words
 
 _TABLE = Path(__file__).with_name("venues.tsv")
 _PARITY = re.compile(r"(odd|even)(?: (\d{4})?-(\d{4})?)?")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
 from pipeline.answering.questions import Question
-from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.identity.identifiers import month_of
 from pipeline.index.exact import fused_scores, lexical_scores
 from pipeline.index.papers import rows_of_papers, tables_of_papers
 from pipeline.text import one_line

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
-from pipeline.arxiv.months import select_months
 from pipeline.engine.locks import month_lock
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError
+from pipeline.identity.months import select_months
 from pipeline.index.load import KINDS, MonthAudit
 from pipeline.index.opening import open_collections
 from pipeline.index.stages import INDEX_RECEIPTS, audit_and_receipt

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import arxiv_id_of, group_by_month
 from pipeline.corpus.paper import PAPER_COLUMNS, FullPaper, Paper, PaperReference
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.errors import MissingInput, SettingError
+from pipeline.identity.identifiers import arxiv_id_of, group_by_month
 from pipeline.index.opening import live_index
 from pipeline.index.passage_index import ScoredPoint
 from pipeline.storage.data_root import DataRoot

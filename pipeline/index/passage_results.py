@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.citation_index import CitingPaper
+from pipeline.identity.titles import title_words
 from pipeline.index.scored import Hit, Hits
 from pipeline.index.search import QueryBatch, batches
 from pipeline.index.search_options import SearchOptions, check_queries

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipeline import tables
-from pipeline.arxiv.person_names import parse_name
-from pipeline.arxiv.titles import title_words
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.columns import list_offsets, sparse_rows
 from pipeline.embedding.lexical import lexical_rows
 from pipeline.errors import PermanentFailure
+from pipeline.identity.people import author_keys
+from pipeline.identity.titles import title_words
 from pipeline.index.batch import PointBatch
 from pipeline.index.passage_index import MONTH_NUMBER, Layout, month_number
 from pipeline.storage.data_root import DataRoot
@@ -113,13 +113,6 @@ def venue_words(text: str) -> list[str]:
     proc.
     """
     return sorted(set(title_words(text)))
-
-
-def author_keys(name: str) -> tuple[str, str]:
-    """The whole name and the family name by which papers are restricted, in lower case and without
-    accents.
-    """
-    return " ".join(title_words(name)), " ".join(title_words(parse_name(name).family))
 
 
 def _check_in_step(

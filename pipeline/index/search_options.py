@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from pipeline import tables
-from pipeline.arxiv.months import parse_month
-from pipeline.arxiv.titles import title_words
 from pipeline.errors import SettingError
+from pipeline.identity.months import parse_month
+from pipeline.identity.titles import title_words
 from pipeline.index.fusion import By, Ranking
 from pipeline.index.passage_index import MONTH_NUMBER, Condition, month_number
 from pipeline.index.points import venue_words

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 from rapidfuzz.distance import OSA
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import arxiv_id_of, arxiv_ids_among_words, doi_of
-from pipeline.arxiv.titles import doi_key, title_words
 from pipeline.corpus.paper_index import (
     authors_like,
     authors_named,
@@ -37,8 +35,10 @@ from pipeline.corpus.references.title_index import TitleIndex
 from pipeline.embedding.lexical import term_id
 from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.errors import CiteloomError, SettingError
+from pipeline.identity.identifiers import arxiv_id_of, arxiv_ids_among_words, doi_of
+from pipeline.identity.people import author_keys
+from pipeline.identity.titles import doi_key, title_words
 from pipeline.index.papers import read_like, text_of_paper
-from pipeline.index.points import author_keys
 from pipeline.index.scored import Scored
 from pipeline.index.search_options import SearchOptions, check_length
 from pipeline.text import one_line

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pipeline.answering.stages import QUESTIONS, check_answering
-from pipeline.arxiv.months import describe_months
 from pipeline.engine.run import State, state
 from pipeline.engine.stage import Job, MonthPart, Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import MissingInput
+from pipeline.identity.months import describe_months
 from pipeline.llm.budget import check_budget
 from pipeline.llm.client import ClientWorkspace
 from pipeline.llm.loop import without_waiting

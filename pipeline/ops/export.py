@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline import __version__
-from pipeline.arxiv.months import describe_months, is_month, select_months
 from pipeline.arxiv.snapshot import Snapshot
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
+from pipeline.identity.months import describe_months, is_month, select_months
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.reading import open_parquet
 from pipeline.storage.store import DataPath

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 
-from pipeline.arxiv.months import select_months
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
 from pipeline.engine import shutdown
 from pipeline.engine.checks import run_checks
@@ -35,6 +34,7 @@ from pipeline.engine.run import outcome_of, run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code_of
+from pipeline.identity.months import select_months
 from pipeline.stages import CORPUS_STAGES, STAGES
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import DUMP_MEMBERS, INDEX_RECEIPTS

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import arxiv_id_of, month_of
-from pipeline.arxiv.months import describe_months
 from pipeline.corpus.citation_formats import (
     PLAIN_STYLE,
     LatexStyle,
@@ -25,6 +23,8 @@ from pipeline.corpus.citation_formats import (
 from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
+from pipeline.identity.identifiers import arxiv_id_of, month_of
+from pipeline.identity.months import describe_months
 from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import LlmClient, open_client
 from pipeline.llm.loop import run, side_by_side

@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from pipeline.arxiv.identifiers import normalize_arxiv_id
-from pipeline.arxiv.months import is_month
 from pipeline.errors import SettingError
+from pipeline.identity.identifiers import normalize_arxiv_id
+from pipeline.identity.months import is_month
 from pipeline.storage.json_reader import parse_json, short
 
 Words = Annotated[str, Field(min_length=1, max_length=2_000)]

@@ -20,7 +20,6 @@ from itertools import chain
 from typing import Any
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import month_of
 from pipeline.corpus.parse.policies import (
     CITATION_MARKER,
     cited_keys,
@@ -30,6 +29,7 @@ from pipeline.corpus.references.citation_index import months_cited_by_references
 from pipeline.corpus.related_work import is_related_work
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.identity.identifiers import month_of
 from pipeline.index.papers import rows_of_papers
 from pipeline.related_work.task import ReferenceSource, file_digests, task_rows
 from pipeline.related_work.task_reader import paper_text, references_in_corpus

@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Any, get_args
 
 from pipeline.answering.questions import KINDS
-from pipeline.arxiv.months import month_name
 from pipeline.evaluation.answers.measures import AGES, Grade, Outcome, answer_measures
 from pipeline.evaluation.answers.results import (
     ALL,
@@ -17,6 +16,7 @@ from pipeline.evaluation.answers.results import (
     difference,
     hop_gains,
 )
+from pipeline.identity.months import month_name
 from pipeline.report.costs import answers_cost
 from pipeline.report.data import AnswersData, answering_order
 from pipeline.report.formatting import (

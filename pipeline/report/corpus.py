@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.arxiv.months import month_name
 from pipeline.corpus.passages.packing import FEWEST_WORDS, LONG, MOST_WORDS, SHORT
+from pipeline.identity.months import month_name
 from pipeline.report.data import LeftOut, ReportData
 from pipeline.report.figures import Bar, BarFigure
 from pipeline.report.formatting import count, percent, words

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pipeline.arxiv.months import month_name
 from pipeline.corpus.links import abstract_url, passage_url
+from pipeline.identity.months import month_name
 from pipeline.tables.writers import parse_writer
 from pipeline.text import number_of, text_digest
 

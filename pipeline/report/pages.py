@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pipeline import tables
-from pipeline.arxiv.months import month_name
+from pipeline.identity.months import month_name
 from pipeline.report import answers, related_work
 from pipeline.report.corpus import (
     corpus_section,

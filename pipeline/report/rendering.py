@@ -23,9 +23,9 @@ from xml.etree.ElementTree import Element
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
-from pipeline.arxiv.months import month_name
 from pipeline.corpus.links import abstract_url
 from pipeline.evaluation.prose import make_environment, policy_hash, printable
+from pipeline.identity.months import month_name
 from pipeline.report import formatting
 from pipeline.text import number_of, text_digest
 

@@ -13,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pipeline import __version__
-from pipeline.arxiv.identifiers import arxiv_id_of
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.paper import FullPaper, PaperReference
 from pipeline.corpus.references.citation_index import CitingPaper, read_citing_papers
 from pipeline.errors import MissingInput, SettingError
+from pipeline.identity.identifiers import arxiv_id_of
 from pipeline.index.corpus_papers import PaperListing
 from pipeline.index.output import PaperJson
 from pipeline.index.paper_results import SearchResults

@@ -21,9 +21,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 
 from pipeline.answering.rendering import claims_by_passage
 from pipeline.answering.reply import answer_notes, cost_line
-from pipeline.arxiv.months import month_name
 from pipeline.corpus.parse.policies import CITATION_MARKER, cited_keys
 from pipeline.errors import CiteloomError, MissingInput
+from pipeline.identity.months import month_name
 from pipeline.index.output import place
 from pipeline.index.paper_results import SearchResults
 from pipeline.ops.run_months import loading_note

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import arxiv_id_of
-from pipeline.arxiv.titles import title_words
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.links import abstract_url
 from pipeline.corpus.paper import FullPaper, Paper
@@ -21,6 +19,8 @@ from pipeline.corpus.references.citation_index import (
 )
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
+from pipeline.identity.identifiers import arxiv_id_of
+from pipeline.identity.titles import title_words
 from pipeline.index.papers import read_like, read_paper
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.arxiv.identifiers import (
+from pipeline.identity.identifiers import (
     MemberName,
     NotAPage,
     find_arxiv_id,

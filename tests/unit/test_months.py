@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.arxiv.months import is_month, select_months
 from pipeline.errors import SettingError
+from pipeline.identity.months import is_month, select_months
 
 KNOWN = ["2024-05", "2024-03", "2024-04"]
 

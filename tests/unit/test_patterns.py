@@ -18,7 +18,7 @@ NOT_TESTED = {
     "pipeline.corpus.parse.tree._TAGS": "`tree.grow` cuts off what follows the last tag",
     "pipeline.corpus.parse.source._CITATION": "what follows the last end of a citation is cut off",
     "pipeline.corpus.parse.byline_text._DOUBLED_MARKS": "a text of over 100 characters is not read",
-    "pipeline.arxiv.identifiers._WHOLE": "`(?:…)?+` is left out only where it does not fit",
+    "pipeline.identity.identifiers._WHOLE": "`(?:…)?+` is left out only where it does not fit",
 }
 
 # Patterns that were quadratic or worse in the product, or the part of them that was.

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deflate import crc32
 
-from pipeline.arxiv.identifiers import MemberName, folder_month, read_member_name
 from pipeline.corpus.dump.central_directory import read_directory
 from pipeline.corpus.dump.folder import DumpFolder, FileState, open_folder
 from pipeline.corpus.dump.listing import (
@@ -33,6 +32,7 @@ from pipeline.corpus.dump.listing import (
 from pipeline.corpus.dump.member import LARGEST_PAGE, as_text, is_subset_folder, place_of, subset_of
 from pipeline.corpus.sources.archives import months_of_sources
 from pipeline.errors import MissingInput, SettingError
+from pipeline.identity.identifiers import MemberName, folder_month, read_member_name
 from pipeline.settings import SUBSETS, Settings
 from pipeline.storage.read_cache import once
 from pipeline.storage.writing import write_whole

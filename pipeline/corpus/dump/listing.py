@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.arxiv.identifiers import NotAPage, read_member_name
 from pipeline.corpus.dump.central_directory import Entries
 from pipeline.corpus.dump.folder import FileState
 from pipeline.corpus.dump.member import subset_of
 from pipeline.errors import MissingInput
+from pipeline.identity.identifiers import NotAPage, read_member_name
 from pipeline.storage.writing import write_cache_file
 from pipeline.text import text_digest
 

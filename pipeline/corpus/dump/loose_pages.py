@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.arxiv.identifiers import month_of
 from pipeline.errors import PermanentFailure, SettingError
+from pipeline.identity.identifiers import month_of
 from pipeline.settings import SAMPLE_DUMP, Settings
 from pipeline.storage.writing import write_whole
 

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pipeline.arxiv.person_names import LETTER, PARTICLES, split_names
 from pipeline.corpus.parse import bibliography_rules as rules
 from pipeline.corpus.parse.bibliography_rules import (
     ACCESS,
@@ -38,6 +37,7 @@ from pipeline.corpus.parse.bibliography_rules import (
 from pipeline.corpus.parse.item_identifiers import find_doi, find_item_id, find_year
 from pipeline.corpus.parse.item_venue import archive_in_title, tidy_venue
 from pipeline.corpus.parse.parsed_page import BibliographyItem
+from pipeline.identity.people import LETTER, PARTICLES, split_names
 
 _CAPITAL = r"[^\W\d_a-z]"
 _YEAR = re.compile(YEAR)

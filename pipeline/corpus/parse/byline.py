@@ -12,8 +12,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.arxiv.known_names import KnownNames
-from pipeline.arxiv.titles import title_words
 from pipeline.corpus.parse.affiliations import (
     add_workplaces,
     contact_affiliations,
@@ -46,6 +44,8 @@ from pipeline.corpus.parse.byline_text import (
 )
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import NOTE, fold
+from pipeline.identity.people import KnownNames
+from pipeline.identity.titles import title_words
 
 # LaTeXML runs the \thanks of several authors together: "Work performed at X.Work performed at Y."
 _NEXT_REMARK = re.compile(r"(?<=[a-z]{2}\.)(?=[A-Z][a-z])")

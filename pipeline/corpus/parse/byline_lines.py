@@ -12,9 +12,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
-from pipeline.arxiv.known_names import KnownNames, NamePlace
-from pipeline.arxiv.person_names import blank_titles, is_name, is_suffix
-from pipeline.arxiv.titles import title_words
 from pipeline.corpus.parse.affiliations import split_marked, without_full_stop
 from pipeline.corpus.parse.byline_rules import is_affiliation, kinds_of
 from pipeline.corpus.parse.byline_text import (
@@ -29,6 +26,8 @@ from pipeline.corpus.parse.byline_text import (
     without_signs,
 )
 from pipeline.corpus.parse.policies import AUTHOR, CELL, INNER, LINE, MARK, PLACE, fold
+from pipeline.identity.people import KnownNames, NamePlace, blank_titles, is_name, is_suffix
+from pipeline.identity.titles import title_words
 
 # LaTeX's column sign left over from \And, as in "&Ann Lee", or the macro itself.
 _NEXT_AUTHOR = re.compile(rf"(?:(?<=[\s{LINE}{MARK}{AUTHOR}])|^)&(?=[^\s&])|\\(?:And|AND|and)\b")

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from pipeline.arxiv.known_names import KnownNames
 from pipeline.corpus.parse.byline_rules import is_affiliation, split_behind_country
 from pipeline.corpus.parse.byline_text import normalize, plain_line
 from pipeline.corpus.parse.parsed_page import Block, Section
 from pipeline.corpus.parse.policies import AUTHOR, CELL, LINE
 from pipeline.corpus.parse.typed_references import is_title_of_references
+from pipeline.identity.people import KnownNames
 
 _NAME = re.compile(r"abstract|summary", re.IGNORECASE)
 _RUN_IN = re.compile(r"^(?:[Aa]bstract|ABSTRACT)\b\s*[.:—–-]*\s*")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote
 
-from pipeline.arxiv.identifiers import find_arxiv_id, normalize_arxiv_id
+from pipeline.identity.identifiers import find_arxiv_id, normalize_arxiv_id
 
 # No part of a longer number, a range of pages, an address or an identifier.
 _LONE_YEAR = re.compile(r"(?:19|20)\d\d(?<![\w.:/–-]\d{4})(?![\d/–-]|\.\d)")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from pipeline.arxiv.person_names import LETTER, is_name, split_names
 from pipeline.corpus.parse import bibliography_rules as rules
 from pipeline.corpus.parse.bibliography_rules import (
     ACCESS,
@@ -18,6 +17,7 @@ from pipeline.corpus.parse.bibliography_rules import (
     Italics,
     alternation,
 )
+from pipeline.identity.people import LETTER, is_name, split_names
 
 _PUBLISHER = re.compile(PUBLISHER)
 _BEFORE_VENUE = alternation(rules.BEFORE_VENUE)

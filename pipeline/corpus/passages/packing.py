@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.arxiv.identifiers import month_of
-from pipeline.arxiv.months import month_name
 from pipeline.corpus.passages.sentences import split_lines, split_table, split_text
 from pipeline.corpus.passages.text import count_words
+from pipeline.identity.identifiers import month_of
+from pipeline.identity.months import month_name
 
 FEWEST_WORDS, MOST_WORDS = 20, 300
 # WikiChat packs neighbours under 200 tokens of BGE-M3; 200 words keep most paragraphs of a paper

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import arxiv_id_of, months_of
 from pipeline.corpus.paper_index import papers_with_ids
 from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import SettingError
+from pipeline.identity.identifiers import arxiv_id_of, months_of
 from pipeline.tables import REFERENCES, Table
 
 _VERSION = 1

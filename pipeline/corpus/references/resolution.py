@@ -11,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 from rapidfuzz import fuzz
 
-from pipeline.arxiv.identifiers import normalize_arxiv_id, split_dois
-from pipeline.arxiv.titles import (
+from pipeline.corpus.references.title_index import TitleCandidate, TitleIndex
+from pipeline.identity.identifiers import normalize_arxiv_id, split_dois
+from pipeline.identity.titles import (
     WINDOW,
     doi_key,
     fold,
@@ -21,7 +22,6 @@ from pipeline.arxiv.titles import (
     window_keys,
     words_of,
 )
-from pipeline.corpus.references.title_index import TitleCandidate, TitleIndex
 
 By = Literal["identifier", "doi", "title"]
 

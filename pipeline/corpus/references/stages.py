@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import tables
-from pipeline.arxiv.identifiers import split_dois
 from pipeline.corpus.references.citation_index import note_cited_months
 from pipeline.corpus.references.lookups import lookups_hold, recorded_titles
 from pipeline.corpus.references.resolution import Resolution, resolve_references
 from pipeline.corpus.references.title_index import TitleIndex
 from pipeline.engine.stage import Job, Stage
+from pipeline.identity.identifiers import split_dois
 from pipeline.storage.writing import Row
 
 _COPIED = ("key", "raw", "title", "authors", "year", "venue")

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from pipeline.arxiv.identifiers import split_dois
-from pipeline.arxiv.titles import doi_key, surname, title_keys, title_words, window_key
+from pipeline.identity.identifiers import split_dois
+from pipeline.identity.people import surname
+from pipeline.identity.titles import doi_key, title_keys, title_words, window_key
 
 VERSION = 1
 """Raised when the columns or the keys change: an index is then made again."""

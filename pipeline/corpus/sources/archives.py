@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from pipeline.arxiv.identifiers import folder_month, id_of_file_name, month_of, split_version
 from pipeline.corpus.dump.member import MemberError
 from pipeline.errors import SettingError
+from pipeline.identity.identifiers import folder_month, id_of_file_name, month_of, split_version
 from pipeline.text import text_digest
 
 READMES = ("00README.json", "00README.XXX")

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from pipeline import tables
 from pipeline.answering.systems import writes_answers
-from pipeline.arxiv.months import select_months
 from pipeline.corpus.links import abstract_url
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.study import (
@@ -27,6 +26,7 @@ from pipeline.evaluation.annotation.study import (
 )
 from pipeline.evaluation.answers.measures import Grade, read_grades
 from pipeline.evaluation.marks import CLAIM_VERDICTS, GOLD_VERDICTS
+from pipeline.identity.months import select_months
 from pipeline.index.papers import rows_of_papers
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row

@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from pipeline import tables
-from pipeline.arxiv.months import select_months
 from pipeline.evaluation.annotation.study import Selection, StudyItem, StudyText, select_items
 from pipeline.evaluation.prose import parted
+from pipeline.identity.months import select_months
 from pipeline.related_work.task_reader import section_rows
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from pipeline.arxiv.person_names import split_names
 from pipeline.corpus.related_work import is_related_work
 from pipeline.errors import SettingError
+from pipeline.identity.people import split_names
 from pipeline.related_work.importers.task import (
     ImportedTask,
     NameYearCitations,

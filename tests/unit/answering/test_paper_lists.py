@@ -7,8 +7,8 @@ import pytest
 from pipeline import tables
 from pipeline.answering.paper_lists import list_papers, papers_of_author
 from pipeline.answering.retriever import ALL_MONTHS, MonthSpan
-from pipeline.arxiv.identifiers import month_of
 from pipeline.engine.stage import Workspace
+from pipeline.identity.identifiers import month_of
 from pipeline.settings import load_settings
 from tests.month_tables import write_table
 

@@ -11,11 +11,11 @@ from textwrap import dedent
 import pytest
 
 from pipeline.arxiv import snapshot
-from pipeline.arxiv.person_names import split_author_line
 from pipeline.arxiv.record import is_withdrawn
 from pipeline.arxiv.snapshot import Snapshot, parse_record
 from pipeline.engine.progress import listening
 from pipeline.errors import MissingInput, PermanentFailure
+from pipeline.identity.people import split_author_line
 from tests.cases import cases
 from tests.processes import wait_until
 
@@ -341,7 +341,7 @@ def test_a_packed_snapshot_that_is_broken_is_named(tmp_path, cache, content):
         Snapshot(file, cache).find(["2403.00001"])
 
 
-@cases("unit/arxiv/names.toml", "author_lines")
+@cases("unit/names.toml", "author_lines")
 def test_an_author_line_is_taken_apart_and_accents_in_tex_are_letters(case):
     line, *names = case
     assert split_author_line(line) == tuple(names)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.arxiv.titles import title_words
 from pipeline.corpus.parse import html
+from pipeline.identity.titles import title_words
 from tests.unit.corpus.building import pages_of
 
 Labels = dict[str, list[dict[str, Any]]]

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.arxiv.identifiers import MemberName, read_member_name
 from pipeline.corpus.dump.central_directory import read_directory
 from pipeline.corpus.dump.listing import list_zip
 from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader, unpack
 from pipeline.errors import MissingInput
+from pipeline.identity.identifiers import MemberName, read_member_name
 
 pytestmark = pytest.mark.slow
 

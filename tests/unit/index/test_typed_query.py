@@ -6,9 +6,9 @@ import pytest
 
 from pipeline import tables
 from pipeline.answering.user_question import UserQuestion
-from pipeline.arxiv.identifiers import arxiv_id_of, doi_of
 from pipeline.corpus.paper_index import papers_named_in
 from pipeline.errors import SettingError
+from pipeline.identity.identifiers import arxiv_id_of, doi_of
 from pipeline.index.quotes import find_quote
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.typed_query import paper_with_doi, read_query, well_spelt

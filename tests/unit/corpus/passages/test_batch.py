@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.arxiv.identifiers import normalize_arxiv_id
 from pipeline.corpus.parse import html
 from pipeline.corpus.parse.parsed_page import PageError
 from pipeline.corpus.passages.packing import (
@@ -17,6 +16,7 @@ from pipeline.corpus.passages.packing import (
 )
 from pipeline.corpus.passages.stages import PAPER_COLUMNS, pack_batch
 from pipeline.corpus.passages.text import count_words, embedded_text
+from pipeline.identity.identifiers import normalize_arxiv_id
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.tables import PAPERS, PASSAGES
 from pipeline.text import text_digest

@@ -3,9 +3,9 @@
 import pytest
 
 from benchmarks.labelled_references import title_index
-from pipeline.arxiv.identifiers import split_dois
-from pipeline.arxiv.titles import title_words
 from pipeline.corpus.references.resolution import Resolution, resolve_references
+from pipeline.identity.identifiers import split_dois
+from pipeline.identity.titles import title_words
 from tests.cases import cases
 
 NOWHERE = Resolution()

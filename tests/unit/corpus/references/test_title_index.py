@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from pipeline import tables
-from pipeline.arxiv.titles import title_keys, window_key, window_keys
 from pipeline.corpus.references.lookups import metadata_titles
 from pipeline.corpus.references.resolution import resolve_references
 from pipeline.corpus.references.title_index import NEWEST, TitleIndex
 from pipeline.engine.stage import Workspace
 from pipeline.errors import TransientFailure
+from pipeline.identity.titles import title_keys, window_key, window_keys
 from pipeline.settings import load_settings
 from tests.month_tables import write_table
 from tests.processes import end_with_tests
@@ -200,7 +200,7 @@ def test_many_items_at_once_are_resolved_as_one_by_one(filled):
 
 def test_keys_are_the_same_in_every_process():
     code = (
-        "from pipeline.arxiv.titles import title_keys, window_key\nprint(title_keys('attention is"
+        "from pipeline.identity.titles import title_keys, window_key\nprint(title_keys('attention is"
         " all you need'.split()), window_key('attention is all you need'.split()))"
     )
     told = {

@@ -33,8 +33,6 @@ _FORMAT = re.compile(
 )
 _BRACES = str.maketrans("", "", "{}$")
 _WORD = re.compile(r"[^\W_]+")
-# They belong to the name before them.
-SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 
 _MASK = (1 << 64) - 1
 # Odd, so that multiplying loses no bit; other ones for each kind of key.
@@ -64,12 +62,6 @@ def words_of(folded: str) -> list[str]:
 def title_words(text: str) -> list[str]:
     """The words of a title in lower case, without accents, TeX marks and punctuation."""
     return _WORD.findall(fold(text))
-
-
-def surname(name: str) -> str | None:
-    """The last word of a name that is no suffix, folded; None for a single letter or nothing."""
-    words = [word for word in title_words(name) if word not in SUFFIXES]
-    return words[-1] if words and len(words[-1]) > 1 else None
 
 
 @lru_cache(maxsize=1 << 17)

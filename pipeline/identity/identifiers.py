@@ -14,7 +14,7 @@ from datetime import date
 from functools import lru_cache
 from urllib.parse import unquote
 
-from pipeline.arxiv.months import is_month
+from pipeline.identity.months import is_month
 
 _NEW = re.compile(r"(\d{2})(\d{2})\.(\d{4,5})", re.ASCII)
 _ARCHIVE = (

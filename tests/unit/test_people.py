@@ -2,10 +2,11 @@
 
 import pytest
 
-from pipeline.arxiv.known_names import KnownNames, count_differences
-from pipeline.arxiv.person_names import (
+from pipeline.identity.people import (
     TITLES,
+    KnownNames,
     PersonName,
+    count_differences,
     is_name,
     parse_name,
     split_names,
@@ -13,7 +14,7 @@ from pipeline.arxiv.person_names import (
 )
 from tests.cases import cases
 
-NAMES = "unit/arxiv/names.toml"
+NAMES = "unit/names.toml"
 
 
 @cases(NAMES, "names")

@@ -1,14 +1,20 @@
-"""Names of people in bylines and bibliographies: their parts, their form, lists of them, and
-arXiv's author lines."""
+"""Names of people: their parts, their form, lists of them, and whether two are one person's."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
-from pipeline.arxiv.titles import SUFFIXES
+from pipeline.identity.titles import title_words
 from pipeline.text import MAYBE_SPACES, SPACES, one_line
+
+# They belong to the name before them.
+SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 
 # Small words within a family name. "and" and "et" are between names.
 PARTICLES = frozenset({
@@ -110,7 +116,15 @@ _BRACKETED = re.compile(r"\([^()]*\)")
 _SUFFIX_AFTER_COMMA = re.compile(r",\s*(?=(?:[JS]r\.?|I{2,3}|IV)\s*(?:[,;]|and\b|$))")
 _BETWEEN_NAMES = re.compile(rf",\s*(?:and\s+)?|;\s*|{SPACES}and\s+")
 _STUCK_INITIAL = re.compile(r"\.(?=[^\s.,])")
-_OTHERS = re.compile(r"et\.? al\.?|others", re.IGNORECASE)
+_OTHERS = re.compile(r"(?:et\.? )?al\.?|others", re.IGNORECASE)
+_ENDS_IN_OTHERS = re.compile(r"\b(?:others|et\s*al\.?|and\s+more|…|\.\.\.)[\s{}]*$", re.IGNORECASE)
+_UMLAUTS = str.maketrans({
+    "ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "đ": "dj", "ð": "d", "þ": "th",
+})  # fmt: skip
+_BETWEEN_WORDS = re.compile(r"[\s.]+")
+_HYPHENS = re.compile(r"[-‐–'’]")
+# "Al" of Al-Rfou is no surname of its own, "Smith" of Smith-Jones is one.
+_LONG_PART = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +161,22 @@ def parse_name(text: str) -> PersonName:
 def is_suffix(text: str) -> bool:
     """Whether a word belongs to the name before it, also after a comma: Jr., III."""
     return len(text) < _LONGEST_SUFFIX and text.strip(" .").lower() in SUFFIXES
+
+
+def surname(name: str) -> str | None:
+    """The last word of a name that is no suffix, folded; None for a single letter or nothing."""
+    words = [word for word in title_words(name) if word not in SUFFIXES]
+    return words[-1] if words and len(words[-1]) > 1 else None
+
+
+def is_others(name: str) -> bool:
+    """Whether a member of a list stands for the names that it leaves out: "et al.", "others"."""
+    return _OTHERS.fullmatch(name) is not None
+
+
+def ends_in_others(text: str) -> bool:
+    """Whether a list of names leaves some out at its end."""
+    return _ENDS_IN_OTHERS.search(text) is not None
 
 
 def is_initials(text: str) -> bool:
@@ -280,7 +310,7 @@ def split_author_line(text: str) -> tuple[str, ...]:
     names = []
     for part in _BETWEEN_NAMES.split(_SUFFIX_AFTER_COMMA.sub(" ", line)):
         name = _STUCK_INITIAL.sub(". ", part.strip())
-        if name and not _OTHERS.fullmatch(name):
+        if name and not is_others(name):
             names.append(one_line(name))
     return tuple(names)
 
@@ -297,3 +327,225 @@ def plain_letters(text: str) -> str:
     text = _ACCENTED.sub(accented, text)
     text = _TEX_LETTER.sub(lambda match: _LETTERS[match[1]], text)
     return text.translate(_WITHOUT_BRACES)
+
+
+# The same person.
+
+# A word as a name has it, without the digits of a mark behind it; its accent may be apart from it.
+_TOKEN = re.compile(rf"(?:{LETTER}|[\u0300-\u036f])+")
+# Where a page lost the space behind a name: "Ann LeeUniversity of X".
+_STUCK = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+Words = tuple[str, ...]
+"""The words of a name, folded: see `_words`."""
+
+
+class NamePlace(NamedTuple):
+    """Where a text prints a name, by offsets: `name` is that of metadata."""
+
+    start: int
+    end: int
+    name: str
+
+
+class KnownNames:
+    """The names of some people, looked up in other prints of them."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(dict.fromkeys(names))
+        self._by_word: defaultdict[str, list[str]] = defaultdict(list)
+        for name in self.names:
+            words = _words(name)
+            for word in {*words[:1], *words[-1:], "".join(words)}:
+                self._by_word[word].append(name)
+
+    def match(self, printed: str) -> str | None:
+        """The name that a print stands for, or None."""
+        words = _words(printed)
+        return self._first(words, _same_words) or self._first(words, _same_person)
+
+    def find(self, text: str) -> list[NamePlace]:
+        """The names in a text, which may be in a row with nothing between: "Ann Lee Bob Roe"."""
+        tokens = list(self._tokens(text))
+        places: list[NamePlace] = []
+        start = 0
+        while start < len(tokens):
+            words = tuple(word for _, _, word in tokens[start : start + MOST_WORDS])
+            name, length = self._name_at_start(words)
+            if name is not None:
+                while length < len(words) and words[length] in SUFFIXES:
+                    length += 1
+                places.append(NamePlace(tokens[start][0], tokens[start + length - 1][1], name))
+            start += length
+        return places
+
+    def _tokens(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """The words of a text as (start, end, folded); what is stuck to a name is apart from it."""
+        for token in _TOKEN.finditer(text):
+            start, end = token.span()
+            word = "".join(title_words(token[0]))
+            stuck = None if word in self._by_word else _STUCK.search(text, start, end)
+            if stuck is None:
+                yield start, end, word
+                continue
+            middle = stuck.start()
+            yield start, middle, "".join(title_words(text[start:middle]))
+            yield middle, end, "".join(title_words(text[middle:end]))
+
+    def _name_at_start(self, words: Words) -> tuple[str | None, int]:
+        """The name that some words begin with, and of how many of them; (None, 1) without one.
+
+        The longest that is a name word by word; else the shortest that can be one and ends, or else
+        begins, with a word of it.
+        """
+        if not any(word in self._by_word for word in words):
+            return None, 1
+        lengths = range(1, len(words) + 1)
+        for length in reversed(lengths):
+            name = self._first(words[:length], _same_words)
+            if name is not None:
+                return name, length
+        for is_whole in (_ends_alike, _begins_alike):
+            for length in lengths:
+                name = self._first(words[:length], is_whole, _same_person)
+                if name is not None:
+                    return name, length
+        return None, 1
+
+    def _first(self, printed: Words, *conditions: Callable[[Words, Words], bool]) -> str | None:
+        """The first name that shares a word with a print and fulfils the conditions with it."""
+        for word in (*printed, "".join(printed)):
+            for name in self._by_word.get(word, ()):
+                if all(holds(_words(name), printed) for holds in conditions):
+                    return name
+        return None
+
+
+def count_differences(printed: Iterable[str], known: Iterable[str]) -> int:
+    """How many names are in one list alone; 0 where one of them is empty."""
+    names, on_page = KnownNames(known), tuple(printed)
+    if not names.names or not on_page:
+        return 0
+    matched = [names.match(name) for name in on_page]
+    return matched.count(None) + len(set(names.names).difference(filter(None, matched)))
+
+
+@lru_cache(maxsize=4096)
+def _words(name: str) -> Words:
+    """The words of a name without accents, marks and suffixes; "J.L." is two."""
+    words = title_words(without_titles(name).replace(".", ". "))
+    return tuple(word for word in words if word not in SUFFIXES)
+
+
+def _same_words(name: Words, printed: Words) -> bool:
+    return name == printed
+
+
+def _ends_alike(name: Words, printed: Words) -> bool:
+    return name[-1:] == printed[-1:]
+
+
+def _begins_alike(name: Words, printed: Words) -> bool:
+    return printed[0] in name
+
+
+def _same_person(first: Words, second: Words) -> bool:
+    """Whether two prints can be one person's name.
+
+    Accents, hyphens, initials, middle names and order may differ, and one of two family names may
+    stand alone: Teresa Quispe Mamani is Teresa Quispe.
+    """
+    if not first or not second:
+        return False
+    if "".join(first) == "".join(second) or sorted(first) == sorted(second):
+        return True
+    if len(first) < 2 or len(second) < 2:
+        return False
+    if first[-1] == second[-1] or _shares_family(first, second):
+        return _agree(first[0], second[0])
+    # Family name first on one side, as Chinese and Hungarian names are printed.
+    if first[0] == second[-1] and _agree(first[1], second[0]):
+        return True
+    return second[0] == first[-1] and _agree(second[1], first[0])
+
+
+def _shares_family(first: Words, second: Words) -> bool:
+    if first[0] != second[0] or len(first[0]) < 2:
+        return False
+    families = {word for word in second[1:] if len(word) > 1}
+    return not families.isdisjoint(first[1:])
+
+
+def _agree(given: str, other: str) -> bool:
+    """Whether two given names can be one: an initial, or the beginning of the longer."""
+    return given.startswith(other) or other.startswith(given)
+
+
+def author_keys(name: str) -> tuple[str, str]:
+    """The whole name and the family name by which papers are restricted, in lower case and without
+    accents.
+    """
+    return " ".join(title_words(name)), " ".join(title_words(parse_name(name).family))
+
+
+def has_name_words(author: str, names: Sequence[str]) -> bool:
+    """Whether an author's name has these words, or a word that begins with each initial."""
+    words = title_words(author)
+    return all(
+        name in words or (len(name) == 1 and any(word.startswith(name) for word in words))
+        for name in names
+    )
+
+
+def _spellings(word: str) -> set[str]:
+    """A word of a name, folded, and as it is spelt without umlauts: Köhler, Kohler, Koehler."""
+    return {*title_words(word), *title_words(word.lower().translate(_UMLAUTS))}
+
+
+class SpelledName(NamedTuple):
+    """A name: the spellings of its surname, and those of all its words of two letters or more."""
+
+    name: str
+    surname: set[str]
+    words: set[str]
+
+
+def spelled_names(names: Iterable[str]) -> list[SpelledName]:
+    """The names that have a surname, with their spellings."""
+    return [
+        SpelledName(name, surname, {word for word in _spellings(name) if len(word) > 1})
+        for name in names
+        if (surname := _surname_spellings(name))
+    ]
+
+
+def _surname_spellings(name: str) -> set[str]:
+    """The spellings of the last word that is no initial and no suffix; of "Smith-Jones" both,
+    and the two as one word.
+    """
+    words = [
+        word
+        for word in _BETWEEN_WORDS.split(name)
+        if any(len(part) > 1 and part not in SUFFIXES for part in title_words(word))
+    ]
+    if not words:
+        return set()
+    *first, last = _HYPHENS.split(words[-1])
+    long_ones = [part for part in first if len(part) >= _LONG_PART]
+    joined = _HYPHENS.sub("", words[-1])
+    spellings = set[str]().union(*map(_spellings, (last, joined, *long_ones)))
+    return spellings or _spellings(words[-1])
+
+
+def may_be_same(person: SpelledName, other: SpelledName) -> bool:
+    """Whether two names may be one person's: by a surname, or by two words of the names."""
+    return bool(
+        person.surname & other.words
+        or other.surname & person.words
+        or len(person.words & other.words) > 1
+    )
+
+
+def given_initials(name: str, surname: set[str]) -> set[str]:
+    """The first letters of the words of a name that are no surname."""
+    return {word[0] for word in title_words(name) if word not in surname and word not in SUFFIXES}
