@@ -31,7 +31,15 @@ def export(
     ] = 10,
     systems: Annotated[
         str | None,
-        typer.Option(metavar="NAME,…", help="Systems, comma-separated; by default all that wrote."),
+        typer.Option(
+            metavar="NAME,…",
+            help="Systems, comma-separated; by default those of the candidate set, or all that"
+            " answered.",
+        ),
+    ] = None,
+    candidate_set: Annotated[
+        str | None,
+        typer.Option("--set", help="Ratings: the candidate set to rate; by default the first."),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="Name of the study; annotators see it. By default the kind.")
@@ -67,18 +75,29 @@ def export(
     from pipeline.cli.console import print_note
     from pipeline.errors import SettingError
     from pipeline.evaluation.annotation.export import write_files
+    from pipeline.evaluation.annotation.grades import answers_to_grade
+    from pipeline.evaluation.annotation.ratings import sections_to_rate
     from pipeline.evaluation.annotation.study import make_study, write_key
-    from pipeline.evaluation.answers.people import answers_to_grade
-    from pipeline.evaluation.g_score.people import sections_to_rate
 
     if to.is_file():
         raise SettingError(f"--to {to} is a file: name a folder")
-    root, names = open_workspace().root, split_names(systems) or None
-    selection, chosen = (
-        sections_to_rate(root, months, names, most=items, seed=seed, with_gold=with_gold)
-        if kind == "ratings"
-        else answers_to_grade(root, months, names, most=items, seed=seed, sentences=sentences)
-    )
+    workspace, names = open_workspace(), split_names(systems) or None
+    root = workspace.root
+    if kind == "ratings":
+        selection, chosen = sections_to_rate(
+            workspace.root,
+            workspace.settings,
+            months,
+            names,
+            most=items,
+            seed=seed,
+            with_gold=with_gold,
+            candidate_set=candidate_set,
+        )
+    else:
+        selection, chosen = answers_to_grade(
+            root, months, names, most=items, seed=seed, sentences=sentences
+        )
     study = make_study(kind, name or kind, seed, chosen)
     key = write_key(root, study)
     files = write_files(study, chosen, to, annotators)
@@ -135,17 +154,21 @@ def results(
     """
     from pipeline.cli.console import print_json, print_section
     from pipeline.errors import MissingInput
+    from pipeline.evaluation.annotation.grades import GradeResults, read_grade_results
+    from pipeline.evaluation.annotation.ratings import RatingResults, read_rating_results
     from pipeline.evaluation.annotation.study import FORMATS
-    from pipeline.evaluation.answers.people_measures import GradeResults, read_grade_results
-    from pipeline.evaluation.g_score.people_measures import read_rating_results
     from pipeline.identity.months import select_months
     from pipeline.report.judgements import grades_section, rating_results_section
 
-    root = open_workspace().root
+    workspace = open_workspace()
+    root = workspace.root
     annotated = root.months(FORMATS[kind].table)
     selected = select_months(months, annotated) if annotated else []
-    read = read_rating_results if kind == "ratings" else read_grade_results
-    found = read(root, selected, name)
+    found: RatingResults | GradeResults
+    if kind == "ratings":
+        found = read_rating_results(root, workspace.settings, selected, name)
+    else:
+        found = read_grade_results(root, selected, name)
     if found.empty:
         of_study = "" if name is None else f" of study {name}"
         raise MissingInput(

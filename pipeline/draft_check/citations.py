@@ -18,8 +18,9 @@ from pipeline.draft_check.numbers import Number, numbers_of
 from pipeline.draft_check.passage_search import FAR, PassageSearch
 from pipeline.draft_check.references import ReferenceCheck
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.citation_support.judge import judge, judge_request, place_of
+from pipeline.evaluation.citation_support.judge import judge, judge_request
 from pipeline.evaluation.passages import EvidencePassage, read_passages
+from pipeline.evaluation.quotes import place_of
 from pipeline.index.exact import lexical_scores
 from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import open_client
@@ -346,11 +347,11 @@ async def _by_model(
 
         async def check(case: CitationCase, nearest: CitationCheck) -> CitationCheck:
             question = judge_request(case.title, case.passages, case.claim, context)
-            answer = await judge(client, question)
-            if answer.verdict is None:
-                reason = f"the judge's answer could not be read: {answer.failure}"
+            reply = await judge(client, question)
+            if reply.form is None:
+                reason = f"the judge's answer could not be read: {reply.failure}"
                 return CitationCheck(case.key, case.sentence, "not_checked", reason, case.arxiv_id)
-            return judge_by_model(case, nearest, answer.verdict, answer.quote)
+            return judge_by_model(case, nearest, reply.form.verdict, reply.form.quote)
 
         pairs = zip(cases, shown, strict=True)
         return await side_by_side(check(case, nearest) for case, nearest in pairs)

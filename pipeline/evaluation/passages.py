@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
-from pipeline.answering.questions import Question
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.embedding.choice import make_embedder, model_name
@@ -29,10 +28,6 @@ if TYPE_CHECKING:
 
     Vectors = Mapping[str | None, NDArray[np.float32]]
     """Passage id → its dense vector."""
-
-_COLUMNS = ["passage_id", "arxiv_id", "ordinal", "anchor", "kind", "text"]
-EVIDENCE_COLUMNS = [*PASSAGE_COLUMNS, "ordinal"]
-"""Columns of the table `passages` that `passages_by_paper` needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +136,7 @@ def best_places(scores: NDArray[np.float32], most: int) -> list[int]:
 
 @dataclass(slots=True)
 class RankedEvidence:
-    """Passages by (arXiv id, claim), best first, and counts of works by way of ranking."""
+    """Passages by (subject, claim), best first, and counts of subjects by way of ranking."""
 
     passages: dict[tuple[str, str], tuple[EvidencePassage, ...]] = field(default_factory=dict)
     by_both: int = 0
@@ -153,46 +148,71 @@ def search(
     claims: Mapping[str, Sequence[str]],
     most: int,
     make: Callable[[Settings], Embedder] | None,
+    papers_of: Mapping[str, Sequence[str]] | None = None,
 ) -> RankedEvidence:
-    """The `most` best passages of each paper for each of its claims, best first.
+    """The `most` best passages of each subject's papers for each of its claims, best first.
 
-    claims: arXiv id → claims about this paper. make: gives the embedder, and is called where there
-    are vectors to compare with; None to rank by words alone. Papers without passages in the tables
-    are missing from the result. Months are read one after another, so that the passages of one are
-    held. Raises PermanentFailure where a month cannot be read, SettingError where the embedder's
-    model is not there.
+    claims: subject → claims about it. make: gives the embedder, and is called where there are
+    vectors to compare with; None to rank by words alone. papers_of: subject → arXiv ids, whose
+    passages have headings and are ranked together; None where each subject is an arXiv id. Subjects
+    without passages in the tables are missing from the result. Subjects of the same months are read
+    together, so that the passages of these months are held. Raises PermanentFailure where a month
+    cannot be read, SettingError where the embedder's model is not there.
     """
     root, settings = workspace.root, workspace.settings
-    every_claim = {claim for of_paper in claims.values() for claim in of_paper}
+    every_claim = {claim for of_subject in claims.values() for claim in of_subject}
     claim_search = ClaimSearch(sorted(every_claim), settings, make or make_embedder)
-    months: dict[str | None, set[str]] = defaultdict(set)
-    for arxiv_id in claims:
-        months[month_of(arxiv_id)].add(arxiv_id)
+    groups: dict[frozenset[str | None], dict[str, Sequence[str]]] = defaultdict(dict)
+    for subject, of_subject in claims.items():
+        papers = [subject] if papers_of is None else papers_of[subject]
+        if of_subject:
+            groups[frozenset(map(month_of, papers))][subject] = papers
     ranked = RankedEvidence()
-    for papers in months.values():
-        vectors = read_vectors(root, papers, model_name(settings)) if make else {}
-        for arxiv_id, passages in read_passages(root, papers).items():
+    for subjects in groups.values():
+        every_paper = {paper for papers in subjects.values() for paper in papers}
+        vectors = read_vectors(root, every_paper, model_name(settings)) if make else {}
+        by_paper = read_passages(root, every_paper, with_headings=papers_of is not None)
+        for subject, papers in subjects.items():
+            passages = [passage for paper in papers for passage in by_paper.get(paper, ())]
+            if not passages:
+                continue
             if any(passage.passage_id in vectors for passage in passages):
                 ranked.by_both += 1
             else:
                 ranked.by_words += 1
-            best = claim_search.best(passages, claims[arxiv_id], most, vectors)
-            ranked.passages |= {(arxiv_id, claim): of_claim for claim, of_claim in best.items()}
+            best = claim_search.best(passages, claims[subject], most, vectors)
+            ranked.passages |= {(subject, claim): of_claim for claim, of_claim in best.items()}
     return ranked
 
 
-def read_passages(root: DataRoot, papers: Collection[str]) -> dict[str, list[EvidencePassage]]:
-    """Each paper's passages in order, without front matter: authors' names support no claim."""
+def read_passages(
+    root: DataRoot, papers: Collection[str], *, with_headings: bool = False
+) -> dict[str, list[EvidencePassage]]:
+    """Each paper's passages in order. Without headings front matter is left out: authors' names
+    support no claim about a work, but a question may ask who wrote it.
+    """
+    rows = rows_of_papers(root, tables.PASSAGES, papers, [*PASSAGE_COLUMNS, "ordinal"])
+    return passages_by_paper(rows, with_headings=with_headings)
+
+
+def passages_by_paper(
+    rows: Iterable[Mapping[str, Any]], *, with_headings: bool = False
+) -> dict[str, list[EvidencePassage]]:
+    """As `read_passages`, of rows of `passages`."""
     passages: dict[str, list[EvidencePassage]] = defaultdict(list)
-    rows = [
-        row
-        for row in rows_of_papers(root, tables.PASSAGES, papers, _COLUMNS)
-        if row["kind"] != "front_matter"
-    ]
     for row in sorted(rows, key=lambda row: (row["arxiv_id"], row["ordinal"])):
-        text = without_markers(row["text"])
-        passages[row["arxiv_id"]].append(
-            EvidencePassage(text, row["ordinal"], row["passage_id"], row["arxiv_id"], row["anchor"])
+        passage = Passage.from_row(row)
+        if with_headings:
+            text, heading = passage.content(), passage.heading()
+        elif passage.kind == "front_matter":
+            continue
+        else:
+            text, heading = without_markers(passage.text), ""
+        paper = passage.arxiv_id
+        passages[paper].append(
+            EvidencePassage(
+                text, row["ordinal"], passage.passage_id, paper, passage.anchor, heading
+            )
         )
     return passages
 
@@ -213,50 +233,3 @@ def among(paragraphs: Sequence[str], claim: str, most: int) -> tuple[EvidencePas
     """The `most` best of a work's paragraphs for a claim, best first, by words alone."""
     (scores,) = lexical_scores(paragraphs, [claim])
     return tuple(EvidencePassage(paragraphs[place], place) for place in best_places(scores, most))
-
-
-Evidence = Mapping[tuple[str, str], tuple[EvidencePassage, ...]]
-"""(question id, claim) → the passages that it is judged by, best first."""
-
-
-def passages_by_paper(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[EvidencePassage]]:
-    """arXiv id → its passages in the order of the rows, of `passages` with EVIDENCE_COLUMNS."""
-    passages: dict[str, list[EvidencePassage]] = defaultdict(list)
-    for row in rows:
-        passage = Passage.from_row(row)
-        passages[passage.arxiv_id].append(
-            EvidencePassage(
-                text=passage.content(),
-                ordinal=row["ordinal"],
-                passage_id=passage.passage_id,
-                arxiv_id=passage.arxiv_id,
-                anchor=passage.anchor,
-                heading=passage.heading(),
-            )
-        )
-    return dict(passages)
-
-
-def evidence_for(
-    question: Question,
-    claims: Iterable[str],
-    passages: Mapping[str, Sequence[EvidencePassage]],
-    most: int,
-    claim_search: ClaimSearch,
-    vectors: Vectors,
-) -> dict[tuple[str, str], tuple[EvidencePassage, ...]]:
-    """For each claim of an answer the `most` best passages of the question's papers, best first.
-
-    The search is among all passages of all papers of the question, whatever the system was shown: a
-    claim may be right though its system never saw why. Front matter is among them, since it says
-    who wrote a paper.
-
-    passages: arXiv id → passages in the order of the paper. vectors: of passages; none to rank by
-    words alone. A claim has no evidence where the papers have no passages.
-    """
-    texts = sorted(set(claims))
-    candidates = [passage for paper in question.papers for passage in passages.get(paper, ())]
-    if not candidates or not texts:
-        return {(question.id, claim): () for claim in texts}
-    best = claim_search.best(candidates, texts, most, vectors)
-    return {(question.id, claim): of_claim for claim, of_claim in best.items()}

@@ -11,8 +11,7 @@ from pipeline.answering.answer import answer_of_row
 from pipeline.answering.questions import read_posed_questions
 from pipeline.answering.systems import writes_answers
 from pipeline.engine.stage import Job
-from pipeline.evaluation.answers.measures import answer_measures
-from pipeline.evaluation.answers.rows import gold_shown_by_hop
+from pipeline.evaluation.answers.measures import answer_measures, gold_shown_by_hop
 from pipeline.evaluation.answers.sample import ANSWER_COLUMNS
 from pipeline.evaluation.citation_support.measures import citation_measures
 from pipeline.evaluation.g_score.measures import metrics

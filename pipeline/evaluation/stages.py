@@ -14,9 +14,9 @@ from pipeline.answering.systems import ANSWERING_WRITERS
 from pipeline.engine.stage import CheckResult, MonthCheck, Stage, Workspace
 from pipeline.engine.systems import System
 from pipeline.evaluation import scores
-from pipeline.evaluation.answers import rows as answers
-from pipeline.evaluation.citation_support import rows as citation_support
-from pipeline.evaluation.g_score import rows as g_score
+from pipeline.evaluation.answers import judge as answers
+from pipeline.evaluation.citation_support import judge as citation_support
+from pipeline.evaluation.g_score import judge as g_score
 from pipeline.llm.models import judge_model
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
 from pipeline.settings import Settings

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
-from typing import TypeVar
+from operator import itemgetter
+from typing import Any, TypeVar
 
 from pipeline.engine.stage import FAILED_REQUESTS, Job
 from pipeline.errors import PermanentFailure
@@ -36,10 +37,13 @@ async def job_client(job: Job, model: str | None) -> AsyncIterator[LlmClient]:
             job.notes[FAILED_REQUESTS] = dict(sorted(failed.items()))
 
 
-def leave_out_failed(job: Job, subject: str, error: LlmAnswerError) -> None:
-    """Record in the ledger an item that failed: its kind, reason and cost."""
+def leave_out_failed(job: Job, subject: str, error: LlmAnswerError, place: str = "") -> None:
+    """Record in the ledger an item that failed: its kind, reason and cost. place: within the
+    subject.
+    """
     cost = f"{error.spent.calls} calls, {error.spent.tokens:,} tokens"
-    job.leave_out(subject, f"failed_{error.kind}", f"{error} ({cost})")
+    within = f"{place}: " if place else ""
+    job.leave_out(subject, f"failed_{error.kind}", f"{within}{error} ({cost})")
 
 
 def attempt(
@@ -61,13 +65,14 @@ async def map_concurrently(
     items: Sequence[Item],
     work: Callable[[Item], Awaitable[Result]],
     at_once: int | None = None,
+    begin: Callable[[Item], Any] | None = None,
 ) -> list[Result]:
     """The result of each item, in their order, with progress by item. The first exception cancels
     the rest and is raised.
 
-    at_once: how many items are at work at the same time; None for all, as the client limits the
-    calls in flight. With a limit an item's prompt is put into words once it has its turn: those of
-    a month may fill gigabytes.
+    begin: the key by which they begin, where that is not their order. at_once: how many items are
+    at work at the same time; None for all, as the client limits the calls in flight. With a limit
+    an item's prompt is put into words once it has its turn: those of a month may fill gigabytes.
 
     Raises PermanentFailure where the first items of the table all fail alike, though `work` may
     have made a result of each failure.
@@ -89,7 +94,11 @@ async def map_concurrently(
         job.advance(next(done))
         return result
 
-    return await side_by_side(one(place, item) for place, item in enumerate(items))
+    order = list(range(len(items)))
+    if begin is not None:
+        order.sort(key=lambda place: begin(items[place]))
+    results = await side_by_side(one(place, items[place]) for place in order)
+    return [result for _, result in sorted(zip(order, results, strict=True), key=itemgetter(0))]
 
 
 def _check_first(failures: Sequence[LlmAnswerError | None], stage: str) -> None:

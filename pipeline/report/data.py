@@ -11,11 +11,11 @@ from typing import TypeVar
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
+from pipeline.evaluation.annotation.grades import GradeResults, MonthGrades, pool_months
+from pipeline.evaluation.annotation.ratings import RatingResults, rating_results
 from pipeline.evaluation.answers.measures import Grade, latest_cutoff
-from pipeline.evaluation.answers.people_measures import GradeResults, MonthGrades, pool_months
 from pipeline.evaluation.answers.results import ALL, QuestionGroup, SystemResult, results
 from pipeline.evaluation.g_score.measures import named_judgement
-from pipeline.evaluation.g_score.people_measures import RatingResults, nearest_set, rating_results
 from pipeline.evaluation.g_score.sample import ABLATIONS, MAIN, candidate_sets
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.llm.messages import Prices
@@ -323,18 +323,8 @@ class RelatedWorkData(Writings):
         """The results of the ratings."""
         outdated = sum(month.outdated_ratings for month in self._months)
         judgements = [row for candidates in self.sets for row in candidates.judgements]
-        return rating_results(self.ratings, judgements, outdated)
-
-    @property
-    def rated_set(self) -> CandidateSet | None:
-        """The candidate set that people's ratings are shown beside; None without ratings."""
-        if not self.people.ratings:
-            return None
-        name = nearest_set(
-            [rated.system for rated in self.people.systems],
-            {candidates.name: candidates.systems for candidates in self.sets},
-        )
-        return next(candidates for candidates in self.sets if candidates.name == name)
+        sets = {candidates.name: candidates.systems for candidates in self.sets}
+        return rating_results(self.ratings, sets, judgements, outdated)
 
     @property
     def support_judges(self) -> list[str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipeline.evaluation.annotation.grades import COMPARED, NO_JUDGE, GradeResults
+from pipeline.evaluation.annotation.ratings import MEAN, RatedSet, RatedSystem, RatingResults
 from pipeline.evaluation.annotation.study import Part
-from pipeline.evaluation.answers.people import NO_JUDGE
-from pipeline.evaluation.answers.people_measures import COMPARED, GradeResults
-from pipeline.evaluation.g_score.measures import votes_by_task
-from pipeline.evaluation.g_score.people_measures import MEAN, RatedSystem, RatingResults
-from pipeline.evaluation.statistics import Agreement, Estimate, estimate
+from pipeline.evaluation.g_score.measures import vote_shares, votes_by_task
+from pipeline.evaluation.statistics import Agreement, Estimate
 from pipeline.report.data import CandidateSet, RelatedWorkData, answering_order
 from pipeline.report.figures import bar_figure, system_colour
 from pipeline.report.formatting import (
@@ -61,8 +60,9 @@ def criteria(data: RelatedWorkData) -> PageSection | None:
     """
     parts: list[Any] = []
     for candidates in data.sets:
-        people = _marks_by_people(data) if candidates is data.rated_set else []
-        raters = number_of(len(data.people.raters), "rater")
+        rated = data.people.of_set(candidates.name)
+        people = _marks_by_people(rated.systems) if rated else []
+        raters = number_of(len(rated.raters), "rater") if rated else ""
         groups = [
             RowGroup(_marks_by_judge(candidates), f"Judge {candidates.scores.judge}"),
             RowGroup(people, _PEOPLE, raters),
@@ -107,9 +107,9 @@ def _marks_by_judge(candidates: CandidateSet) -> list[MeasuredRow]:
     return rows
 
 
-def _marks_by_people(data: RelatedWorkData) -> list[MeasuredRow]:
+def _marks_by_people(systems: Sequence[RatedSystem]) -> list[MeasuredRow]:
     rows = []
-    for rated in data.people.systems:
+    for rated in systems:
         marks = {f"g_{criterion}": rated.marks[criterion] for criterion in CRITERIA}
         marks[G_SCORE.metric] = rated.marks[MEAN]
         tasks = max(mean.count for mean in marks.values())
@@ -125,9 +125,9 @@ def preference(data: RelatedWorkData) -> PageSection | None:
     """
     parts: list[Any] = []
     for candidates in data.sets:
-        shares_by_voter = _votes_of_judge(candidates)
-        if candidates is data.rated_set:
-            shares_by_voter |= _votes_of_people(data)
+        shares_by_voter = _votes_of_judge(candidates) | _votes_of_people(
+            data.people.of_set(candidates.name)
+        )
         if not shares_by_voter:
             continue
         voted = {system for shares in shares_by_voter.values() for system in shares}
@@ -168,25 +168,15 @@ def _votes_of_judge(candidates: CandidateSet) -> dict[str, dict[str, Estimate]]:
         return {}
     cast = [row for row in candidates.judgements if row["judge"] == judge and row["best"]]
     on_offer = sorted({name for row in cast for name in row["order"]})
-    return {
-        _voter(f"Judge {judge}", len(cast), len(votes)): {
-            system: estimate(
-                {task: [vote == system for vote in of_task] for task, of_task in votes.items()}
-            )
-            for system in on_offer
-        }
-    }
+    return {_voter(f"Judge {judge}", len(cast), len(votes)): vote_shares(votes, on_offer)}
 
 
-def _votes_of_people(data: RelatedWorkData) -> dict[str, dict[str, Estimate]]:
-    if not data.people.choices:
+def _votes_of_people(rated: RatedSet | None) -> dict[str, dict[str, Estimate]]:
+    if rated is None or not rated.choices:
         return {}
-    tasks = {row["task_id"] for row in data.ratings if row["preferred"]}
     return {
-        _voter(_PEOPLE, data.people.choices, len(tasks)): {
-            rated.system: rated.preferred
-            for rated in data.people.systems
-            if rated.preferred.value is not None
+        _voter(_PEOPLE, rated.choices, rated.voted): {
+            system.system: system.preferred for system in rated.systems
         }
     }
 
@@ -209,22 +199,36 @@ def agreement_row(name: str, agreed: Agreement) -> GridRow:
 
 
 def rating_results_section(people: RatingResults, *, with_marks: bool = True) -> PageSection:
-    """Ratings of sections: agreement of raters, and of the judge with them; with_marks: mean marks
-    and preference by system too.
+    """Ratings of sections by candidate set: agreement of raters, and of the judge with them;
+    with_marks: mean marks and preference by system too.
     """
-    paragraphs = ["Nobody has rated these sections as they are now."]
+    paragraphs = [_who_rated(rated) for rated in people.sets]
     grids: list[Grid] = []
-    if people.ratings:
-        raters, tasks = number_of(len(people.raters), "rater"), number_of(people.tasks, "task")
-        paragraphs = [f"{raters}, {tasks}, {number_of(people.ratings, 'rating')}, systems unnamed."]
-        grids = [*([_marks_grid(people.systems)] if with_marks else []), *_rating_grids(people)]
+    for rated in people.sets:
+        is_first = rated is people.sets[0]
+        key = "" if is_first else f"_{rated.candidate_set}"
+        title = f" ({rated.candidate_set})" if len(people.sets) > 1 else ""
+        grids += [_marks_grid(rated.systems, key, title)] if with_marks else []
+        grids += _rating_grids(rated, key, title)
     if people.outdated:
         ratings = number_of(people.outdated, "rating")
         paragraphs.append(f"{ratings} of sections that have changed since are left out.")
+    if not people.sets:
+        paragraphs.insert(0, "Nobody has rated these sections as they are now.")
     return PageSection("people", "People", paragraphs, grids)
 
 
-def _marks_grid(systems: Sequence[RatedSystem]) -> Grid:
+def _who_rated(rated: RatedSet) -> str:
+    raters, tasks = number_of(len(rated.raters), "rater"), number_of(rated.tasks, "task")
+    studies = "Studies" if len(rated.studies) > 1 else "Study"
+    named = f", candidate set {rated.candidate_set}" if rated.candidate_set else ""
+    return (
+        f"{studies} {', '.join(rated.studies)}{named}: {raters}, {tasks},"
+        f" {number_of(rated.ratings, 'rating')}, systems unnamed."
+    )
+
+
+def _marks_grid(systems: Sequence[RatedSystem], key: str, title: str) -> Grid:
     rows: list[GridRow] = [
         [_mark_name(name), *(mean_cell(system.marks[name], "two") for system in systems)]
         for name in systems[0].marks
@@ -235,21 +239,21 @@ def _marks_grid(systems: Sequence[RatedSystem]) -> Grid:
         "Mean marks from 1 to 5, and the share of choices that preferred the system, with 95 %"
         " intervals; each task has the same weight however many rated it."
     )
-    return Grid("people_marks", "Marks by people", columns, rows, about=about)
+    return Grid(f"people_marks{key}", f"Marks by people{title}", columns, rows, about=about)
 
 
 def _mark_name(name: str) -> str:
     return "Mean of the six" if name == MEAN else criterion_name(name)
 
 
-def _rating_grids(people: RatingResults) -> list[Grid]:
+def _rating_grids(people: RatedSet, key: str, suffix: str) -> list[Grid]:
     alphas = [
         (criterion_name(name), "Krippendorff's alpha, ordinal", alpha)
         for name, alpha in people.alpha.items()
     ]
     alphas.append(("Preference", "Krippendorff's alpha, nominal", people.preference))
     agreement = _agreement_of_people(
-        "people", "Agreement of raters", "rated", "task", people.tasks, alphas
+        f"people{key}", f"Agreement of raters{suffix}", "rated", "task", people.tasks, alphas
     )
     groups = []
     for judge in people.judges:
@@ -264,8 +268,8 @@ def _rating_grids(people: RatingResults) -> list[Grid]:
         groups += [RowGroup(rows, judge.judge, votes)] if rows else []
     columns = ["Marks", "Spearman", "Same order", "People less judge", "Sections"]
     about = f"A section's mark is the mean over raters. {_SAME_ORDER}"
-    title = "The judge against people"
-    compared = Grid("judge_and_people", title, columns, groups=groups, about=about)
+    title = f"The judge against people{suffix}"
+    compared = Grid(f"judge_and_people{key}", title, columns, groups=groups, about=about)
     return [agreement, *with_rows(compared)]
 
 

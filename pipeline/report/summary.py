@@ -23,9 +23,9 @@ from pipeline.corpus.links import is_sample
 from pipeline.corpus.passages.packing import length_histogram
 from pipeline.engine.digests import json_digest
 from pipeline.engine.stage import STATES
+from pipeline.evaluation.annotation.grades import read_month_grades
+from pipeline.evaluation.annotation.ratings import read_ratings
 from pipeline.evaluation.answers.measures import Grade, read_grades, read_shown
-from pipeline.evaluation.answers.people_measures import read_month_grades
-from pipeline.evaluation.g_score.people_measures import read_ratings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.read_cache import remember

@@ -486,7 +486,8 @@ CITATION_SUPPORT = Table(
         (
             "unjudged",
             TEXT,
-            "why nothing was judged: out_of_range, no_text, unreadable_answer or over_the_limit",
+            "why nothing was judged: out_of_range, no_text, over_the_limit, unreadable_answer, or"
+            " another failure of the judge, such as failed_refused",
         ),
         ("quote", TEXT, "words of the passage that the verdict rests on, as the judge gave them"),
         ("quote_found", FLAG, "whether these words are in a passage that the judge was shown"),

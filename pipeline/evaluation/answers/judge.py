@@ -1,40 +1,74 @@
-"""The two questions to a judge: is a claim of an answer correct, and does an answer hold a gold
-claim?
+"""The stage `answer_grades`: is a claim of an answer correct, and does an answer hold a gold claim?
 
-One call for each, so that no claim's verdict leans on another's, and a claim that two systems make
-is judged once for both. The judge does not see whose answer it is. Each gives the words that decide
-before the verdict, and these are looked up where they should be.
+Answers are split; then evidence is looked up for all claims, which may block; then all claims are
+judged. One call for each, so that no claim's verdict leans on another's, and a claim that two
+systems make is judged once for both. The judge does not see whose answer it is. Each gives the
+words that decide before the verdict, and these are looked up where they should be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BeforeValidator
 
+from pipeline import tables
+from pipeline.answering.answer import Answer
 from pipeline.answering.model_calls import short_question
-from pipeline.answering.questions import Question
-from pipeline.evaluation.answers.sample import PROMPTS, ask, in_shown_order
-from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS, QUOTE_CHARS, place_of
+from pipeline.answering.questions import Question, paper_months, read_posed_questions
+from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.engine.stage import Job, Workspace
+from pipeline.evaluation.answers.measures import Outcome, gold_shown_by_hop
+from pipeline.evaluation.answers.sample import (
+    PROMPTS,
+    SPLIT,
+    SampledAnswer,
+    Split,
+    in_shown_order,
+    read_answers,
+    split_answer,
+)
+from pipeline.evaluation.judged import (
+    FINDING_TOKENS,
+    Quoting,
+    Reply,
+    ask,
+    evidence_digests,
+    judge_all,
+)
 from pipeline.evaluation.marks import ClaimVerdict, GoldVerdict
-from pipeline.evaluation.passages import EvidencePassage
+from pipeline.evaluation.passages import EvidencePassage, search
+from pipeline.evaluation.quotes import place_of
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
 from pipeline.llm.messages import Spent
-from pipeline.llm.structured import AtMost
-from pipeline.text import one_line
+from pipeline.llm.models import judge_model
+from pipeline.llm.stage_loop import leave_out_failed
+from pipeline.storage.writing import Row
+from pipeline.tables.writers import parse_writer, writer_name
+from pipeline.text import text_digest
+
+if TYPE_CHECKING:
+    from pipeline.embedding.embedder import Embedder
+    from pipeline.settings import Settings
 
 CLAIM, GOLD = "claim", "gold"
 
 # Of what there is to read a claim or fact takes a quarter at most, and so do all facts together;
 # long ones are rare.
 _SHARE = 4
-JudgedClaim = tuple[dict[str, Any], Spent]
-"""A claim or gold claim as a row of `answer_grades` has it, and what its verdict cost."""
+
+Evidence = Mapping[tuple[str, str], Sequence[EvidencePassage]]
+"""(question id, claim) → the passages that it is judged by, best first; none where there are none.
+"""
+Verdict = tuple[Row, Reply[Any]]
+"""A claim or gold claim as a row of `answer_grades` has it, and the judge's reply."""
 
 
-def _spelt(**others: str) -> Callable[[object], object]:
+def _spelt(**others: str) -> BeforeValidator:
     """A verdict in other letters or one of these other words, as it is called here."""
 
     def verdict(given: object) -> object:
@@ -43,27 +77,22 @@ def _spelt(**others: str) -> Callable[[object], object]:
         )
         return others.get(text, text)
 
-    return verdict
+    return BeforeValidator(verdict)
 
 
-_CLAIM_SPELT = _spelt(partly_correct="partly", incorrect="wrong", uncheckable="not_checkable")
-_GOLD_SPELT = _spelt(partly_held="partly", not_held="not")
-
-
-class ClaimFinding(BaseModel):
+class ClaimFinding(Quoting):
     """The words of facts or passages that decide, then the verdict on the claim."""
 
-    model_config = ConfigDict(extra="forbid")
-    quote: Annotated[str, AtMost(QUOTE_CHARS)]
-    verdict: Annotated[ClaimVerdict, BeforeValidator(_CLAIM_SPELT)]
+    verdict: Annotated[
+        ClaimVerdict,
+        _spelt(partly_correct="partly", incorrect="wrong", uncheckable="not_checkable"),
+    ]
 
 
-class GoldFinding(BaseModel):
+class GoldFinding(Quoting):
     """The words of the answer that tell most about the fact, then whether it holds it."""
 
-    model_config = ConfigDict(extra="forbid")
-    quote: Annotated[str, AtMost(QUOTE_CHARS)]
-    verdict: Annotated[GoldVerdict, BeforeValidator(_GOLD_SPELT)]
+    verdict: Annotated[GoldVerdict, _spelt(partly_held="partly", not_held="not")]
 
 
 async def judge_claim(
@@ -72,20 +101,20 @@ async def judge_claim(
     claim: str,
     passages: Sequence[EvidencePassage],
     context: int,
-) -> JudgedClaim:
-    """Whether gold claims and passages support a claim, at temperature 0: one call, two where it
-    was repaired.
+) -> Verdict:
+    """Whether gold claims and passages support a claim: one call, two where it was repaired.
 
-    The claim has its verdict, None where the judge's answer could not be read, and then `failure`;
-    where its quote is (`quoted`: "passage", with its `passage_id`, or "gold", None for neither);
-    the passages that the judge was shown, best first; and whether any of these, the gold claims or
-    the claim were `cut`. Raises SettingError where the context is too small.
+    The claim has its verdict, None where the judge failed, and then `failure`; where its quote is
+    (`quoted`: "passage", with its `passage_id`, or "gold", None for neither); the passages that the
+    judge was shown, best first; and whether any of these, the gold claims or the claim were `cut`.
+    Raises SettingError where the context is too small.
     """
     asked = short_question(question.question, context)
-    in_order = _in_order(question, passages)
+    by_id = {str(passage.passage_id): passage for passage in passages}
+    in_order = [by_id[name] for name in in_shown_order(question.id, by_id)]
     left = PROMPTS.room(
         context,
-        ANSWER_TOKENS + REPAIR_TOKENS,
+        FINDING_TOKENS + REPAIR_TOKENS,
         CLAIM,
         question=asked,
         facts="",
@@ -99,7 +128,6 @@ async def judge_claim(
     # The blank line after a passage is a token or two that no share counts.
     free = left - count_tokens(claimed.text) - count_tokens("\n".join(facts)) - 2 * len(passages)
     texts, passages_cut = cut_to_share([passage.with_heading() for passage in in_order], free)
-    cut = passages_cut or claimed.cut or len(facts) < len(question.claims)
     messages = PROMPTS.messages(
         CLAIM,
         question=asked,
@@ -107,30 +135,26 @@ async def judge_claim(
         passages="\n\n".join(texts),
         claim=claimed.text,
     )
-    reply = await ask(client, messages, ClaimFinding, ANSWER_TOKENS)
-    row = {
+    reply = await ask(client, messages, ClaimFinding, FINDING_TOKENS)
+    cut = passages_cut or claimed.cut or len(facts) < len(question.claims)
+    row = _verdict_columns(claim, reply, cut=cut)
+    quoted, passage_id = _place(row["quote"], list(zip(in_order, texts, strict=True)), facts)
+    shown = [
+        {"passage_id": each.passage_id, "anchor": each.anchor, "text": each.with_heading()}
+        for each in passages
+    ]
+    return {**row, "quoted": quoted, "passage_id": passage_id, "passages": shown}, reply
+
+
+def _verdict_columns(claim: str, reply: Reply[Any], *, cut: bool) -> dict[str, Any]:
+    """The columns that claims and gold claims share."""
+    return {
         "claim": claim,
-        "verdict": None,
-        "quote": "",
-        "quoted": None,
-        "passage_id": None,
-        "passages": [
-            {"passage_id": each.passage_id, "anchor": each.anchor, "text": each.with_heading()}
-            for each in passages
-        ],
+        "verdict": reply.form.verdict if reply.form else None,
+        "quote": reply.form.quote if reply.form else "",
         "cut": cut,
-        "failure": reply.failure,
+        "failure": str(reply.failure) if reply.failure else None,
     }
-    if reply.value is not None:
-        quote = one_line(reply.value.quote)
-        quoted, passage_id = _place(quote, list(zip(in_order, texts, strict=True)), facts)
-        row |= {
-            "verdict": reply.value.verdict,
-            "quote": quote,
-            "quoted": quoted,
-            "passage_id": passage_id,
-        }
-    return row, reply.spent
 
 
 def _place(
@@ -145,47 +169,201 @@ def _place(
     return ("gold" if place_of(quote, facts) is not None else None), None
 
 
-def _in_order(question: Question, passages: Sequence[EvidencePassage]) -> list[EvidencePassage]:
-    by_id = {str(passage.passage_id): passage for passage in passages}
-    return [by_id[each] for each in in_shown_order(question.id, by_id)]
-
-
 async def judge_gold(
     client: LlmClient, question: Question, gold: str, answer: str, context: int
-) -> JudgedClaim:
-    """Whether an answer holds a gold claim, at temperature 0: one call, two where it was repaired.
+) -> Verdict:
+    """Whether an answer holds a gold claim: one call, two where it was repaired.
 
     As `judge_claim`; `quoted` says whether the quote is in the answer, and what may be `cut` is the
     answer or the gold claim.
     """
     asked = short_question(question.question, context)
     left = PROMPTS.room(
-        context, ANSWER_TOKENS + REPAIR_TOKENS, GOLD, question=asked, answer="", fact=""
+        context, FINDING_TOKENS + REPAIR_TOKENS, GOLD, question=asked, answer="", fact=""
     )
     fact = fit(gold, left // _SHARE)
     shown = fit(answer.strip(), left - count_tokens(fact.text))
     messages = PROMPTS.messages(GOLD, question=asked, answer=shown.text, fact=fact.text)
-    reply = await ask(client, messages, GoldFinding, ANSWER_TOKENS)
-    row = {
-        **not_held(gold),
-        "verdict": None,
-        "cut": shown.cut or fact.cut,
-        "failure": reply.failure,
-    }
-    if reply.value is not None:
-        quote = one_line(reply.value.quote)
-        quoted = place_of(quote, [shown.text]) is not None
-        row |= {"verdict": reply.value.verdict, "quote": quote, "quoted": quoted}
-    return row, reply.spent
+    reply = await ask(client, messages, GoldFinding, FINDING_TOKENS)
+    row = _verdict_columns(gold, reply, cut=shown.cut or fact.cut)
+    return {**row, "quoted": place_of(row["quote"], [shown.text]) is not None}, reply
 
 
-def not_held(gold: str) -> dict[str, Any]:
-    """A gold claim that an answer without any claim does not hold."""
+def build(job: Job, make: Callable[[Settings], Embedder] = make_embedder) -> Iterator[Row]:
+    """Rows of `answer_grades`, by question and writer.
+
+    Raises SettingError where the judge's context is too small, or the embedder's model is absent.
+    """
+    posed = {each.question.id: each for each in read_posed_questions(job.rows(tables.QUESTIONS))}
+
+    def look_up(claims: Mapping[str, Sequence[str]]) -> Evidence:
+        ranked = search(
+            job.workspace,
+            claims,
+            job.settings.support_passages,
+            # An estimate makes claims up.
+            None if job.rehearsal else make,
+            {question_id: posed[question_id].question.papers for question_id in claims},
+        )
+        job.notes["evidence_ranked_by"] = "vectors and words" if ranked.by_both else "words alone"
+        return ranked.passages
+
+    answers = list(read_answers(job, posed))
+    if answers:
+        grades = grade_answers(job, answers, look_up)
+        yield from sorted(grades, key=lambda row: (row["question_id"], writer_name(row)))
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimItem:
+    """One verdict to ask for: on a claim of the answer at this place, or on a gold claim."""
+
+    place: int
+    question_id: str
+    text: str
+    is_gold: bool
+
+
+def grade_answers(
+    job: Job,
+    answers: Sequence[SampledAnswer],
+    look_up: Callable[[Mapping[str, Sequence[str]]], Evidence],
+) -> list[Row]:
+    """Rows of `answer_grades` in the order of the answers; failures are in the ledger.
+
+    look_up: question id → the claims that any system made, each once. What is asked begins in the
+    order of digests: an endpoint that changes in the meantime changes for all systems alike.
+    Raises SettingError where the context is too small.
+    """
+    model = judge_model(job.settings)
+
+    async def split(client: LlmClient, each: SampledAnswer) -> Split:
+        if each.answer.abstained:
+            return Split()
+        return await split_answer(client, each.question.question, each.answer.text, model.context)
+
+    splits = judge_all(
+        job, answers, split, lambda each: _digest(each.question.id, each.answer.text)
+    )
+    evidence = look_up(claims_by_question(answers, splits))
+
+    async def judge(client: LlmClient, item: ClaimItem) -> Verdict:
+        question, answer = answers[item.place].question, answers[item.place].answer
+        if item.is_gold:
+            return await judge_gold(client, question, item.text, answer.text, model.context)
+        passages = evidence.get((question.id, item.text), ())
+        return await judge_claim(client, question, item.text, passages, model.context)
+
+    items = list(_items(answers, splits))
+    verdicts = judge_all(job, items, judge, lambda item: _digest(item.question_id, item.text))
+    by_answer: dict[tuple[int, bool], list[Verdict]] = defaultdict(list)
+    for item, verdict in zip(items, verdicts, strict=True):
+        by_answer[item.place, item.is_gold].append(verdict)
+    grades: list[Row] = []
+    for place, (each, split_) in enumerate(zip(answers, splits, strict=True)):
+        claims, gold = by_answer[place, False], by_answer[place, True]
+        _leave_out_failures(job, each, split_, claims, gold)
+        grades.append({"judge": model.name, **_row(each, split_, claims, gold)})
+    outcomes = Counter(f"{writer_name(grade)} {grade['outcome']}" for grade in grades)
+    job.notes["outcomes"] = dict(sorted(outcomes.items()))
+    return grades
+
+
+def claims_by_question(
+    answers: Iterable[SampledAnswer], splits: Iterable[Split]
+) -> dict[str, list[str]]:
+    """Question id → the claims that any system made, each once."""
+    claims: dict[str, set[str]] = defaultdict(set)
+    for each, split in zip(answers, splits, strict=True):
+        claims[each.question.id] |= set(split.claims)
+    return {question_id: sorted(of_question) for question_id, of_question in sorted(claims.items())}
+
+
+def _items(answers: Sequence[SampledAnswer], splits: Sequence[Split]) -> Iterator[ClaimItem]:
+    """The verdicts to ask for.
+
+    An answer that could not be split can still be searched for gold claims; one that claims nothing
+    holds none, and nobody has to be asked.
+    """
+    for place, (each, split) in enumerate(zip(answers, splits, strict=True)):
+        question = each.question
+        for claim in split.claims:
+            yield ClaimItem(place, question.id, claim, is_gold=False)
+        if outcome_of(each.answer, split) in ("answered", "unreadable"):
+            for gold in question.claims:
+                yield ClaimItem(place, question.id, gold.claim, is_gold=True)
+
+
+def _digest(question_id: str, text: str) -> str:
+    return text_digest(f"{question_id}\0{text}")
+
+
+def outcome_of(answer: Answer, split: Split) -> Outcome:
+    """The outcome of an answer before any verdict."""
+    if answer.abstained:
+        return "abstained"
+    if split.claims:
+        return "answered"
+    return "unreadable" if split.failures else "claims_nothing"
+
+
+def _row(
+    each: SampledAnswer, split: Split, claims: Sequence[Verdict], gold: Sequence[Verdict]
+) -> Row:
+    """The row of an answer, without its judge. It costs all grading, cached calls too."""
+    question = each.question
+    hops_shown, first_hop = gold_shown_by_hop(question, each.answer, each.gold_passages)
+    gold_rows = [row for row, _ in gold] or [_not_held(claim.claim) for claim in question.claims]
     return {
-        "claim": gold,
-        "verdict": "not",
-        "quote": "",
-        "quoted": False,
-        "cut": False,
-        "failure": None,
+        "question_id": question.id,
+        **parse_writer(each.system).columns,
+        "kind": question.kind,
+        "date": question.date or question.month,
+        "outcome": outcome_of(each.answer, split),
+        "claims": [row for row, _ in claims],
+        "gold": [
+            {**row, "shown_in_hop": first_hop.get(place), "has_passage": place in first_hop}
+            for place, row in enumerate(gold_rows)
+        ],
+        "hops_shown": hops_shown,
+        "parts": split.parts,
+        "parts_full": split.full,
+        "parts_cut": split.cut,
+        "split_failures": [str(failure) for failure in split.failures],
+        **asdict(sum((reply.spent for _, reply in (*claims, *gold)), split.spent)),
+    }
+
+
+def _not_held(gold: str) -> Row:
+    """A gold claim that an answer without any claim does not hold."""
+    columns = _verdict_columns(gold, Reply(None, Spent()), cut=False)
+    return {**columns, "verdict": "not", "quoted": False}
+
+
+def _leave_out_failures(
+    job: Job,
+    each: SampledAnswer,
+    split: Split,
+    claims: Sequence[Verdict],
+    gold: Sequence[Verdict],
+) -> None:
+    """Record in the ledger what could not be split or judged."""
+    subject = f"{each.question.id} {each.system}"
+    for failure in split.failures:
+        leave_out_failed(job, subject, failure, "a part of the answer")
+    for name, verdicts in (("claim", claims), ("gold claim", gold)):
+        for number, (_, reply) in enumerate(verdicts, 1):
+            if reply.failure is not None:
+                leave_out_failed(job, subject, reply.failure, f"{name} {number}")
+
+
+def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+    """The judge, its prompts, the embedder's model, and the papers' passages and vectors."""
+    rows = workspace.root.rows(tables.QUESTIONS, month)
+    months = paper_months(question.question for question in read_posed_questions(rows))
+    return {
+        "prompts": PROMPTS.digest(SPLIT, CLAIM, GOLD),
+        "judges": judge_model(workspace.settings).fingerprint,
+        "embedder": model_name(workspace.settings),
+        **evidence_digests(workspace, months, "the papers"),
     }

@@ -16,9 +16,11 @@ from statistics import fmean
 from typing import Any, Literal, get_args
 
 from pipeline import tables
+from pipeline.answering.answer import Answer
+from pipeline.answering.questions import Question
 from pipeline.errors import SettingError
-from pipeline.evaluation.citation_support.measures import FEWEST_QUOTED_WORDS
 from pipeline.evaluation.marks import CLAIM_POINTS, GOLD_POINTS
+from pipeline.evaluation.quotes import is_evidence
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables.writers import writer_name
 
@@ -115,11 +117,6 @@ def coverage(gold: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return _shares("coverage", gold, GOLD_POINTS, "held")
 
 
-def is_evident(claim: Mapping[str, Any]) -> bool:
-    """Whether a claim's quote is where it should be, and is long enough to be evidence."""
-    return bool(claim["quoted"]) and len(claim["quote"].split()) >= FEWEST_QUOTED_WORDS
-
-
 def _shares(
     name: str, claims: Sequence[Mapping[str, Any]], points: Mapping[str, float], full: str
 ) -> dict[str, float]:
@@ -130,7 +127,8 @@ def _shares(
         name: fmean(points[claim["verdict"]] for claim in judged),
         f"{name}_full": fmean(claim["verdict"] == full for claim in judged),
         f"{name}_quoted": fmean(
-            points[claim["verdict"]] if is_evident(claim) else 0.0 for claim in judged
+            points[claim["verdict"]] if is_evidence(claim, claim["quoted"]) else 0.0
+            for claim in judged
         ),
     }
 
@@ -152,6 +150,34 @@ def _retrieval(grade: Grade) -> dict[str, float]:
     if points:
         measures["coverage_of_shown"] = fmean(points)
     return measures
+
+
+def gold_shown_by_hop(
+    question: Question, answer: Answer, gold_passages: Mapping[int, Sequence[str]]
+) -> tuple[list[float] | None, dict[int, int | None]]:
+    """Which gold claims had one of their passages shown: the share of them after each hop, and the
+    first hop of each.
+
+    gold_passages: place of a claim from 0 → ids of its passages, as `questions.gold_passages` gives
+    it. The shares are of the claims that have passages: None for an answer that searched for
+    nothing, empty where no claim has any. The hops are from 1, by the claim's place; None for
+    never.
+    """
+    if not answer.shown and not answer.queries:
+        return None, {}
+    hops = [{passage.passage_id for passage in hop} for hop in answer.shown] or [set()]
+    first: dict[int, int | None] = {}
+    for place in range(len(question.claims)):
+        ids = set(gold_passages.get(place, ()))
+        if ids:
+            first[place] = next((hop for hop, shown in enumerate(hops, 1) if ids & shown), None)
+    if not first:
+        return [], {}
+    shares = [
+        sum(first_hop is not None and first_hop <= hop for first_hop in first.values()) / len(first)
+        for hop in range(1, len(hops) + 1)
+    ]
+    return shares, first
 
 
 Age = Literal["old", "recent"]

@@ -10,34 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import Annotated, Generic, TypeVar
-
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
 
 from pipeline import tables
 from pipeline.answering.answer import Answer, answer_of_row, hides_failure
-from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, TEMPERATURE, short_question
+from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, short_question
 from pipeline.answering.questions import PosedQuestion, Question
 from pipeline.answering.systems import writes_answers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.engine.sampling import shuffled
 from pipeline.engine.stage import Job
+from pipeline.evaluation.judged import ask, read_prompts
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import LlmAnswerError, Message, Spent
-from pipeline.llm.prompts import PromptFolder
-from pipeline.llm.structured import AtMost
+from pipeline.llm.structured import AnswerForm, AtMost
 from pipeline.tables.writers import writer_name
 from pipeline.text import one_line
 
-# Fewer tokens than this of an answer or of passages are of no use.
-PROMPTS = PromptFolder(
-    Path(__file__).parent / "prompts",
-    fewest=96,
-    hint="raise CITELOOM_LLM_CONTEXT, or the judge's context in the file of CITELOOM_MODELS",
-)
+PROMPTS = read_prompts(__file__)
 SPLIT = "split"
 
 # Three sentences with ten claims have room for a sentence that lists eight authors. A part of 160
@@ -49,29 +41,6 @@ SPLIT_TOKENS = 24 + MOST_CLAIMS * (8 + int(CLAIM_CHARS / CHARS_PER_TOKEN))
 
 ANSWER_COLUMNS = [name for name in tables.ANSWERS.schema.names if name != "settings"]
 _SEED = 20_240_607
-
-
-Form = TypeVar("Form", bound=BaseModel)
-
-
-@dataclass(frozen=True, slots=True)
-class FormAnswer(Generic[Form]):
-    """A judge's answer in a form, or None and the failure; its cost."""
-
-    value: Form | None
-    spent: Spent
-    failure: str | None = None
-
-
-async def ask(
-    client: LlmClient, messages: Sequence[Message], form: type[Form], tokens: int
-) -> FormAnswer[Form]:
-    """An answer of at most so many tokens, at temperature 0: one call, or two with a repair."""
-    try:
-        answer = await client.answer(messages, form, max_tokens=tokens, temperature=TEMPERATURE)
-    except LlmAnswerError as error:
-        return FormAnswer(None, error.spent, str(error))
-    return FormAnswer(answer.value, answer.spent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +86,9 @@ def in_shown_order(question_id: str, names: Iterable[str]) -> list[str]:
     return shuffled(_SEED, question_id, names)
 
 
-class AnswerClaims(BaseModel):
+class AnswerClaims(AnswerForm):
     """Empty where a part claims nothing."""
 
-    model_config = ConfigDict(extra="forbid")
     claims: Annotated[list[Annotated[str, AtMost(CLAIM_CHARS)]], AtMost(MOST_CLAIMS)]
 
 
@@ -136,7 +104,7 @@ class Split:
     parts: int = 0
     full: int = 0
     cut: int = 0
-    failures: tuple[str, ...] = ()
+    failures: tuple[LlmAnswerError, ...] = ()
     spent: Spent = NOTHING
 
 
@@ -168,7 +136,7 @@ async def split_answer(client: LlmClient, question: str, answer: str, context: i
     replies = await side_by_side(
         ask(client, messages, AnswerClaims, SPLIT_TOKENS) for messages, _ in prompts
     )
-    claims = [[] if reply.value is None else _claims(reply.value) for reply in replies]
+    claims = [[] if reply.form is None else _claims(reply.form) for reply in replies]
     return Split(
         claims=tuple(dict.fromkeys(claim for part in claims for claim in part)),
         parts=len(parts),

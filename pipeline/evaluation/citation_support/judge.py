@@ -1,86 +1,59 @@
-"""The question to a judge about one citation, its answer, and the search for its quote in the
-passages.
+"""The stage `citation_support`: every citation of every section of a month, judged by the passages
+of the work that it cites.
 
-One call for each citation, so that each can be stored and repeated by itself. Instructions come
-first, then work and passages, then the sentence: passages are most of a prompt, and sentences that
-cite one work, in whichever system's section, are often answered by the same ones. They are in the
-order of the work, not of their rank, so that two sets that begin alike are one prefix, and no place
-says which passage the search held for the best.
+Retrieval comes first, since it reads months of passages one after another; then every citation is a
+call of its own. Instructions come first in a prompt, then work and passages, then the sentence:
+passages are most of a prompt, and sentences that cite one work, in whichever system's section, are
+often answered by the same ones. They are in the order of the work, not of their rank, so that two
+sets that begin alike are one prefix, and no place says which passage the search held for the best.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Annotated, Literal
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.engine.stage import Job, Workspace
+from pipeline.evaluation.citation_support.sample import (
+    NO_TEXT,
+    SampledCitation,
+    read_citations,
+    with_passages,
+)
+from pipeline.evaluation.judged import (
+    FINDING_TOKENS,
+    Quoting,
+    Reply,
+    ask,
+    evidence_digests,
+    judge_all,
+    read_prompts,
+)
 from pipeline.evaluation.passages import EvidencePassage
+from pipeline.evaluation.quotes import place_of
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import count_tokens, fit, shares
-from pipeline.llm.messages import LlmAnswerError, Message, Spent
-from pipeline.llm.prompts import PromptFolder
-from pipeline.llm.structured import AtMost
-from pipeline.text import one_line
+from pipeline.llm.messages import Message, Spent
+from pipeline.llm.models import judge_model
+from pipeline.llm.stage_loop import leave_out_failed
+from pipeline.related_work.task_reader import MonthTasks, in_corpus
+from pipeline.storage.writing import Row
 
-Verdict = Literal["supported", "partly", "not"]
-
-# Kinds of quotes and dashes; translated before NFKC, which makes a space and an accent of ´.
-_QUOTES = dict.fromkeys(map(ord, '‘’‚‛“”„‟«»‹›`´"'), "'")
-_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−﹣"), "-")
-_ALIKE = str.maketrans(_QUOTES | _DASHES)
-# Signs of TeX that prose has not: `$x_{i}$` may come back as x_i, \(x_i\) or xi.
-_DELIMITER = re.compile(r"\\[()\[\]]")
-_TEX = dict.fromkeys(map(ord, "$\\{}_^~"), "")
-# Control signs, which a prompt leaves out, and signs that no reader sees.
-_UNSEEN = dict.fromkeys([*range(32), 0x7F, 0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF], "")
-_DROPPED = str.maketrans(_TEX | _UNSEEN)
-# Two dashes are TeX's one, and so are two single quotes.
-_RUN = re.compile(r"(['-])\1+")
-# Around a quote, what its writer put there to say that it is one, or goes on.
-_AROUND = "'….[]()"
-
-
-def folded(text: str) -> str:
-    """The text with case, white space, kinds of quotes and dashes, and the signs of TeX made the
-    same or taken out.
-
-    White space goes wholly, as formulas are spaced at will, and a word may be parted at a line's
-    end.
-    """
-    alike = unicodedata.normalize("NFKC", _DELIMITER.sub("", text).translate(_ALIKE))
-    plain = alike.casefold().translate(_DROPPED)
-    return _RUN.sub(r"\1", "".join(plain.split()))
-
-
-def place_of(quote: str, texts: Sequence[str]) -> int | None:
-    """The first text that the quote is in; None without one, or without a letter or digit."""
-    needle = folded(quote).strip(_AROUND)
-    if not any(sign.isalnum() for sign in needle):
-        return None
-    return next((place for place, text in enumerate(texts) if needle in folded(text)), None)
-
+if TYPE_CHECKING:
+    from pipeline.embedding.embedder import Embedder
+    from pipeline.settings import Settings
 
 PROMPT = "judge"
-PROMPTS = PromptFolder(
-    Path(__file__).parent / "prompts",
-    fewest=96,
-    hint="raise CITELOOM_LLM_CONTEXT, or the judge's context in the file of CITELOOM_MODELS",
-)
+PROMPTS = read_prompts(__file__)
 
-# Bounds that are in the form alone: SmolLM2 took "240 characters at most" for what to copy, in 7 of
-# 12 answers.
-QUOTE_CHARS = 240
-# 240 characters are 60 tokens of prose, and 240 of digits, which a small model may run on with: of
-# 53 answers that had 192 tokens it lost 10 so. Frame and verdict are 20, the rest is for indented
-# JSON.
-ANSWER_TOKENS = 288
-# A judge that samples would make the verdicts of a rerun differ.
-TEMPERATURE = 0.0
+# Most citations of one section that are judged; few by the bundled model, which is slow.
+MOST_CITATIONS = 1000
+MOST_BY_BUNDLED_MODEL = 4
 # Of what there is to read, the sentence has this part at most, the title so many tokens; the
 # passages have the rest.
 _SENTENCE_SHARE, _TITLE_TOKENS = 3, 64
@@ -88,20 +61,18 @@ _SENTENCE_SHARE, _TITLE_TOKENS = 3, 64
 _FEWEST_OF_ONE = 24
 
 
-class Finding(BaseModel):
+class Finding(Quoting):
     """The judge's answer: the words that decide, then the verdict."""
 
     # The description is part of a request, and so of the keys of stored answers.
     model_config = ConfigDict(
-        extra="forbid",
         json_schema_extra={
             "description": "The judge's answer: first the words that decide, so that the verdict"
             " is given with them at hand."
         },
     )
 
-    quote: Annotated[str, AtMost(QUOTE_CHARS)]
-    verdict: Verdict
+    verdict: Literal["supported", "partly", "not"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +86,6 @@ class JudgeRequest:
     cut: int
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A verdict with its quote, and the place of the passage that holds it, None for none.
-
-    Without a verdict, `failure` says why the answer could not be read.
-    """
-
-    verdict: Verdict | None
-    quote: str
-    quoted: int | None
-    spent: Spent
-    failure: str | None = None
-
-
 def judge_request(
     title: str, passages: Sequence[EvidencePassage], sentence: str, context: int
 ) -> JudgeRequest:
@@ -140,7 +97,7 @@ def judge_request(
     """
     named = fit(title, _TITLE_TOKENS).text
     left = PROMPTS.room(
-        context, ANSWER_TOKENS + REPAIR_TOKENS, PROMPT, title=named, passages="", sentence=""
+        context, FINDING_TOKENS + REPAIR_TOKENS, PROMPT, title=named, passages="", sentence=""
     )
     claimed = fit(sentence, left // _SENTENCE_SHARE).text
     free = left - count_tokens(claimed)
@@ -169,14 +126,120 @@ def _most_tokens(lengths: Sequence[int], free: int) -> list[int]:
     return shares(lengths[:1], free - 2)
 
 
-async def judge(client: LlmClient, request: JudgeRequest) -> Judged:
+Verdict = tuple[JudgeRequest, Reply[Finding]]
+
+
+async def judge(client: LlmClient, request: JudgeRequest) -> Reply[Finding]:
     """One verdict: one call, or two where the answer had to be repaired."""
-    try:
-        answer = await client.answer(
-            request.messages, Finding, max_tokens=ANSWER_TOKENS, temperature=TEMPERATURE
-        )
-    except LlmAnswerError as error:
-        return Judged(None, "", None, error.spent, str(error))
-    quote = one_line(answer.value.quote)
+    return await ask(client, request.messages, Finding, FINDING_TOKENS)
+
+
+def build(
+    job: Job,
+    make: Callable[[Settings], Embedder] = make_embedder,
+    most_citations: int | None = None,
+) -> Iterator[Row]:
+    """Rows of `citation_support`, by task, system, model, sentence and number.
+
+    most_citations: of one section that are judged; None for as many as suit the judge. Raises
+    SettingError where the judge's context is too small, or the embedder's model is not there.
+    """
+    model = judge_model(job.settings)
+    most = most_citations or (MOST_CITATIONS if model.url else MOST_BY_BUNDLED_MODEL)
+    sample = with_passages(job, read_citations(job, most), make)
+    job.expect(len(sample))
+
+    async def judge_item(client: LlmClient, item: SampledCitation) -> Verdict:
+        request = judge_request(item.title, item.passages, item.citation.marked, model.context)
+        # Without its messages, which would be held until all are judged.
+        return replace(request, messages=()), await judge(client, request)
+
+    to_judge = [item for item in sample if item.unjudged is None]
+    verdicts = judge_all(job, to_judge, judge_item, begin=_prefix)
+    _note(job, sample, to_judge, verdicts)
+    remaining = iter(verdicts)
+    for item in sample:
+        yield _row(item) | (_judged(model.name, *next(remaining)) if item.unjudged is None else {})
+
+
+def _prefix(item: SampledCitation) -> tuple[str, list[int], str]:
+    """Citations whose prompts have one prefix begin together."""
+    return item.title, sorted(shown.ordinal for shown in item.passages), item.citation.marked
+
+
+def _note(
+    job: Job,
+    sample: Sequence[SampledCitation],
+    to_judge: Sequence[SampledCitation],
+    verdicts: Sequence[Verdict],
+) -> None:
+    """Notes of the month, and into the ledger what its rows do not have: why a judgement failed,
+    and which papers have no passages.
+    """
+    unjudged = Counter(item.unjudged for item in sample if item.unjudged)
+    for item, (_, reply) in zip(to_judge, verdicts, strict=True):
+        if reply.failure is not None:
+            unjudged[reply.failed] += 1
+            place = f"sentence {item.citation.sentence}, [Reference {item.citation.number}]"
+            leave_out_failed(job, f"{item.task_id} {item.writer.name}", reply.failure, place)
+    without_text = {
+        item.reference["arxiv_id"]
+        for item in sample
+        if item.unjudged == NO_TEXT and in_corpus(item.reference)
+    }
+    for arxiv_id in sorted(without_text):
+        job.leave_out(arxiv_id, "cited_paper_without_passages", "citations of it are not judged")
+    job.notes.update(
+        citations=len(sample),
+        judged=len(sample) - sum(unjudged.values()),
+        unjudged=dict(sorted(unjudged.items())),
+        passages_cut=sum(request.cut for request, _ in verdicts),
+    )
+
+
+def _row(item: SampledCitation) -> dict[str, Any]:
+    """The row of a citation without its verdict."""
+    return {
+        "task_id": item.task_id,
+        **item.writer.columns,
+        "sentence": item.citation.sentence,
+        "number": item.citation.number,
+        "arxiv_id": item.reference.get("arxiv_id"),
+        "source": item.reference.get("source"),
+        "unjudged": item.unjudged,
+        "passages": [],
+        **asdict(Spent()),
+    }
+
+
+def _judged(judge_name: str, request: JudgeRequest, reply: Reply[Finding]) -> dict[str, Any]:
+    """The columns of a citation that was judged, or of which the judgement failed."""
+    columns = {
+        "unjudged": reply.failed or None,
+        "passages": [
+            {"passage_id": passage.passage_id, "anchor": passage.anchor, "text": passage.text}
+            for passage in request.shown
+        ],
+        "judge": judge_name,
+        **asdict(reply.spent),
+    }
+    if reply.form is None:
+        return columns
+    quote = reply.form.quote
     quoted = place_of(quote, [passage.text for passage in request.shown])
-    return Judged(answer.value.verdict, quote, quoted, answer.spent)
+    return columns | {
+        "verdict": reply.form.verdict,
+        "quote": quote,
+        "quote_found": quoted is not None,
+        "quoted": quoted,
+    }
+
+
+def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+    """The judge, its prompt, the embedder's model, and passages and vectors of cited papers."""
+    return {
+        "prompt": PROMPTS.digest(PROMPT),
+        "judge": judge_model(workspace.settings).fingerprint,
+        "model": model_name(workspace.settings),
+        **evidence_digests(workspace, MonthTasks(workspace, month).cited_months, "cited papers"),
+    }

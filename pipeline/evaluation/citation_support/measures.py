@@ -13,12 +13,10 @@ from statistics import fmean
 from typing import Any
 
 from pipeline.evaluation.citation_support.sample import MARKER, citations_of
+from pipeline.evaluation.quotes import is_evidence
 from pipeline.related_work.summary import cited_numbers, normalize
 
 Row = Mapping[str, Any]
-
-# A quote of fewer words is in nearly any paper: "the model" is no evidence.
-FEWEST_QUOTED_WORDS = 3
 
 
 def citation_measures(
@@ -60,13 +58,9 @@ def precision(rows: Sequence[Row]) -> dict[str, float]:
     return {
         "citation_precision": len(supported) / len(judged),
         "citation_precision_partly": (len(supported) + partly / 2) / len(judged),
-        "citation_precision_quoted": sum(map(is_quoted, supported)) / len(judged),
+        "citation_precision_quoted": sum(is_evidence(row, row["quote_found"]) for row in supported)
+        / len(judged),
     }
-
-
-def is_quoted(row: Row) -> bool:
-    """Whether a verdict's quote is in a shown passage, and is long enough to be evidence."""
-    return bool(row["quote_found"]) and len(row["quote"].split()) >= FEWEST_QUOTED_WORDS
 
 
 def recall(sentences: Sequence[Row], rows: Sequence[Row]) -> float | None:

@@ -1,4 +1,4 @@
-"""The judge of G-Score: one conversation about the sections of a task, shown under neutral labels.
+"""The stage `g_scores`: conversations about the sections of a task, shown under neutral labels.
 
 The paper prints neither prompt nor temperature nor order: the prompt (`prompts/g_score.j2`),
 temperature 0 and the orders are ours.
@@ -6,30 +6,38 @@ temperature 0 and the orders are ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel
 
+from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.g_score.sample import TaskSections
+from pipeline.evaluation.g_score.sample import (
+    Assignment,
+    TaskSections,
+    assign,
+    candidate_sets,
+    read_repeats,
+)
+from pipeline.evaluation.judged import Reply, ask, judge_all, read_prompts
 from pipeline.evaluation.marks import Mark
+from pipeline.llm.client import LlmClient
 from pipeline.llm.context import count_message_tokens, cut_to_share, fit
-from pipeline.llm.messages import LlmAnswerError, Message, Spent
-from pipeline.llm.prompts import PromptFolder
+from pipeline.llm.messages import Message
+from pipeline.llm.models import judge_model
+from pipeline.llm.stage_loop import leave_out_failed
+from pipeline.llm.structured import AnswerForm, make_form
+from pipeline.storage.writing import Row
 from pipeline.tables import CRITERIA
-
-if TYPE_CHECKING:
-    from pipeline.llm.client import LlmClient
+from pipeline.tables.writers import parse_writer
 
 PROMPT = "g_score"
-PROMPTS = PromptFolder(Path(__file__).parent / "prompts")
+PROMPTS = read_prompts(__file__)
 
-# A judge that samples would make the scores of a rerun differ; the paper gives no temperature.
-TEMPERATURE = 0.0
 # The judge needs to know what the target is about, not the whole of it: the gold section is the
 # measure.
 _TARGET_TOKENS = 500
@@ -39,10 +47,8 @@ _REPAIR_TOKENS = 256
 _FEWEST_TOKENS = 48
 
 
-class Marks(BaseModel):
+class Marks(AnswerForm):
     """The six marks of one section, whole numbers from 1 to 5, as in `tables.CRITERIA`."""
-
-    model_config = ConfigDict(extra="forbid")
 
     consistency: Mark
     coherence: Mark
@@ -65,30 +71,11 @@ class GScoreRequest:
     cut: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The outcome of one conversation.
-
-    marks: writer → its marks, in the order shown; none where nothing was judged, and then `failure`
-    says why, as (reason, detail) for the ledger. best: one of these writers, None where there was
-    one alone, and so nothing to vote on. cut: texts of which the judge read the beginning alone.
-    spent: its cost, also where nothing could be read.
-    """
-
-    marks: Mapping[str, Marks]
-    best: str | None = None
-    cut: tuple[str, ...] = ()
-    spent: Spent = field(default_factory=Spent)
-    failure: tuple[str, str] | None = None
-
-
 def answer_schema(labels: Iterable[str]) -> type[BaseModel]:
     """The judge's answer: marks for each label, and the best where there are several."""
     names = tuple(labels)
-    fields: dict[str, Any] = dict.fromkeys(names, (Marks, ...))
-    if len(names) > 1:
-        fields["best"] = (Literal[names], ...)
-    return create_model("Judgement", __config__=ConfigDict(extra="forbid"), **fields)
+    best = {"best": Literal[names]} if len(names) > 1 else {}
+    return make_form("Judgement", **dict.fromkeys(names, Marks), **best)
 
 
 def answer_tokens(sections: int) -> int:
@@ -138,28 +125,92 @@ def _messages(texts: Mapping[str, str], labels: Iterable[str]) -> list[Message]:
     )
 
 
-async def judge(
-    client: LlmClient, task: TaskSections, order: Sequence[str], context: int
-) -> Judgement:
-    """The judgement of these systems, shown in this order, by a model that reads and writes
-    `context` tokens.
-
-    It takes one call, or two where the answer had to be repaired; none without room.
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The outcome of one conversation. cut: texts of which the judge read the beginning alone.
+    no_room: why nothing was asked.
     """
-    try:
-        request = g_score_request(task, order, context)
-    except NoRoom as error:
-        return Judgement({}, failure=("no_room_for_judge", str(error)))
-    try:
-        answer = await client.answer(
-            request.messages,
-            answer_schema(request.labels),
-            max_tokens=answer_tokens(len(request.labels)),
-            temperature=TEMPERATURE,
-        )
-    except LlmAnswerError as error:
-        failure = ("unreadable_judgement", str(error))
-        return Judgement({}, cut=request.cut, spent=error.spent, failure=failure)
-    marks = {system: getattr(answer.value, label) for label, system in request.labels.items()}
-    best: str | None = getattr(answer.value, "best", None)
-    return Judgement(marks, request.labels[best] if best else None, request.cut, answer.spent)
+
+    reply: Reply[Any] | None = None
+    cut: tuple[str, ...] = ()
+    no_room: str = ""
+
+
+def build(job: Job) -> Iterator[Row]:
+    """Rows of `g_scores`, by task, candidate set, repeat of the sections and repeat; failures are
+    in the ledger.
+    """
+    model = judge_model(job.settings)
+
+    async def judge(client: LlmClient, assignment: Assignment) -> Judgement:
+        try:
+            request = g_score_request(assignment.task, assignment.order, model.context)
+        except NoRoom as error:
+            return Judgement(no_room=str(error))
+        form = answer_schema(request.labels)
+        reply = await ask(client, request.messages, form, answer_tokens(len(request.labels)))
+        return Judgement(reply, request.cut)
+
+    assignments = _read_assignments(job)
+    judged: Counter[str] = Counter()
+    cut: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for assignment, judgement in zip(assignments, judge_all(job, assignments, judge), strict=True):
+        task_id = assignment.task.task_id
+        conversation = f"{model.name}, candidate set {assignment.candidate_set}"
+        # Once for a task and set, since every order cuts the same.
+        cut[task_id, conversation] |= dict.fromkeys(judgement.cut)
+        place = f"{conversation}, {assignment.place}"
+        reply = judgement.reply
+        if reply is None:
+            job.leave_out(task_id, "no_room_for_judge", f"{place}: {judgement.no_room}")
+        elif reply.failure is not None:
+            leave_out_failed(job, task_id, reply.failure, place)
+        else:
+            judged[assignment.candidate_set] += 1
+            yield _row(assignment, reply, judgement.cut, model.name)
+    for (task_id, conversation), texts in cut.items():
+        if texts:
+            read = f"the judge read the beginning of: {', '.join(texts)}"
+            job.leave_out(task_id, "cut_for_judge", f"{conversation}: {read}")
+    job.notes["judged"] = dict(sorted(judged.items()))
+
+
+def _read_assignments(job: Job) -> list[Assignment]:
+    """The conversations of the month in the order of their rows."""
+    tasks = read_repeats(job)
+    writers = {writer for repeats in tasks for writer in repeats[0].sections}
+    sets = candidate_sets(job.settings, writers)
+    assignments: list[Assignment] = []
+    for repeats in tasks:
+        if repeats[0].gold.strip():
+            assignments += assign(repeats, sets, job.settings.judge_repeats)
+        else:
+            reason = "the task has no gold section, which is what sections are measured by"
+            job.leave_out(repeats[0].task_id, "no_gold", reason)
+    return sorted(assignments, key=lambda assignment: assignment.key)
+
+
+def _row(assignment: Assignment, reply: Reply[Any], cut: Sequence[str], judge_name: str) -> Row:
+    labels = dict(zip(assignment.order, ascii_uppercase, strict=False))
+    best = getattr(reply.form, "best", None)
+    return {
+        "task_id": assignment.task.task_id,
+        "candidate_set": assignment.candidate_set,
+        "section_repeat": assignment.section_repeat,
+        "judge": judge_name,
+        "repeat": assignment.repeat,
+        "order": list(assignment.order),
+        "marks": [
+            {**parse_writer(name).columns, **getattr(reply.form, label).model_dump()}
+            for name, label in labels.items()
+        ],
+        "best": next((name for name, label in labels.items() if label == best), None),
+        "cut": list(cut),
+        **asdict(reply.spent),
+    }
+
+
+def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
+    """Inputs besides tables and settings: the judge and its prompt."""
+    judge_fingerprint = judge_model(workspace.settings).fingerprint
+    return {"prompt": PROMPTS.digest(PROMPT), "judges": judge_fingerprint}

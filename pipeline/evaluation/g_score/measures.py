@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev, variance
 from typing import Any
 
+from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.tables import CRITERIA
 from pipeline.tables.writers import with_display_name, writer_name
 
@@ -59,6 +60,18 @@ def votes_by_task(rows: Iterable[Row], judge: str) -> dict[str, list[str]]:
         if row["best"] is not None and row["judge"] == judge:
             votes[row["task_id"]].append(row["best"])
     return dict(votes)
+
+
+def vote_shares(votes: Mapping[str, Sequence[str]], systems: Iterable[str]) -> dict[str, Estimate]:
+    """System → its share of the votes, 0 to 1, each task with the same weight. The shares of all
+    systems that were on offer sum to 1. votes: task → the system of each vote.
+    """
+    return {
+        system: estimate(
+            {task: [vote == system for vote in of_task] for task, of_task in votes.items()}
+        )
+        for system in systems
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import Any
 from pipeline import tables
 from pipeline.engine.stage import Job
 from pipeline.settings import Settings
+from pipeline.storage.writing import Row
 from pipeline.tables.writers import parse_writer, short_names, writer_name
 
 _TASK_COLUMNS = ["task_id", "description", "references", "gold"]
@@ -89,15 +90,17 @@ class Assignment:
     @property
     def key(self) -> tuple[Any, ...]:
         """The columns by which rows of `g_scores` are sorted."""
-        return (
-            self.task.task_id,
-            self.candidate_set,
-            self.section_repeat,
-            self.repeat,
-        )
+        return self.task.task_id, self.candidate_set, self.section_repeat, self.repeat
+
+    @property
+    def place(self) -> str:
+        """Which conversation of its candidate set it is, for the ledger."""
+        if self.section_repeat:
+            return f"repeat {self.section_repeat} of the sections"
+        return f"repeat {self.repeat}"
 
 
-def task_sections(task: Mapping[str, Any], sections: Mapping[str, str]) -> TaskSections:
+def _task_sections(task: Row, sections: Mapping[str, str]) -> TaskSections:
     """A row of `related_work_tasks` with the sections to judge: writer's name → text."""
     return TaskSections(
         task_id=task["task_id"],
@@ -108,7 +111,7 @@ def task_sections(task: Mapping[str, Any], sections: Mapping[str, str]) -> TaskS
     )
 
 
-def _reference_line(reference: Mapping[str, Any]) -> str:
+def _reference_line(reference: Row) -> str:
     year = f" ({reference['year']})" if reference["year"] else ""
     return f"[Reference {reference['number']}] {reference['title']}{year}"
 
@@ -125,7 +128,7 @@ def read_repeats(job: Job) -> list[list[TaskSections]]:
         by_repeat = texts.get(task["task_id"])
         if by_repeat:
             numbers = range(max(by_repeat) + 1)
-            tasks.append([task_sections(task, by_repeat.get(number, {})) for number in numbers])
+            tasks.append([_task_sections(task, by_repeat.get(number, {})) for number in numbers])
     return sorted(tasks, key=lambda repeats: repeats[0].task_id)
 
 

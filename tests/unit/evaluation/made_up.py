@@ -134,7 +134,7 @@ def write_month(
         ("2403.91001", "withdrawn", ""),
     ]
     without = [(i, "no_related_work_section", text("none")) for i in ids[tasks:]]
-    unread = [(row["task_id"], "unreadable_judgement", text("no JSON")) for row in task_rows]
+    unread = [(row["task_id"], "failed_unreadable", text("no JSON")) for row in task_rows]
     write_ledger(root, "papers", month, left_out)
     write_ledger(root, "related_work_tasks", month, without)
     write_ledger(root, "g_scores", month, [] if judged else unread)

@@ -14,7 +14,7 @@ from pipeline.answering.answer import (
 from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.questions import KINDS, GoldClaim, Question
 from pipeline.corpus.passage import Passage
-from pipeline.evaluation.answers.rows import gold_shown_by_hop
+from pipeline.evaluation.answers.measures import gold_shown_by_hop
 from pipeline.llm.messages import Spent
 from pipeline.system_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import Writer

@@ -367,7 +367,7 @@ def test_failures_of_answers_lead_to_their_questions(tmp_path: Path) -> None:
         place.root,
         "answer_grades",
         MONTH,
-        [("q2 arxivbot", "unreadable_verdict", "judge-one: no JSON")],
+        [("q2 arxivbot", "failed_unreadable", "judge-one: no JSON")],
     )
     write_ledger(
         place.root, "questions", MONTH, [("q9", "over_the_limit", "CITELOOM_MAX_QUESTIONS is 4")]
@@ -380,7 +380,7 @@ def test_failures_of_answers_lead_to_their_questions(tmp_path: Path) -> None:
     }
     assert links == {"q2 arxivbot": "question-q2.html", "q1": "question-q1.html"}
     text = text_of(place, "failed.html")
-    assert "answer grades unreadable verdict 1" in text
+    assert "answer grades failed unreadable 1" in text
     assert "questions over the limit 1" in text
     assert "arXivBot unreadable answer: reflect 1" in text
 

@@ -281,7 +281,7 @@ def test_a_month_that_nobody_judged_shows_rouge_and_says_so(tmp_path):
     text = text_of(work)
     assert "2 tasks of March 2024; nothing was judged" in text
     assert "27.00" in text or "26.50" in text
-    assert "g scores unreadable judgement 2" in text_of(work, "failed.html")
+    assert "g scores failed unreadable 2" in text_of(work, "failed.html")
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ import io
 
 from pipeline import tables
 from pipeline.evaluation.annotation.export import write_files
+from pipeline.evaluation.annotation.grades import answers_to_grade
 from pipeline.evaluation.annotation.importer import import_files
+from pipeline.evaluation.annotation.ratings import sections_to_rate
 from pipeline.evaluation.annotation.study import make_study, write_key
-from pipeline.evaluation.answers.people import answers_to_grade
-from pipeline.evaluation.g_score.people import sections_to_rate
+from pipeline.settings import Settings
 from tests.month_tables import write_table
 from tests.unit.evaluation.answers.graded import PAPER, grade
 from tests.unit.evaluation.made_up import same
@@ -93,7 +94,8 @@ def give_out(root, folder, annotators=1, **choices):
     given |= {"most": 50, "seed": 7} | choices
     kind, name, months, systems = (given.pop(key) for key in ("kind", "name", "months", "systems"))
     if kind == "ratings":
-        _, items = sections_to_rate(root, months, systems, **{"with_gold": True} | given)
+        given = {"with_gold": True} | given
+        _, items = sections_to_rate(root, Settings(_env_file=None), months, systems, **given)
     else:
         _, items = answers_to_grade(root, months, systems, **given)
     study = make_study(kind, name, given["seed"], items)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from pipeline.evaluation.annotation.importer import import_files
-from pipeline.evaluation.answers.measures import read_grades
-from pipeline.evaluation.answers.people import NO_JUDGE
-from pipeline.evaluation.answers.people_measures import (
+from pipeline.evaluation.annotation.grades import (
+    NO_JUDGE,
     grade_results,
     pool_months,
     read_month_grades,
 )
+from pipeline.evaluation.annotation.importer import import_files
+from pipeline.evaluation.answers.measures import read_grades
 from pipeline.report.judgements import grades_section
 from pipeline.tables import QUESTIONS
 from tests.unit.evaluation.annotation.studies import (

@@ -220,7 +220,9 @@ def test_a_study_by_the_commands(work, tmp_path, monkeypatch, kind, people):
     save(sheet, rows) if rows else fill(sheet, always("correct", "held"))
     assert citeloom("import", sheet)[0] == 0
     code, output = citeloom("results", kind, "--json")
-    assert (code, json.loads(output)[people][0].endswith("annotator-1")) == (0, True)
+    results = json.loads(output)
+    annotators = (results["sets"][0] if kind == "ratings" else results)[people]
+    assert (code, annotators[0].endswith("annotator-1")) == (0, True)
     assert citeloom("results", kind, "--name", "none")[0] == 1
     sheet.write_text(sheet.read_text().replace(",x,", ",y,").replace("correct", "right"))
     code, output = citeloom("import", sheet)

@@ -6,11 +6,11 @@ import re
 from pipeline.answering.answer import Answer, AnswerSentence, Claim, plain_answer
 from pipeline.answering.questions import GoldClaim, Question
 from pipeline.corpus.passage import Passage
-from pipeline.evaluation.answers.rows import claims_by_question, judge_all, split_all
+from pipeline.engine.stage import Job
+from pipeline.evaluation.answers.judge import grade_answers
 from pipeline.evaluation.answers.sample import SampledAnswer
-from pipeline.evaluation.passages import ClaimSearch, EvidencePassage, evidence_for
-from pipeline.llm.client import open_client
-from pipeline.llm.loop import run
+from pipeline.evaluation.passages import ClaimSearch, EvidencePassage
+from pipeline.evaluation.stages import ANSWER_GRADES
 from pipeline.settings import Settings
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.evaluation.made_up import workspace
@@ -112,34 +112,27 @@ def verdicts(claim, gold):
 def graded(folder, cases, *rules, most=2, **settings):
     """Grades of some answers, and the endpoint that gave them."""
     with ScriptedLlm(*rules) as llm:
+        place = workspace(folder, llm_url=llm.url, llm_model=llm.model, **settings)
+        by_id = {case.question.id: case.question for case in cases}
 
-        async def grade():
-            place = workspace(folder, llm_url=llm.url, llm_model=llm.model, **settings)
-            async with open_client(place) as client:
-                context = place.settings.llm_context
-                splits = await split_all(client, cases, context)
-                evidence = {}
-                by_id = {case.question.id: case.question for case in cases}
-                for question_id, claims in claims_by_question(cases, splits).items():
-                    evidence |= evidence_by_words(by_id[question_id], claims, most)
-                return await judge_all(client, cases, splits, evidence, context=context)
+        def look_up(claims):
+            evidence = {}
+            for question_id, of_question in claims.items():
+                evidence |= evidence_by_words(by_id[question_id], of_question, most)
+            return evidence
 
-        return run(grade()), llm
+        return grade_answers(Job(place, "2024-03", ANSWER_GRADES), cases, look_up), llm
 
 
-def evidence_by_words(
-    of,
-    claims,
-    most,
-    passages=PASSAGES,
-):
+def evidence_by_words(of, claims, most, passages=PASSAGES):
     """What claims are judged by where no passage has a vector, so that no model is loaded."""
 
     def no_model(settings):
         raise AssertionError
 
-    search = ClaimSearch(claims, Settings(), no_model)
-    return evidence_for(of, claims, passages, most, search, {})
+    candidates = [passage for paper in of.papers for passage in passages.get(paper, ())]
+    best = ClaimSearch(claims, Settings(), no_model).best(candidates, claims, most, {})
+    return {(of.id, claim): shown for claim, shown in best.items()}
 
 
 def forms(llm):

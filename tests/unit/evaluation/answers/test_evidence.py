@@ -46,8 +46,8 @@ def row(**changed):
 
 def test_a_passage_stands_under_its_title_and_sections_without_markers():
     passage = EvidencePassage("There are twelve.", 3, "p1", PAPER, "S1.p1", "Boats > Data > Size")
-    assert passages_by_paper([row()]) == {PAPER: [passage]}
-    (bare,) = passages_by_paper([row(title=None, section_path=None)])[PAPER]
+    assert passages_by_paper([row()], with_headings=True) == {PAPER: [passage]}
+    (bare,) = passages_by_paper([row(title=None, section_path=None)], with_headings=True)[PAPER]
     assert bare.with_heading() == "\nThere are twelve."
 
 
@@ -108,7 +108,8 @@ def test_gold_claims_of_the_shipped_questions_find_their_passages_among_the_firs
     """A right claim must be shown what bears it out, else a judge cannot know: 209 of 212 by words
     alone.
     """
-    passages = passages_by_paper(row for rows in sample.values() for row in rows)
+    rows = [row for rows in sample.values() for row in rows]
+    passages = passages_by_paper(rows, with_headings=True)
     found = []
     for asked in read_questions(EXAMPLES / "questions.jsonl"):
         gold = gold_passages(asked, sample)

@@ -10,6 +10,7 @@ from pipeline.evaluation.answers.measures import (
     answer_measures,
     coverage,
     factual,
+    gold_shown_by_hop,
     latest_cutoff,
 )
 from pipeline.evaluation.answers.results import (
@@ -19,7 +20,6 @@ from pipeline.evaluation.answers.results import (
     hop_gains,
     results,
 )
-from pipeline.evaluation.answers.rows import gold_shown_by_hop
 from tests.unit.evaluation.answers.graded import claim_row, gold_row, grade, grounded, question
 
 

@@ -1,7 +1,5 @@
 """A made-up month of tasks, sections, passages and vectors for citation support."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +10,7 @@ from pipeline import tables
 from pipeline.embedding.embedder import EngineFacts, Vectors
 from pipeline.embedding.minilm import NAME
 from pipeline.engine.run import run_stage
-from pipeline.evaluation.citation_support.rows import build
+from pipeline.evaluation.citation_support.judge import build
 from pipeline.evaluation.stages import CITATION_SUPPORT
 from pipeline.llm.messages import Spent
 from pipeline.related_work.summary import make_summary

@@ -2,19 +2,12 @@
 where a limit is.
 """
 
-from __future__ import annotations
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pipeline.engine.sampling import evenly_spaced
 from pipeline.evaluation.citation_support.sample import Citation, citations_of
 
 
-def test_every_number_of_a_sentence_is_a_citation_once_also_one_that_the_task_or_the_text_lacks() -> (
-    None
-):
+def test_every_number_of_a_sentence_is_a_citation_once_also_one_that_the_task_or_the_text_lacks():
     sentences = [
         {"text": "Stones are old.", "references": []},
         {"text": "Both [Reference 2] and [Reference 9] weigh [Reference 2].", "references": [2]},
@@ -38,20 +31,12 @@ def test_every_number_of_a_sentence_is_a_citation_once_also_one_that_the_task_or
         ("[Reference 1]", ""),
     ],
 )
-def test_a_search_is_asked_for_the_words_without_the_markers(text: str, claim: str) -> None:
+def test_a_search_is_asked_for_the_words_without_the_markers(text, claim):
     assert Citation(1, 1, text).claim == claim
 
 
-def test_a_judge_is_told_which_citation_is_meant_and_no_number() -> None:
+def test_a_judge_is_told_which_citation_is_meant_and_no_number():
     cited = Citation(
         1, 2, "Unlike [Reference 12], [Reference 2] weighs stones, as [Reference 2] says."
     )
     assert cited.marked == "Unlike [another work], [this work] weighs stones, as [this work] says."
-
-
-@given(st.integers(0, 500), st.integers(1, 60))
-def test_a_limit_is_kept_and_no_place_is_taken_twice(count: int, most: int) -> None:
-    taken = evenly_spaced(count, most)
-    assert len(taken) == min(count, most)
-    assert taken == sorted(set(taken))
-    assert all(0 <= place < count for place in taken)

@@ -2,11 +2,6 @@
 can be computed.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from pipeline.evaluation.citation_support.measures import (
@@ -21,20 +16,18 @@ NUMBERS = (1, 2, 3, 4)
 TASK = task([reference(number) for number in NUMBERS])
 
 
-def support(
-    sentence: int, number: int, verdict: str | None, quote: str = "words of the paper", **more: Any
-) -> Any:
+def support(sentence, number, verdict, quote="words of the paper", **more):
     unjudged = None if verdict else more.pop("unjudged", "no_text")
     found = more.pop("found", verdict == "supported")
     row = {"sentence": sentence, "number": number, "verdict": verdict, "unjudged": unjudged}
     return row | {"quote": quote if verdict else None, "quote_found": found if verdict else None}
 
 
-def measured(text: str, rows: list[Mapping[str, Any]], **trace: Any) -> dict[str, float]:
+def measured(text, rows, **trace):
     return citation_measures(TASK, section(text, NUMBERS, **trace), rows)
 
 
-def test_a_section_judged_whole() -> None:
+def test_a_section_judged_whole():
     text = (
         "Stones are old. Both [Reference 1] and [Reference 2] weigh them. "
         "Then came [Reference 3]. A last word cites [Reference 7]."
@@ -56,7 +49,7 @@ def test_a_section_judged_whole() -> None:
     }
 
 
-def test_a_verdict_whose_quote_is_not_found_or_says_nothing_counts_as_judged_alone() -> None:
+def test_a_verdict_whose_quote_is_not_found_or_says_nothing_counts_as_judged_alone():
     text = "It is [Reference 1]. It is [Reference 2]. It is [Reference 3]."
     rows = [
         support(1, 1, "supported", found=False),
@@ -68,7 +61,7 @@ def test_a_verdict_whose_quote_is_not_found_or_says_nothing_counts_as_judged_alo
     assert found["citation_precision_quoted"] == pytest.approx(1 / 3)
 
 
-def test_where_nothing_was_judged_nothing_is_said_of_support() -> None:
+def test_where_nothing_was_judged_nothing_is_said_of_support():
     found = measured("Stones are old. It is [Reference 1].", [])
     assert found == {
         "reference_coverage": 0.25,
@@ -79,7 +72,7 @@ def test_where_nothing_was_judged_nothing_is_said_of_support() -> None:
     assert not any(name.startswith(("citation_precision", "citation_recall")) for name in unjudged)
 
 
-def test_recall_takes_the_judged_sentences_for_those_that_the_limit_left_out() -> None:
+def test_recall_takes_the_judged_sentences_for_those_that_the_limit_left_out():
     """Ten sentences cite, two do not; of the four judged one is supported: a quarter of ten, of
     twelve.
     """
@@ -91,7 +84,7 @@ def test_recall_takes_the_judged_sentences_for_those_that_the_limit_left_out() -
     assert measured(text, rows)["citation_recall"] == pytest.approx(10 / 12 / 4)
 
 
-def test_citations_out_of_range_are_no_sample_of_what_the_limit_left_out() -> None:
+def test_citations_out_of_range_are_no_sample_of_what_the_limit_left_out():
     """Four sentences cite a work, of which the one judged is supported; four cite what there is
     not.
     """
@@ -111,14 +104,12 @@ def test_citations_out_of_range_are_no_sample_of_what_the_limit_left_out() -> No
     )
 
 
-def test_what_cannot_be_judged_in_a_sentence_takes_nothing_from_what_is_supported_there() -> None:
+def test_what_cannot_be_judged_in_a_sentence_takes_nothing_from_what_is_supported_there():
     rows = [support(1, 1, "supported"), support(1, 2, None)]
     assert measured("It is [Reference 1] [Reference 2].", rows)["citation_recall"] == 1.0
 
 
-def test_a_section_that_cites_nothing_supports_no_sentence_and_an_empty_one_has_no_share_of_them() -> (
-    None
-):
+def test_a_section_that_cites_nothing_supports_no_sentence_and_an_empty_one_has_no_share_of_them():
     nothing = {"reference_coverage": 0.0, "citation_out_of_range": 0.0}
     assert measured("Stones are old. They last.", []) == {"citation_recall": 0.0, **nothing}
     assert measured("", []) == nothing
@@ -134,7 +125,7 @@ def test_a_section_that_cites_nothing_supports_no_sentence_and_an_empty_one_has_
         ("# 1", True),
     ],
 )
-def test_a_heading_is_no_sentence(text: str, heading: bool) -> None:
+def test_a_heading_is_no_sentence(text, heading):
     assert is_heading(text) is heading
     cited = [support(2, 1, "supported")]
     assert measured(f"{text}\n\nIt is [Reference 1].", cited)["citation_recall"] == (
@@ -142,7 +133,7 @@ def test_a_heading_is_no_sentence(text: str, heading: bool) -> None:
     )
 
 
-def test_citations_that_were_respelt_or_are_bare_numbers_are_not_exact() -> None:
+def test_citations_that_were_respelt_or_are_bare_numbers_are_not_exact():
     row = section("It is [Reference 1], (ref. 2) and [3]. So is [Reference 4].", NUMBERS)
     assert row["text"].count("[Reference") == 3
     assert citation_measures(TASK, row, [])["citation_exact"] == pytest.approx(2 / 4)
@@ -150,7 +141,7 @@ def test_citations_that_were_respelt_or_are_bare_numbers_are_not_exact() -> None
     assert exactness("[Reference 1]", {}) is None
 
 
-def rounds(*steps: tuple[int, list[tuple[int, str]], list[int]]) -> list[dict[str, Any]]:
+def rounds(*steps):
     """Rounds of a search: reference, (parent, text) of every draft, and the choices kept."""
     return [
         {
@@ -165,7 +156,7 @@ def rounds(*steps: tuple[int, list[tuple[int, str]], list[int]]) -> list[dict[st
     ]
 
 
-def test_retention_follows_the_drafts_that_the_section_came_from() -> None:
+def test_retention_follows_the_drafts_that_the_section_came_from():
     """The second round's first choice descends from the first round's second draft; its rival is of
     no account.
     """
@@ -184,7 +175,7 @@ def test_retention_follows_the_drafts_that_the_section_came_from() -> None:
     )
 
 
-def test_references_are_counted_in_the_order_of_the_rounds() -> None:
+def test_references_are_counted_in_the_order_of_the_rounds():
     trace = {
         "rounds": rounds(
             (3, [(0, "[Reference 3]")], [1]), (1, [(1, "[Reference 3] [Reference 1]")], [1])
@@ -198,8 +189,8 @@ def test_references_are_counted_in_the_order_of_the_rounds() -> None:
     [{}, {"rounds": []}, {"at_once": True, "rounds": rounds((4, [(0, "[Reference 1]")], [1]))}],
 )
 def test_a_system_without_steps_retains_nothing_that_could_be_measured(
-    trace: dict[str, Any],
-) -> None:
+    trace,
+):
     assert retention_by_round(trace) == []
     assert "retention" not in citation_measures(
         TASK, section("[Reference 1]", NUMBERS, **trace), []

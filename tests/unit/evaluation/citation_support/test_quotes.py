@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.evaluation.citation_support.judge import place_of
+from pipeline.evaluation.quotes import place_of
 
 PASSAGE = (
     "We call it “self-attention” – a layer’s output $x_{i} = \\alpha W^{2}$ depends on all"

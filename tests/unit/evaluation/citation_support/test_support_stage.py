@@ -4,27 +4,24 @@ it out of date.
 
 import json
 
-import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
 from pipeline.engine.run import fingerprint
 from pipeline.engine.stage import Job
-from pipeline.evaluation.citation_support.judge import ANSWER_TOKENS
-from pipeline.evaluation.citation_support.rows import inputs
+from pipeline.evaluation.citation_support.judge import inputs
 from pipeline.evaluation.citation_support.sample import MOST_REHEARSED
+from pipeline.evaluation.judged import FINDING_TOKENS
 from pipeline.evaluation.stages import CITATION_SUPPORT
 from pipeline.llm.client import ClientWorkspace
 from pipeline.llm.loop import without_waiting
 from pipeline.llm.rehearsal import Rehearsal
-from pipeline.tables.writers import writer_name
 from tests.models_file import write_models
 from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.evaluation.citation_support.building import (
     CITED_MONTH,
     MONTH,
-    TASK,
     WordEmbedder,
     embedding_rows,
     judged,
@@ -49,10 +46,6 @@ TEXT = (
     "Stones are old. Quartz is weighed by [Reference 1] and [Reference 9]. Ships were counted in"
     " ports [Reference 3]. More is in [Reference 4]."
 )
-
-
-def ledger(work):
-    return pq.read_table(work.root.ledger_file("citation_support", MONTH)).to_pylist()
 
 
 def told(row):
@@ -141,24 +134,6 @@ def test_without_an_endpoint_and_a_system_that_calls_a_model_it_is_off(tmp_path)
     assert fingerprint(CITATION_SUPPORT, work, MONTH).inputs == outcome.notes
 
 
-def test_an_answer_that_cannot_be_read_is_told_and_counted_as_no_verdict(tmp_path):
-    with ScriptedLlm(lambda _: "I would rather not say.") as llm:
-        work = place_with(tmp_path, [section("It is [Reference 1].", NUMBERS)], REFERENCES, llm)
-        outcome, rows = judged(work)
-    (row,) = rows
-    assert told(row) == (1, 1, None, "unreadable_answer")
-    assert (row["calls"], row["judge"], row["quote"], len(row["passages"])) == (
-        2,
-        "scripted",
-        None,
-        2,
-    )
-    assert outcome.left_out == {"unreadable_answer": 1}
-    (line,) = ledger(work)
-    assert line["subject"] == f"{TASK} {writer_name(row)}"
-    assert line["detail"].startswith("sentence 1, [Reference 1]: no Finding could be read")
-
-
 def test_a_paper_of_the_corpus_without_passages_is_told_and_has_no_text_to_judge_by(
     tmp_path,
 ):
@@ -219,7 +194,7 @@ def test_the_first_judge_is_asked_and_named_and_a_work_without_a_title_by_its_id
         )
         _, rows = judged(work)
     (asked,) = llm.requests
-    assert (rows[0]["judge"], asked["max_tokens"]) == ("judging", ANSWER_TOKENS)
+    assert (rows[0]["judge"], asked["max_tokens"]) == ("judging", FINDING_TOKENS)
     assert "<work>\n2401.00001\n</work>" in asked["messages"][1]["content"]
 
 

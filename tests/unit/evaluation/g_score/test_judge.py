@@ -1,12 +1,9 @@
 """One conversation with a judge: orders, labels, what is cut, and which answers are taken."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace
 from itertools import islice, pairwise, permutations
-from typing import Any
 
 import pytest
 
@@ -24,7 +21,7 @@ from pipeline.system_names import RELATED_WORK_SYSTEMS
 SYSTEMS = ("chatcite", "zero_shot")
 
 
-def case(**changes: Any) -> TaskSections:
+def case(**changes):
     sections = {
         "chatcite": "Both [Reference 1] and we learn weights.",
         "zero_shot": "There is [Reference 1].",
@@ -35,22 +32,20 @@ def case(**changes: Any) -> TaskSections:
     return replace(made, **changes)
 
 
-def marks(*six: int) -> dict[str, int]:
+def marks(*six):
     return dict(zip(CRITERIA, six, strict=True))
 
 
-def orders(systems: int, repeats: int) -> list[tuple[str, ...]]:
+def orders(systems, repeats):
     return list(islice(shown_orders("2403.90001#S2", RELATED_WORK_SYSTEMS[:systems]), repeats))
 
 
-def test_each_system_is_shown_first_in_about_half_of_the_tasks() -> None:
+def test_each_system_is_shown_first_in_about_half_of_the_tasks():
     first = [next(shown_orders(f"2403.{number:05d}#S2", SYSTEMS))[0] for number in range(1000)]
     assert 400 < first.count("chatcite") < 600
 
 
-def test_the_first_order_depends_on_the_task_alone_and_is_the_one_that_answers_were_kept_under() -> (
-    None
-):
+def test_the_first_order_depends_on_the_task_alone_and_is_the_one_that_answers_were_kept_under():
     systems = ["chatcite", "few_shot", "litllm", "zero_shot"]
     kept = ("zero_shot", "chatcite", "litllm", "few_shot")
     assert (
@@ -62,7 +57,7 @@ def test_the_first_order_depends_on_the_task_alone_and_is_the_one_that_answers_w
 
 
 @pytest.mark.parametrize("systems", range(1, 6))
-def test_every_order_comes_once_and_none_is_missing(systems: int) -> None:
+def test_every_order_comes_once_and_none_is_missing(systems):
     found = list(shown_orders("2403.90001#S2", RELATED_WORK_SYSTEMS[:systems]))
     assert len(found) == len(set(found))
     assert set(found) == set(permutations(RELATED_WORK_SYSTEMS[:systems]))
@@ -70,8 +65,8 @@ def test_every_order_comes_once_and_none_is_missing(systems: int) -> None:
 
 @pytest.mark.parametrize("systems", range(2, 9))
 def test_each_system_stands_in_every_place_and_behind_every_other_equally_often(
-    systems: int,
-) -> None:
+    systems,
+):
     found = orders(systems, systems if systems % 2 == 0 else 2 * systems)
     places = Counter((place, name) for order in found for place, name in enumerate(order))
     followers = Counter(pair for order in found for pair in pairwise(order))
@@ -82,7 +77,7 @@ def test_each_system_stands_in_every_place_and_behind_every_other_equally_often(
 
 
 @pytest.mark.parametrize("systems", range(2, 9))
-def test_after_every_second_repeat_each_mean_place_is_the_middle(systems: int) -> None:
+def test_after_every_second_repeat_each_mean_place_is_the_middle(systems):
     found = orders(systems, 6 if systems > 2 else 2)
     for repeats in range(2, len(found) + 1, 2):
         places = Counter[str]()
@@ -94,9 +89,7 @@ def test_after_every_second_repeat_each_mean_place_is_the_middle(systems: int) -
 @pytest.mark.parametrize(
     ("best", "vote"), [("zero_shot", {"g_vote": 0.0}), ("chatcite", {"g_vote": 1.0}), (None, {})]
 )
-def test_the_g_score_is_the_mean_of_the_six_and_who_was_judged_alone_has_no_vote(
-    best: str | None, vote: dict[str, float]
-) -> None:
+def test_the_g_score_is_the_mean_of_the_six_and_who_was_judged_alone_has_no_vote(best, vote):
     six = marks(1, 2, 3, 4, 5, 5)
     expected = {f"g_{criterion}": mark for criterion, mark in six.items()}
     found = metrics({"system": "chatcite", "model": None, **six}, best)
@@ -117,12 +110,12 @@ ONES = marks(1, 1, 1, 1, 1, 1)
         {"A": ONES, "B": ONES, "C": ONES, "best": "A"},
     ],
 )
-def test_an_answer_that_does_not_fit_is_refused(answer: dict[str, Any]) -> None:
+def test_an_answer_that_does_not_fit_is_refused(answer):
     with pytest.raises(ValueError, match="Judgement"):
         answer_schema(["A", "B"]).model_validate(answer)
 
 
-def test_one_section_is_asked_for_by_the_same_criteria_as_several_without_a_vote() -> None:
+def test_one_section_is_asked_for_by_the_same_criteria_as_several_without_a_vote():
     made = g_score_request(case(), ("zero_shot",), 8192)
     sent = json.dumps([message.content for message in made.messages])
     assert made.labels == {"A": "zero_shot"}
@@ -138,7 +131,7 @@ def test_one_section_is_asked_for_by_the_same_criteria_as_several_without_a_vote
 
 
 @pytest.mark.parametrize("context", [2048, 4096, 8192])
-def test_a_conversation_its_answer_and_a_repair_fit_into_the_context(context: int) -> None:
+def test_a_conversation_its_answer_and_a_repair_fit_into_the_context(context):
     long = "A sentence about $\\alpha_{i}$ and [Reference 1]. " * 2000
     made = g_score_request(
         case(target=long, gold=long, sections={"a": long, "b": long, "c": "short"}), "abc", context
@@ -148,6 +141,6 @@ def test_a_conversation_its_answer_and_a_repair_fit_into_the_context(context: in
     assert "c" not in made.cut
 
 
-def test_a_context_without_room_is_said_to_be_too_small() -> None:
+def test_a_context_without_room_is_said_to_be_too_small():
     with pytest.raises(NoRoom, match="CITELOOM_LLM_CONTEXT"):
         g_score_request(case(), SYSTEMS, 1024)

@@ -6,7 +6,6 @@ import statistics
 from collections import Counter
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
@@ -166,24 +165,6 @@ def test_a_repeat_has_its_own_rouge_and_coverage_but_nobody_judges_its_citations
     assert {row["task_id"] for row in citations} == {FIRST, SECOND, THIRD}
     cited = {(row["task_id"], row["system"], row["sentence"], row["number"]) for row in citations}
     assert len(cited) == len(citations)
-
-
-def test_a_repeat_that_could_not_be_judged_is_in_the_ledger(tmp_path):
-    def rule(asked):
-        alone = asked.schema is not None and set(asked.schema["properties"]) == {"A"}
-        return "no marks" if alone and "Target 2" in asked.prompt else None
-
-    with ScriptedLlm(rule) as llm:
-        place = prepared(llm, tmp_path, systems="chatcite")
-        for stage in STAGES[:3]:
-            run_stage(stage, place, MONTH)
-    rows = pq.read_table(place.root.ledger_file("g_scores", MONTH)).to_pylist()
-    unread = [
-        row["detail"]
-        for row in rows
-        if row["subject"] == SECOND and row["reason"] == "unreadable_judgement"
-    ]
-    assert any("main, repeat 2 of the sections" in detail for detail in unread)
 
 
 def scores(values, system="chatcite"):

@@ -148,7 +148,7 @@ def test_what_cannot_be_judged_is_in_the_ledger_and_the_month_goes_on(tmp_path):
     assert {row["task_id"] for row in rows} == {SECOND}
     assert outcome.notes["judged"] == {"main": 2}
     assert {entry[:2] for entry in ledger(work)} == {
-        (FIRST, "unreadable_judgement"),
+        (FIRST, "failed_unreadable"),
         (THIRD, "no_gold"),
     }
     details = [detail.split(":")[0] for subject, _, detail in ledger(work) if subject == FIRST]

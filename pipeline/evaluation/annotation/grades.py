@@ -1,8 +1,12 @@
-"""Results of people's grades of answers: agreement, the judge beside them, and Table 1 by people.
+"""Grades of answers to questions: what graders read, and the results beside the judge's verdicts.
 
-Rows of `human_grades` and grades of judges in, numbers out; what cannot be computed is absent. A
-person's verdict is on the very claim or gold claim that the judge had a verdict on, so both are
-compared one by one, on the same claims.
+Annotators see the claims into which a judge split the answers. Of answers that no judge graded, or
+in a study that is to need no model, they see whole sentences, and split these into claims
+themselves by giving several verdicts. They see neither verdicts, quotes nor passages of a judge:
+passages that were looked up are part of what is tested, so people go by the papers themselves.
+
+A person's verdict is on the very claim or gold claim that the judge had a verdict on, so both are
+compared one by one, on the same claims. What cannot be computed is absent.
 """
 
 from __future__ import annotations
@@ -13,34 +17,52 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
-from pipeline.evaluation.annotation.study import Part
-from pipeline.evaluation.answers.measures import Grade, read_grades
-from pipeline.evaluation.answers.people import (
-    NO_JUDGE,
-    SILENT,
-    VERDICTS,
-    gradable_answers,
+from pipeline import tables
+from pipeline.answering.systems import writes_answers
+from pipeline.corpus.links import abstract_url
+from pipeline.errors import MissingInput, SettingError
+from pipeline.evaluation.annotation.comparison import (
+    agreement_of,
+    majorities,
+    names_of,
+    read_current,
 )
+from pipeline.evaluation.annotation.study import (
+    FORMATS,
+    Part,
+    Selection,
+    StudyItem,
+    StudyText,
+    select_items,
+)
+from pipeline.evaluation.answers.measures import Grade, read_grades
 from pipeline.evaluation.marks import (
     CLAIM_POINTS,
+    CLAIM_VERDICTS,
     GOLD_POINTS,
+    GOLD_VERDICTS,
     overall_verdict,
     split_verdicts,
 )
 from pipeline.evaluation.statistics import (
     Estimate,
     Level,
-    alpha,
-    clear_winner,
     estimate,
     mean_ends,
     paired_difference,
 )
+from pipeline.identity.months import select_months
+from pipeline.index.papers import rows_of_papers
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
-from pipeline.tables import HUMAN_GRADES
 from pipeline.tables.writers import writer_name
+from pipeline.text import one_line, text_digest
 
+VERDICTS: Mapping[Part, tuple[str, ...]] = {"claim": CLAIM_VERDICTS, "gold": GOLD_VERDICTS}
+SILENT = ("abstained", "claims_nothing")
+"""Outcomes that leave nothing to annotate."""
+NO_JUDGE = ""
+"""The judge of answers that no model graded."""
 COMPARED: Mapping[Part, tuple[str, Mapping[str, float]]] = {
     "claim": ("factual", CLAIM_POINTS),
     "gold": ("coverage", GOLD_POINTS),
@@ -49,7 +71,6 @@ COMPARED: Mapping[Part, tuple[str, Mapping[str, float]]] = {
 # `not_checkable` is neither more nor less than the other verdicts on claims; those on gold claims
 # have an order.
 _LEVELS: Mapping[Part, Level] = {"claim": "nominal", "gold": "ordinal"}
-_COLUMNS = [name for name in HUMAN_GRADES.schema.names if name not in ("label", "number")]
 
 
 class ClaimKey(NamedTuple):
@@ -63,8 +84,8 @@ class ClaimKey(NamedTuple):
 
 Verdicts = Mapping[ClaimKey, Mapping[str, str]]
 """Claim → grader → verdict, or several as `split_verdicts` reads them."""
-Shares = dict[str, dict[str, list[float]]]
-"""Measure → question → a value for each grader."""
+Shares = dict[tuple[str, str], dict[str, list[float]]]
+"""(System, measure) → question → a value for each grader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +156,124 @@ class MonthGrades:
     outdated: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class GradableAnswer:
+    """A row of `answers` with its month and the row of its question."""
+
+    month: str
+    question: Row
+    answer: Row
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the question and the answer."""
+        return text_digest(f"{self.question['question']}\0{self.answer['text']}")
+
+    def sentence_grade(self) -> Grade:
+        """A grade by no judge, without verdicts: each sentence is a claim."""
+        sentences = dict.fromkeys(one_line(row["text"]) for row in self.answer["sentences"])
+        claims = [text for text in sentences if any(map(str.isalnum, text))]
+        outcome = "answered" if claims else "claims_nothing"
+        if self.answer["abstained"]:
+            claims, outcome = [], "abstained"
+        # An answer without claims holds no gold claim.
+        verdict = None if claims else "not"
+        return {
+            "question_id": self.question["question_id"],
+            "system": writer_name(self.answer),
+            "judge": NO_JUDGE,
+            "outcome": outcome,
+            "claims": [{"claim": text, "verdict": None} for text in claims],
+            "gold": [
+                {"claim": claim["claim"], "verdict": verdict} for claim in self.question["claims"]
+            ],
+        }
+
+
+def gradable_answers(root: DataRoot, month: str) -> dict[tuple[str, str], GradableAnswer]:
+    """(Question id, system) → its answer, of a month. Raises as `DataRoot.iterate` does."""
+    files = root.file(tables.QUESTIONS, month), root.file(tables.ANSWERS, month)
+    if not all(file.exists() for file in files):
+        return {}
+    columns = ["question_id", "question", "papers", "claims"]
+    rows = root.rows(tables.QUESTIONS, month, columns)
+    questions = {row["question_id"]: row for row in rows}
+    columns = ["question_id", "system", "model", "text", "sentences", "abstained"]
+    return {
+        (row["question_id"], writer_name(row)): GradableAnswer(
+            month, questions[row["question_id"]], row
+        )
+        for row in root.iterate(tables.ANSWERS, month, columns)
+        if writes_answers(row["system"]) and row["question_id"] in questions
+    }
+
+
+def answers_to_grade(
+    root: DataRoot,
+    months: str,
+    systems: Sequence[str] | None,
+    *,
+    most: int,
+    seed: int,
+    sentences: bool = False,
+) -> tuple[Selection, list[StudyItem]]:
+    """Questions to which every system has an answer, `most` at most, with the answers that claim
+    anything. systems: None for all. sentences: show sentences also where a judge has split the
+    answers.
+
+    All judges grade the same claims, so the first in the table is taken. In a month without a
+    judge, sentences are shown. Raises SettingError for a question that two months ask,
+    MissingInput where there is nothing to grade, and as `select_items` does.
+    """
+    answered = root.months(tables.ANSWERS)
+    texts: dict[tuple[str, str], GradableAnswer] = {}
+    grades: dict[str, dict[str, Grade]] = defaultdict(dict)
+    for month in select_months(months, answered) if answered else []:
+        new = gradable_answers(root, month)
+        for twice in sorted(grades.keys() & {question for question, _ in new}):
+            raise SettingError(f"question {twice} is asked in {month} and before: narrow --months")
+        texts |= new
+        of_judges = [] if sentences else read_grades(root, month)
+        for grade in of_judges or [answer.sentence_grade() for answer in new.values()]:
+            question, system = grade["question_id"], grade["system"]
+            if (question, system) in new:
+                grades[question].setdefault(system, grade)
+    selection = select_items(grades, systems, most=most, seed=seed)
+    items = [
+        _item(root, [(texts[question, name], grades[question][name]) for name in selection.systems])
+        for question in selection.item_ids
+    ]
+    if not any(item.texts for item in items):
+        raise MissingInput("no answer has anything to grade: all abstained, or claim nothing")
+    return selection, [item for item in items if item.texts]
+
+
+def _item(root: DataRoot, answers: Sequence[tuple[GradableAnswer, Grade]]) -> StudyItem:
+    """The item of one question."""
+    first = answers[0][0]
+    papers = {paper: abstract_url(paper) for paper in first.question["papers"]}
+    for row in rows_of_papers(root, tables.PAPERS, papers, ["arxiv_id", "title"]):
+        papers[row["arxiv_id"]] = f"{row['title']}, {papers[row['arxiv_id']]}"
+    return StudyItem(
+        first.question["question_id"],
+        first.month,
+        first.question["question"],
+        [("Papers", [*papers.values()])],
+        {
+            grade["system"]: StudyText(
+                answer.answer["text"],
+                answer.digest,
+                {
+                    "claim": [claim["claim"] for claim in grade["claims"]],
+                    "gold": [claim["claim"] for claim in grade["gold"]],
+                },
+            )
+            for answer, grade in answers
+            if grade["outcome"] not in SILENT
+        },
+    )
+
+
 def read_month_grades(
     root: DataRoot, month: str, grades: Sequence[Grade], study: str | None = None
 ) -> MonthGrades:
@@ -142,26 +281,18 @@ def read_month_grades(
 
     Raises as `DataRoot.iterate` does.
     """
-    if not root.file(HUMAN_GRADES, month).exists():
+    if not root.file(tables.HUMAN_GRADES, month).exists():
         return MonthGrades((), grades)
     answers = gradable_answers(root, month)
+    digests = {key: answer.digest for key, answer in answers.items()}
+    rows, outdated = read_current(root, FORMATS["grades"], month, digests, study)
     of_sentences = [answer.sentence_grade() for answer in answers.values()]
     judged = {key for grade in grades for key in _verdicts_of(grade)}
     claims = judged.union(*map(_verdicts_of, of_sentences))
-    current: list[Row] = []
-    outdated = 0
-    for stored in root.iterate(HUMAN_GRADES, month, _COLUMNS):
-        if study not in (None, stored["study"]):
-            continue
-        row = {**stored, "system": writer_name(stored)}
-        answer = answers.get((row["question_id"], row["system"]))
-        if answer and answer.digest == row["text_sha256"] and _key(row) in claims:
-            current.append(row)
-        else:
-            outdated += 1
+    current = [row for row in rows if _key(row) in claims]
     if any(_key(row) not in judged for row in current):
         grades = [*grades, *of_sentences]
-    return MonthGrades(current, grades, outdated)
+    return MonthGrades(current, grades, outdated + len(rows) - len(current))
 
 
 def read_grade_results(
@@ -193,22 +324,19 @@ def grade_results(rows: Sequence[Row], grades: Sequence[Grade], outdated: int = 
             verdicts[_key(row)][_grader(row)] = row["verdict"]
     by_judge = {
         judge: [grade for grade in grades if grade["judge"] == judge]
-        for judge in sorted({grade["judge"] for grade in grades})
+        for judge in names_of(grades, "judge")
     }
     answers = {(row["question_id"], row["system"]) for row in rows}
+    lines = [line for by_grader in verdicts.values() for line in by_grader.values()]
     return GradeResults(
-        studies=tuple(sorted({row["study"] for row in rows})),
+        studies=names_of(rows, "study"),
         graders=tuple(sorted({_grader(row) for row in rows})),
-        questions=len({question_id for question_id, _ in answers}),
+        questions=len(names_of(rows, "question_id")),
         answers=len(answers),
-        verdicts=sum(
-            len(split_verdicts(verdict))
-            for by_grader in verdicts.values()
-            for verdict in by_grader.values()
-        ),
+        verdicts=sum(len(split_verdicts(line)) for line in lines),
         comments=sum(row["comment"] is not None for row in rows),
         outdated=outdated,
-        agreement=_graders_agreement(verdicts),
+        agreement={part: _graders_agreement(verdicts, part) for part in VERDICTS},
         accuracy={
             judge: _judge_accuracy(mine, verdicts)
             for judge, mine in by_judge.items()
@@ -233,28 +361,22 @@ def _key(row: Row) -> ClaimKey:
 
 def _verdicts_of(grade: Grade) -> dict[ClaimKey, str | None]:
     """Claim → the judge's verdict, of every claim and gold claim of a grade."""
-    parts: tuple[tuple[Part, Sequence[Row]], ...] = (
-        ("claim", grade["claims"]),
-        ("gold", grade["gold"]),
-    )
+    parts: Mapping[Part, Sequence[Row]] = {"claim": grade["claims"], "gold": grade["gold"]}
     return {
         ClaimKey(grade["question_id"], grade["system"], part, claim["claim"]): claim["verdict"]
-        for part, claims in parts
+        for part, claims in parts.items()
         for claim in claims
     }
 
 
-def _graders_agreement(verdicts: Verdicts) -> dict[Part, Estimate]:
-    """Part → Krippendorff's alpha of the graders, with intervals over questions."""
-    agreement: dict[Part, Estimate] = {}
-    for part, names in VERDICTS.items():
-        mine = {key: by_grader for key, by_grader in verdicts.items() if key.part == part}
-        codes = [
-            [names.index(overall_verdict(verdict)) for verdict in by_grader.values()]
-            for by_grader in mine.values()
-        ]
-        agreement[part] = alpha(codes, [key.question_id for key in mine], _LEVELS[part])
-    return agreement
+def _graders_agreement(verdicts: Verdicts, part: Part) -> Estimate:
+    codes = (
+        (key, VERDICTS[part].index(overall_verdict(verdict)))
+        for key, by_grader in verdicts.items()
+        if key.part == part
+        for verdict in by_grader.values()
+    )
+    return agreement_of(codes, _LEVELS[part])
 
 
 def _judge_accuracy(grades: Iterable[Grade], verdicts: Verdicts) -> dict[Part, Accuracy]:
@@ -265,11 +387,11 @@ def _judge_accuracy(grades: Iterable[Grade], verdicts: Verdicts) -> dict[Part, A
         for key, verdict in _verdicts_of(grade).items()
         if verdict is not None
     }
-    decided: dict[ClaimKey, str] = {}
-    for key, by_grader in verdicts.items():
-        majority = clear_winner(map(overall_verdict, by_grader.values()))
-        if majority is not None:
-            decided[key] = majority
+    decided = majorities(
+        (key, overall_verdict(verdict))
+        for key, by_grader in verdicts.items()
+        for verdict in by_grader.values()
+    )
     return {part: _accuracy(part, judged, decided, verdicts) for part in VERDICTS}
 
 
@@ -280,17 +402,18 @@ def _accuracy(
 
     both = sorted(key for key in judged.keys() & decided.keys() if key.part == part)
     split = (verdicts.keys() & judged.keys()) - decided.keys()
-    questions = [key.question_id for key in both]
     pairs = [(decided[key], judged[key]) for key in both]
     same = np.array([people == judge for people, judge in pairs], dtype=float)
-    low, high = mean_ends(same, questions) if pairs else (None, None)
+    low, high = mean_ends(same, [key.question_id for key in both]) if pairs else (None, None)
     return Accuracy(
         part=part,
         units=len(pairs),
         same=float(same.mean()) if pairs else None,
         low=low,
         high=high,
-        alpha=alpha(pairs, questions, "nominal"),
+        alpha=agreement_of(
+            ((key, verdict) for key in both for verdict in (decided[key], judged[key])), "nominal"
+        ),
         undecided=sum(key.part == part for key in split),
         confusion=[
             {"people": people, "judge": judge, "units": units}
@@ -308,8 +431,8 @@ def _compare_systems(
     No sheet has answers that abstain or claim nothing, and yet they hold no gold claim: they count
     for questions of which the grader graded gold claims in another answer.
     """
-    people: dict[str, Shares] = defaultdict(_no_shares)
-    judged: dict[str, Shares] = defaultdict(_no_shares)
+    people: Shares = defaultdict(lambda: defaultdict(list))
+    judged: Shares = defaultdict(lambda: defaultdict(list))
     for grader in sorted({name for by_grader in verdicts.values() for name in by_grader}):
         mine = {
             key: by_grader[grader] for key, by_grader in verdicts.items() if grader in by_grader
@@ -318,24 +441,23 @@ def _compare_systems(
         for grade in grades:
             if grade["system"] in systems:
                 of_people, of_judge = _verdicts_on_the_same(grade, mine)
-                _add_shares(people[grade["system"]], grade["question_id"], of_people)
-                _add_shares(judged[grade["system"]], grade["question_id"], of_judge)
-    for system, measures in sorted(people.items()):
-        if not measures:
-            continue
-        by_judge = judged[system]
+                _add_shares(people, grade, of_people)
+                _add_shares(judged, grade, of_judge)
+    for system in sorted({system for system, _ in people}):
+        measures = [name for name, _ in COMPARED.values() if (system, name) in people]
         yield SystemComparison(
             judge=judge,
             system=system,
-            people={name: estimate(values) for name, values in measures.items()},
-            judged={name: estimate(by_judge[name]) for name in measures},
+            people={name: estimate(people[system, name]) for name in measures},
+            judged={name: estimate(judged[system, name]) for name in measures},
             difference={
-                name: paired_difference(values, by_judge[name]) for name, values in measures.items()
+                name: paired_difference(people[system, name], judged[system, name])
+                for name in measures
             },
         )
 
 
-def _add_shares(shares: Shares, question_id: str, verdicts: Mapping[ClaimKey, str]) -> None:
+def _add_shares(shares: Shares, grade: Grade, verdicts: Mapping[ClaimKey, str]) -> None:
     """Add the share of points that one person's, or the judge's, verdicts give an answer."""
     for part, (measure, points) in COMPARED.items():
         marks = [
@@ -345,7 +467,7 @@ def _add_shares(shares: Shares, question_id: str, verdicts: Mapping[ClaimKey, st
             for verdict in split_verdicts(line)
         ]
         if marks:
-            shares[measure][question_id].append(fmean(marks))
+            shares[grade["system"], measure][grade["question_id"]].append(fmean(marks))
 
 
 def _verdicts_on_the_same(
@@ -364,7 +486,3 @@ def _verdicts_on_the_same(
     if grade["judge"] == NO_JUDGE:
         return of_people, {}
     return of_people, {key: judged[key] for key in of_people}
-
-
-def _no_shares() -> Shares:
-    return defaultdict(lambda: defaultdict(list))

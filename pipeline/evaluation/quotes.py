@@ -1,0 +1,50 @@
+"""Quotes of a judge: whether they are in what it was shown, and are evidence."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# A quote of fewer words is in nearly any paper: "the model" is no evidence.
+_FEWEST_WORDS = 3
+# Kinds of quotes and dashes; translated before NFKC, which makes a space and an accent of ´.
+_QUOTES = dict.fromkeys(map(ord, '‘’‚‛“”„‟«»‹›`´"'), "'")
+_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−﹣"), "-")
+_ALIKE = str.maketrans(_QUOTES | _DASHES)
+# Signs of TeX that prose has not: `$x_{i}$` may come back as x_i, \(x_i\) or xi.
+_DELIMITER = re.compile(r"\\[()\[\]]")
+_TEX = dict.fromkeys(map(ord, "$\\{}_^~"), "")
+# Control signs, which a prompt leaves out, and signs that no reader sees.
+_UNSEEN = dict.fromkeys([*range(32), 0x7F, 0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF], "")
+_DROPPED = str.maketrans(_TEX | _UNSEEN)
+# Two dashes are TeX's one, and so are two single quotes.
+_RUN = re.compile(r"(['-])\1+")
+# Around a quote, what its writer put there to say that it is one, or goes on.
+_AROUND = "'….[]()"
+
+
+def is_evidence(row: Mapping[str, Any], is_found: object) -> bool:
+    """Whether a row's `quote` is where it should be, and is long enough to be evidence."""
+    return bool(is_found) and len(row["quote"].split()) >= _FEWEST_WORDS
+
+
+def place_of(quote: str, texts: Sequence[str]) -> int | None:
+    """The first text that the quote is in; None without one, or without a letter or digit."""
+    needle = _folded(quote).strip(_AROUND)
+    if not any(sign.isalnum() for sign in needle):
+        return None
+    return next((place for place, text in enumerate(texts) if needle in _folded(text)), None)
+
+
+def _folded(text: str) -> str:
+    """The text with case, white space, kinds of quotes and dashes, and the signs of TeX made the
+    same or taken out.
+
+    White space goes wholly, as formulas are spaced at will, and a word may be parted at a line's
+    end.
+    """
+    alike = unicodedata.normalize("NFKC", _DELIMITER.sub("", text).translate(_ALIKE))
+    plain = alike.casefold().translate(_DROPPED)
+    return _RUN.sub(r"\1", "".join(plain.split()))
