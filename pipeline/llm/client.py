@@ -158,7 +158,7 @@ class LlmClient:
     ) -> Call:
         max_tokens = max_tokens or self.model.max_tokens
         request: dict[str, Any] = {
-            "model": self.model.name,
+            "model": self.model.requested,
             "messages": [asdict(message) for message in messages],
             "temperature": temperature,
         }

@@ -53,12 +53,20 @@ class Model:
     """The environment variable that must hold its key."""
     table: str = ""
     """Its table in the file of CITELOOM_MODELS, for messages; empty without one."""
+    served_as: str = ""
+    """Its name at the endpoint; empty where that is `name`."""
+
+    @property
+    def requested(self) -> str:
+        """The name in requests."""
+        return self.served_as or self.name
 
     @property
     def fingerprint(self) -> str:
         """The model's fields that change an answer or its prompt: no address, key or price."""
         written = f", {self.max_tokens} written" if self.max_tokens else ""
-        return f"{self.name}, {self.context} tokens{written}"
+        served = f", served as {self.served_as}" if self.served_as else ""
+        return f"{self.name}, {self.context} tokens{written}{served}"
 
     @property
     def table_digest(self) -> str:
@@ -71,7 +79,8 @@ class Model:
             return f"CITELOOM_LLM_{field.upper()}"
         if field == "api_key" and self.key_variable:
             return self.key_variable
-        names_in_file = {"api_key": "api_key_env", "model": "name"}
+        model = "served_as" if self.served_as else "name"
+        names_in_file = {"api_key": "api_key_env", "model": model}
         return f"the {names_in_file.get(field, field)} of {self.table}"
 
     def check(self) -> None:
@@ -133,6 +142,7 @@ def models_of(settings: Settings) -> dict[str, Model]:
             thinking=entry.thinking,
             key_variable=entry.api_key_env,
             table=f"[{name}] in {settings.models}",
+            served_as=entry.served_as,
         )
     return {BUNDLED_MODEL: bundled} | models
 
@@ -180,6 +190,12 @@ def known_cutoffs(settings: Settings) -> dict[str, str]:
     cutoffs = {settings.llm_model: settings.llm_cutoff}
     cutoffs |= {name: model.cutoff for name, model in models_of(settings).items()}
     return {name: cutoff for name, cutoff in sorted(cutoffs.items()) if cutoff}
+
+
+def models_served_as(settings: Settings) -> dict[str, str]:
+    """The models for which another one answers: its name at the endpoint, by the model's name."""
+    models = models_of(settings).values()
+    return {model.name: model.served_as for model in models if model.served_as}
 
 
 def settings_for(

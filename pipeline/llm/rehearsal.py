@@ -66,7 +66,7 @@ class Rehearsal:
 
     def make_client(self, model: Model, cache: CallCache) -> LlmClient:
         """The client of a rehearsed stage; `usages` has its counts once the stage has finished."""
-        kinds = cache.kinds(model.name)
+        kinds = cache.kinds(model.requested)
         self.past_requests = sum(kind.requests for kind in kinds.values())
         sender = _InventingSender(model, kinds, self)
 

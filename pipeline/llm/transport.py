@@ -261,14 +261,14 @@ class Transport:
             )
         if "model" in message.lower() and (status == 404 or _NO_MODEL.search(message)):
             return SettingError(
-                f"the LLM endpoint {self._url} has no model {self._model.name!r} ({message}): set"
+                f"the LLM endpoint {self._url} has no model {self._model.requested!r} ({message}): set"
                 f" {setting('model')} to one it serves"
             )
         if status == 404:
             return SettingError(
                 f"{self._url}/chat/completions is not there (404): set {setting('url')} to an"
                 " OpenAI-compatible base URL, which mostly ends in /v1, and see that it serves"
-                f" {setting('model')}, {self._model.name!r}"
+                f" {setting('model')}, {self._model.requested!r}"
             )
         if _TOO_LONG.search(message):
             return SettingError(

@@ -19,7 +19,7 @@ from pipeline.evaluation.g_score.measures import named_judgement
 from pipeline.evaluation.g_score.sample import ABLATIONS, MAIN, candidate_sets
 from pipeline.evaluation.statistics import Estimate, estimate
 from pipeline.llm.messages import Prices
-from pipeline.llm.models import known_cutoffs, known_prices, small_model_among
+from pipeline.llm.models import known_cutoffs, known_prices, models_served_as, small_model_among
 from pipeline.report.summary import (
     MonthSummary,
     Row,
@@ -203,6 +203,7 @@ class Writings:
         self.months = [month.month for month in months]
         self.prices = known_prices(settings)
         self.judge_order = judges_of(settings)
+        self._served_as = models_served_as(settings)
         self.names = short_names(
             writer for month in months for writer, *_ in month.usage[table.name]
         )
@@ -233,6 +234,12 @@ class Writings:
     @property
     def all_costs(self) -> list[Cost]:
         return [*self.costs.values(), *self.other_costs.values()]
+
+    @property
+    def served_as(self) -> dict[str, str]:
+        """The models here for which another one answered, which is the value."""
+        models = {model for cost in self.all_costs for model in cost.models}
+        return {name: served for name, served in self._served_as.items() if name in models}
 
     @property
     def small_model(self) -> str:

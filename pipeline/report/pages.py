@@ -132,6 +132,8 @@ def _notes(data: ReportData) -> list[str]:
     small_model = data.related.small_model or data.answers.small_model
     if small_model:
         notes.append(small_model_note(small_model))
+    served_as = data.related.served_as | data.answers.served_as
+    notes += [f"What is named {name} here is {served}." for name, served in served_as.items()]
     if data.sample:
         notes.append(SAMPLE_NOTE)
     return notes

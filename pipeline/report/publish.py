@@ -12,7 +12,7 @@ from pipeline import tables
 from pipeline.engine.digests import json_digest
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import CiteloomError
-from pipeline.llm.models import known_cutoffs, known_prices
+from pipeline.llm.models import known_cutoffs, known_prices, models_served_as
 from pipeline.report import VERSION, pages
 from pipeline.report.data import (
     ReportData,
@@ -140,6 +140,8 @@ def _settings_inputs(workspace: Workspace) -> dict[str, str]:
     }
     if settings.candidate_sets:
         inputs["candidate sets"] = json.dumps(settings.candidate_sets)
+    if served := models_served_as(settings):
+        inputs["served as"] = json.dumps(served)
     return inputs
 
 

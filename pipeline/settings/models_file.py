@@ -64,12 +64,14 @@ LEAST_CONTEXT = 512
 
 
 class ModelEntry(BaseModel):
-    """One table of the file; its name is that of the model at the endpoint."""
+    """One table of the file; its name is that of the model in settings, tables and reports."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     url: Annotated[str, AfterValidator(_check_url)]
     """Base URL of an OpenAI-compatible endpoint."""
+    served_as: str = ""
+    """Name of the model at the endpoint, where another model stands in; empty for the table's."""
     api_key_env: Annotated[str, AfterValidator(_check_variable)] | None = None
     """Name of the environment variable that holds the key."""
     context: int = Field(8192, ge=LEAST_CONTEXT)

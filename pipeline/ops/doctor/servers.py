@@ -350,16 +350,16 @@ def _probe_endpoint(model: Model, url: str) -> DoctorFinding:
         )
     if status != 200:
         message = (
-            f"{address} answers, but lists no models (status {status}): {model.name} may be there"
+            f"{address} answers, but lists no models (status {status}): {model.requested} may be there"
         )
         return warning(
             message, f"check that {url_setting} ends as the service documents, mostly in /v1"
         )
-    if model.name not in models:
+    if model.requested not in models:
         some = ", ".join(models[:5]) + (", …" if len(models) > 5 else "")
-        message = f"{address} does not list {model.name}, but {some or 'nothing'}"
+        message = f"{address} does not list {model.requested}, but {some or 'nothing'}"
         return problem(message, f"set {model.setting('model')} to a model that it lists")
-    return ok(f"{address} lists {model.name}; {'the key is accepted' if key else 'no key'}")
+    return ok(f"{address} lists {model.requested}; {'the key is accepted' if key else 'no key'}")
 
 
 def models_to_try(settings: Settings) -> list[Model]:
@@ -412,7 +412,7 @@ async def _try_endpoint(model: Model) -> tuple[list[DoctorFinding], int]:
     transport = Transport(model, str(model.url))
     try:
         for name, body in bodies.items():
-            request = {"model": model.name, "temperature": 0.0, "max_tokens": _TRIAL_TOKENS} | body
+            request = {"model": model.requested, "temperature": 0.0, "max_tokens": _TRIAL_TOKENS} | body
             reply = await transport.send(request, _TRIAL_TOKENS + THINKING_TOKENS)
             if reply.thinks:
                 used = max(reply.spent.completion_tokens, reply.written)

@@ -96,6 +96,15 @@ def test_address_key_and_price_change_no_fingerprint(tmp_path):
         assert (get_model(settings(tmp_path, TWO.replace(old, new))).fingerprint == before) is same
 
 
+def test_a_model_that_stands_in_has_its_own_name_in_requests_and_fingerprint_alone(tmp_path):
+    other = get_model(settings(tmp_path, TWO + 'served_as = "qwen3"\n'), "strict")
+    strict = get_model(settings(tmp_path), "strict")
+    assert (strict.name, strict.requested) == ("strict", "strict")
+    assert (other.name, other.requested) == ("strict", "qwen3")
+    assert other.fingerprint != strict.fingerprint
+    assert other.setting("model").startswith("the served_as of [strict]")
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [

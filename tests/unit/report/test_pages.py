@@ -294,6 +294,14 @@ def test_the_small_model_is_named_where_it_wrote(tmp_path, model, said):
             assert ("not how good the methods are." in folded(page.decode())) is said
 
 
+def test_a_model_for_which_another_one_answered_is_named_with_it(tmp_path):
+    models = write_models(tmp_path, "http://127.0.0.1:9/v1", "gpt-4", served_as="qwen3")
+    work = workspace(tmp_path, models=models)
+    write_month(work.root, MONTH, model="gpt-4")
+    run_stage(REPORT, work, MONTH)
+    assert "What is named gpt-4 here is qwen3." in text_of(work)
+
+
 def test_the_overall_index_has_all_months_and_is_the_same_whichever_is_written_last(
     tmp_path,
 ):
