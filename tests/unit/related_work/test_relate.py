@@ -299,7 +299,7 @@ def test_without_an_endpoint_notes_are_written_whose_authors_are_of_metadata_or_
     )
     assert f"\n- Poe and Bly [@poe]. {title}: “About 2403.00001.” (abstract" in related.markdown
     assert "\n- Cox [@cox2024paper]. " in related.markdown
-    assert "\\begin{itemize}\n\\item \\citet{poe}. The" in related.latex
+    assert "\n\\item \\citet{poe}. The" in related.latex
     assert "``About 2403.00001.''" in related.latex
     assert related.latex.endswith("\\end{itemize}\n")
 
