@@ -261,8 +261,8 @@ class Transport:
             )
         if "model" in message.lower() and (status == 404 or _NO_MODEL.search(message)):
             return SettingError(
-                f"the LLM endpoint {self._url} has no model {self._model.requested!r} ({message}): set"
-                f" {setting('model')} to one it serves"
+                f"the LLM endpoint {self._url} has no model {self._model.requested!r} ({message}):"
+                f" set {setting('model')} to one it serves"
             )
         if status == 404:
             return SettingError(

@@ -350,7 +350,8 @@ def _probe_endpoint(model: Model, url: str) -> DoctorFinding:
         )
     if status != 200:
         message = (
-            f"{address} answers, but lists no models (status {status}): {model.requested} may be there"
+            f"{address} answers, but lists no models (status {status}):"
+            f" {model.requested} may be there"
         )
         return warning(
             message, f"check that {url_setting} ends as the service documents, mostly in /v1"
@@ -412,7 +413,11 @@ async def _try_endpoint(model: Model) -> tuple[list[DoctorFinding], int]:
     transport = Transport(model, str(model.url))
     try:
         for name, body in bodies.items():
-            request = {"model": model.requested, "temperature": 0.0, "max_tokens": _TRIAL_TOKENS} | body
+            request = {
+                "model": model.requested,
+                "temperature": 0.0,
+                "max_tokens": _TRIAL_TOKENS,
+            } | body
             reply = await transport.send(request, _TRIAL_TOKENS + THINKING_TOKENS)
             if reply.thinks:
                 used = max(reply.spent.completion_tokens, reply.written)
