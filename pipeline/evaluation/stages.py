@@ -35,6 +35,12 @@ def _sections_off(settings: Settings) -> str:
     )
 
 
+def _citations_off(settings: Settings) -> str:
+    if settings.support_passages == 0:
+        return "CITELOOM_SUPPORT_PASSAGES is 0: no citation is judged"
+    return _sections_off(settings)
+
+
 def _answers_off(settings: Settings) -> str:
     return questions_disabled_reason(settings) or _off(
         settings,
@@ -98,7 +104,7 @@ CITATION_SUPPORT = Stage(
     settings=("support_passages",),
     version=5,
     inputs=citation_support.inputs,
-    disabled_reason=_sections_off,
+    disabled_reason=_citations_off,
     pool="llm",
     group="evaluation",
     description=(

@@ -4,10 +4,13 @@ retrieval, differences, and the questions.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any, get_args
 
 from pipeline.answering.questions import KINDS
+from pipeline.answering.systems import SYSTEMS
 from pipeline.evaluation.answers.measures import AGES, Grade, Outcome, answer_measures
 from pipeline.evaluation.answers.results import (
     ALL,
@@ -50,11 +53,15 @@ from pipeline.report.measures import (
     select,
     with_short_titles,
 )
-from pipeline.tables.writers import by_system
+from pipeline.tables.writers import by_system, parse_writer
 from pipeline.text import number_of
 
 _OLD, _RECENT = (QuestionGroup("age", name) for name in AGES)
 _SHARES = ("factual", "coverage")
+_RANKED_BY: Mapping[str, str] = {
+    "fused": "dense vectors and BM25",
+    "dense": "dense vectors alone",
+}
 (_COVERAGE,) = select("coverage")
 _MEANS = select(*_SHARES, "gold_shown_first_hop", "gold_shown", "coverage_of_shown", "claims")
 # Of the arXivBot report: its corpus, its questions, and the dividing line of old and recent papers,
@@ -89,7 +96,8 @@ def sections(data: AnswersData, *, with_pages: bool) -> list[PageSection]:
     """
     if not data.questions:
         return []
-    board = PageSection("answers-leaderboard", "Answers: all systems", (), (leaderboard(data),))
+    title = "Answers: all systems"
+    board = PageSection("answers-leaderboard", title, _search_note(data), (leaderboard(data),))
     return present(
         board if data.systems else None,
         _paper_table_section(data),
@@ -100,6 +108,23 @@ def sections(data: AnswersData, *, with_pages: bool) -> list[PageSection]:
         None if data.people.empty else grades_section(data.people, data.names),
         _question_list(data) if with_pages else None,
     )
+
+
+def _search_note(data: AnswersData) -> list[str]:
+    """What was searched, and by what each system's searches ranked; none where nothing was."""
+    ranked: dict[str, list[str]] = defaultdict(list)
+    for system in data.systems:
+        known = SYSTEMS.get(parse_writer(system).system)
+        if known and known.retrieves:
+            ranked[_RANKED_BY[known.search_by]].append(answering_system(system))
+    if not (ranked and data.indexes):
+        return []
+    indexes = " and ".join(
+        f"{collection} ({engine}), dense vectors of {model}"
+        for collection, engine, model in data.indexes
+    )
+    systems = "; ".join(f"{by}: {', '.join(names)}" for by, names in ranked.items())
+    return [f"Passages were searched in the index {indexes}. Ranked by {systems}."]
 
 
 def month_intro(data: AnswersData) -> PageSection:

@@ -352,6 +352,9 @@ class AnswersData(Writings):
         """Model that answered → its knowledge cut-off, '' where it is not known."""
         self.cutoff = latest_cutoff(filter(None, self.cutoffs.values()))
         """The latest cut-off, which divides old from recent questions for every system."""
+        loads = [load for month in months for load in month.loads]
+        self.indexes = sorted({(row["collection"], row["engine"], row["model"]) for row in loads})
+        """Collection, engine and embedding model of the indexes that were searched."""
         self.questions = [question for month in months for question in month.questions]
         self.why_none = next((m.why_no_question for m in months if m.why_no_question), "")
         """Why there is no question."""

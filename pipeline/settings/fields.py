@@ -363,7 +363,12 @@ class JudgeSettings(BaseModel):
         ),
     )
     support_passages: int = Field(
-        3, ge=1, description="Passages of a cited work that a judge of a citation reads."
+        3,
+        ge=0,
+        description=(
+            "Passages that a judge of a citation, or of an answer's claim, reads; 0 to judge no"
+            " citations."
+        ),
     )
 
 

@@ -148,6 +148,8 @@ def test_the_page_says_in_what_theirs_and_ours_differ(month: Workspace) -> None:
     assert "In the report three people graded; here the judge is judge-one" in text
     assert "Its corpus has 27,447 papers." in text
     assert "With 4 questions the intervals are too narrow" in text
+    searched = "searched in the index citeloom (edge), dense vectors of minilm. Ranked by dense"
+    assert f"Passages were {searched} vectors and BM25: " in text_of(month, "answers.html")
 
 
 def test_each_kind_of_question_has_its_rows(nine_questions: Workspace) -> None:

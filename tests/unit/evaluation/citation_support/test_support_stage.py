@@ -126,12 +126,18 @@ def test_the_bundled_model_judges_a_few_citations_of_a_section(tmp_path):
     assert rehearsal.count("calls") == 4
 
 
-def test_without_an_endpoint_and_a_system_that_calls_a_model_it_is_off(tmp_path):
+def test_without_passages_or_an_endpoint_and_a_system_that_calls_a_model_it_is_off(tmp_path):
     work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, systems="lexrank")
     outcome, rows = judged(work)
     assert rows == []
     assert outcome.notes["off"].startswith("no endpoint is set")
     assert fingerprint(CITATION_SUPPORT, work, MONTH).inputs == outcome.notes
+    with ScriptedLlm() as llm:
+        sections = [section(TEXT, NUMBERS)]
+        work = place_with(tmp_path / "none", sections, REFERENCES, llm, support_passages=0)
+        outcome, rows = judged(work)
+    assert (rows, llm.requests) == ([], [])
+    assert outcome.notes["off"].startswith("CITELOOM_SUPPORT_PASSAGES is 0")
 
 
 def test_a_paper_of_the_corpus_without_passages_is_told_and_has_no_text_to_judge_by(
