@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from pipeline.engine import shutdown
-from pipeline.engine.redaction import redact, secret_forms
 from pipeline.llm.budget import Budget, Limits
 from pipeline.llm.cache import CallCache
 from pipeline.llm.completion import THINKING_TOKENS, EndpointReply
@@ -114,7 +113,6 @@ class PaidCalls:
         self._keeps_failures, self._thinking = keeps_failures, model.thinking or 0
         self._failures: dict[tuple[str, int], LlmAnswerError] = {}
         self._transport: Sender | None = None
-        self._secrets = secret_forms(model.api_key.get_secret_value()) if model.api_key else ()
         self._connecting = asyncio.Lock()
         self._claims: dict[tuple[str, int], asyncio.Event] = {}
         self._flights: dict[asyncio.Task[set[int]], tuple[str, int]] = {}
@@ -263,15 +261,15 @@ class PaidCalls:
         answers = {}
         for sample, completion in zip(samples, reply.completions, strict=False):
             if completion.failure is not None:
-                detail = redact(completion.detail, self._secrets)
-                error = LlmAnswerError(completion.failure, detail, spent([completion]))
+                cost = spent([completion])
+                error = LlmAnswerError(completion.failure, completion.detail, cost)
                 self.fail(call, sample, error)
                 continue
             answers[sample] = {
-                "text": redact(completion.text, self._secrets),
+                "text": completion.text,
                 "prompt_tokens": completion.prompt_tokens,
                 "completion_tokens": completion.completion_tokens,
-                "finish_reason": redact(completion.finish_reason, self._secrets),
+                "finish_reason": completion.finish_reason,
             }
         self._cache.write(call.key, call.request, answers, reply.spent, reply.seconds)
         if len(reply.completions) < len(samples):

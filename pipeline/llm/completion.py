@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from pipeline.engine.redaction import redact
 from pipeline.llm.context import count_tokens
 from pipeline.llm.messages import Completion, FailureKind, Spent
 from pipeline.storage.json_reader import parse_json
@@ -130,13 +131,16 @@ class _Texts:
     everything: str
 
 
-def read_reply(content: bytes, most: int, limit: int | None) -> EndpointReply:
+def read_reply(
+    content: bytes, most: int, limit: int | None, secrets: Collection[str] = ()
+) -> EndpointReply:
     """The completions in the body of a response, of at most `most` choices; each has a text or a
     failure.
 
     limit: tokens that the caller allows a text; None for no limit. A text that ends at its limit is
-    a whole one for its caller; one that ends before, for want of tokens, is a failure. Raises
-    ValueError for a body that is no chat completion.
+    a whole one for its caller; one that ends before, for want of tokens, is a failure. secrets:
+    replaced by ***, before anything is cut. Raises ValueError for a body that is no chat
+    completion.
     """
     # Not pydantic's JSON parser, which refuses half of a surrogate pair. Its ValidationError is a
     # ValueError.
@@ -164,13 +168,13 @@ def read_reply(content: bytes, most: int, limit: int | None) -> EndpointReply:
         detail = json.dumps(choice.error) if choice.error else read.refusal
         completions.append(
             Completion(
-                read.text,
+                redact(read.text, secrets),
                 usage.prompt_tokens or 0,
                 tokens,
                 cached=False,
-                finish_reason=(choice.finish_reason or "")[:_SHOWN_CHARS],
+                finish_reason=redact(choice.finish_reason or "", secrets)[:_SHOWN_CHARS],
                 failure=kind,
-                detail=visible(one_line(detail))[:_SHOWN_CHARS],
+                detail=redact(visible(one_line(detail)), secrets)[:_SHOWN_CHARS],
             )
         )
     # Some services count thoughts and show none of them.

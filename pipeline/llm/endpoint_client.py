@@ -18,6 +18,8 @@ import httpx2
 
 # 64 answers of 128,000 tokens are some 32 MB.
 MOST_BYTES = 32 << 20
+# The SDK parses an error's body without a bound: 31 MB of `[],` took 1.7 GB and 40 s.
+_MOST_ERROR_BYTES = 1 << 20
 # In these encodings a chunk of 64 KB decodes to 66 MB at most; in others, or in two, there is no
 # bound.
 _ENCODINGS = ("", "identity", "gzip", "deflate")
@@ -38,7 +40,7 @@ MAX_RETRIES = 100
 
 
 class BadAnswer(httpx2.DecodingError):
-    """An answer that is too large, or encoded as was not asked for."""
+    """An answer that is too large, breaks off, or is encoded as was not asked for."""
 
 
 @dataclass(slots=True)
@@ -102,11 +104,15 @@ class EndpointClient(httpx2.AsyncClient):
         return response
 
     def _note(self, response: httpx2.Response) -> None:
-        """Record a response, and mark one whose request must not be tried again."""
+        """Record a response, and mark one whose request must not be tried again. Raises BadAnswer
+        for an error over _MOST_ERROR_BYTES.
+        """
         self._has_responded = True
         # A gateway may report with 200 that what is behind it failed.
         if response.status_code == 200 and _REPORTS_ERROR.match(response.content):
             response.status_code = 502
+        if not response.is_success and len(response.content) > _MOST_ERROR_BYTES:
+            raise BadAnswer(f"its error has over {_MOST_ERROR_BYTES >> 20} MB")
         limited = response.status_code == 429 and QUOTA_CODE not in response.content
         # With 500 an endpoint that is up reports a failed request.
         if response.status_code <= 500 and not limited:
@@ -130,20 +136,25 @@ class EndpointClient(httpx2.AsyncClient):
 
 
 async def _read_body(response: httpx2.Response) -> httpx2.Response:
-    """The response with its decoded body. Raises BadAnswer for a body over MOST_BYTES, or in an
-    encoding that was not asked for.
+    """The response with its decoded body. Raises BadAnswer for a body over MOST_BYTES, in an
+    encoding that was not asked for, or, with a status of success, one that breaks off.
     """
     chunks: list[bytes] = []
     size = 0
     try:
-        encoding = response.headers.get("content-encoding", "").strip().lower()
-        if encoding not in _ENCODINGS:
-            raise BadAnswer(f"it is encoded as {encoding[:60]}, which was not asked for")
+        encoding = response.headers.get("content-encoding", "")
+        if encoding.strip().lower() not in _ENCODINGS:
+            raise BadAnswer(f"it is encoded as {encoding}, which was not asked for")
         async for chunk in response.aiter_bytes():
             size += len(chunk)
             if size > MOST_BYTES:
                 raise BadAnswer(f"it has over {MOST_BYTES >> 20} MB")
             chunks.append(chunk)
+    except (httpx2.NetworkError, httpx2.ProtocolError, httpx2.DecodingError) as error:
+        # The rest of an answer that was begun may have been paid for.
+        if response.is_success and not isinstance(error, BadAnswer):
+            raise BadAnswer(f"it breaks off: {error}") from error
+        raise
     finally:
         await response.aclose()
     headers = [

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from pipeline.engine.redaction import redact, secret_forms
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.completion import EndpointReply, filtered_reply, read_reply
 from pipeline.llm.models import Model, shown_url
@@ -149,6 +150,7 @@ class Transport:
         patience = PATIENCE if remote else FIRST_PATIENCE
         self._http = EndpointClient(model.timeout, patience, **options)
         key = model.api_key.get_secret_value() if model.api_key else "none"
+        self._secrets = secret_forms(key)
         self._client = openai.AsyncOpenAI(
             base_url=url,
             api_key=key,
@@ -219,7 +221,7 @@ class Transport:
         received, content = time.perf_counter(), raw.http_response.content
         try:
             # Not parsed by the SDK, which does not validate.
-            reply = read_reply(content, body.get("n", 1), limit)
+            reply = read_reply(content, body.get("n", 1), limit, self._secrets)
             seconds = raw.elapsed.total_seconds() + time.perf_counter() - received
             if seconds > self._model.timeout:
                 raise ValueError("it was not read within CITELOOM_LLM_TIMEOUT")
@@ -305,8 +307,7 @@ class Transport:
         """An endpoint's message, short, without the key, which some servers repeat, and without
         characters that steer a terminal.
         """
-        key = self._model.api_key.get_secret_value() if self._model.api_key else ""
-        return visible(one_line(text.replace(key, "***") if key else text))[:300]
+        return visible(one_line(redact(text, self._secrets)))[:300]
 
 
 @cache

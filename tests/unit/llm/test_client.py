@@ -78,6 +78,23 @@ def test_a_key_that_a_model_repeats_is_not_stored(tmp_path: Path) -> None:
         assert ask(place, texts) == ask(place, texts) == ["It is ***."]
 
 
+@pytest.mark.parametrize("length", [2, 190, 5000])
+def test_no_part_of_a_key_is_left_where_an_answer_is_cut(length: int, tmp_path: Path) -> None:
+    words = "x" * length + SECRET
+    refusal = {"message": {"content": None, "refusal": words}, "finish_reason": words}
+    with ScriptedLlm(lambda asked: refusal) as llm:
+        with pytest.raises(LlmAnswerError) as caught:
+            ask(workspace(llm, tmp_path, llm_api_key=SECRET), texts)
+        assert SECRET[:4] not in str(caught.value)
+        answer = {"message": {"content": "Yes."}, "finish_reason": words}
+        llm.rules = [lambda asked: answer]
+        (completion,) = ask(
+            workspace(llm, tmp_path / "other", llm_api_key=SECRET),
+            lambda client: client.samples(question("?"), 1, temperature=0.7),
+        )
+        assert SECRET[:4] not in completion.finish_reason
+
+
 def ask_texts(place: Workspace, *given: Any, **more: Any) -> list[str]:
     """`texts` of a client of its own."""
     found: list[str] = ask(place, lambda client: texts(client, *given, **more))

@@ -342,6 +342,31 @@ def test_a_compressed_answer_is_bounded_by_what_it_unpacks_to() -> None:
     assert peak < 4 * MOST_BYTES
 
 
+def test_a_large_error_is_refused_before_it_is_parsed() -> None:
+    for status in (200, 400):
+        body = b'{"error": [' + b"{}," * 400_000 + b"{}]}"
+        reply, _, _ = ask_once(
+            lambda prompt, _, status=status, body=body: httpx2.Response(status, content=body)
+        )
+        assert isinstance(reply, UnusableAnswer)
+        assert "over 1 MB" in str(reply)
+
+
+def test_an_answer_that_breaks_off_is_one_that_may_be_paid_for() -> None:
+    async def half() -> AsyncIterator[bytes]:
+        yield b'{"choices": ['
+        raise httpx2.RemoteProtocolError("closed")
+
+    reply, _, _ = ask_once(lambda prompt, _: httpx2.Response(200, content=half()))
+    assert isinstance(reply, UnusableAnswer)
+
+
+def test_an_encoding_that_repeats_the_key_is_not_shown() -> None:
+    headers = {"content-encoding": "e" * 50 + SECRET}
+    reply, _, _ = ask_once(lambda prompt, _: httpx2.Response(200, content=b"x", headers=headers))
+    assert SECRET[:12] not in str(reply)
+
+
 def test_an_answer_that_trickles_ends_with_its_time() -> None:
     async def trickle() -> AsyncIterator[bytes]:
         while True:
