@@ -14,14 +14,14 @@ import pyarrow as pa
 
 from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader
-from pipeline.corpus.parse.parsed_page import Author, PageError, ParsedPage
+from pipeline.corpus.parse.parsed_page import UNLINKED, Author, PageError, ParsedPage
 from pipeline.corpus.passages.text import count_words
 from pipeline.engine.process_pool import time_limit
 from pipeline.errors import CiteloomError, PermanentFailure
-from pipeline.identity.people import count_differences
+from pipeline.identity.titles import decode_tex, title_words
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS, GRADES, METADATA, PAPERS
-from pipeline.text import one_line
+from pipeline.text import clip, one_line
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Job
@@ -42,6 +42,9 @@ _SHARE_OF_TEXT_LOST = (0.1, 0.25, 0.5)
 _HIDDEN_CHARACTERS = (200, float("inf"), float("inf"))
 _FEWEST_WORDS = 100
 _LONGEST_MEAN_WORD = 15
+# Words that tell what a text is about. Abstracts of two versions of a paper share most of theirs,
+# those of two papers under a quarter.
+_LONG_WORD, _FEWEST_ABSTRACT_WORDS, _SAME = 4, 10, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +98,8 @@ def select_pages(job: Job) -> list[SelectedPage]:
             continue
         page = SelectedPage(
             Member(**member),
-            row["title"],
-            row["abstract"],
+            decode_tex(row["title"] or "") or None,
+            decode_tex(row["abstract"] or "") or None,
             tuple(row["categories"] or ()),
             row["primary_category"],
             tuple(row["authors"] or ()),
@@ -191,13 +194,16 @@ class ParsedChunk:
     """The result of a chunk.
 
     rows: of `papers`, by identifier. bytes_read: packed bytes, as in the zips. parsing_seconds:
-    processor time from a page's bytes to what was parsed.
+    processor time from a page's bytes to what was parsed. other_titles: pages whose heading has
+    other words than metadata's title. unlinked: pages with affiliations of nobody knows whom.
     """
 
     rows: pa.RecordBatch
     left_out: tuple[LeftOut, ...]
     bytes_read: int
     parsing_seconds: float
+    other_titles: int
+    unlinked: int
 
 
 def parse_pages(job: ParseJob, chunk: Sequence[SelectedPage]) -> ParsedChunk:
@@ -207,6 +213,7 @@ def parse_pages(job: ParseJob, chunk: Sequence[SelectedPage]) -> ParsedChunk:
     """
     rows = RowBuilder(PAPERS.schema)
     parsing_seconds = 0.0
+    other_titles = unlinked = 0
     in_file_order = sorted(chunk, key=lambda page: (page.member.zip, page.member.offset))
     with MemberReader(job.dump_dir) as reader:
         reader.plan(page.member for page in in_file_order)
@@ -219,24 +226,34 @@ def parse_pages(job: ParseJob, chunk: Sequence[SelectedPage]) -> ParsedChunk:
                         paper = job.parse(content, page.authors)
                 finally:
                     parsing_seconds += time.process_time() - started
+                _require_same_document(page, paper)
                 rows.add(_row(page, paper, grade(paper), job))
+                other_titles += _differ(page.title, paper.title)
+                unlinked += any(block.anchor == UNLINKED for block in paper.blocks)
     batch = rows.batch().sort_by("arxiv_id")
-    return ParsedChunk(batch, tuple(sorted(rows.left_out)), reader.bytes_read, parsing_seconds)
+    return ParsedChunk(
+        batch,
+        tuple(sorted(rows.left_out)),
+        reader.bytes_read,
+        parsing_seconds,
+        other_titles,
+        unlinked,
+    )
 
 
 def _row(page: SelectedPage, paper: ParsedPage, quality: Quality, job: ParseJob) -> Row:
-    """A row of `papers`: what the page says, and metadata where it says nothing."""
-    title, abstract = paper.title or page.title, paper.abstract or page.abstract
+    """A row of `papers`: title and authors of metadata, and what the page says."""
+    title, abstract = page.title or paper.title, paper.abstract or page.abstract
+    is_heading = bool(paper.title) and not _differ(page.title, paper.title)
     authors = paper.authors or tuple(map(Author, page.authors))
     return {
         **paper.as_row(),
         "arxiv_id": page.member.arxiv_id,
         "subset": page.member.subset,
         "title": title,
-        "title_source": "heading" if paper.title else "metadata" if title else "none",
+        "title_source": "heading" if is_heading else "metadata" if title else "none",
         "authors": [author._asdict() for author in authors],
         "authors_source": "page" if paper.authors else "metadata" if authors else "none",
-        "authors_differ": count_differences([author.name for author in authors], page.authors),
         "abstract": abstract,
         "abstract_source": "page" if paper.abstract else "metadata" if abstract else "none",
         "categories": page.categories,
@@ -245,6 +262,33 @@ def _row(page: SelectedPage, paper: ParsedPage, quality: Quality, job: ParseJob)
         "grade": quality.grade,
         "grade_reasons": quality.reasons,
     }
+
+
+def _differ(title: str | None, heading: str | None) -> bool:
+    return bool(title and heading) and title_words(title or "") != title_words(heading or "")
+
+
+def _require_same_document(page: SelectedPage, paper: ParsedPage) -> None:
+    """Raise PageError where neither the heading nor the abstract of a page is its paper's."""
+    shares_title = _shared(page.title, paper.title, 1)
+    if shares_title == 0 and _shared(page.abstract, paper.abstract, _FEWEST_ABSTRACT_WORDS) < _SAME:
+        raise PageError(
+            "other_document",
+            f'its heading is "{clip(paper.title or "")}", and its abstract is another than'
+            f' arXiv\'s, whose title is "{page.title}"',
+        )
+
+
+def _shared(known: str | None, printed: str | None, fewest: int) -> float:
+    """The share of the long words of the shorter of two texts that are in both; 1 where one has
+    too few to tell.
+    """
+    ours, theirs = (
+        {word for word in title_words(text or "") if len(word) >= _LONG_WORD}
+        for text in (known, printed)
+    )
+    shorter = min(len(ours), len(theirs))
+    return len(ours & theirs) / shorter if shorter >= fewest else 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,13 @@ class PaperBuilder:
         pages = select_pages(job)
         job.expect(len(pages))
         job.notes.update(
-            chars_seen=0, chars_kept=0, papers_with_other_authors=0, low_grades=0, cut_off=0
+            chars_seen=0,
+            chars_kept=0,
+            papers_with_other_titles=0,
+            papers_with_other_authors=0,
+            papers_with_unlinked_affiliations=0,
+            low_grades=0,
+            cut_off=0,
         )
         job.measured.update(pages=0, bytes_read=0, parsing_seconds=0.0)
         workers = count_workers(settings.workers)
@@ -181,6 +187,8 @@ def _account_for(job: Job, parsed: ParsedChunk) -> pa.RecordBatch:
     job.measured["pages"] += parsed.rows.num_rows
     job.measured["bytes_read"] += parsed.bytes_read
     job.measured["parsing_seconds"] += parsed.parsing_seconds
+    job.notes["papers_with_other_titles"] += parsed.other_titles
+    job.notes["papers_with_unlinked_affiliations"] += parsed.unlinked
     rows = parsed.rows
     for name in ("chars_seen", "chars_kept"):
         job.notes[name] += sum(rows.column(name).to_pylist())
@@ -288,7 +296,7 @@ PAPERS = Stage(
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
     settings=("categories", "category_match", "parser"),
     former_settings={"page_errors": "keep"},
-    version=17,
+    version=18,
     outputs_exist=_had_no_disk_error,
     group="corpus",
     description=(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from pipeline.identity.titles import title_words
+from pipeline.identity.titles import plain_letters, title_words
 from pipeline.text import MAYBE_SPACES, SPACES, one_line
 
 # They belong to the name before them.
@@ -73,44 +72,6 @@ _LEADING_PARTICLES = re.compile(r"^(?:[a-z]+ )+")
 _COMMA = re.compile(rf"{MAYBE_SPACES},\s*+")
 MOST_WORDS, _LONGEST_SUFFIX, _LONGEST_INITIALS = 7, 6, 14
 
-_ACCENTS = {
-    "'": "\u0301",
-    "`": "\u0300",
-    "^": "\u0302",
-    '"': "\u0308",
-    "~": "\u0303",
-    "=": "\u0304",
-    ".": "\u0307",
-    "u": "\u0306",
-    "v": "\u030c",
-    "H": "\u030b",
-    "c": "\u0327",
-    "k": "\u0328",
-    "r": "\u030a",
-    "d": "\u0323",
-}
-_LETTERS = {
-    "o": "ø",
-    "O": "Ø",
-    "l": "ł",
-    "L": "Ł",
-    "ss": "ß",
-    "ae": "æ",
-    "AE": "Æ",
-    "oe": "œ",
-    "OE": "Œ",
-    "aa": "å",
-    "AA": "Å",
-    "i": "i",
-    "j": "j",
-}
-# An accent that is a letter needs a brace or a blank after it; else it is the beginning of a longer
-# command.
-_ACCENTED = re.compile(
-    r"""\\(?:(['`^"~=.])\s*|([uvHckrd])(?:\s+|(?=\{)))(?:\{\s*\\?([A-Za-z])\s*\}|\\?([A-Za-z]))"""
-)
-_TEX_LETTER = re.compile(r"\\(ss|ae|AE|oe|OE|aa|AA|[oOlLij])(?![A-Za-z])\s?")
-_WITHOUT_BRACES = str.maketrans("", "", "{}")
 _BRACKETED = re.compile(r"\([^()]*\)")
 # Set off by a comma, they belong to the name before: "John Smith, Jr., B. Two" are two authors.
 _SUFFIX_AFTER_COMMA = re.compile(r",\s*(?=(?:[JS]r\.?|I{2,3}|IV)\s*(?:[,;]|and\b|$))")
@@ -315,20 +276,6 @@ def split_author_line(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def plain_letters(text: str) -> str:
-    r"""The text without braces and with TeX's accents as letters: `Bal\'azs`, `\v{S}r\'amek`."""
-    if "\\" not in text:
-        return text
-
-    def accented(match: re.Match[str]) -> str:
-        letter = match[3] or match[4]
-        return unicodedata.normalize("NFC", letter + _ACCENTS[match[1] or match[2]])
-
-    text = _ACCENTED.sub(accented, text)
-    text = _TEX_LETTER.sub(lambda match: _LETTERS[match[1]], text)
-    return text.translate(_WITHOUT_BRACES)
-
-
 # The same person.
 
 # A word as a name has it, without the digits of a mark behind it; its accent may be apart from it.
@@ -419,15 +366,6 @@ class KnownNames:
                 if all(holds(_words(name), printed) for holds in conditions):
                     return name
         return None
-
-
-def count_differences(printed: Iterable[str], known: Iterable[str]) -> int:
-    """How many names are in one list alone; 0 where one of them is empty."""
-    names, on_page = KnownNames(known), tuple(printed)
-    if not names.names or not on_page:
-        return 0
-    matched = [names.match(name) for name in on_page]
-    return matched.count(None) + len(set(names.names).difference(filter(None, matched)))
 
 
 @lru_cache(maxsize=4096)

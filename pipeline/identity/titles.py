@@ -1,4 +1,5 @@
-"""Fold titles and names so that two prints are equal; keys to look titles up.
+"""Decode the TeX of titles; fold titles and names so that two prints are equal; keys to look
+titles up.
 
 Keys are 64-bit numbers that every process and every run gives alike. Two works may share one: a key
 finds candidates, never the answer.
@@ -7,6 +8,7 @@ finds candidates, never the answer.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -14,7 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
-from pipeline.text import without_accents
+from pipeline.text import one_line, without_accents
 
 # A title is looked for by its four longest words less one, so one that is misspelt leaves a key of
 # the other three.
@@ -32,6 +34,48 @@ _FORMAT = re.compile(
     r"\\(?:emph|text\w*|math(?:rm|cal|bf|bb|it|sf|tt|frak)|mbox|rm|it|bf|em|sc|tt|sf)\b"
 )
 _BRACES = str.maketrans("", "", "{}$")
+_ACCENTS = {
+    "'": "\u0301",
+    "`": "\u0300",
+    "^": "\u0302",
+    '"': "\u0308",
+    "~": "\u0303",
+    "=": "\u0304",
+    ".": "\u0307",
+    "u": "\u0306",
+    "v": "\u030c",
+    "H": "\u030b",
+    "c": "\u0327",
+    "k": "\u0328",
+    "r": "\u030a",
+    "d": "\u0323",
+}
+_LETTERS = {
+    "o": "ø",
+    "O": "Ø",
+    "l": "ł",
+    "L": "Ł",
+    "ss": "ß",
+    "ae": "æ",
+    "AE": "Æ",
+    "oe": "œ",
+    "OE": "Œ",
+    "aa": "å",
+    "AA": "Å",
+    "i": "i",
+    "j": "j",
+}
+# An accent that is a letter needs a brace or a blank after it; else it is the beginning of a longer
+# command.
+_ACCENTED = re.compile(
+    r"""\\(?:(['`^"~=.])\s*|([uvHckrd])(?:\s+|(?=\{)))(?:\{\s*\\?([A-Za-z])\s*\}|\\?([A-Za-z]))"""
+)
+_TEX_LETTER = re.compile(r"\\(ss|ae|AE|oe|OE|aa|AA|[oOlLij])(?![A-Za-z])\s?")
+_WITHOUT_BRACES = str.maketrans("", "", "{}")
+_FORMULA = re.compile(r"(?<!\\)(\$(?:[^$\\]|\\.)+\$)")
+_FONT = re.compile(r"\\(?:emph|text[a-z]+|mbox|underline|em|it|bf|sc|tt|rm|sf|sl)(?![A-Za-z])\s*")
+_ESCAPED = re.compile(r"\\([%&#_$])")
+_PRINTED = {"~": " ", "---": "—", "--": "–", "``": "“", "''": "”"}
 _WORD = re.compile(r"[^\W_]+")
 
 _MASK = (1 << 64) - 1
@@ -52,6 +96,36 @@ def fold(text: str) -> str:
     if plain.isascii():
         return plain.lower()
     return without_accents(plain).casefold().translate(_UNSPLIT)
+
+
+def plain_letters(text: str) -> str:
+    r"""The text without braces and with TeX's accents as letters: `Bal\'azs`, `\v{S}r\'amek`."""
+    if "\\" not in text:
+        return text
+
+    def accented(match: re.Match[str]) -> str:
+        letter = match[3] or match[4]
+        return unicodedata.normalize("NFC", letter + _ACCENTS[match[1] or match[2]])
+
+    text = _ACCENTED.sub(accented, text)
+    text = _TEX_LETTER.sub(lambda match: _LETTERS[match[1]], text)
+    return text.translate(_WITHOUT_BRACES)
+
+
+def decode_tex(text: str) -> str:
+    """A title or abstract of arXiv as plain text: accents, fonts, signs and quotation marks of TeX
+    decoded, formulas as they are.
+    """
+    pieces = _FORMULA.split(text)
+    pieces[::2] = map(_decode_words, pieces[::2])
+    return one_line("".join(pieces))
+
+
+def _decode_words(text: str) -> str:
+    text = _ESCAPED.sub(r"\1", plain_letters(_FONT.sub("", text))).translate(_WITHOUT_BRACES)
+    for written, printed in _PRINTED.items():
+        text = text.replace(written, printed)
+    return text
 
 
 def words_of(folded: str) -> list[str]:

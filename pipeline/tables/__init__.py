@@ -174,18 +174,18 @@ PAPERS = Table(
     schema(
         ("arxiv_id", TEXT, "identifier without version"),
         ("subset", TEXT, "conversion severity of the page"),
-        ("title", TEXT, "title, from the page or else from metadata"),
-        ("title_source", TEXT, "heading or metadata"),
+        ("title", TEXT, "title, from metadata or else from the page"),
+        ("title_source", TEXT, "heading where the page's has the words of metadata, else metadata"),
         (
             "authors",
             pa.list_(AUTHOR),
-            "authors with affiliations and e-mails, from the page or else from metadata",
+            "authors of metadata, or else of the page, with the page's affiliations and e-mails",
         ),
-        ("authors_source", TEXT, "page, metadata or none"),
+        ("authors_source", TEXT, "page where it has a byline, else metadata or none"),
         (
             "authors_differ",
             COUNT,
-            "names that only the page has or only metadata.authors; 0 where one has none",
+            "names that only the page's byline has or only metadata.authors; 0 without a byline",
         ),
         ("abstract", TEXT, "abstract"),
         ("abstract_source", TEXT, "page, metadata or none"),

@@ -18,9 +18,10 @@ ARCHIVE = Path(__file__).parents[1] / "earlier" / "roots-2026-11-28.tar.xz"
 # Pages are drawn again when their look changes. Receipts name the server's address, which is another one here. The default
 # systems are without `extractive`: its rows leave these tables, and the rows of others are taken over. In `answers`, `passages`
 # takes its place, which asks no model. Scores of answers are computed again, since `passages` is measured without grades.
-# Tasks count works by their abstract too: the same rows here. `pages` is a table that these roots lack.
+# Tasks count works by their abstract too: the same rows here. `pages` is a table that these roots lack. Pages are read again, since
+# titles and authors are those of metadata; passages that have not changed keep their vectors.
 WITHOUT_EXTRACTIVE = {"summaries", "scores"}
-OTHERS = {"related_work_tasks", "pages"}
+OTHERS = {"related_work_tasks", "pages", "papers"}
 RENEWED = {
     "demo": {"report", "answers", "answer_scores"} | OTHERS | WITHOUT_EXTRACTIVE,
     "models": {"report", "index_receipts", "answer_scores"} | OTHERS,

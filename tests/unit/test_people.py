@@ -6,7 +6,6 @@ from pipeline.identity.people import (
     TITLES,
     KnownNames,
     PersonName,
-    count_differences,
     is_name,
     parse_name,
     split_names,
@@ -55,14 +54,6 @@ def test_two_prints_of_one_name(case):
 @cases(NAMES, "two_people")
 def test_two_names(case):
     assert KnownNames(case[:1]).match(case[1]) is None
-
-
-def test_names_of_one_list_alone_are_counted():
-    assert (
-        count_differences(["J. Boyd-Graber", "Wei Wang"], ["Jordan Boyd-Graber", "Wen Wang"]) == 2
-    )
-    assert count_differences(["Ann Lee"], ["Ann B. Lee", "Bob Roe"]) == 1
-    assert count_differences([], ["Ann Lee"]) == count_differences(["Ann Lee"], []) == 0
 
 
 def test_a_known_name_is_found_in_another_print():

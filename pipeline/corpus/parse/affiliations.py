@@ -6,25 +6,22 @@ Thanks name the place alone, `\\thanks{University of X}`, or in a sentence as IE
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from pipeline.corpus.parse.byline_rules import is_affiliation, kinds_of
 from pipeline.corpus.parse.byline_text import (
     EDGES,
     has_letters,
-    plain_line,
-    split_marks,
-    without_addresses,
+    marks_of,
     without_signs,
 )
-from pipeline.corpus.parse.parsed_page import Author
-from pipeline.corpus.parse.policies import EMAIL, LINE, MARK
+from pipeline.corpus.parse.policies import EMAIL, MARK
+from pipeline.identity.people import surname
+from pipeline.identity.titles import title_words
 
-# "2Oslund Institute", where a contact begins with the mark that a name has; no "3M".
-_LEADING_NUMBER = re.compile(r"^\d{1,2}(?=[A-Z][a-z])")
-_NUMBERED = re.compile(r"\(\d\)\s*|(?<=\w)[mt]\d(?:,\s?[mt]\d)*(?:,?\sand\s|,\s|$)")
+LEADING_LABEL = re.compile(r"\s*[(\[]?(\d{1,2}|[a-z])[)\].]?\s*(?=[^\W\d_a-z])")
+"""A number or letter that was meant as a mark before a place: "1 University of X", "2]CWI"."""
 _LEADING_AND = re.compile(r"^(?:and|&)\s+")
 _TRAILING_AND = re.compile(r"(?:,?(?<!\s)\s++and|(?<!\s)\s++&)$")
 _FULL_STOP = re.compile(r"(?<=\w{5})\.$")
@@ -39,8 +36,8 @@ _BETWEEN_PLACES = re.compile(r";|,\s++and\s++(?:the\s++)?")
 # A full stop ends a place unless a capital, or one of the words that places are cut short to, is
 # before it.
 _END = re.compile(
-    rf"[(;{EMAIL}]|\b[Ee]-?mails?\b|(?<!\b[A-Z])(?<!\bUniv)(?<!\bDept)(?<!\bInst)(?<!\bSt)(?<!\bLab)(?<!\bEng)(?<!\bSci)(?<!\bInc)"
-    r"(?<!\bCo)(?<!\bLtd)\.(?=\s|$)"
+    rf"[(;{EMAIL}]|\b[Ee]-?mails?\b|(?<!\b[A-Z])(?<!\bUniv)(?<!\bDept)(?<!\bInst)(?<!\bSt)(?<!\bLab)"
+    r"(?<!\bInc)(?<!\bCo)(?<!\bLtd)\.(?=\s|$)"
 )
 # Words that a sentence has and a place has not.
 _SENTENCE = re.compile(
@@ -68,7 +65,7 @@ def split_marked(line: str) -> list[tuple[frozenset[str], str]]:
     pieces = line.split(MARK)
     texts = [_ALSO_AT.sub("", without_signs(piece).strip(EDGES)) for piece in pieces[::2]]
     texts[:-1] = [_TRAILING_AND.sub("", text) for text in texts[:-1]]
-    marks = [split_marks(piece) for piece in pieces[1::2]]
+    marks = [frozenset(marks_of(piece)) for piece in pieces[1::2]]
     if marks and not texts[-1] and all(texts[:-1]):
         return list(zip(marks, texts, strict=False))
     places: list[tuple[frozenset[str], str]] = [(frozenset(), texts[0])] if texts[0] else []
@@ -88,24 +85,6 @@ def split_places(text: str) -> list[str]:
         not kinds_of(part).isdisjoint({"organisation", "institute", "location"}) for part in parts
     )
     return parts if whole else [text]
-
-
-def split_numbered(text: str) -> list[str]:
-    """The affiliations of a text, each with its number or imsart's mark: "(1) X, (2) Y",
-    "Xm1, Ym2".
-    """
-    places = [part.strip(EDGES) for part in _NUMBERED.split(text)]
-    return [place for place in places if place]
-
-
-def contact_affiliations(contacts: Sequence[str]) -> list[str]:
-    """The affiliations of contacts: the lines of one contact may be parts of one affiliation."""
-    affiliations: list[str] = []
-    for contact in contacts:
-        lines = [plain_line(without_addresses(line)).strip(EDGES) for line in contact.split(LINE)]
-        lines = [line for line in lines if has_letters(line) and "nothing" not in kinds_of(line)]
-        affiliations += join_lines([_LEADING_NUMBER.sub("", line) for line in lines])
-    return affiliations
 
 
 def join_lines(lines: Sequence[str]) -> list[str]:
@@ -136,39 +115,34 @@ def join_lines(lines: Sequence[str]) -> list[str]:
     return [", ".join(filter(None, parts)) for parts in affiliations]
 
 
-def add_workplaces(
-    authors: Sequence[Author], thanks: Sequence[tuple[str, str | None]]
-) -> list[Author]:
-    """The authors with the places that their thanks name; one who has an affiliation already keeps
-    that alone.
+def workplaces(text: str, owner: str | None, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(name, place) of everybody whose place a thanks note states.
 
-    thanks: texts with EMAIL in place of e-mails, each with the one author that it belongs to, None
-    where there are several.
+    text: with EMAIL in place of e-mails. owner: the one author that it belongs to, None where there
+    are several.
     """
-    of_author: dict[str, list[str]] = {author.name: [] for author in authors}
-    also: dict[str, list[str]] = {author.name: [] for author in authors}
-    for text, owner in thanks:
-        another = _ALSO_AT.match(text)
-        if another and owner is not None:
-            also[owner].append(_until_end(text[another.end() :]))
-            continue
-        for subject, place in _places(text):
-            names = _names_in(subject, authors)
-            if names is None:
-                names = []
-                if owner is not None and (not subject or is_affiliation(place)):
-                    names = [owner]
-            for name in names:
-                of_author[name].append(place)
-    return [
-        author._replace(
-            affiliations=(
-                *(author.affiliations or dict.fromkeys(of_author[author.name])),
-                *also[author.name],
-            )
-        )
-        for author in authors
-    ]
+    sentences = list(_WITH.finditer(text))
+    if not sentences:
+        also = _ALSO_AT.match(text)
+        place = _until_end(text[also.end() :] if also else _ADDRESS.split(text)[-1])
+        # "Acme Analytics. E-mail: …"
+        is_title = EMAIL in text and place.istitle() and not kinds_of(place)
+        is_place = also or is_title or is_affiliation(place)
+        if owner is not None and is_place and not _SENTENCE.search(place):
+            yield from ((owner, part) for part in split_places(place))
+    start = 0
+    for sentence, after in zip_longest(sentences, sentences[1:]):
+        subject = text[max(start, sentence.start() - _LONGEST) : sentence.start()]
+        place = _until_end(text[sentence.end() : sentence.end() + _LONGEST])
+        if after is not None and sentence.end() + len(place) >= after.start():
+            place = _NEXT.split(place, maxsplit=1)[0]
+        start = sentence.end() + len(place)
+        people = _names_in(subject, names)
+        if not people and owner is not None and is_affiliation(place):
+            people = [owner]
+        for part in _ALSO.split(place):
+            if part[:1].isupper():
+                yield from ((name, part.strip(_EDGES)) for name in people)
 
 
 def has_sentence(text: str) -> bool:
@@ -176,60 +150,20 @@ def has_sentence(text: str) -> bool:
     return _SENTENCE.search(text) is not None
 
 
-def _places(text: str) -> list[tuple[str, str]]:
-    """(subject, place) for every place in a text; the subject may be empty."""
-    sentences = list(_WITH.finditer(text))
-    if not sentences:
-        place = _until_end(_ADDRESS.split(text)[-1])
-        if _SENTENCE.search(place) or not (
-            is_affiliation(place) or (EMAIL in text and _can_be_place(place))
-        ):
-            return []
-        return [("", part) for part in split_places(place)]
-    places, start = [], 0
-    for sentence, after in zip_longest(sentences, sentences[1:]):
-        subject = text[max(start, sentence.start() - _LONGEST) : sentence.start()]
-        named = _until_end(text[sentence.end() : sentence.end() + _LONGEST])
-        if after is not None and sentence.end() + len(named) >= after.start():
-            named = _NEXT.split(named, maxsplit=1)[0]
-        start = sentence.end() + len(named)
-        parts = [part.strip(_EDGES) for part in _ALSO.split(named)]
-        places += [(subject, part) for part in parts if part[:1].isupper()]
-    return places
-
-
-def _can_be_place(text: str) -> bool:
-    """Whether an unknown text can be a place before an e-mail: "Acme Analytics. E-mail: …"."""
-    words = [word for word in text.split() if word not in ("of", "for", "and", "the", "&")]
-    return bool(words) and all(word[0].isupper() for word in words) and not kinds_of(text)
-
-
 def _until_end(text: str) -> str:
     end = _END.search(text)
     return (text[: end.start()] if end else text).strip(_EDGES)
 
 
-def _names_in(subject: str, authors: Sequence[Author]) -> list[str] | None:
-    """The authors whom a sentence names; None for nobody.
-
-    They are found by surname, and by initial too where authors share a surname.
-    """
+def _names_in(subject: str, names: Sequence[str]) -> list[str]:
+    """The names that a sentence is about, by surname; by initial too where two share that."""
     if _EVERYBODY.search(subject):
-        return [author.name for author in authors]
-    named = [
-        author.name
-        for author in authors
-        if re.search(rf"\b{re.escape(_surname(author.name))}\b", subject)
-    ]
-    surnames = Counter(map(_surname, named))
-    certain = [
+        return list(names)
+    words = title_words(subject)
+    named = [name for name in names if surname(name) in words]
+    return [
         name
         for name in named
-        if surnames[_surname(name)] == 1
-        or re.search(rf"\b{re.escape(name[0])}[\w.\- ]*\b{re.escape(_surname(name))}\b", subject)
+        if sum(surname(name) == surname(other) for other in named) == 1
+        or not {name[0].lower(), *title_words(name)[:1]}.isdisjoint(words)
     ]
-    return certain if named else None
-
-
-def _surname(name: str) -> str:
-    return (name.partition(",")[0].split() or [name])[-1]

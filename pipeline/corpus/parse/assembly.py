@@ -9,11 +9,9 @@ from itertools import chain
 
 from pipeline.corpus.parse.bibliography import read_bibliography
 from pipeline.corpus.parse.byline import read_bylines
-from pipeline.corpus.parse.byline_text import Byline
+from pipeline.corpus.parse.byline_text import Byline, normalize, plain_line
 from pipeline.corpus.parse.findings import Findings
 from pipeline.corpus.parse.front_matter import (
-    affiliation_paragraphs,
-    affiliations_with_emails,
     find_abstract,
     find_byline,
     letters_of,
@@ -25,6 +23,7 @@ from pipeline.corpus.parse.measures import (
     unconverted_macros,
 )
 from pipeline.corpus.parse.parsed_page import (
+    UNLINKED,
     Block,
     PageError,
     ParsedPage,
@@ -43,8 +42,6 @@ from pipeline.corpus.parse.policies import (
 )
 from pipeline.corpus.parse.typed_references import take_typed_references
 
-# A byline that LaTeXML left in the text is among the first blocks.
-_FIRST_BLOCKS = 6
 # A thesis of 500 pages has 1,500,000.
 _MOST_CHARACTERS = 10_000_000
 _WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ERRED), " "))
@@ -59,13 +56,19 @@ def assemble(
 
     Raises PageError where the page holds no text at all, or more than ten million characters.
     """
-    if findings.front:
-        _take_unmarked(findings, known)
-    _take_affiliations(findings)
-    _take_affiliations_with_emails(findings)
+    front = findings.front if findings.bylines else []
+    if not findings.bylines and (unmarked := find_byline(findings.front, known)):
+        title, text = unmarked
+        findings.title = findings.title or plain_line(normalize(title)) or None
+        findings.bylines.append(Byline(text))
+        _remove_blocks(findings, letters_of(title + text))
     take_typed_references(findings)
-    authors, notes = read_bylines(findings.bylines, findings.institutes, known)
-    blocks = [Block("footnote", "authors", (), note) for note in notes] + findings.blocks
+    byline = read_bylines(findings.bylines, findings.institutes, known, front)
+    _remove_blocks(findings, letters_of("".join(byline.front)))
+    notes = [*byline.remarks, *byline.unlinked]
+    blocks = [Block("footnote", "authors", (), note) for note in byline.remarks]
+    blocks += [Block("footnote", UNLINKED, (), text) for text in byline.unlinked]
+    blocks += findings.blocks
     abstract, sections = findings.abstract, findings.sections
     if abstract is None:
         abstract, sections, blocks = find_abstract(sections, blocks)
@@ -73,7 +76,7 @@ def assemble(
         raise PageError("no_text", "no paragraph, table, caption or abstract on the page")
     headed = without_empty(sections, blocks)
     bibliography = [*findings.items, *read_bibliography(findings.printed_items)]
-    of_authors, marks = characters_of_authors(authors, notes, _byline_text(findings))
+    of_authors, marks = characters_of_authors(byline.authors, notes, _byline_text(findings))
     losses = _losses(findings, headed) + Counter(author_mark=marks)
     kept = kept_characters(
         f"{findings.title or ''}{findings.subtitle or ''}",
@@ -91,7 +94,8 @@ def assemble(
     losses += Counter(unaccounted=findings.seen - sum(kept.values()) - losses.total())
     return ParsedPage(
         title=join_subtitle(findings.title, findings.subtitle),
-        authors=authors,
+        authors=byline.authors,
+        authors_differ=byline.differ,
         abstract=abstract,
         sections=tuple(headed),
         blocks=tuple(blocks),
@@ -114,47 +118,14 @@ def assemble(
     )
 
 
-def _take_unmarked(findings: Findings, known: Sequence[str]) -> None:
-    """Turn the paragraphs that are an unmarked title and byline into these."""
-    unmarked = find_byline(findings.front, findings.title, known)
-    if unmarked is not None:
-        findings.title, byline, letters = unmarked
-        findings.bylines.append(Byline(byline))
+def _remove_blocks(findings: Findings, letters: str) -> None:
+    """Remove the blocks before the first section that were read as part of a byline."""
+    if letters:
         findings.blocks[:] = [
             block
             for block in findings.blocks
             if block.section_path or letters_of(block.text) not in letters
         ]
-
-
-def _take_affiliations(findings: Findings) -> None:
-    """Turn affiliation paragraphs into institutes, where names have a number for each."""
-    numbers = {mark for byline in findings.bylines for mark in byline.marks if mark.isdigit()}
-    if not numbers or findings.institutes:
-        return
-    paragraphs = affiliation_paragraphs(findings.blocks)
-    if paragraphs and numbers == {str(number) for number in range(1, len(paragraphs) + 1)}:
-        findings.institutes += [block.text for block in paragraphs]
-        findings.blocks[:] = [block for block in findings.blocks if block not in paragraphs]
-
-
-def _take_affiliations_with_emails(findings: Findings) -> None:
-    """Turn a paragraph with an affiliation and an e-mail for each author into their contacts."""
-    bylines = findings.bylines
-    if not bylines or any(byline.contacts or byline.remarks for byline in bylines):
-        return
-    for place, block in enumerate(findings.blocks[:_FIRST_BLOCKS]):
-        if block.kind != "paragraph" or block.section_path or "@" not in block.text:
-            continue
-        pairs, rest = affiliations_with_emails(block.text, len(bylines))
-        for byline, (affiliation, email) in zip(bylines, pairs, strict=False):
-            byline.contacts += [("affiliation", affiliation), ("email", email)]
-        if pairs:
-            taken = "".join(text for pair in pairs for text in pair)
-            lost = visible(block.text) - visible(rest) - visible(taken)
-            findings.lost["author_mark"].append("x" * lost)
-            findings.blocks[place : place + 1] = [block._replace(text=rest)] if rest else []
-            return
 
 
 def _losses(findings: Findings, headed: Sequence[Section]) -> Counter[str]:

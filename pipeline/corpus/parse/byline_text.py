@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from pipeline.corpus.parse.policies import (
@@ -46,38 +46,6 @@ class Byline:
         yield from self.remarks
         yield from (text for _, text in (*self.contacts, *self.notes))
 
-    @property
-    def lines(self) -> list[str]:
-        """The lines of its names that say anything."""
-        return [line for line in normalize(self.names).split(LINE) if has_letters(line)]
-
-    @property
-    def marks(self) -> frozenset[str]:
-        """The marks on its names."""
-        return frozenset(
-            mark for marks in normalize(self.names).split(MARK)[1::2] for mark in split_marks(marks)
-        )
-
-    @property
-    def labels_emails(self) -> bool:
-        """Whether imsart's labels of e-mails are in its names."""
-        return _EMAIL_LABEL.search(self.names) is not None
-
-    @property
-    def has_affiliations(self) -> bool:
-        """Whether affiliations are in its contacts."""
-        return any(role in AFFILIATION_ROLES for role, _ in self.contacts)
-
-    def append(self, other: Byline, separator: str) -> None:
-        """Append the rest of a byline, which a comma separated from it."""
-        if self.has_affiliations:
-            self.contacts.append(("affiliation", other.names))
-        else:
-            self.names = f"{self.names.rstrip()}{separator}{other.names.strip()}"
-        self.contacts += other.contacts
-        self.notes += other.notes
-        self.remarks += other.remarks
-
 
 # Marks: superscripts, symbols, and formulas that are nothing but such.
 
@@ -114,7 +82,7 @@ _TEX_SYMBOLS = {
 }
 _SYMBOL_RUN = re.compile(f"[{_SYMBOLS}]+")
 _MARK_PARTS = re.compile(rf"{NOTE}?\d+|{NOTE}?[{_SYMBOLS}]|{NOTE}?[^\W\d_]+")
-_MARK_ONLY = re.compile(rf"[{_SYMBOLS}\da-zα-δ,;\s]+")
+_MARK_ONLY = re.compile(rf"[{_SYMBOLS}\da-zα-δ,;()\s]+")
 _MARKED = re.compile(f"{MARK}[^{MARK}]*{MARK}")
 _FORMULA = re.compile(r"\$([^$]*)\$")
 _TEX_COMMAND = re.compile(r"\\([A-Za-z]+)\s*|\\.")
@@ -136,6 +104,7 @@ _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 # What LaTeXML makes of LNCS's \\inst{1} and \\inst{1,2}: each mark twice.
 _DOUBLED_MARKS = re.compile(r"(?:(\d{1,2}(?:,\s?\d{1,2}){0,5}?)\1){1,12}")
 _LONGEST_MARKS = 100
+_MARKS_AT_END = re.compile(r"(?<![\d,])\d[\d,\s]{0,99}$")
 _DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2}){0,5}?)\1(?!\d{0,24}\1)")
 _SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, EMAIL, INNER, LINE, MARK, NOTE, PLACE), " "))
 
@@ -172,19 +141,25 @@ def _formula_as_mark(formula: re.Match[str]) -> str:
     return f"{MARK}{text}{MARK}" if _MARK_ONLY.fullmatch(text) else formula[0]
 
 
-def split_marks(text: str) -> frozenset[str]:
-    """The single marks in a superscript: "1,2", "∗1", "2†", "a,b"."""
-    return frozenset(_MARK_PARTS.findall(fold(text).translate(_SAME_MARK)))
+def marks_of(text: str, places: Container[str] = ()) -> list[str]:
+    """The single marks in a text, in order: "13" is 1 and 3 where these have places and 13 has
+    none.
+    """
+    marks: list[str] = []
+    for mark in _MARK_PARTS.findall(fold(text).translate(_SAME_MARK)):
+        is_several = mark not in places and all(sign in places for sign in mark)
+        marks += mark if is_several else [mark]
+    return marks
 
 
-def doubled_marks(text: str) -> frozenset[str]:
-    """The marks in a text that is nothing but marks, each twice; none in any other."""
+def split_doubled_marks(text: str) -> tuple[str, str]:
+    """(text without the marks that it ends in, each twice, and one of each of these)."""
+    run = _MARKS_AT_END.search(text[-_LONGEST_MARKS:])
     # Digits can be split in many ways: a hostile text of 200 characters takes 14 s.
-    if len(text) > _LONGEST_MARKS or not _DOUBLED_MARKS.fullmatch(text):
-        return frozenset()
-    return frozenset(
-        mark for match in _DOUBLED_MARK.finditer(text) for mark in split_marks(match[1])
-    )
+    if run is None or not _DOUBLED_MARKS.fullmatch(run[0]):
+        return text, ""
+    marks = ",".join(match[1] for match in _DOUBLED_MARK.finditer(run[0]))
+    return text.removesuffix(run[0]).strip(), marks
 
 
 def without_signs(text: str) -> str:

@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from pipeline.corpus.parse.byline_rules import is_affiliation, split_behind_country
 from pipeline.corpus.parse.byline_text import normalize, plain_line
 from pipeline.corpus.parse.parsed_page import Block, Section
-from pipeline.corpus.parse.policies import AUTHOR, CELL, LINE
+from pipeline.corpus.parse.policies import AUTHOR, CELL, ERRED, LINE
 from pipeline.corpus.parse.typed_references import is_title_of_references
 from pipeline.identity.people import KnownNames
 
@@ -22,79 +21,45 @@ _FEWEST_WORDS = 20
 # Bylines of unknown classes in the suite and the real pages have 1 to 25 lines before the abstract.
 _MOST_LINES, _MOST_TITLE_LINES, _MOST_WORDS, _LONGEST_LINE = 60, 3, 30, 500
 _ABSTRACT = re.compile(rf"(?:^|[{LINE}{CELL}])\s*(?:[Aa]bstract|ABSTRACT)\b")
-_ORCID = re.compile(r"https?://orcid\.org/[\dX-]+")
-_PLACE_AND_EMAIL = re.compile(r"(?P<place>[^@]{1,1000})@(?P<host>[\w-]+(?:\.[\w-]+)+)")
+_NEXT_PLACE = re.compile(r"\n(?=\n|[\[(]?\d{1,2}[\])])")
 _NO_LETTER = re.compile(r"[^\w]+|_+")
 
 AbstractAndRest = tuple[str | None, list[Section], list[Block]]
 
 
-def find_byline(
-    paragraphs: Sequence[str], title: str | None, known: Sequence[str]
-) -> tuple[str, str, str] | None:
-    """(title, byline, letters of both) in the paragraphs before the first section, or None.
+def find_byline(paragraphs: Sequence[str], known: Sequence[str]) -> tuple[str, str] | None:
+    """(title, byline) in the paragraphs before the first section, or None.
 
-    A title is first, in up to three lines. The byline begins with the first known name and prints
-    at least half of them. Where the page has its title elsewhere, names may be first.
+    The byline is the lines from the first known name to the abstract, where they print at least
+    half of the names; up to three lines before it are the title.
     """
-    # The arguments of an unknown macro for authors are on lines of their own in the source.
-    paragraphs = [text.replace("\n", LINE) if AUTHOR in text else text for text in paragraphs]
-    text = _ABSTRACT.split(LINE.join(paragraphs), maxsplit=1)[0]
+    text = LINE.join(line for paragraph in paragraphs for line in lines_of(paragraph))
+    text = _ABSTRACT.split(text, maxsplit=1)[0]
     lines = [line for line in text.split(LINE) if letters_of(line)]
-    lines = list(takewhile(_is_no_prose, lines[:_MOST_LINES]))
-    of_title = [line for line in lines if title and letters_of(line) in letters_of(title)]
-    lines = [line for line in lines if line not in of_title]
+    lines = list(takewhile(is_no_prose, lines[:_MOST_LINES]))
     names = KnownNames(known)
-    names_by_line = [
-        {place.name for place in names.find(plain_line(normalize(line)))} for line in lines
-    ]
-    start = next((place for place, in_line in enumerate(names_by_line) if in_line), None)
+    in_lines = [{place.name for place in names.find(plain_line(normalize(line)))} for line in lines]
+    start = next((place for place, in_line in enumerate(in_lines) if in_line), None)
     if start is None or start > _MOST_TITLE_LINES:
         return None
-    if 2 * len(set().union(*names_by_line)) < len(names.names):
+    if 2 * len(set().union(*in_lines)) < len(names.names):
         return None
-    byline = lines[start:]
-    if title is None:
-        of_title = lines[:start]
-        title = " ".join(plain_line(normalize(line)) for line in of_title)
-    if not title:
-        return None
-    return title, LINE.join(byline), letters_of("".join(of_title + byline))
+    return LINE.join(lines[:start]), LINE.join(lines[start:])
 
 
-def affiliation_paragraphs(blocks: Sequence[Block]) -> list[Block]:
-    """The paragraphs before the first section that hold an affiliation alone, one each.
-
-    This is how LaTeXML prints an environment for affiliations that it does not know.
+def lines_of(paragraph: str) -> list[str]:
+    """The lines of a paragraph, and those of the source where unknown macros are for authors, or a
+    number in brackets begins one.
     """
-    front = [
-        block
-        for block in blocks[:_MOST_LINES]
-        if block.kind == "paragraph" and not block.section_path
-    ]
-    return [block for block in front if is_affiliation(block.text) and _is_no_prose(block.text)]
+    if AUTHOR in paragraph:
+        paragraph = paragraph.replace("\n", LINE)
+    elif ERRED in paragraph:
+        paragraph = _NEXT_PLACE.sub(LINE, paragraph)
+    return paragraph.split(LINE)
 
 
-def affiliations_with_emails(text: str, count: int) -> tuple[list[tuple[str, str]], str]:
-    """(affiliation, e-mail) of each of `count` authors, and the text after them; no pairs where the
-    text is anything else.
-
-    LaTeXML prints the arguments of LIPIcs's \\author after the name like this: place, e-mail and
-    ORCID without spaces between them.
-    """
-    bare = _ORCID.sub(" ", text)
-    matches = list(_PLACE_AND_EMAIL.finditer(bare))
-    pairs = []
-    for match in matches:
-        place, name = split_behind_country(match["place"].strip())
-        if name and is_affiliation(place) and _is_no_prose(place):
-            pairs.append((place, f"{name}@{match['host']}"))
-    if not pairs or len(pairs) != len(matches) or len(pairs) != count:
-        return [], text
-    return pairs, bare[matches[-1].end() :].strip()
-
-
-def _is_no_prose(line: str) -> bool:
+def is_no_prose(line: str) -> bool:
+    """Whether a line is short enough for one of a title or a byline."""
     text = plain_line(normalize(line))
     return len(text.split()) <= _MOST_WORDS and len(text) < _LONGEST_LINE
 

@@ -47,7 +47,7 @@ def parse(html: bytes, authors: Sequence[str] = ()) -> ParsedPage:
         raise PageError("not_html", "no <html>, <body> or <article> in its first 4,096 bytes")
     with _cycle_collector_off():
         source, findings = _read(page)
-        if not findings.bylines:
+        if has_front(findings):
             findings.front = read_front(page)
         return assemble(findings, html, authors, errors=source.errors, truncated=source.truncated)
 
@@ -68,6 +68,12 @@ def _read(page: bytes) -> tuple[PageSource, Findings]:
     return source, findings
 
 
+def has_front(findings: Findings) -> bool:
+    """Whether a page may have a byline, or parts of one, in paragraphs before the first section."""
+    first = findings.blocks[0] if findings.blocks else None
+    return not findings.bylines or (first is not None and not first.section_path)
+
+
 def read_front(page: bytes) -> list[str]:
     """The paragraphs before the first section, each with the marks of a byline among its text.
 
@@ -84,7 +90,7 @@ def read_front(page: bytes) -> list[str]:
         return []
     walk = Walk(_HANDLERS)
     return [
-        policies.with_dollars(walk.gather(node, TextBuffer(GATHER, marks=True, breaks=LINE)).raw)
+        policies.as_formulas(walk.gather(node, TextBuffer(GATHER, marks=True, breaks=LINE)).raw)
         for node in _paragraphs(body)
     ]
 

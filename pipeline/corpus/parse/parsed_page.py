@@ -21,6 +21,10 @@ class PageError(ValueError):
         self.reason, self.detail = reason, detail
 
 
+UNLINKED = "affiliations"
+"""The anchor of a note that holds an affiliation of which the page does not say whose it is."""
+
+
 class Author(NamedTuple):
     """One author: the name alone, and what was glued to it."""
 
@@ -79,6 +83,7 @@ class ParsedPage:
 
     title: str | None = None
     authors: tuple[Author, ...] = ()
+    authors_differ: int = 0
     abstract: str | None = None
     sections: tuple[Section, ...] = ()
     blocks: tuple[Block, ...] = ()

@@ -211,12 +211,17 @@ def as_formulas(raw: str) -> str:
 
 
 def byline_grid(rows: Sequence[Sequence[str]]) -> str:
-    """The text of a grid of authors: cells of a row side by side, a single column as one author."""
+    """The text of a grid of authors: each of several columns as an author, or row by row where rows
+    differ in length or there is one; a single column as a cell.
+    """
     cells = [[cell.strip(LINE + " \n") for cell in row] for row in rows]
-    if len(cells) > 1 and all(len(row) == 1 for row in cells):
-        cells = [[INNER.join(cell for row in cells for cell in row).replace(LINE, INNER)]]
-    lines = ["".join(f"{CELL}{cell}{CELL}" for cell in row) for row in cells]
-    return lines[0] if len(lines) == 1 else LINE.join(["", *lines, ""])
+    if all(len(row) == 1 for row in cells):
+        return f"{CELL}{INNER.join(cell for (cell,) in cells).replace(LINE, INNER)}{CELL}"
+    is_of_columns = len({len(row) for row in cells}) == 1 and len(cells[0]) > 1
+    if is_of_columns and (len(cells) > 1 or any(LINE in cell for cell in cells[0])):
+        columns = (LINE.join(column) for column in zip(*cells, strict=True))
+        return "".join(f"{AUTHOR}{column}" for column in columns) + AUTHOR
+    return LINE.join(["", *map(CELL.join, cells), ""])
 
 
 def mark(text: str) -> str:

@@ -20,7 +20,7 @@ from pipeline.corpus.parse.bibliography import ItemParts
 from pipeline.corpus.parse.byline_text import Byline
 from pipeline.corpus.parse.findings import Findings
 from pipeline.corpus.parse.grids import TableCell, markdown_grid, span
-from pipeline.corpus.parse.html import read_front
+from pipeline.corpus.parse.html import has_front, read_front
 from pipeline.corpus.parse.kinds import (
     HEADING_NAMES,
     NO_TEXT_KINDS,
@@ -89,7 +89,7 @@ def parse(html: bytes, authors: Sequence[str] = (), builder: str = "html.parser"
         findings = _PageReading(soup).read_page()
     except RecursionError:
         raise PageError("too_deep", "its elements nest deeper than the parser follows") from None
-    if not findings.bylines:
+    if has_front(findings):
         findings.front = read_front(page)
     return assemble(
         findings, html, authors, errors=count_errors(page), truncated=is_truncated(page)

@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.corpus.parse.byline import read_bylines
 from pipeline.corpus.parse.byline_rules import OPENINGS, WORDS, kinds_of
-from pipeline.corpus.parse.byline_text import Byline, doubled_marks, find_emails
+from pipeline.corpus.parse.byline_text import Byline, find_emails, split_doubled_marks
 from pipeline.corpus.parse.measures import characters_of_authors
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import AUTHOR, ERRED, LINE, MARK, NOTE, PLACE
@@ -40,7 +40,9 @@ def sup(mark):
 def read(bylines, *institutes):
     """The authors and remarks of bylines whose authors metadata names as the page does."""
     text = " ".join(byline.names for byline in bylines)
-    return read_bylines(bylines, institutes, [name for name in PEOPLE if name in text])
+    known = sorted((name for name in PEOPLE if name in text), key=text.index)
+    byline = read_bylines(bylines, institutes, known)
+    return byline.authors, byline.remarks
 
 
 def authors_of(names, *institutes):
@@ -314,23 +316,70 @@ KNOWN = ("Ann B. Lee", "Bob Roe", "Cid Moe")
 
 
 @pytest.mark.parametrize(
-    ("text", "names"),
+    ("text", "differ", "remarks"),
     [
-        ("Ann Lee Bob Roe Cid Moe", ["Ann Lee", "Bob Roe", "Cid Moe"]),
-        ("Ann Lee, Bob Roe, Dan Poe", ["Ann Lee", "Bob Roe", "Dan Poe"]),
-        ("Dan Poe, Eva Coe", ["Dan Poe", "Eva Coe"]),
+        ("Ann Lee Bob Roe Cid Moe", 0, []),
+        ("Cid Moe, Bob Roe and Ann Lee", 0, []),
+        ("Ann Lee, Dan Poe, Bob Roe", 2, ["Dan Poe"]),
+        ("Ann Lee, Bob Roe, Dan Poe", 2, ["Dan Poe"]),
+        (f"Ann Lee{LINE}&Bob Roe{LINE}&Dan Poe", 2, ["Dan Poe"]),
     ],
-    ids=["no separators", "an unknown name beside them", "none of them"],
+    ids=["no separators", "another order", "between", "behind", "in a block of its own"],
 )
-def test_names_are_found_with_the_help_of_known_ones(text, names):
-    assert [author.name for author in read_bylines([Byline(text)], [], KNOWN)[0]] == names
+def test_authors_are_those_of_metadata_in_its_order_and_spelling(text, differ, remarks):
+    byline = read_bylines([Byline(text)], [], KNOWN)
+    assert byline.authors == tuple(map(Author, KNOWN))
+    assert (byline.differ, byline.remarks) == (differ, remarks)
+
+
+def test_a_creator_without_a_name_is_the_author_at_its_place():
+    bylines = [
+        Byline("", [("email", "office@x.org")]),
+        Byline("Bob Roe"),
+        Byline("Cid Moe", [("affiliation", UNIVERSITY)]),
+    ]
+    authors = read_bylines(bylines, [], KNOWN).authors
+    assert [one.emails for one in authors] == [("office@x.org",), (), ()]
+    assert [one.affiliations for one in authors] == [(), (UNIVERSITY,), (UNIVERSITY,)]
+
+
+@pytest.mark.parametrize(
+    ("bylines", "unlinked"),
+    [
+        ([f"Ann Lee1, Bob Roe2, Cid Moe3{LINE}{UNIVERSITY}"], [UNIVERSITY]),
+        (
+            ["Ann Lee, Bob Roe, Cid Moe", ("affiliation", UNIVERSITY), ("address", INSTITUTE)],
+            [UNIVERSITY, INSTITUTE],
+        ),
+        (
+            [f"Ann Lee, Bob Roe, Cid Moe{LINE}{sup('1')}{UNIVERSITY}, {sup('2')}{INSTITUTE}"],
+            [UNIVERSITY, INSTITUTE],
+        ),
+    ],
+    ids=["marks of which no place is printed", "several places", "marks that nobody has"],
+)
+def test_a_place_of_nobody_knows_whom_stays_unlinked(bylines, unlinked):
+    names, *contacts = bylines
+    byline = read_bylines([Byline(names, contacts)], [], KNOWN)
+    assert not any(author.affiliations for author in byline.authors)
+    assert byline.unlinked == unlinked
+
+
+def test_places_with_marks_stand_anywhere_in_the_front_matter():
+    front = [f"{sup('1')}{UNIVERSITY}{LINE}{sup('2')}{INSTITUTE}{LINE}lee@x.org", "Some words."]
+    byline = read_bylines([Byline("Ann Lee1, Bob Roe12, Cid Moe2")], [], KNOWN, front)
+    assert [one.affiliations for one in byline.authors] == [
+        (UNIVERSITY,),
+        (UNIVERSITY, INSTITUTE),
+        (INSTITUTE,),
+    ]
+    assert byline.authors[0].emails == ("lee@x.org",)
+    assert byline.front == front[:1]
 
 
 def printed(text):
     """Names and affiliations of a byline whose page prints none of the names of metadata."""
-    return [
-        (one.name, one.affiliations) for one in read_bylines([Byline(text)], [], ["Eva Coe"])[0]
-    ]
+    return [(one.name, one.affiliations) for one in read_bylines([Byline(text)], []).authors]
 
 
 def test_people_whom_metadata_does_not_name_are_as_the_first_line_prints_them():
@@ -343,30 +392,16 @@ def test_people_whom_metadata_does_not_name_are_as_the_first_line_prints_them():
 
 def test_a_name_that_differs_from_metadata_in_part_is_found_below_an_affiliation():
     names = f"Ann Lee{LINE}{UNIVERSITY}{LINE}Bobby Roe{LINE}{INSTITUTE}"
-    authors, _ = read_bylines([Byline(names)], [], KNOWN[:2])
+    authors = read_bylines([Byline(names)], [], KNOWN[:2]).authors
     assert [(one.name, one.affiliations) for one in authors] == [
-        ("Ann Lee", (UNIVERSITY,)),
-        ("Bobby Roe", (INSTITUTE,)),
+        ("Ann B. Lee", (UNIVERSITY,)),
+        ("Bob Roe", (INSTITUTE,)),
     ]
-
-
-@pytest.mark.parametrize(
-    "byline",
-    [
-        Byline("Ann Lee, Dan Poe, Bob Roe"),
-        Byline("Ann Lee, Bob Roe, Dan Poe"),
-        Byline(f"Ann Lee{LINE}&Bob Roe{LINE}&Dan Poe"),
-    ],
-    ids=["between known ones", "behind known ones", "in a block of its own"],
-)
-def test_a_name_that_metadata_lacks_is_kept(byline):
-    names = [author.name for author in read_bylines([byline], [], KNOWN[:2])[0]]
-    assert sorted(names) == ["Ann Lee", "Bob Roe", "Dan Poe"]
 
 
 def test_what_is_no_known_name_is_an_affiliation_once_all_are_found():
     byline = Byline(f"Ann Lee, Bob Roe, Cid Moe{LINE}Deep Genomics, Wharton Eagle")
-    authors, _ = read_bylines([byline], [], KNOWN)
+    authors = read_bylines([byline], [], KNOWN).authors
     assert {author.affiliations for author in authors} == {("Deep Genomics, Wharton Eagle",)}
 
 
@@ -376,5 +411,7 @@ def test_a_rule_yields_what_its_example_shows(rule):
 
 
 def test_marks_that_stand_twice_are_read_unless_they_are_endless():
-    assert doubled_marks("1,21,233") == {"1", "2", "3"}
-    assert doubled_marks("1,2" * 1_000) == frozenset()
+    assert split_doubled_marks("1,21,233") == ("", "1,2,3")
+    assert split_doubled_marks("Equal contribution.1122") == ("Equal contribution.", "1,2")
+    assert split_doubled_marks("Since 2011") == ("Since 2011", "")
+    assert split_doubled_marks("1,2" * 1_000)[1] == ""

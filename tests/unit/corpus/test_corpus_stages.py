@@ -184,7 +184,7 @@ def test_a_month_that_has_pages_of_a_zip_that_broke_stays_as_it_is_unless_forced
 def test_a_paper_of_computer_science_is_parsed(workspace):
     row = one_paper(workspace)
     assert (row["arxiv_id"], row["subset"], row["year"]) == (FIRST, "error", 2024)
-    assert (row["title"], row["title_source"]) == ("A Page", "heading")
+    assert (row["title"], row["title_source"]) == ("From Metadata", "metadata")
     assert (row["abstract"], row["abstract_source"]) == ("Told by metadata.", "metadata")
     assert (row["grade"], row["grade_reasons"]) == ("C", ["hardly_any_text"])
     assert [block["text"] for block in row["blocks"]] == ["Words."]
@@ -202,18 +202,49 @@ def test_authors_come_from_metadata_where_the_page_names_none(workspace):
     assert (row["authors_source"], row["authors_differ"]) == ("metadata", 0)
 
 
-def test_authors_of_the_page_stay_where_metadata_names_others_and_the_difference_is_counted(
-    workspace,
-):
+def test_metadata_wins_over_the_page_and_differences_are_counted(workspace):
     content = page(byline("Ann B. Lee") + byline("Cid Moe") + para("Words."))
     row = one_paper(workspace, content, authors=["Ann Lee", "Bob Roe"])
-    assert [author["name"] for author in row["authors"]] == ["Ann B. Lee", "Cid Moe"]
-    assert (row["authors_source"], row["authors_differ"]) == ("page", 2)
+    assert [author["name"] for author in row["authors"]] == ["Ann Lee", "Bob Roe"]
+    assert (row["authors_source"], row["authors_differ"]) == ("page", 1)
     provenance = workspace.root.provenance(tables.PAPERS, MONTH)
     assert provenance is not None
     assert provenance.notes["papers_with_other_authors"] == 1
+    assert provenance.notes["papers_with_other_titles"] == 1
+    assert provenance.notes["papers_with_unlinked_affiliations"] == 0
     assert provenance.notes["low_grades"] == (row["grade"] in ("C", "D"))
     assert provenance.notes["cut_off"] == row["truncated"]
+
+
+def test_the_tex_of_metadata_is_decoded(workspace):
+    title = r"Erd\H{o}s--R\'enyi {\it graphs} of $O(n^{2})$ edges: 50\% \emph{more}"
+    row = one_paper(workspace, title=title)
+    assert row["title"] == "Erdős–Rényi graphs of $O(n^{2})$ edges: 50% more"
+
+
+def test_a_page_with_another_title_and_another_abstract_is_another_document(workspace):
+    ours = (
+        "We argue that parsers should be slow and that pages should be read twice by machines, once"
+        " forwards, once backwards, while readers wait."
+    )
+    theirs = (
+        "Reviewers asked for further experiments, longer tables, clearer figures, smaller fonts and"
+        " three more citations of their work."
+    )
+    known = {"title": "Slow Reading of Pages", "abstract": ours}
+    for heading, abstract, is_paper in (
+        ("Response to Reviewers", theirs, False),
+        ("Response to Reviewers", ours.replace("slow", "fast"), True),
+        ("Slow Reading", theirs, True),
+    ):
+        content = page(
+            f'<div class="ltx_abstract">{para(abstract)}</div>' + para("Words."), title=heading
+        )
+        put_papers(workspace, {FIRST: content})
+        put_metadata(workspace, {"arxiv_id": FIRST} | known)
+        run_stage(PAPERS, workspace, MONTH, force=True)
+        assert parsed_ids(workspace) == [FIRST] * is_paper
+        assert ledger(workspace, "papers") == [(FIRST, "other_document")] * (not is_paper)
 
 
 def test_metadata_decides_before_any_page_is_read(workspace):
