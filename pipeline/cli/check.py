@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pipeline.cli.common import AsJson, check_file, open_workspace, split_names
-from pipeline.draft_check.failure_kinds import FAILURES, FORMER_FAILURES
+from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.errors import SettingError
 
 BibOption = Annotated[
@@ -99,8 +99,6 @@ def check(
 def _kinds(fail_on: str) -> list[str]:
     kinds = split_names(fail_on)
     for kind in kinds:
-        if kind in FORMER_FAILURES:
-            raise SettingError(f"--fail-on {kind} was removed: give {FORMER_FAILURES[kind]}")
         if kind not in FAILURES:
             raise SettingError(
                 f"--fail-on {kind}: there is no such kind; give some of {', '.join(FAILURES)}"
@@ -110,8 +108,12 @@ def _kinds(fail_on: str) -> list[str]:
 
 def _refuse_unsaid(kinds: Sequence[str], judge: str | None) -> None:
     """Raise SettingError for a verdict that nothing gives: with a judge, or without one."""
-    if "not_supported" in kinds and judge is None:
-        raise SettingError("--fail-on not_supported needs a language model: set CITELOOM_LLM_URL")
+    for kind in {"contradicted", "not_supported"}.intersection(kinds):
+        if judge is None:
+            raise SettingError(
+                f"--fail-on {kind} needs a language model: set CITELOOM_LLM_URL, or give"
+                " number_not_found"
+            )
     if "not_about_paper" in kinds and judge is not None:
         raise SettingError(f"--fail-on not_about_paper: {judge} judges, so give not_supported")
 

@@ -18,7 +18,8 @@ from pipeline.draft_check.numbers import Number, numbers_of
 from pipeline.draft_check.passage_search import FAR, PassageSearch
 from pipeline.draft_check.references import ReferenceCheck
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.citation_support.judge import judge, judge_request
+from pipeline.evaluation.citation_support.judge import judge_request
+from pipeline.evaluation.judged import FINDING_TOKENS, Quoting, ask
 from pipeline.evaluation.passages import EvidencePassage, read_passages
 from pipeline.evaluation.quotes import place_of
 from pipeline.index.exact import lexical_scores
@@ -35,6 +36,7 @@ Verdict = Literal[
     "number_not_found",
     "not_about_paper",
     "read",
+    "contradicted",
     "not_supported",
     "partly",
     "supported",
@@ -50,7 +52,19 @@ _BY_MODEL: Mapping[str, Verdict] = {
     "supported": "supported",
     "partly": "partly",
     "not": "not_supported",
+    "contradicted": "contradicted",
 }
+# What a verdict is worth without a quote that is in the passages.
+_UNQUOTED: Mapping[str, Verdict] = _BY_MODEL | {
+    "supported": "partly",
+    "contradicted": "not_supported",
+}
+
+
+class Finding(Quoting):
+    """The judge's answer on a citation of a draft: the words that decide, then the verdict."""
+
+    verdict: Literal["supported", "partly", "contradicted", "not"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +73,11 @@ class CitationCheck:
 
     verdict: without a model `number_not_found` (`ours` is nowhere in the paper's full text),
     `not_about_paper` (other papers are much nearer to the sentence) or `read`; a model's
-    `supported`, `partly` or `not_supported`; or `not_checked`. reason: of the verdict, if the quote
-    does not show it. quote: a sentence of the paper, or the row of a table below its header. ours,
-    theirs: a number of the sentence that the paper lacks, and the one in the quote. url: of the
-    passage. extent: how much of the paper could be read; None where nothing was.
+    `supported`, `partly`, `contradicted` or `not_supported`; or `not_checked`. reason: of the
+    verdict, if the quote does not show it. quote: a sentence of the paper, or the row of a table
+    below its header. ours, theirs: a number of the sentence that the paper lacks, and the one in
+    the quote. url: of the passage. extent: how much of the paper could be read; None where nothing
+    was.
     """
 
     key: str
@@ -346,8 +361,10 @@ async def _by_model(
     async with open_client(workspace, model) as client:
 
         async def check(case: CitationCase, nearest: CitationCheck) -> CitationCheck:
-            question = judge_request(case.title, case.passages, case.claim, context)
-            reply = await judge(client, question)
+            question = judge_request(
+                case.title, case.passages, case.claim, context, prompt="judge_draft"
+            )
+            reply = await ask(client, question.messages, Finding, FINDING_TOKENS)
             if reply.form is None:
                 reason = f"the judge's answer could not be read: {reply.failure}"
                 return CitationCheck(case.key, case.sentence, "not_checked", reason, case.arxiv_id)
@@ -360,7 +377,7 @@ async def _by_model(
 def judge_by_model(
     case: CitationCase, nearest: CitationCheck, verdict: str, quote: str
 ) -> CitationCheck:
-    """A model's verdict. "supported" needs a quote that is in the passages.
+    """A model's verdict. "supported" and "contradicted" need a quote that is in the passages.
 
     nearest: what is shown without a model, the number that the paper lacks included.
     """
@@ -375,5 +392,4 @@ def judge_by_model(
     reason = "; ".join(
         filter(None, ["the quote of the judge is not in the passages", nearest.reason])
     )
-    of_model = "partly" if verdict == "supported" else _BY_MODEL[verdict]
-    return replace(nearest, verdict=of_model, reason=reason)
+    return replace(nearest, verdict=_UNQUOTED[verdict], reason=reason)

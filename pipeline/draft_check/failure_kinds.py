@@ -3,6 +3,7 @@
 FAILURES = (
     "number_not_found",
     "not_about_paper",
+    "contradicted",
     "not_supported",
     "missing",
     "not_found",
@@ -11,8 +12,6 @@ FAILURES = (
     "withdrawn",
     "retracted",
 )
-"""Verdicts on citations (`not_supported` is a model's), statuses of references, and `missing`
-bibliography entries.
+"""Verdicts on citations (`contradicted` and `not_supported` are a model's), statuses of references,
+and `missing` bibliography entries.
 """
-FORMER_FAILURES = {"contradicted": "number_not_found, or not_supported with a language model"}
-"""Values that were removed → what to give instead."""

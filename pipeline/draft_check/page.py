@@ -17,6 +17,7 @@ from pipeline.text import number_of
 _VERDICTS: dict[Verdict, str] = {
     "number_not_found": "number not found",
     "not_about_paper": "not about this paper",
+    "contradicted": "contradicted",
     "not_supported": "not supported",
     "partly": "partly supported",
     "read": "read this",
@@ -42,7 +43,10 @@ def write_page(check: DraftCheck, folder: Path) -> Path:
         ("Not checked", str(unchecked), "the cited text is not here"),
     ]
     if check.judge:
-        headline.insert(2, ("Not supported", str(counts["not_supported"]), check.judge))
+        headline[2:2] = [
+            ("Contradicted", str(counts["contradicted"]), check.judge),
+            ("Not supported", str(counts["not_supported"]), ""),
+        ]
     name = check.draft.file.name
     citations = number_of(len(check.citations), "citation")
     lead = f"{citations} of {number_of(len(check.references), 'work')} in {name}."

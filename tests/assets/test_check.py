@@ -22,6 +22,7 @@ from pipeline.index.opening import close_indexes
 from pipeline.index.papers import read_paper
 from pipeline.settings import load_settings
 from tests.processes import COMMAND, environment_without_settings
+from tests.scripted_llm import ScriptedLlm
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "draft"
 # The form in which Zotero exports a preprint.
@@ -223,19 +224,33 @@ def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(finished, tmp_pa
     assert (tmp_path / "page" / "index.html").is_file()
     for kind, words in (
         ("nonsense", "there is no such kind"),
-        ("contradicted", "give number_not_found"),
         ("not_about_paper", "judges, so give not_supported"),
     ):
         refused = finished.place.invoke("check", draft, "--fail-on", kind)
         assert (refused.exit_code, words in refused.stderr) == (2, True)
     assert finished.place.invoke("check", "no-such.tex").exit_code == 2
     environment = environment_without_settings() | {"CITELOOM_DATA": str(finished.place.root)}
-    command = [COMMAND, "check", draft, "--fail-on", "not_supported"]
+    command = [COMMAND, "check", draft, "--fail-on", "contradicted"]
     without_model = subprocess.run(command, env=environment, capture_output=True, check=False)
     assert (without_model.returncode, b"needs a language model" in without_model.stderr) == (
         2,
         True,
     )
+
+
+def test_a_model_that_judges_says_contradicted_with_a_quote_of_the_paper(finished):
+    def contradict(asked):
+        passages = asked.prompt.split("<passages>")[-1].split("</passages>")[0].strip()
+        return json.dumps({"quote": passages[:40], "verdict": "contradicted"})
+
+    # A name of its own: the corpus has answers of the scripted model in its cache.
+    judge = "judge-that-contradicts"
+    with ScriptedLlm(contradict, models=(judge,)) as llm, finished.place.entered():
+        place = Workspace(load_settings(llm_url=llm.url, llm_model=judge, _env_file=None))
+        check = check_draft(place, read_draft(EXAMPLE / "draft.tex"))
+    assert {citation.verdict for citation in check.citations} == {"contradicted", "not_checked"}
+    assert check.counts()["contradicted"] == len(llm.requests)
+    assert "four verdicts" in llm.requests[0]["messages"][0]["content"]
 
 
 def test_a_section_for_the_draft_cites_its_own_keys(workspace, tmp_path):

@@ -87,17 +87,21 @@ class JudgeRequest:
 
 
 def judge_request(
-    title: str, passages: Sequence[EvidencePassage], sentence: str, context: int
+    title: str,
+    passages: Sequence[EvidencePassage],
+    sentence: str,
+    context: int,
+    prompt: str = PROMPT,
 ) -> JudgeRequest:
     """The question whether these passages, best first, support a sentence, its citations marked.
 
     Texts without room in a context of so many tokens are cut, long passages before short ones;
-    where that would leave next to nothing of each, the best are shown alone. Raises SettingError
-    where there is no room for one.
+    where that would leave next to nothing of each, the best are shown alone. prompt: the name of
+    its template. Raises SettingError where there is no room for one.
     """
     named = fit(title, _TITLE_TOKENS).text
     left = PROMPTS.room(
-        context, FINDING_TOKENS + REPAIR_TOKENS, PROMPT, title=named, passages="", sentence=""
+        context, FINDING_TOKENS + REPAIR_TOKENS, prompt, title=named, passages="", sentence=""
     )
     claimed = fit(sentence, left // _SENTENCE_SHARE).text
     free = left - count_tokens(claimed)
@@ -107,7 +111,7 @@ def judge_request(
     shown = tuple(replace(passage, text=cut.text) for passage, cut in zip(best, cuts, strict=True))
     in_order = sorted(shown, key=lambda passage: passage.ordinal)
     texts = "\n\n".join(passage.text for passage in in_order)
-    messages = PROMPTS.messages(PROMPT, title=named, passages=texts, sentence=claimed)
+    messages = PROMPTS.messages(prompt, title=named, passages=texts, sentence=claimed)
     return JudgeRequest(messages, shown, sum(cut.cut for cut in cuts) + len(passages) - len(best))
 
 

@@ -87,3 +87,5 @@ def test_a_model_decides_and_needs_a_quote_of_the_paper_to_support():
     assert "1,400 is nowhere" in quoted.reason
     invented = judge_by_model(case, shown, "supported", "It holds 1,400 questions.")
     assert (invented.verdict, invented.quote) == ("partly", shown.quote)
+    assert judge_by_model(case, shown, "contradicted", "31 ms").verdict == "contradicted"
+    assert judge_by_model(case, shown, "contradicted", "1,400 of them").verdict == "not_supported"
