@@ -55,7 +55,8 @@ _BY_MODEL: Mapping[str, Verdict] = {
     "contradicted": "contradicted",
 }
 # What a verdict is worth without a quote that is in the passages.
-_UNQUOTED: Mapping[str, Verdict] = _BY_MODEL | {
+_UNQUOTED: Mapping[str, Verdict] = {
+    **_BY_MODEL,
     "supported": "partly",
     "contradicted": "not_supported",
 }
