@@ -168,8 +168,8 @@ def without_signs(text: str) -> str:
 
 
 def plain_line(line: str) -> str:
-    """The words of a line, without marks."""
-    return without_signs(_MARKED.sub(" ", line))
+    """The words of a line, without marks and the spaces that these leave before commas."""
+    return without_signs(_MARKED.sub(" ", line)).replace(" ,", ",")
 
 
 def has_letters(text: str) -> bool:
