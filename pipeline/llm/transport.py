@@ -149,11 +149,11 @@ class Transport:
         }
         patience = PATIENCE if remote else FIRST_PATIENCE
         self._http = EndpointClient(model.timeout, patience, **options)
-        key = model.api_key.get_secret_value() if model.api_key else "none"
+        key = model.api_key.get_secret_value() if model.api_key else ""
         self._secrets = secret_forms(key)
         self._client = openai.AsyncOpenAI(
             base_url=url,
-            api_key=key,
+            api_key=key or "none",
             timeout=model.timeout,
             max_retries=MAX_RETRIES,
             http_client=self._http,
