@@ -137,7 +137,7 @@ class CorpusSettings(BaseModel):
         "fast",
         description=(
             "HTML parser: fast, or reference (BeautifulSoup, mwparserfromhtml; the arXivBot"
-            " report's)."
+            " report's; words of each section alone)."
         ),
     )
     workers: int = Field(

@@ -47,8 +47,8 @@ def parse(html: bytes, authors: Sequence[str] = ()) -> ParsedPage:
         raise PageError("not_html", "no <html>, <body> or <article> in its first 4,096 bytes")
     with _cycle_collector_off():
         source, findings = _read(page)
-        if has_front(findings):
-            findings.front = read_front(page)
+        if _has_front(findings):
+            findings.front = _read_front(page)
         return assemble(findings, html, authors, errors=source.errors, truncated=source.truncated)
 
 
@@ -68,13 +68,13 @@ def _read(page: bytes) -> tuple[PageSource, Findings]:
     return source, findings
 
 
-def has_front(findings: Findings) -> bool:
+def _has_front(findings: Findings) -> bool:
     """Whether a page may have a byline, or parts of one, in paragraphs before the first section."""
     first = findings.blocks[0] if findings.blocks else None
     return not findings.bylines or (first is not None and not first.section_path)
 
 
-def read_front(page: bytes) -> list[str]:
+def _read_front(page: bytes) -> list[str]:
     """The paragraphs before the first section, each with the marks of a byline among its text.
 
     Authors whose class LaTeXML does not know at all are in such paragraphs.
