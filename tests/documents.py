@@ -1,7 +1,5 @@
 """README and the pages of docs/ as the tests read them: fenced blocks and inline code."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """arXiv on loopback: its OAI-PMH server, its API and its site, and what they may answer."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable
@@ -51,7 +49,7 @@ class FakeServer:
         raise NotImplementedError
 
     @property
-    def agents(self) -> set[str]:
+    def agents(self):
         return {request.headers["User-Agent"] for request in self.requests}
 
 
@@ -115,7 +113,7 @@ class FakeOai(FakeServer):
         self.list = []
 
     @property
-    def asked(self) -> list[dict[str, str]]:
+    def asked(self):
         return [request.args.to_dict() for request in self.requests]
 
     def usual(self, request):
@@ -164,7 +162,7 @@ class FakeApi(FakeServer):
         self.papers = {}
 
     @property
-    def asked(self) -> list[list[str]]:
+    def asked(self):
         return [request.args["id_list"].split(",") for request in self.requests]
 
     def usual(self, request):
@@ -187,7 +185,7 @@ class FakeSite(FakeServer):
         server.expect_request("/robots.txt").respond_with_handler(self._answer_robots)
 
     @property
-    def asked(self) -> list[str]:
+    def asked(self):
         """The papers whose pages were requested, and "robots"."""
         names = {"/robots.txt": "robots"}
         return [

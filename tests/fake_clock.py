@@ -1,7 +1,5 @@
 """A clock on which waiting takes no time."""
 
-from __future__ import annotations
-
 import time
 
 from pipeline.retries import Clock
@@ -24,5 +22,5 @@ class FakeClock:
         self.pauses.append(seconds)
 
     @property
-    def clock(self) -> Clock:
+    def clock(self):
         return Clock(self, self.sleep)

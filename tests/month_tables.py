@@ -9,15 +9,7 @@ from pipeline.storage.writing import MonthWriter
 from pipeline.text import text_digest
 
 
-def write_table(
-    root,
-    table,
-    month,
-    rows,
-    *,
-    file=None,
-    **about,
-):
+def write_table(root, table, month, rows, *, file=None, **about):
     """Put a month of a table in place, or in another file; `about` are fields of its provenance."""
     made = Provenance(table.name, month, table.version, 1, "0", "made by a test", {}, {})
     with MonthWriter(table, file or root.file(table, month)) as writer:
@@ -26,17 +18,7 @@ def write_table(
         writer.commit(replace(made, **about))
 
 
-def passage_row(
-    arxiv_id,
-    place,
-    title,
-    path,
-    text,
-    *,
-    kind="paragraph",
-    anchor=None,
-    cited=(),
-):
+def passage_row(arxiv_id, place, title, path, text, *, kind="paragraph", anchor=None, cited=()):
     """A row of `passages`: the passage of a paper at a place, from 0."""
     return {
         "passage_id": passage_id(arxiv_id, place),

@@ -2,11 +2,8 @@
 end.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,12 +57,7 @@ class ObjectStore:
         self.forget()
         return self
 
-    def __exit__(
-        self,
-        kind,
-        error,
-        trace,
-    ):
+    def __exit__(self, kind, error, trace):
         self.vanish()
         self.forget()
 
@@ -94,7 +86,7 @@ class ObjectStore:
         return self._app(environ, start)
 
     @property
-    def variables(self) -> Mapping[str, str]:
+    def variables(self):
         return {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._server.server_port}",
             "AWS_ACCESS_KEY_ID": "a-key-id",

@@ -15,8 +15,6 @@ a `json_schema`, a vote where the prompt asks for "The best choice is", else pro
 [Reference i] of the prompt.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json
@@ -24,10 +22,9 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any
 
 MODEL = "scripted"
@@ -43,17 +40,16 @@ class Asked:
     seed: int
 
     @property
-    def prompt(self) -> str:
+    def prompt(self):
         return "\n\n".join(message["content"] for message in self.body["messages"])
 
     @property
-    def schema(self) -> Mapping[str, Any] | None:
+    def schema(self):
         form = self.body.get("response_format") or {}
-        schema: Mapping[str, Any] | None = form.get("json_schema", {}).get("schema")
-        return schema
+        return form.get("json_schema", {}).get("schema")
 
     @property
-    def digest(self) -> int:
+    def digest(self):
         """A number that depends on messages, schema and seed alone."""
         basis = json.dumps([self.body["messages"], self.schema, self.seed], sort_keys=True)
         return int.from_bytes(hashlib.sha256(basis.encode()).digest()[:8], "big")
@@ -68,10 +64,7 @@ class Refusal:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Rule = Callable[[Asked], "str | Mapping[str, Any] | Refusal | None"]
-
-
-def default_script(asked: Asked) -> str:
+def default_script(asked):
     """An answer of the right form for every prompt of citeloom."""
     if asked.schema is not None:
         return json.dumps(fill(asked.schema, asked.schema.get("$defs", {}), asked.digest))
@@ -85,7 +78,7 @@ def default_script(asked: Asked) -> str:
     return cited or f"A summary, number {asked.digest % 9973}."
 
 
-def fill(schema: Any, definitions: Mapping[str, Any], number: int) -> Any:
+def fill(schema, definitions, number):
     """A value that fits a JSON schema as pydantic writes them; `number` decides what is left
     open.
     """
@@ -100,7 +93,7 @@ def fill(schema: Any, definitions: Mapping[str, Any], number: int) -> Any:
     return _fill_type(schema, definitions, number)
 
 
-def _fill_type(schema: Any, definitions: Mapping[str, Any], number: int) -> Any:
+def _fill_type(schema, definitions, number):
     kind = schema.get("type")
     if kind == "object":
         properties = schema.get("properties", {})
@@ -133,23 +126,23 @@ class ScriptedLlm:
 
     def __init__(
         self,
-        *rules: Rule,
-        key: str | None = None,
-        models: tuple[str, ...] = (MODEL,),
-        most: int = 128,
-        latency: float = 0.0,
-        json_schema: bool = True,
-        port: int = 0,
-        signs_a_token: int = 4,
-    ) -> None:
+        *rules,
+        key=None,
+        models=(MODEL,),
+        most=128,
+        latency=0.0,
+        json_schema=True,
+        port=0,
+        signs_a_token=4,
+    ):
         self.rules, self.key, self.models = list(rules), key, models
         self.most, self.latency, self.json_schema = most, latency, json_schema
         self.signs_a_token = signs_a_token
-        self.requests: list[dict[str, Any]] = []
+        self.requests = []
         """Bodies of all requests, refused ones too, in order of arrival."""
-        self.headers: dict[str, str] = {}
+        self.headers = {}
         """Sent with every answer, such as those that tell a rate limit."""
-        self.changes: Mapping[str, Any] = {}
+        self.changes = {}
         """Fields that every answer has in place of its own."""
         self.generations = 0
         """Texts given: what a caller pays for."""
@@ -161,31 +154,26 @@ class ScriptedLlm:
         self._server.daemon_threads = True
 
     @property
-    def url(self) -> str:
+    def url(self):
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     @property
-    def model(self) -> str:
+    def model(self):
         return self.models[0]
 
-    def __enter__(self) -> ScriptedLlm:
+    def __enter__(self):
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind, error, trace):
         self._server.shutdown()
         self._server.server_close()
 
-    def requested_texts(self) -> Counter[str]:
+    def requested_texts(self):
         """How often each text was requested: one sample of one request, whose seed is its
         number.
         """
-        counts: Counter[str] = Counter()
+        counts = Counter()
         for body in self.requests:
             call = {name: value for name, value in body.items() if name not in ("n", "seed")}
             counts.update(
@@ -194,10 +182,10 @@ class ScriptedLlm:
             )
         return counts
 
-    def serve_forever(self) -> None:
+    def serve_forever(self):
         self._server.serve_forever()
 
-    def respond(self, body: dict[str, Any], key: str) -> Refusal | dict[str, Any]:
+    def respond(self, body, key):
         """The answer to one request."""
         count = body.get("n", 1)
         with self._lock:
@@ -211,7 +199,7 @@ class ScriptedLlm:
             with self._lock:
                 self._now -= count
 
-    def _refusal(self, body: Mapping[str, Any], key: str) -> Refusal | None:
+    def _refusal(self, body, key):
         if self.key is not None and key != self.key:
             return Refusal(401, f"Incorrect API key provided: {key}")
         if body["model"] not in self.models:
@@ -222,7 +210,7 @@ class ScriptedLlm:
             return Refusal(400, "response_format is not supported")
         return None
 
-    def _texts(self, body: Mapping[str, Any], count: int) -> Refusal | dict[str, Any]:
+    def _texts(self, body, count):
         texts = [self._text(Asked(body, body.get("seed", 0) + place)) for place in range(count)]
         refusals = [text for text in texts if isinstance(text, Refusal)]
         if refusals:
@@ -231,7 +219,7 @@ class ScriptedLlm:
             self.generations += count
         return _completion(body, texts, self.signs_a_token) | self.changes
 
-    def _text(self, asked: Asked) -> Any:
+    def _text(self, asked):
         for rule in self.rules:
             given = rule(asked)
             if given is not None:
@@ -239,7 +227,7 @@ class ScriptedLlm:
         return default_script(asked)
 
 
-def _completion(body: Mapping[str, Any], texts: list[Any], signs_a_token: int) -> dict[str, Any]:
+def _completion(body, texts, signs_a_token):
     choices = [
         text
         if isinstance(text, Mapping)
@@ -262,14 +250,14 @@ def _completion(body: Mapping[str, Any], texts: list[Any], signs_a_token: int) -
     }
 
 
-def _handler(llm: ScriptedLlm) -> type[BaseHTTPRequestHandler]:
+def _handler(llm):
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = (
             1 << 16
         )  # head and body in one packet; in two, the second waits 40 ms for the first one's receipt
 
-        def do_GET(self) -> None:
+        def do_GET(self):
             known = [
                 {"id": name, "object": "model", "created": 0, "owned_by": "tests"}
                 for name in llm.models
@@ -284,7 +272,7 @@ def _handler(llm: ScriptedLlm) -> type[BaseHTTPRequestHandler]:
                 {},
             )
 
-        def do_POST(self) -> None:
+        def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             if self.path != "/v1/chat/completions":
                 self._send(404, {"error": {"message": f"no such path: {self.path}"}}, {})
@@ -297,9 +285,7 @@ def _handler(llm: ScriptedLlm) -> type[BaseHTTPRequestHandler]:
             else:
                 self._send(200, answer, llm.headers)
 
-        def _send(
-            self, status: int, content: Mapping[str, Any], headers: Mapping[str, str]
-        ) -> None:
+        def _send(self, status, content, headers):
             data = json.dumps(content).encode()
             try:
                 self.send_response(status)
@@ -311,13 +297,13 @@ def _handler(llm: ScriptedLlm) -> type[BaseHTTPRequestHandler]:
             except OSError:
                 self.close_connection = True  # the caller was killed, as some tests intend
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, *_):
             pass
 
     return Handler
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(description="Serve the default script on loopback.")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument(

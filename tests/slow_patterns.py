@@ -254,12 +254,7 @@ class Search:
         return any(all(self.ends(place, before, sign) for sign in signs) for place, signs in others)
 
 
-def edges_from(
-    node,
-    conditions=(),
-    left=frozenset(),
-    passed=frozenset(),
-):
+def edges_from(node, conditions=(), left=frozenset(), passed=frozenset()):
     for following in node.next:
         if following.reads or following.ends is not None:
             yield Edge(following, conditions, left)

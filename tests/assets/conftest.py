@@ -2,8 +2,6 @@
 folder and tests/ui.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -118,7 +116,7 @@ class Place:
         return process
 
     @property
-    def environment(self) -> dict[str, str]:
+    def environment(self):
         """The variables of a process that runs the command here."""
         return {
             **environment_without_settings(),

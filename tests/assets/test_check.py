@@ -158,9 +158,7 @@ def test_the_result_as_json_counts_every_citation(checked):
     assert set(FAILURES) >= {kind for kind in checked.counts() if kind != "verified"}
 
 
-def test_what_has_no_fault_is_no_row_and_uncited_entries_are_one_sentence(
-    checked,
-):
+def test_what_has_no_fault_is_no_row_and_uncited_entries_are_one_sentence(checked):
     citations, references = sections(checked, good=False)
     assert len(citations.grids[0].rows) == len(checked.citations) - 2
     assert any("Not checked" in words for words in citations.paragraphs)

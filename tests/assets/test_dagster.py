@@ -1,7 +1,5 @@
 """What Dagster is told: metadata, checks, sensor, schedule; the code location loads."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -238,12 +236,12 @@ def test_each_service_can_be_given_instead_of_its_settings(empty, tmp_path):
     }
 
     @dg.op
-    def settings_of_the_workspace(workspace: dg.ResourceParam[Workspace]) -> list[object]:
+    def settings_of_the_workspace(workspace: dg.ResourceParam[Workspace]):
         chosen = workspace.settings
         return [chosen.data_root, chosen.qdrant_collection, chosen.llm_model, chosen.oai_url]
 
     @dg.job(resource_defs=build_defs(**services).resources)
-    def probe() -> None:
+    def probe():
         settings_of_the_workspace()
 
     with empty.entered():
@@ -348,11 +346,7 @@ def test_dagster_and_the_command_line_agree_on_what_is_out_of_date(own):
 
     fewer = own.with_settings(max_questions=5, chatcite_samples=3)
     by_settings = stale_in_status(fewer)
-    assert {stage for stage, _ in by_settings} >= {
-        "questions",
-        "summaries",
-        "report",
-    }
+    assert {stage for stage, _ in by_settings} >= {"questions", "summaries", "report"}
     assert stale_in_dagster(fewer) == by_settings
 
     strict = own.with_settings(categories="cs.IR")
@@ -459,11 +453,11 @@ def test_a_month_whose_run_failed_in_a_step_is_not_asked_for_again(empty, dump):
     cursor = ask_sensor(here, None).cursor
 
     @dg.op
-    def stage() -> None:
+    def stage():
         raise ValueError("a fault of the stage")
 
     @dg.job
-    def months() -> None:
+    def months():
         stage()
 
     with dg.DagsterInstance.ephemeral() as instance:

@@ -78,9 +78,7 @@ def test_a_process_number_that_a_younger_process_has_is_that_of_one_that_is_gone
     assert [dead.run_id for dead in dead_runs(instance)] == [older.run_id]
 
 
-def test_a_run_whose_events_name_no_process_yet_is_left_to_run_monitoring(
-    instance,
-):
+def test_a_run_whose_events_name_no_process_yet_is_left_to_run_monitoring(instance):
     run = instance.create_run_for_job(
         dg.job(name="new")(lambda: None), status=dg.DagsterRunStatus.STARTING
     )

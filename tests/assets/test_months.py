@@ -35,9 +35,7 @@ def told(found):
     return {name: value.value for name, value in found.metadata.items()}
 
 
-def test_where_all_is_well_the_checks_say_so_and_without_a_deadline_no_month_is_expected(
-    place,
-):
+def test_where_all_is_well_the_checks_say_so_and_without_a_deadline_no_month_is_expected(place):
     found = check_months(place)
     check = found["every_month_is_up_to_date"]
     assert (check.passed, told(check)) == (True, {"months": 3, "failed": 0, "stale": 0})

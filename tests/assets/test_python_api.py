@@ -66,9 +66,7 @@ def test_where_nothing_fits_the_nearest_are_returned(corpus):
         assert not results.fits
 
 
-def test_a_wrong_argument_is_refused_with_the_names_of_the_right_ones(
-    corpus,
-):
+def test_a_wrong_argument_is_refused_with_the_names_of_the_right_ones(corpus):
     with pytest.raises(citeloom.SettingError, match=r"categorys.*categories"):
         corpus.search("related work", categorys=["cs.CL"])  # type: ignore[call-arg]
     with pytest.raises(citeloom.SettingError, match="arxiv_ids"):

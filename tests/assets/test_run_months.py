@@ -34,9 +34,7 @@ def monthly(tmp_path):
     return folder
 
 
-def test_all_months_go_through_the_corpus_before_any_asks_a_language_model(
-    finished,
-):
+def test_all_months_go_through_the_corpus_before_any_asks_a_language_model(finished):
     corpus, others = list(CORPUS_STAGES), list(STAGES[len(CORPUS_STAGES) :])
     expected = [*product(MONTHS, corpus), *product(MONTHS, others)]
     assert finished.failures == []
@@ -108,9 +106,7 @@ def test_ctrl_c_ends_the_command_and_records_no_failure(empty):
     assert not list(empty.root.glob("failures/*.json"))
 
 
-def test_where_dagsters_storage_cannot_be_reached_the_work_goes_on_and_says_so(
-    empty,
-):
+def test_where_dagsters_storage_cannot_be_reached_the_work_goes_on_and_says_so(empty):
     there = empty.with_settings(dagster_pg_url=f"postgresql://citeloom:{PASSWORD}@127.0.0.1:1/runs")
     done = there.invoke("run", "--until", "metadata")
     assert done.exit_code == 0, done.stderr

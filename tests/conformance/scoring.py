@@ -6,8 +6,6 @@ Whether an item prints a field is looked up in the item's own text and links, re
 without the parser.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -1,7 +1,5 @@
 """What the pages of the conformance suite and of the second real dump are known to say."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The facts of a source, each checked against what the parser reads from the page made from it."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_right
@@ -60,12 +58,12 @@ class Reading:
         return [block for block in self.page.blocks if block.kind in kinds]
 
     @cached_property
-    def words(self) -> list[str]:
+    def words(self):
         """The words of all blocks, in their order."""
         return [word for block in self.page.blocks for word in text_words(block.text)]
 
     @cached_property
-    def places(self) -> dict[tuple[str, ...], list[int]]:
+    def places(self):
         """Where each run of words begins."""
         places = {}
         for run, place in _windows(self.words):
@@ -73,7 +71,7 @@ class Reading:
         return places
 
     @cached_property
-    def formulas(self) -> tuple[set[str], set[str]]:
+    def formulas(self):
         """Displayed and inline formulas, as `formula_key` writes them."""
         texts = [self.page.abstract or "", *(block.text for block in self.page.blocks)]
         displayed, inline = set(), set()

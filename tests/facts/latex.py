@@ -3,8 +3,6 @@
 The sources were written for this suite, so this reads the LaTeX that they use, and no more.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from dataclasses import dataclass, field
@@ -23,7 +21,6 @@ _STATEMENTS = (
 )  # fmt: skip
 _LISTS = ("itemize", "enumerate", "description")
 _CODE = ("lstlisting", "verbatim")
-_STEPS = ("algorithmic", "algorithm")
 _CAPTIONED = ("figure", "table", "subfigure", "teaserfigure", "algorithm", "longtable")
 # Environments whose text is no running text of the paper.
 _SKIPPED = (
@@ -68,7 +65,7 @@ class Prose:
     """(up to five words beside it, keys) of each citation."""
 
     @property
-    def words(self) -> list[str]:
+    def words(self):
         return [word for piece in self.pieces for word in piece]
 
 

@@ -6,14 +6,12 @@ papers only that of these. Failures of held-out papers are printed only by name.
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
-from tests.facts.facts import KINDS, Fact
-from tests.facts.suite import PARTS, SuitePaper, facts_of_paper, papers
+from tests.facts.facts import KINDS
+from tests.facts.suite import PARTS, facts_of_paper, papers
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "experiments" / "facts.md"
-Checked = Sequence[tuple[SuitePaper, list[Fact]]]
 
 TEXT = """# Facts
 

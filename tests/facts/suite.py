@@ -1,7 +1,5 @@
 """The papers of the facts suite: sources, pages and bibliographies, and the facts of each."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 import zipfile
@@ -38,9 +36,7 @@ def papers():
     }
     for source in sorted((STYLES / "papers").glob("*.tex")):
         tex = re.sub(
-            r"\\input\{(abstract|body)\}",
-            lambda match: shared[match[1]],
-            source.read_text("utf-8"),
+            r"\\input\{(abstract|body)\}", lambda match: shared[match[1]], source.read_text("utf-8")
         )
         page = (STYLES / "pages" / f"{source.stem}.html").read_bytes()
         yield SuitePaper(

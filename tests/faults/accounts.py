@@ -1,7 +1,5 @@
 """What stands in a data root after faults, held against an undisturbed one, as counts."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3
@@ -58,7 +56,7 @@ class Difference:
     torn: list[str]
 
     @property
-    def none(self) -> bool:
+    def none(self):
         """Whether both are the same."""
         return not (self.lost or self.duplicated or self.files or self.torn)
 

@@ -9,7 +9,6 @@ file to which the lines are added.
 import json
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,8 +23,6 @@ FOLDER = Path(__file__).parent
 SMALL = {"outside_references": "drop", "max_questions": 1, "judge_repeats": 1, "workers": 1}
 
 _APART = ("test_kills", "test_cluster", "test_object_store")
-
-Tell = Callable[..., None]
 
 
 # First, since pytest-xdist reads the groups in the same hook.

@@ -26,13 +26,7 @@ RUNS = 4
 
 @pytest.mark.parametrize("doors", [("command", "command"), ("command", "dagster")], ids="-".join)
 def test_two_runs_of_the_same_months_make_them_once(
-    zygote,
-    other_zygote,
-    calm,
-    make,
-    tmp_path,
-    tell,
-    doors,
+    zygote, other_zygote, calm, make, tmp_path, tell, doors
 ):
     place = make(tmp_path / "data")
     for each, door in zip((zygote, other_zygote), doors, strict=True):

@@ -68,14 +68,7 @@ def ray(store):
 
 
 @pytest.fixture
-def place(
-    make,
-    ray,
-    qdrant,
-    store,
-    tmp_path,
-    request,
-):
+def place(make, ray, qdrant, store, tmp_path, request):
     """An empty data root whose Dagster runs have their steps on the cluster, with a collection of
     its own.
     """

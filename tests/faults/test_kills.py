@@ -40,15 +40,7 @@ def run_and_kill(zygote, place, chance):
     return zygote.end()
 
 
-def test_kills_anywhere_change_nothing(
-    zygote,
-    calm,
-    make,
-    llm,
-    tmp_path,
-    seed,
-    tell,
-):
+def test_kills_anywhere_change_nothing(zygote, calm, make, llm, tmp_path, seed, tell):
     chance, kills, rounds = random.Random(seed), 0, 0
     counts = Counter()
     while kills < KILLS:

@@ -126,13 +126,7 @@ def _settle(store):
 
 
 def test_a_run_that_is_killed_at_the_store_is_gone_on_with(
-    store,
-    zygote,
-    calm,
-    make,
-    tmp_path,
-    seed,
-    tell,
+    store, zygote, calm, make, tmp_path, seed, tell
 ):
     chance, killer, kills, torn = random.Random(seed), Killer(store), 0, 0
     months = ["2024-03"]

@@ -80,12 +80,7 @@ def mortal(qdrant_binary, tmp_path):  # noqa: F811
 
 @pytest.mark.server
 def test_a_qdrant_server_that_is_killed_and_returns_holds_every_point(
-    mortal,
-    zygote,
-    make,
-    tmp_path,
-    seed,
-    tell,
+    mortal, zygote, make, tmp_path, seed, tell
 ):
     chance, failed = random.Random(seed), 0
     place = make(

@@ -1,7 +1,5 @@
 """SIGTERM, which drains; parents that are killed; a machine that goes down with a run under way."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -6,8 +6,6 @@ kills fit in minutes. `Zygote` is the tests' side; as a program this file is the
 has `faulty.c` in front of the C library.
 """
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import json
@@ -18,7 +16,6 @@ import threading
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from tests.processes import end_with_tests
 
@@ -60,12 +57,11 @@ class End:
     error: str = ""
 
     @property
-    def done(self) -> bool:
+    def done(self):
         """Whether it ran to its end and said that all went well."""
         return self.code == 0 and not self.failures and not self.error
 
 
-Door = Literal["command", "dagster", "bare"]
 """What works on the months: the loop of the command line, which reports to Dagster; runs of
 Dagster's, one a month; or one stage after another without Dagster, in a tenth of the time.
 """
@@ -97,24 +93,11 @@ class Zygote:
     def __enter__(self):
         return self
 
-    def __exit__(
-        self,
-        kind,
-        error,
-        trace,
-    ):
+    def __exit__(self, kind, error, trace):
         self._process.kill()
         self._process.wait()
 
-    def start(
-        self,
-        variables,
-        months,
-        stages,
-        fault=None,
-        *,
-        door="command",
-    ):
+    def start(self, variables, months, stages, fault=None, *, door="command"):
         """Start a run; its process's number. `variables`: its environment beside this process's."""
         order = {
             "variables": variables,

@@ -4,8 +4,6 @@
 tests are not run.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -43,7 +41,7 @@ class Server:
     grpc_port: int
 
     @property
-    def url(self) -> str:
+    def url(self):
         return f"http://127.0.0.1:{self.http_port}"
 
 

@@ -1,7 +1,5 @@
 """Audits, repairs and changing over on a real server, as the settings choose it."""
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from pipeline import tables
@@ -15,9 +13,6 @@ from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.server.conftest import KEY, _alias, workspace_on
 from tests.unit.index.building import TEXTS, embed, write_month
-
-if TYPE_CHECKING:
-    pass
 
 MONTH = "2024-03"
 
@@ -63,9 +58,7 @@ def _client_of_somebody_else(workspace):
         )
 
 
-def test_points_that_somebody_else_put_in_are_named_and_a_repair_takes_them_out(
-    workspace,
-):
+def test_points_that_somebody_else_put_in_are_named_and_a_repair_takes_them_out(workspace):
     from qdrant_client import models
 
     client = _client_of_somebody_else(workspace)
@@ -82,9 +75,7 @@ def test_points_that_somebody_else_put_in_are_named_and_a_repair_takes_them_out(
     assert live_index(workspace).count() == len(TEXTS)
 
 
-def test_a_snapshot_of_qdrants_own_brings_an_index_back_that_somebody_deleted(
-    workspace,
-):
+def test_a_snapshot_of_qdrants_own_brings_an_index_back_that_somebody_deleted(workspace):
     """As docs/how-to/operate.md describes it."""
     import httpx2
 

@@ -3,7 +3,6 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,9 +12,6 @@ from pipeline.index.passage_index import INTEGERS, KEYWORDS, Layout, Request
 from tests.processes import wait_until
 from tests.server.conftest import open_collections, sweep
 from tests.unit.index.building import LAYOUT, find, make_points, query
-
-if TYPE_CHECKING:
-    pass
 
 OTHER = replace(LAYOUT, form="title")
 
@@ -48,9 +44,7 @@ def grpc(qdrant, request):
     sweep(made)
 
 
-def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(
-    grpc,
-):
+def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(grpc):
     index = _made(grpc, replace(LAYOUT, quantization="int8"))
     info = _info(grpc, index.name)
     params = info.config.params
@@ -66,9 +60,7 @@ def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(
     assert set(info.payload_schema) == {*KEYWORDS, *INTEGERS}
 
 
-def test_payload_indexes_that_a_killed_run_did_not_come_to_are_made_up_for(
-    grpc,
-):
+def test_payload_indexes_that_a_killed_run_did_not_come_to_are_made_up_for(grpc):
     index = _made(grpc)
     grpc.connection.write(lambda client: client.delete_payload_index(index.name, "kind"))
     assert "kind" not in _info(grpc, index.name).payload_schema
@@ -76,9 +68,7 @@ def test_payload_indexes_that_a_killed_run_did_not_come_to_are_made_up_for(
     assert "kind" in _info(grpc, index.name).payload_schema
 
 
-def test_runs_that_make_a_collection_at_once_do_not_hinder_each_other(
-    grpc,
-):
+def test_runs_that_make_a_collection_at_once_do_not_hinder_each_other(grpc):
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda _: _made(grpc).layout(), range(4)))
     assert made == [LAYOUT] * 4

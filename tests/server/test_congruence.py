@@ -202,8 +202,6 @@ def test_a_point_without_month_or_digest_is_outside_and_foreign(collections):
     assert dict(index.contents("2024-03"))[passage_id(3)] is None
 
 
-def test_searching_a_collection_that_is_not_there_says_what_to_run(
-    collections,
-):
+def test_searching_a_collection_that_is_not_there_says_what_to_run(collections):
     with pytest.raises(MissingInput, match="citeloom run --months all"):
         find(_of(collections), query(), Request(5))

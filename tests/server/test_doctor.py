@@ -40,10 +40,7 @@ def test_a_server_is_well_and_its_collection_where_it_is_of_the_model_of_the_set
     collections.collection(layout.collection(ALIAS)).create(layout)
     collections.make_live(layout.collection(ALIAS))
     found = {each.name: each for each in probe_qdrant(workspace)}["collection"]
-    assert (found.state, "another model" in found.seen) == (
-        state,
-        state is FindingState.PROBLEM,
-    )
+    assert (found.state, "another model" in found.seen) == (state, state is FindingState.PROBLEM)
 
 
 def test_a_wrong_key_is_told_and_the_collection_is_not_asked_for(qdrant, tmp_path):

@@ -2,21 +2,15 @@
 widths.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.processes import PATIENCE, end_with_tests, wait_until
 from tests.required_tools import missing_tool
-
-if TYPE_CHECKING:
-    pass
 
 WIDTHS = (1280, 390)
 # The backgrounds of all pages of reports, of annotators, and of `citeloom serve`.
@@ -47,7 +41,7 @@ class Page:
         self.driver.save_screenshot(str(self._shots / f"{name}.png"))
 
     @property
-    def text(self) -> str:
+    def text(self):
         """All that is written on the page."""
         return str(self.driver.execute_script("return document.body.innerText"))
 

@@ -6,7 +6,6 @@ Screenshots stay in pytest's temporary folder, under `shots`.
 
 import json
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -34,9 +33,6 @@ from tests.ui.browser import chrome as open_chrome
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import QUOTE, same, workspace, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 

@@ -53,9 +53,7 @@ PAGES = (
 
 
 @pytest.fixture(scope="module")
-def server(
-    tmp_path_factory,
-):
+def server(tmp_path_factory):
     """A `citeloom serve` on the small corpus, and its process."""
     tool("chromedriver")
     folder = tmp_path_factory.mktemp("serve")

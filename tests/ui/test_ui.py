@@ -2,8 +2,6 @@
 the scripted LLM.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -33,9 +33,7 @@ def without(*names, **others):
 
 
 @pytest.mark.parametrize("name", ["qdrant_url", "dagster_pg_url", "llm_url"])
-def test_a_part_that_belongs_to_one_machine_is_refused_with_the_name_of_its_setting(
-    name,
-):
+def test_a_part_that_belongs_to_one_machine_is_refused_with_the_name_of_its_setting(name):
     with pytest.raises(
         SettingError, match=f"^CITELOOM_EXECUTOR=ray needs CITELOOM_{name.upper()}: "
     ):
@@ -74,9 +72,7 @@ def test_without_a_cluster_none_of_it_is_needed():
         check_cluster(load_settings(executor="ray"), steps)
 
 
-def test_a_node_reads_the_same_settings_except_its_share_of_the_machine(
-    monkeypatch,
-):
+def test_a_node_reads_the_same_settings_except_its_share_of_the_machine(monkeypatch):
     here = load_settings(
         **VALID,
         subsets="warning,error",

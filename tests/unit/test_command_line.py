@@ -212,9 +212,7 @@ def printed(rows, width=80):
     return capture.get().splitlines()
 
 
-def test_no_column_of_a_table_wider_than_the_terminal_is_cut_off(
-    capsys,
-):
+def test_no_column_of_a_table_wider_than_the_terminal_is_cut_off(capsys):
     table = make_table("t", ())
     for heading in ("stage", "money"):
         table.add_column(heading, min_width=out.width)

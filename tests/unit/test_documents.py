@@ -2,14 +2,11 @@
 generated pages.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
 from functools import cache
-from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 import typer
@@ -31,13 +28,13 @@ pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relativ
 
 
 @cache
-def _citeloom() -> Any:
+def _citeloom():
     from pipeline.cli.app import app
 
     return typer.main.get_command(app)
 
 
-def _command(words: list[str]) -> tuple[Any, list[str]]:
+def _command(words):
     """The command that words name, of however many words its name is, and its arguments."""
     command = _citeloom()
     while hasattr(command, "commands") and words and not words[0].startswith("-"):
@@ -46,7 +43,7 @@ def _command(words: list[str]) -> tuple[Any, list[str]]:
     return command, words
 
 
-def _options(command: Any) -> set[str]:
+def _options(command):
     """All that a command, or one below it, takes."""
     below = command.commands.values() if hasattr(command, "commands") else ()
     parameters = [parameter for each in (command, *below) for parameter in each.params]
@@ -54,7 +51,7 @@ def _options(command: Any) -> set[str]:
 
 
 @pages
-def test_a_command_that_a_page_tells_to_type_can_be_typed(page: Path) -> None:
+def test_a_command_that_a_page_tells_to_type_can_be_typed(page):
     wrong = []
     for line in fenced(page.read_text(), page.name):
         if CALL.match(line.text):
@@ -67,7 +64,7 @@ def test_a_command_that_a_page_tells_to_type_can_be_typed(page: Path) -> None:
 
 
 @pages
-def test_a_command_that_a_page_names_is_there_with_its_options(page: Path) -> None:
+def test_a_command_that_a_page_names_is_there_with_its_options(page):
     wrong = []
     for line in inline(page.read_text(), page.name):
         if CALL.match(line.text):
@@ -83,7 +80,7 @@ def test_a_command_that_a_page_names_is_there_with_its_options(page: Path) -> No
     assert wrong == []
 
 
-def test_the_picture_and_the_table_of_the_pipeline_have_every_stage() -> None:
+def test_the_picture_and_the_table_of_the_pipeline_have_every_stage():
     text = (DOCS / "concepts" / "pipeline.md").read_text()
     picture = text.split("```")[1]
     cells = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", text, re.MULTILINE)
@@ -93,18 +90,18 @@ def test_the_picture_and_the_table_of_the_pipeline_have_every_stage() -> None:
 
 
 @pytest.mark.parametrize("path", GENERATED)
-def test_a_generated_file_is_up_to_date(path: str) -> None:
+def test_a_generated_file_is_up_to_date(path):
     assert (REPOSITORY / path).read_text() == GENERATED[path](), (
         "run python -m tools.generate_reference"
     )
 
 
-def test_every_command_that_the_reference_links_to_a_page_exists() -> None:
+def test_every_command_that_the_reference_links_to_a_page_exists():
     assert set(COMMAND_PAGES) <= set(_citeloom().commands)
 
 
 @pages
-def test_a_setting_that_a_page_names_is_there(page: Path) -> None:
+def test_a_setting_that_a_page_names_is_there(page):
     known = {f"CITELOOM_{name.upper()}" for name in Settings.model_fields}
     wrong = []
     for name, more in re.findall(r"\b(CITELOOM_[A-Z_]*[A-Z])(_…)?", page.read_text()):
@@ -115,7 +112,7 @@ def test_a_setting_that_a_page_names_is_there(page: Path) -> None:
 
 
 @pages
-def test_a_module_or_a_target_that_a_page_names_is_there(page: Path) -> None:
+def test_a_module_or_a_target_that_a_page_names_is_there(page):
     text = page.read_text()
     modules = re.findall(r"python -m ((?:benchmarks|tools|tests)[\w.]*)", text)
     made = re.findall(r"^\.PHONY: (.*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)[
@@ -138,7 +135,7 @@ def test_a_module_or_a_target_that_a_page_names_is_there(page: Path) -> None:
 
 
 @pages
-def test_a_link_of_a_page_leads_to_a_file_and_to_a_heading_of_it(page: Path) -> None:
+def test_a_link_of_a_page_leads_to_a_file_and_to_a_heading_of_it(page):
     gone = []
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
         name, _, anchor = target.partition("#")
@@ -151,7 +148,7 @@ def test_a_link_of_a_page_leads_to_a_file_and_to_a_heading_of_it(page: Path) -> 
 
 
 @cache
-def _anchors(page: Path) -> set[str]:
+def _anchors(page):
     """The names under which a page's headings are reached, as GitHub and its kind make them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -168,20 +165,18 @@ def _anchors(page: Path) -> set[str]:
         ("generate", "times as fast as a plain loop that asks for n samples too", "{:g} times as"),
     ],
 )
-def test_a_figure_of_the_readme_is_that_of_the_committed_result(
-    benchmark: str, claim: str, words: str
-) -> None:
+def test_a_figure_of_the_readme_is_that_of_the_committed_result(benchmark, claim, words):
     result = json.loads((PROJECT / "benchmarks" / "results" / f"{benchmark}.json").read_text())
     values = {item["claim"]: item["value"] for item in result["claims"]}
     assert words.format(values[claim]) in README.read_text()
 
 
-def test_the_page_of_the_server_has_every_type_of_problem() -> None:
+def test_the_page_of_the_server_has_every_type_of_problem():
     page = (DOCS / "how-to" / "serve.md").read_text()
     assert re.findall(r"^\| `urn:citeloom:([\w-]+)` ", page, re.MULTILINE) == [
         *get_args(ProblemKind)
     ]
 
 
-def test_the_readme_has_900_words_at_most() -> None:
+def test_the_readme_has_900_words_at_most():
     assert len(README.read_text().split()) <= 900

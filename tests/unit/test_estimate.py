@@ -278,9 +278,7 @@ def as_assumed(asked):
     return given if given is None or isinstance(given, str) else json.dumps(given)
 
 
-def test_calls_of_answers_and_grades_are_those_of_a_model_that_does_as_supposed(
-    tmp_path,
-):
+def test_calls_of_answers_and_grades_are_those_of_a_model_that_does_as_supposed(tmp_path):
     with ScriptedLlm(as_assumed, reading) as llm:
         place = asking_place(llm, tmp_path, answer_systems=",".join(SYSTEMS))
         found = estimate(place, [MARCH])

@@ -83,14 +83,7 @@ def hidden_value(kind):
     return WORD if pa.types.is_string(kind) else None
 
 
-def run(
-    workspace,
-    to,
-    tables="all",
-    months="all",
-    open_texts=False,
-    progress=lambda path: None,
-):
+def run(workspace, to, tables="all", months="all", open_texts=False, progress=lambda path: None):
     return export(workspace, ExportRequest(str(to), months, tables, open_texts), progress)
 
 

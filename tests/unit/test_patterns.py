@@ -3,10 +3,8 @@
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -77,7 +75,7 @@ LINEAR = (
 )
 
 
-def patterns_in(value: Any) -> Iterator[re.Pattern[str]]:
+def patterns_in(value):
     if isinstance(value, re.Pattern):
         yield value
     elif isinstance(value, partial):
@@ -89,9 +87,9 @@ def patterns_in(value: Any) -> Iterator[re.Pattern[str]]:
         yield from patterns_in([*value, *value.values()])
 
 
-def all_patterns() -> dict[re.Pattern[str], tuple[str, set[str]]]:
+def all_patterns():
     """Each pattern → its name, and the methods that modules call by this name."""
-    patterns: dict[re.Pattern[str], tuple[str, set[str]]] = {}
+    patterns = {}
     package = "".join(file.read_text() for file in Path(pipeline.__path__[0]).rglob("*.py"))
     for found in pkgutil.walk_packages(pipeline.__path__, "pipeline."):
         module = importlib.import_module(found.name)
@@ -106,7 +104,7 @@ def all_patterns() -> dict[re.Pattern[str], tuple[str, set[str]]]:
 
 
 @pytest.mark.slow
-def test_the_time_of_every_pattern_grows_linearly() -> None:
+def test_the_time_of_every_pattern_grows_linearly():
     patterns = all_patterns()
     slow = {
         name: (pattern.pattern, text)
@@ -118,10 +116,10 @@ def test_the_time_of_every_pattern_grows_linearly() -> None:
 
 
 @pytest.mark.parametrize("pattern", SLOW)
-def test_a_pattern_that_was_slow_is_found(pattern: str) -> None:
+def test_a_pattern_that_was_slow_is_found(pattern):
     assert slow_text(re.compile(pattern), {"search"})
 
 
 @pytest.mark.parametrize("pattern", LINEAR)
-def test_a_pattern_that_takes_linear_time_passes(pattern: str) -> None:
+def test_a_pattern_that_takes_linear_time_passes(pattern):
     assert slow_text(re.compile(pattern), {"search"}) == ""

@@ -2,8 +2,6 @@
 docs list.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -30,7 +28,7 @@ HEAVY = {
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str | None]]:
+def loaded(tmp_path_factory):
     """Modules, with their files, that are loaded after `import pipeline.definitions` in a fresh
     process.
 
@@ -48,26 +46,24 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str 
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    files: dict[str, str | None] = json.loads(done.stdout.splitlines()[-1])
+    files = json.loads(done.stdout.splitlines()[-1])
     heavy = {name: file for name, file in files.items() if name.split(".")[0] in HEAVY}
     ours = {name: files.get(name) for name in PACKAGES}
     return {"heavy": heavy, "ours": ours}
 
 
-def test_each_package_is_the_one_of_this_checkout(loaded: dict[str, dict[str, str | None]]) -> None:
+def test_each_package_is_the_one_of_this_checkout(loaded):
     expected = {name: str(PROJECT / name / "__init__.py") for name in PACKAGES}
     assert loaded["ours"] == expected, (
         "another distribution shadows a package of citeloom, or another checkout is installed"
     )
 
 
-def test_loading_the_code_location_loads_nothing_heavy(
-    loaded: dict[str, dict[str, str | None]],
-) -> None:
+def test_loading_the_code_location_loads_nothing_heavy(loaded):
     assert sorted({name.split(".")[0] for name in loaded["heavy"]}) == []
 
 
-def test_no_files_import_each_other_in_a_circle() -> None:
+def test_no_files_import_each_other_in_a_circle():
     """Imports within functions and for types alone count too."""
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     imports = {file: graph.find_modules_directly_imported_by(file) for file in graph.modules}
@@ -88,7 +84,7 @@ REQUIRED = {
 
 
 @pytest.mark.parametrize("package", REQUIRED)
-def test_a_required_package_is_a_dependency_that_the_product_imports(package: str) -> None:
+def test_a_required_package_is_a_dependency_that_the_product_imports(package):
     dependencies = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"][
         "dependencies"
     ]
@@ -98,7 +94,7 @@ def test_a_required_package_is_a_dependency_that_the_product_imports(package: st
     assert any(imported.search(file.read_text()) for file in files)
 
 
-def test_both_ways_to_load_the_code_location_agree() -> None:
+def test_both_ways_to_load_the_code_location_agree():
     workspace = yaml.safe_load((PROJECT / "workspace.yaml").read_text())["load_from"]
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["dg"]["project"]
     assert workspace[0]["python_module"] == {
@@ -107,7 +103,7 @@ def test_both_ways_to_load_the_code_location_agree() -> None:
     }
 
 
-def test_the_wheel_holds_every_package() -> None:
+def test_the_wheel_holds_every_package():
     build = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["hatch"]["build"][
         "targets"
     ]["wheel"]
@@ -115,11 +111,11 @@ def test_the_wheel_holds_every_package() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(Settings.model_fields))
-def test_a_setting_says_what_it_is(name: str) -> None:
+def test_a_setting_says_what_it_is(name):
     assert (Settings.model_fields[name].description or "").endswith(".")
 
 
-def test_the_example_of_an_env_file_names_only_settings() -> None:
+def test_the_example_of_an_env_file_names_only_settings():
     known = {f"CITELOOM_{name.upper()}" for name in Settings.model_fields}
     assert (
         set(re.findall(r"CITELOOM_[A-Z_]+[A-Z]", (PROJECT / ".env.example").read_text())) <= known

@@ -1,7 +1,5 @@
 """Our step handler against a job server that exists in memory only."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import dagster as dg
@@ -88,4 +86,4 @@ def test_jobs_of_ended_runs_are_stopped_and_no_others():
 
 
 @dg.job
-def _job() -> None: ...
+def _job(): ...

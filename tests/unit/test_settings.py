@@ -1,7 +1,5 @@
 """Settings: where they come from, and what is refused."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile
@@ -27,21 +25,21 @@ from tests.sentinels import is_secret
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
 
 
-def refusal(**settings: object) -> list[str]:
+def refusal(**settings):
     """The lines of the message with which these settings are refused."""
     with pytest.raises(SettingError) as caught:
         load_settings(**settings)
     return str(caught.value).splitlines()
 
 
-def test_the_sample_and_a_real_dump_never_share_a_data_root(tmp_path: Path) -> None:
+def test_the_sample_and_a_real_dump_never_share_a_data_root(tmp_path):
     assert load_settings().data_root == tmp_path / "data" / "demo"
     assert load_settings(dump_dir=tmp_path).data_root == tmp_path / "data" / "corpus"
     assert load_settings(data=tmp_path / "mine").data_root == tmp_path / "mine"
 
 
 @pytest.fixture
-def own_env_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def own_env_file(monkeypatch, tmp_path):
     """The `.env` of the user, which is yet to be written."""
     file = tmp_path / ".env"
     file.touch()
@@ -49,9 +47,7 @@ def own_env_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return file
 
 
-def test_the_environment_and_dotenv_are_read(
-    monkeypatch: pytest.MonkeyPatch, own_env_file: Path
-) -> None:
+def test_the_environment_and_dotenv_are_read(monkeypatch, own_env_file):
     own_env_file.write_text(
         'CITELOOM_LLM_MODEL="m-${HOME}"\nciteloom_max_tasks=7\nCITELOOM_SUBSETS=error\nOTHER=${HOME}\n'
     )
@@ -66,7 +62,7 @@ def test_the_environment_and_dotenv_are_read(
     assert settings.dump_dir == SAMPLE_DUMP
 
 
-def test_empty_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_means_none(monkeypatch):
     monkeypatch.setenv("CITELOOM_QDRANT_URL", "")
     monkeypatch.setenv("CITELOOM_METADATA_SNAPSHOT", "")
     assert load_settings().qdrant_url is None
@@ -94,13 +90,13 @@ def test_empty_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
         ("ENV_FILE", "/no/such/file"),
     ],
 )
-def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+def test_a_wrong_setting_is_named(monkeypatch, name, value):
     monkeypatch.setenv(f"CITELOOM_{name}", value)
     with pytest.raises(SettingError, match=f"CITELOOM_{name}: "):
         load_settings()
 
 
-def test_the_bundled_model_has_defaults_of_its_own() -> None:
+def test_the_bundled_model_has_defaults_of_its_own():
     bundled = load_settings()
     served = load_settings(llm_url="http://127.0.0.1:9/v1", llm_model="some")
     assert {name: getattr(bundled, name) for name in BUNDLED_LLM} == BUNDLED_LLM
@@ -109,9 +105,7 @@ def test_the_bundled_model_has_defaults_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("profile", profile_names())
-def test_a_profile_fills_settings_and_those_of_the_environment_win(
-    monkeypatch: pytest.MonkeyPatch, profile: str
-) -> None:
+def test_a_profile_fills_settings_and_those_of_the_environment_win(monkeypatch, profile):
     assert profile_values(profile).keys() <= Settings.model_fields.keys()
     monkeypatch.setenv("CITELOOM_PROFILE", profile)
     monkeypatch.setenv("CITELOOM_JUDGE_REPEATS", "7")
@@ -128,19 +122,19 @@ def test_a_profile_fills_settings_and_those_of_the_environment_win(
 @pytest.mark.parametrize(
     "value", ["{", "[" * 100_000, "[]", '{"": ["lead"]}', '{"main": []}', '{"main": "lead"}']
 )
-def test_candidate_sets_without_names_or_systems_are_refused(value: str) -> None:
+def test_candidate_sets_without_names_or_systems_are_refused(value):
     (line,) = refusal(candidate_sets=value)
     assert line.startswith("CITELOOM_CANDIDATE_SETS: ")
 
 
-def test_an_endpoint_without_a_model_is_refused() -> None:
+def test_an_endpoint_without_a_model_is_refused():
     for model in ({}, {"llm_model": ""}):
         (line,) = refusal(llm_url="http://127.0.0.1:9/v1", **model)
         assert line.startswith("CITELOOM_LLM_MODEL: ")
 
 
 class TestCategories:
-    def test_they_are_written_as_arxiv_does(self) -> None:
+    def test_they_are_written_as_arxiv_does(self):
         settings = load_settings(
             _env_file=None, categories="CS.cl, cs.CL,stat,Physics.Optics,cmp-lg"
         )
@@ -156,15 +150,13 @@ class TestCategories:
             ("quantph", "quant-ph"),
         ],
     )
-    def test_one_that_arxiv_does_not_have_is_refused_with_the_nearest(
-        self, text: str, meant: str
-    ) -> None:
+    def test_one_that_arxiv_does_not_have_is_refused_with_the_nearest(self, text, meant):
         (line,) = refusal(categories=f"cs,{text}")
         assert line.startswith("CITELOOM_CATEGORIES: ")
         assert meant in nearest_categories(text)
         assert meant in line.partition("did you mean")[2]
 
-    def test_every_archive_and_category_is_written_as_it_is_listed(self) -> None:
+    def test_every_archive_and_category_is_written_as_it_is_listed(self):
         listed = {
             f"{archive}.{subject}"
             for archive, subjects in SUBJECTS.items()
@@ -178,8 +170,8 @@ class TestCategories:
 
 class TestNames:
     def test_an_unknown_name_is_refused_with_the_nearest_setting_and_its_place(
-        self, monkeypatch: pytest.MonkeyPatch, own_env_file: Path
-    ) -> None:
+        self, monkeypatch, own_env_file
+    ):
         own_env_file.write_text("\nCITELOOM_LLM_KEY=sesame-sentinel\nCITELOOM_LLM_MODEL=m\n")
         monkeypatch.setenv("CITELOOM_QDRANT_ULR", "sesame-sentinel")
         lines = refusal()
@@ -191,16 +183,16 @@ class TestNames:
         assert "CITELOOM_QDRANT_URL" in lines[1]
         assert "sesame" not in "".join(lines)
 
-    def test_a_setting_that_was_removed_says_what_to_do_instead(self) -> None:
+    def test_a_setting_that_was_removed_says_what_to_do_instead(self):
         (line,) = check_names({"CITELOOM_WATCHES": ".env line 1"})
         assert "remove it; see docs/how-to/new-months.md (set in .env line 1)" in line
 
-    def test_all_that_is_wrong_is_told_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_all_that_is_wrong_is_told_at_once(self, monkeypatch):
         monkeypatch.setenv("CITELOOM_XYZZY_PLUGH_FROTZ", "1")
         lines = refusal(temperature="hot", llm_context=1)
         assert len(lines) == 3
 
-    def test_names_of_the_tests_are_let_through(self) -> None:
+    def test_names_of_the_tests_are_let_through(self):
         names = (
             "CITELOOM_TEST_SEED",
             "CITELOOM_FAULTS_KILLS",
@@ -212,9 +204,7 @@ class TestNames:
 
 
 class TestEnvFile:
-    def test_a_line_that_cannot_be_read_is_named_once_with_its_number(
-        self, own_env_file: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_a_line_that_cannot_be_read_is_named_once_with_its_number(self, own_env_file, caplog):
         own_env_file.write_text(
             "# head\nCITELOOM_SUBSETS=error\n\nsesame sentinel\nCITELOOM_DATA\n"
         )
@@ -224,7 +214,7 @@ class TestEnvFile:
         assert "sesame" not in "".join(lines)
         assert caplog.records == []
 
-    def test_one_that_is_not_utf8_is_named(self, own_env_file: Path) -> None:
+    def test_one_that_is_not_utf8_is_named(self, own_env_file):
         own_env_file.write_bytes(b"CITELOOM_DATA=\xff\n")
         (line,) = refusal()
         assert line.startswith(f"{own_env_file}: ")
@@ -242,13 +232,8 @@ class TestEnvFile:
     ],
 )
 def test_a_working_folders_file_is_read_only_if_the_user_named_the_folder(
-    name: str,
-    value: str,
-    is_read: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    name, value, is_read, tmp_path, monkeypatch, caplog
+):
     folder = tempfile.mkdtemp(dir=tmp_path)  # each is named once in a process
     monkeypatch.chdir(folder)
     Path(".env").write_text("CITELOOM_MAX_TASKS=7\nMODEL_KEY=key\nCITELOOM_DATA=.\n")
@@ -260,9 +245,7 @@ def test_a_working_folders_file_is_read_only_if_the_user_named_the_folder(
     assert [f"{folder}/.env" in message for message in caplog.messages] == [True] * ignored
 
 
-def test_a_file_of_models_beside_a_draft_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_models_beside_a_draft_is_refused(tmp_path, monkeypatch):
     (tmp_path / "models.toml").write_text('[m]\nurl = "https://h/v1"\n')
     chosen = {"models": Path("models.toml"), "llm_model": "m"}
     (line,) = refusal(**chosen)
@@ -271,7 +254,7 @@ def test_a_file_of_models_beside_a_draft_is_refused(
     load_settings(**chosen)
 
 
-def test_a_secret_is_not_shown() -> None:
+def test_a_secret_is_not_shown():
     settings = Settings(llm_api_key="sesame-sentinel", qdrant_api_key="sesame-sentinel")
     assert "sesame-sentinel" not in f"{settings!r} {settings} {settings.model_dump_json()}"
 
@@ -279,7 +262,7 @@ def test_a_secret_is_not_shown() -> None:
 @pytest.mark.parametrize(
     "name", ["llm_url", "arxiv_api_url", "dump_dir", "qdrant_url", "embedder_path"]
 )
-def test_a_password_in_an_address_is_refused_and_not_shown(name: str) -> None:
+def test_a_password_in_an_address_is_refused_and_not_shown(name):
     with pytest.raises(
         SettingError, match=f"CITELOOM_{name.upper()}: holds a name or password"
     ) as caught:
@@ -288,13 +271,13 @@ def test_a_password_in_an_address_is_refused_and_not_shown(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in Settings.model_fields if is_secret(name)])
-def test_a_wrong_value_of_a_secret_is_not_shown(name: str) -> None:
+def test_a_wrong_value_of_a_secret_is_not_shown(name):
     with pytest.raises(SettingError, match=f"CITELOOM_{name.upper()}: ") as caught:
         load_settings(**{name: b"\xffsesame-sentinel"})
     assert "sesame" not in str(caught.value)
 
 
-def test_loading_the_settings_loads_no_file_system_of_an_object_store() -> None:
+def test_loading_the_settings_loads_no_file_system_of_an_object_store():
     code = (
         "import sys, pipeline.settings as s; s.load_settings(); print({'fsspec'} &"
         " sys.modules.keys())"

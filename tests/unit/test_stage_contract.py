@@ -4,22 +4,19 @@ One month of the sample corpus, with a few broken pages added, on which every st
 Each test leaves it as it was.
 """
 
-from __future__ import annotations
-
 import shutil
 import zipfile
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
 import pytest
 
 from pipeline import tables
 from pipeline.corpus.stages import PAPERS
-from pipeline.engine.progress import Outcome
 from pipeline.engine.run import State, fingerprint, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
@@ -33,6 +30,9 @@ from tests.folders import copy_folder
 from tests.models_file import write_models
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.corpus import fake_latexml
+
+if TYPE_CHECKING:
+    from pipeline.engine.progress import Outcome
 
 pytestmark = pytest.mark.slow
 
@@ -170,10 +170,7 @@ def corpus(tmp_path_factory):
     """Every stage of the month, run in order."""
     folder = tmp_path_factory.mktemp("contract")
     small = {"chatcite_samples": 2, "chatcite_votes": 2, "chatcite_kept": 1, "chatcite_examples": 1}
-    with (
-        ScriptedLlm(models=("scripted", "first")) as llm,
-        pytest.MonkeyPatch.context() as patch,
-    ):
+    with ScriptedLlm(models=("scripted", "first")) as llm, pytest.MonkeyPatch.context() as patch:
         fake_latexml.install(folder / "bin", patch)
         settings = RecordingSettings(
             _env_file=None,

@@ -1,7 +1,5 @@
 """`citeloom ui` up to the moment at which Dagster takes its place."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
@@ -19,20 +17,18 @@ from tests.processes import free_port
 
 
 @pytest.fixture(autouse=True)
-def data_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def data_root(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # The command leaves settings there for Dagster.
     monkeypatch.setattr(os, "environ", dict(os.environ))
     monkeypatch.setenv("CITELOOM_DATA", str(tmp_path / "data"))
 
 
-def test_dagster_starts_behind_the_proxy_and_a_ui_in_a_shells_background_can_be_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_dagster_starts_behind_the_proxy_and_a_ui_in_a_shells_background_can_be_ended(monkeypatch):
     port = free_port()
     handlers, answers, arguments, patience = [], [], [], []
 
-    def in_its_place(program: str, words: list[str]) -> None:
+    def in_its_place(program, words):
         handlers.append(signal.getsignal(signal.SIGINT))
         arguments.extend(words)
         patience.append(int(os.environ["DAGSTER_GRPC_PROXY_HEARTBEAT_TTL_SECONDS"]))
@@ -57,7 +53,7 @@ def test_dagster_starts_behind_the_proxy_and_a_ui_in_a_shells_background_can_be_
     assert address != "127.0.0.1"
 
 
-def test_a_port_that_is_taken_is_named() -> None:
+def test_a_port_that_is_taken_is_named():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         result = CliRunner().invoke(app, ["ui", "--port", port])
@@ -67,11 +63,11 @@ def test_a_port_that_is_taken_is_named() -> None:
 
 @pytest.mark.parametrize("is_users", [True, False])
 def test_dagster_finds_no_env_file_and_reads_settings_as_the_commands_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_users: bool
-) -> None:
+    tmp_path, monkeypatch, *, is_users
+):
     found = {}
 
-    def in_its_place(program: str, words: list[str]) -> None:
+    def in_its_place(program, words):
         found.update(os.environ, has_file=str(Path(".env").exists()))
 
     monkeypatch.setattr(os, "execv", in_its_place)

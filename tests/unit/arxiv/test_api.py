@@ -44,13 +44,7 @@ def api(settings, tmp_path):
         yield client
 
 
-def opened(
-    settings,
-    folder,
-    gap=0.0,
-    silence=60.0,
-    clock=None,
-):
+def opened(settings, folder, gap=0.0, silence=60.0, clock=None):
     pace = Pace(folder / "machine", gap=gap, tries=3, first_back_off=0.01, silence=silence)
     if clock is not None:
         pace = replace(pace, clock=clock)
@@ -138,8 +132,7 @@ def test_an_answer_is_read_in_any_order_with_the_primary_category_first(arxiv, a
 
 
 @pytest.mark.parametrize(
-    ("announced", "listed"),
-    [("100", [1, 9]), ("-1", [1]), ("", [1]), ("many", [1]), ("0", [])],
+    ("announced", "listed"), [("100", [1, 9]), ("-1", [1]), ("", [1]), ("many", [1]), ("0", [])]
 )
 def test_papers_that_an_answer_lacks_are_asked_for_once_more_and_no_others_kept(
     arxiv, api, announced, listed

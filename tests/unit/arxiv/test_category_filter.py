@@ -12,9 +12,7 @@ def keeps(borne, *, primary=None, **settings):
     return verdict(borne, borne[0] if primary is None else primary, load_settings(**settings))[0]
 
 
-def test_every_category_of_computer_science_is_kept_and_matched_as_itself_alone(
-    shared_data,
-):
+def test_every_category_of_computer_science_is_kept_and_matched_as_itself_alone(shared_data):
     with (shared_data / "metadata" / "cs_categories.tsv").open() as lines:
         names = [row["category"] for row in csv.DictReader(lines, delimiter="\t")]
     assert len(names) == 40

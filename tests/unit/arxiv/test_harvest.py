@@ -23,18 +23,7 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import load_settings
-from tests.fake_arxiv import (
-    FEED,
-    TODAY,
-    answer,
-    deleted,
-    error,
-    page,
-    raw,
-    record,
-    reply,
-    status,
-)
+from tests.fake_arxiv import FEED, TODAY, answer, deleted, error, page, raw, record, reply, status
 
 from .conftest import kill_in_third_request, line, messages, write_members
 

@@ -189,9 +189,7 @@ def test_each_item_of_each_bibliography_is_a_row_in_order(workspace):
     assert rows[0] == {"arxiv_id": "2403.00002", "ordinal": 0} | stated | resolution
 
 
-def test_papers_of_this_and_earlier_months_are_found_and_of_later_ones_not(
-    workspace,
-):
+def test_papers_of_this_and_earlier_months_are_found_and_of_later_ones_not(workspace):
     titles = {
         "2024-02": "The earlier of three papers",
         MONTH: "The present of three papers",

@@ -40,13 +40,7 @@ def para(text, anchor="S1.p1"):
     return f'<div id="{anchor}" class="ltx_para"><p id="{anchor}.1" class="ltx_p">{text}</p></div>'
 
 
-def section(
-    content,
-    title="Methods",
-    number="1",
-    anchor="S1",
-    kind="section",
-):
+def section(content, title="Methods", number="1", anchor="S1", kind="section"):
     """A section with its heading."""
     tag = f'<span class="ltx_tag ltx_tag_{kind}">{number} </span>' if number else ""
     head = f'<h2 class="ltx_title ltx_title_{kind}">{tag}{title}</h2>'

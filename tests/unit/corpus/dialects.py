@@ -7,7 +7,6 @@ of September 2026.
 
 import random
 import re
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -36,8 +35,6 @@ _NAMES = {
 # Classes that LaTeXML adds to elements without another meaning, and one that nobody knows.
 _EXTRA = ("ltx_centering", "ltx_noindent", "ltx_align_center", "ltx_novelty", "ltx_flex_size_1")
 UNKNOWN_TEXT = "zebras quagga okapi unheard words"
-
-Mutation = Callable[[str, random.Random], str]
 
 
 def _some(rng, share=0.5):
@@ -153,9 +150,7 @@ def white_space(page, rng):
 def heading_levels(page, rng):
     """Headings one level deeper, as where a page has no title of its own."""
     return re.sub(
-        r"<(/?)h([2-5])\b(.*?)>",
-        lambda match: f"<{match[1]}h{int(match[2]) + 1}{match[3]}>",
-        page,
+        r"<(/?)h([2-5])\b(.*?)>", lambda match: f"<{match[1]}h{int(match[2]) + 1}{match[3]}>", page
     )
 
 
@@ -305,12 +300,6 @@ def mutate(content, mutations, seed):
     for mutation in mutations:
         page = mutation(page, rng)
     return page.encode()
-
-
-def draw_mutations(seed):
-    """One to six mutations, the same for the same seed."""
-    rng = random.Random(seed)
-    return rng.sample(MUTATIONS, rng.randint(1, 6))
 
 
 def texts(paper):

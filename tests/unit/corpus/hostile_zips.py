@@ -1,20 +1,21 @@
 """Zips that lie or break, each with what is to come of it."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from tests.unit.corpus.building import write_zip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
 GOOD = {
     f"error/2403/2403.0000{number}.html": f"<html>{number}</html>".encode() * 500
@@ -311,7 +312,7 @@ HOSTILE = {
                 0,
             ),
             full=(20, 24, 42),
-        ),
+        )
     ),
     "a zip64 record": _is_whole(_zip64()),
     "a zip64 record after other bytes": _is_whole(_zip64(before=b"#!/bin/sh\n" * 10)),

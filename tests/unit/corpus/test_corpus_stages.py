@@ -118,9 +118,7 @@ def test_only_the_chosen_subsets_and_their_strays_are_listed(tmp_path):
     ]
 
 
-def test_a_changed_page_makes_its_month_alone_out_of_date_and_a_touched_zip_none(
-    workspace,
-):
+def test_a_changed_page_makes_its_month_alone_out_of_date_and_a_touched_zip_none(workspace):
     loose = workspace.settings.dump_dir / "2404" / "2404.00003.html"
     loose.parent.mkdir()
     loose.write_bytes(b"<html>one</html>")
@@ -147,9 +145,7 @@ def test_a_changed_page_makes_its_month_alone_out_of_date_and_a_touched_zip_none
     ]
 
 
-def test_a_broken_zip_is_in_the_ledger_of_the_first_month_until_it_is_mended(
-    workspace,
-):
+def test_a_broken_zip_is_in_the_ledger_of_the_first_month_until_it_is_mended(workspace):
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html")
     file = put_zip(workspace, "warning", "2404/2404.00002.html")
     whole = file.read_bytes()
@@ -162,9 +158,7 @@ def test_a_broken_zip_is_in_the_ledger_of_the_first_month_until_it_is_mended(
     assert listed(workspace, APRIL) == ["2404.00001", "2404.00002"]
 
 
-def test_a_month_that_has_pages_of_a_zip_that_broke_stays_as_it_is_unless_forced(
-    workspace,
-):
+def test_a_month_that_has_pages_of_a_zip_that_broke_stays_as_it_is_unless_forced(workspace):
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html")
     file = put_zip(workspace, "warning", "2404/2404.00002.html")
     assert listed(workspace, APRIL) == ["2404.00001", "2404.00002"]
@@ -337,9 +331,7 @@ def test_pages_that_fail_beside_others_or_by_themselves_are_in_the_ledger(worksp
     assert parsed_ids(workspace) == [*others]
 
 
-def test_pages_left_out_because_of_this_machine_are_reported_and_marked(
-    workspace,
-):
+def test_pages_left_out_because_of_this_machine_are_reported_and_marked(workspace):
     put_papers(workspace, {FIRST: page(section(para("loop")))})
     events = []
     with listening(events.append):
@@ -352,9 +344,7 @@ def test_pages_left_out_because_of_this_machine_are_reported_and_marked(
     assert state(HARMFUL, workspace, MONTH) is State.DONE
 
 
-def test_pages_of_a_zip_that_was_cut_off_since_it_was_listed_are_not_given_up(
-    workspace,
-):
+def test_pages_of_a_zip_that_was_cut_off_since_it_was_listed_are_not_given_up(workspace):
     """The month stays as it was: with the zip whole again nothing would be out of date, and they be
     missed for good.
     """
@@ -404,9 +394,7 @@ def test_chunks_hold_every_page_once_and_a_large_one_alone():
     assert chunks == [["1", "2"], ["3"], ["4"], ["5"]]
 
 
-def test_rows_and_ledger_are_the_same_with_any_number_of_workers_and_without_a_cache(
-    tmp_path,
-):
+def test_rows_and_ledger_are_the_same_with_any_number_of_workers_and_without_a_cache(tmp_path):
     """Pages of 100 KB, cut into three chunks, of which one is done again page by page."""
     contents = {
         f"2403.{number:05d}": page(section(para("Words. " * 15_000 + str(number))))

@@ -153,11 +153,7 @@ def test_the_papers_of_a_month_are_those_that_metadata_knows_and_the_dump_lacks(
     )
     choice = select_papers(known, MONTH)
     assert choice.ids == (SECOND, THIRD)
-    assert choice.left_out == {
-        "in_dump": 1,
-        "not_computer_science": 1,
-        "withdrawn": 1,
-    }
+    assert choice.left_out == {"in_dump": 1, "not_computer_science": 1, "withdrawn": 1}
 
 
 def test_a_paper_without_html_is_asked_for_once_until_told_again(place, site):

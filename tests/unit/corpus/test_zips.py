@@ -139,9 +139,7 @@ def test_a_broken_zip_leaves_the_pages_of_the_others(tmp_path, name, place, why)
     assert strays_of(tmp_path) == [(place, "unreadable_zip", message)]
 
 
-def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted(
-    tmp_path,
-):
+def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted(tmp_path):
     for name in ("errors.zip", "no-problem.zip", "warnings.zip"):
         (tmp_path / name).write_bytes(b"no zip")
     with pytest.raises(

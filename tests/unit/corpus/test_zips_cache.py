@@ -82,9 +82,7 @@ def test_a_zip_of_another_size_time_or_address_is_listed_again(cache, zip_name, 
     assert rows_of(before) == rows_of(listing_of(*NAMES)), "another process may be at work with it"
 
 
-def test_the_listing_of_an_earlier_state_and_unfinished_files_are_removed_after_a_day(
-    cache,
-):
+def test_the_listing_of_an_earlier_state_and_unfinished_files_are_removed_after_a_day(cache):
     cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES))
     (old,) = cache.iterdir()
     unfinished = old.with_name(f".{old.name}.12345.tmp")
@@ -152,9 +150,7 @@ def test_a_zip_without_a_name_that_is_a_file_has_no_parts(cache):
     assert cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES)).parts == ()
 
 
-def test_the_digest_of_a_month_follows_its_pages_and_not_the_time_or_place_of_the_zip(
-    tmp_path,
-):
+def test_the_digest_of_a_month_follows_its_pages_and_not_the_time_or_place_of_the_zip(tmp_path):
     def digests():
         return [
             read_dump(dump_settings(tmp_path)).digest(month) for month in ("2024-03", "2024-04")

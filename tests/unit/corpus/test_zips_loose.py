@@ -85,9 +85,7 @@ def test_a_name_in_a_loose_folder_that_is_no_page_is_a_stray(tmp_path):
     }
 
 
-def test_folders_of_other_names_are_none_of_the_dump_and_later_pages_are_seen(
-    tmp_path,
-):
+def test_folders_of_other_names_are_none_of_the_dump_and_later_pages_are_seen(tmp_path):
     for place in (
         "2403/2403.00001",
         "2413/2413.00001",
@@ -103,9 +101,7 @@ def test_folders_of_other_names_are_none_of_the_dump_and_later_pages_are_seen(
     assert months_in_dump(dump_settings(tmp_path)) == ["2024-03", "2024-04"]
 
 
-def test_a_page_that_changed_changes_the_digest_and_one_that_was_touched_does_not(
-    tmp_path,
-):
+def test_a_page_that_changed_changes_the_digest_and_one_that_was_touched_does_not(tmp_path):
     file = put(tmp_path, "2403/2403.00001.html")
     before = read_dump(dump_settings(tmp_path)).digest("2024-03")
     os.utime(file, (1, 1))

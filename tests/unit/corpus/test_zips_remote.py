@@ -1,7 +1,5 @@
 """Dumps on an object store: the same pages as from a disk, in few requests."""
 
-from __future__ import annotations
-
 import re
 from importlib.util import find_spec
 from typing import ClassVar

@@ -1,14 +1,11 @@
 """Workspaces for the doctor's tests."""
 
-from collections.abc import Callable
-
 import pytest
 
 from pipeline.engine.stage import Workspace
 from pipeline.ops.doctor.findings import FindingState
 from pipeline.settings import load_settings
 
-MakeWorkspace = Callable[..., Workspace]
 OK, WARNING, PROBLEM, NOT_CHECKED = (
     FindingState.OK, FindingState.WARNING, FindingState.PROBLEM, FindingState.NOT_CHECKED,
 )  # fmt: skip

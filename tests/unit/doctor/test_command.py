@@ -45,9 +45,7 @@ def test_a_problem_ends_it_with_1_and_shows_the_way_out(monkeypatch):
     assert "→ see CITELOOM_DUMP_DIR" in done.stdout
 
 
-def test_settings_that_cannot_be_read_end_it_with_2_without_their_secrets(
-    monkeypatch,
-):
+def test_settings_that_cannot_be_read_end_it_with_2_without_their_secrets(monkeypatch):
     monkeypatch.setenv("CITELOOM_TEMPERATURE", "hot")
     monkeypatch.setenv("CITELOOM_LLM_API_KEY", "sesame-sentinel")
     code, findings = doctor()

@@ -82,9 +82,7 @@ def test_no_finding_shows_a_secret(workspace):
     assert "*** is refused" in told
 
 
-def test_probes_that_write_are_left_out_where_the_data_root_cannot_be_written(
-    workspace,
-):
+def test_probes_that_write_are_left_out_where_the_data_root_cannot_be_written(workspace):
     probes = [
         Probe(
             DATA_ROOT, "Root?", lambda workspace: [problem("read-only", "name another folder")], ""

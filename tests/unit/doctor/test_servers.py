@@ -56,12 +56,7 @@ def play_qdrant(server, version="1.16.3", key=KEY):
 
 @pytest.mark.parametrize(
     ("version", "state"),
-    [
-        ("1.16.3", OK),
-        ("1.15.9", PROBLEM),
-        ("0.9.1", PROBLEM),
-        ("1.99.0", WARNING),
-    ],
+    [("1.16.3", OK), ("1.15.9", PROBLEM), ("0.9.1", PROBLEM), ("1.99.0", WARNING)],
 )
 def test_a_server_of_another_version_than_the_tried_one_is_told(
     workspace, httpserver, version, state
@@ -155,12 +150,7 @@ def test_an_endpoint_is_asked_for_its_models(workspace, httpserver, model, key, 
     assert (found.state is OK) == (told.startswith("lists small"))
 
 
-def test_a_judge_is_asked_with_its_own_key(
-    workspace,
-    tmp_path,
-    httpserver,
-    monkeypatch,
-):
+def test_a_judge_is_asked_with_its_own_key(workspace, tmp_path, httpserver, monkeypatch):
     url = play_llm(httpserver, "small", "judge")
     monkeypatch.setenv("JUDGE_KEY", "wrong")
     file = write_models(tmp_path, url, "judge", api_key_env="JUDGE_KEY")

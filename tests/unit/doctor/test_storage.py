@@ -24,11 +24,7 @@ from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, one
     ],
 )
 def test_a_disk_of_another_machine_is_for_clusters_and_needs_locks(
-    workspace,
-    monkeypatch,
-    kind,
-    executor,
-    state,
+    workspace, monkeypatch, kind, executor, state
 ):
     monkeypatch.setattr(checks, "mount_of", lambda folder: ("server:/x", kind))
     found = one(checks.data_root(workspace(executor=executor)))

@@ -95,12 +95,7 @@ def test_retracted_works_are_marked_where_the_user_gives_a_list(workspace, tmp_p
         "preprint": "A Preprint That Nobody Has Printed Yet",
         "margins": "Widths of Margins in Books",
     }
-    authors = {
-        "seeing": "Bo Roe",
-        "caches": "Ann Doe",
-        "preprint": "Eva Voe",
-        "margins": "Kai Koe",
-    }
+    authors = {"seeing": "Bo Roe", "caches": "Ann Doe", "preprint": "Eva Voe", "margins": "Kai Koe"}
     (tmp_path / "refs.bib").write_text(
         "".join(
             f"@misc{{{key}, title = {{{title}}}, author = {{{authors[key]} and others}}}}\n"

@@ -4,8 +4,6 @@ may be slow.
 Imported by name (`tests.unit.embedding.hashing_embedder`), also by the process that a test kills.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from dataclasses import replace
@@ -32,21 +30,14 @@ class HashingEmbedder:
     max_tokens = 512
     dimensions = DIMENSIONS
 
-    def __init__(
-        self,
-        name="hashing",
-        *,
-        window=300,
-        log=None,
-        pause=0.0,
-    ):
+    def __init__(self, name="hashing", *, window=300, log=None, pause=0.0):
         self.name = name
         self.encoded = []
         self.closed = False
         self._window, self._log, self._pause = window, log, pause
 
     @property
-    def last_facts(self) -> EngineFacts | None:
+    def last_facts(self):
         """One device."""
         return EngineFacts(("cpu",), "fp32", 1024, 0) if self.encoded else None
 

@@ -2,24 +2,21 @@
 taken as needed.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
 
 from pipeline.embedding.device import HostVectors
 from pipeline.embedding.engine import Engine, PackBudget
-from pipeline.embedding.packing import Pack, TokenRows, Window, distinct_terms, packs, positions
+from pipeline.embedding.packing import TokenRows, Window, distinct_terms, packs, positions
 from pipeline.errors import SettingError
 
 DEVICE = "card"
 
 
-def window_of(texts: Sequence[str]) -> Window:
+def window_of(texts):
     """A window whose tokens are the characters of the texts."""
     ids = np.array([ord(sign) for text in texts for sign in text], dtype=np.int32)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(text) for text in texts])])
@@ -36,13 +33,13 @@ class FakeModel:
     fits: tokens of a pack that fit into its memory.
     """
 
-    def __init__(self, fits: int = 1_000_000, error: Exception | None = None) -> None:
+    def __init__(self, fits=1_000_000, error=None):
         self.fits, self.error = fits, error
-        self.sizes: list[int] = []
+        self.sizes = []
         self.released = 0
-        self.threads: set[str] = set()
+        self.threads = set()
 
-    def launch(self, pack: Pack) -> Callable[[], HostVectors]:
+    def launch(self, pack):
         import torch
 
         self.threads.add(threading.current_thread().name)
@@ -60,17 +57,15 @@ class FakeModel:
         colbert = pack.ids[kept].astype(np.float16)[:, None]
         return lambda: HostVectors(dense, sparse[: pack.terms], colbert)
 
-    def release(self) -> None:
+    def release(self):
         self.released += 1
 
 
-def _engine(*models: FakeModel, tokens: int = 50) -> Engine:
+def _engine(*models, tokens=50):
     return Engine([(DEVICE, model) for model in models], PackBudget(tokens))
 
 
-def _stream(
-    engine: Engine, texts: Sequence[str] | Iterator[str], window: int = 7
-) -> Iterator[tuple[str, ...]]:
+def _stream(engine, texts, window=7):
     """What every text got, as (length, first sign, terms, signs but the first)."""
     for batch in engine.stream(texts, window_of, window_texts=window):
         assert batch.colbert is not None
@@ -88,7 +83,7 @@ def _stream(
             )
 
 
-def _expected(text: str) -> tuple[str, ...]:
+def _expected(text):
     return str(len(text)), text[0], "".join(sorted(set(text))), text[1:]
 
 
@@ -105,12 +100,12 @@ TEXTS = [
 
 @pytest.mark.parametrize("tokens", [1, 12, 50, 10_000])
 @pytest.mark.parametrize("window", [1, 7, 1000])
-def test_every_text_gets_its_vectors_in_order(tokens: int, window: int) -> None:
+def test_every_text_gets_its_vectors_in_order(tokens, window):
     found = list(_stream(_engine(FakeModel(), tokens=tokens), TEXTS, window))
     assert found == [_expected(text) for text in TEXTS]
 
 
-def test_packs_stay_within_the_budget_and_several_devices_take_from_one_queue() -> None:
+def test_packs_stay_within_the_budget_and_several_devices_take_from_one_queue():
     models = [FakeModel(), FakeModel(), FakeModel()]
     assert list(_stream(_engine(*models, tokens=30), TEXTS)) == [_expected(text) for text in TEXTS]
     sizes = [size for model in models for size in model.sizes]
@@ -118,10 +113,10 @@ def test_packs_stay_within_the_budget_and_several_devices_take_from_one_queue() 
     assert {size for size in sizes if size > 30} == {40}, "only one text that is longer"
 
 
-def test_a_device_or_a_tokenizer_that_fails_stops_the_stream_with_its_own_error() -> None:
+def test_a_device_or_a_tokenizer_that_fails_stops_the_stream_with_its_own_error():
     error = RuntimeError("device-side assert triggered")
 
-    def broken(texts: Sequence[str]) -> Window:
+    def broken(texts):
         raise error
 
     for engine, tokenize in (
@@ -133,9 +128,7 @@ def test_a_device_or_a_tokenizer_that_fails_stops_the_stream_with_its_own_error(
         assert caught.value is error
 
 
-def test_memory_that_runs_out_halves_the_budget_is_said_once_and_ends_at_a_single_text(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_memory_that_runs_out_halves_the_budget_is_said_once_and_ends_at_a_single_text(caplog):
     # All packs of 50 tokens fit and no whole one of 100 does, so that it ends alike whichever
     # thread is ahead.
     model = FakeModel(fits=51)
@@ -154,7 +147,7 @@ def test_memory_that_runs_out_halves_the_budget_is_said_once_and_ends_at_a_singl
         list(_stream(_engine(FakeModel(fits=39)), TEXTS))
 
 
-def test_another_workers_halving_is_not_repeated() -> None:
+def test_another_workers_halving_is_not_repeated():
     budget = PackBudget(100)
     (pack,) = packs(window_of(["a" * 90, "b" * 10]), 100)
     budget.too_large(pack, DEVICE)
@@ -162,9 +155,7 @@ def test_another_workers_halving_is_not_repeated() -> None:
     assert (budget.tokens, budget.halved) == (50, 1)
 
 
-def test_texts_are_taken_as_they_are_needed_and_a_stream_that_is_given_up_leaves_no_threads() -> (
-    None
-):
+def test_texts_are_taken_as_they_are_needed_and_a_stream_that_is_given_up_leaves_no_threads():
     texts, model = iter(["word"] * 1_000), FakeModel()
     stream = _engine(model).stream(texts, window_of, window_texts=10)
     next(stream)
@@ -174,7 +165,7 @@ def test_texts_are_taken_as_they_are_needed_and_a_stream_that_is_given_up_leaves
     assert len(list(texts)) >= 950
 
 
-def test_a_window_also_ends_at_a_number_of_characters() -> None:
+def test_a_window_also_ends_at_a_number_of_characters():
     batches = list(_engine(FakeModel()).stream(["word"] * 10, window_of, window_chars=12))
     assert [len(batch) for batch in batches] == [3, 3, 3, 1]
     assert list(_engine(FakeModel()).stream([], window_of)) == []

@@ -90,9 +90,7 @@ def test_terms_are_each_texts_distinct_tokens_and_their_counts(rows):
 
 
 @given(rows=ROWS)
-def test_positions_are_those_of_xlm_roberta_or_those_of_bert_that_count_from_0(
-    rows,
-):
+def test_positions_are_those_of_xlm_roberta_or_those_of_bert_that_count_from_0(rows):
     import torch
     from transformers.models.xlm_roberta.modeling_xlm_roberta import XLMRobertaEmbeddings
 

@@ -5,8 +5,6 @@ On a random model of BGE-M3's architecture, and on the real one where CITELOOM_T
 folder.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rows of vectors found by the digest of their text, in any order and over any groups."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from typing import cast

@@ -79,12 +79,7 @@ def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_the
     workspace,
 ):
     write_month(workspace, texts=[])
-    model = {
-        "model": "all-MiniLM-L6-v2",
-        "dimensions": 384,
-        "sparse": False,
-        "form": "sections",
-    }
+    model = {"model": "all-MiniLM-L6-v2", "dimensions": 384, "sparse": False, "form": "sections"}
     assert run_stage(EMBEDDINGS, workspace, MONTH).notes == {"truncated": 0, "off_norm": 0, **model}
     write_month(workspace, texts=["word " * 600, *TEXTS])
     outcome = run_stage(EMBEDDINGS, workspace, MONTH)
@@ -105,9 +100,7 @@ def test_vectors_that_are_not_of_unit_length_are_counted():
     assert count_off_norm(pa.array(vectors, pa.list_(pa.float16()))) == 3
 
 
-def test_a_month_with_vectors_that_are_not_of_unit_length_fails_its_check(
-    workspace,
-):
+def test_a_month_with_vectors_that_are_not_of_unit_length_fails_its_check(workspace):
     write_month(workspace, texts=TEXTS)
     run_stage(EMBEDDINGS, workspace, MONTH)
     assert run_checks(EMBEDDINGS, workspace, MONTH)
@@ -288,9 +281,7 @@ def test_a_previous_file_that_is_damaged_is_named(workspace):
     )
 
 
-def test_vectors_of_a_version_that_had_those_of_colbert_too_are_taken_over(
-    workspace,
-):
+def test_vectors_of_a_version_that_had_those_of_colbert_too_are_taken_over(workspace):
     write_month(workspace)
     run_stage(EMBEDDINGS, workspace, MONTH)
     rows, written = workspace.root.rows(tables.EMBEDDINGS, MONTH), read_provenance(_file(workspace))

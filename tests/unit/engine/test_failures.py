@@ -60,9 +60,7 @@ def test_a_failed_check_counts_as_its_stage(workspace):
     assert (failure.stage, failure.stage_name) == ("check-embeddings", "embeddings")
 
 
-def test_a_check_that_could_not_be_evaluated_is_no_failure_once_it_passes(
-    workspace,
-):
+def test_a_check_that_could_not_be_evaluated_is_no_failure_once_it_passes(workspace):
     record_failure(
         workspace, "check-index_receipts", "2024-03", TransientFailure("the server is down")
     )

@@ -10,9 +10,7 @@ from pipeline.tables import DUMP_MEMBERS
 MONTH = "2024-03"
 
 
-def test_a_changed_part_is_built_and_the_others_are_copied_with_their_entries(
-    tmp_path,
-):
+def test_a_changed_part_is_built_and_the_others_are_copied_with_their_entries(tmp_path):
     workspace = Workspace(load_settings(data=tmp_path))
     built = []
 

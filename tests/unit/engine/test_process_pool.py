@@ -98,10 +98,7 @@ def test_a_worker_killed_while_it_answers_does_not_block_the_others():
     answers = list(map_chunks(pool_tasks.kill_self_while_answering, [[13], [1], [2], [3]], 2))
     assert [
         answer.reason if isinstance(answer, LostItem) else len(answer) for _, answer in answers
-    ] == [
-        "out_of_memory",
-        *[pool_tasks.ANSWER_BYTES] * 3,
-    ]
+    ] == ["out_of_memory", *[pool_tasks.ANSWER_BYTES] * 3]
 
 
 def test_a_worker_cannot_take_all_memory():

@@ -86,9 +86,7 @@ def test_what_a_month_was_made_of_makes_it_stale_where_it_changes(workspace, cha
     assert state(replace(stage, **change), workspace, MONTH) is State.STALE
 
 
-def test_upstream_rows_make_a_month_stale_and_upstream_settings_do_not(
-    workspace,
-):
+def test_upstream_rows_make_a_month_stale_and_upstream_settings_do_not(workspace):
     below = make(building(), table=REPORT, upstream=(DUMP_MEMBERS,))
     run_stage(make(building(member("2403.1"))), workspace, MONTH)
     run_stage(below, workspace, MONTH)
@@ -103,9 +101,7 @@ def test_a_missing_upstream_is_named(workspace):
         run_stage(make(building(), table=REPORT, upstream=(DUMP_MEMBERS,)), workspace, MONTH)
 
 
-def test_a_failure_is_kept_until_the_month_succeeds_and_leaves_what_was_there(
-    workspace,
-):
+def test_a_failure_is_kept_until_the_month_succeeds_and_leaves_what_was_there(workspace):
     good = make(building(member("2403.1")))
     run_stage(good, workspace, MONTH)
     bad = make(building(member("2403.2"), error=PermanentFailure("the zip broke")), version=2)

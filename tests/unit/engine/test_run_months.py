@@ -58,9 +58,7 @@ class AllMonths:
             raise self.error
 
 
-def test_a_stage_is_finished_once_after_its_months_and_not_where_none_was_computed(
-    tmp_path,
-):
+def test_a_stage_is_finished_once_after_its_months_and_not_where_none_was_computed(tmp_path):
     workspace = Workspace(load_settings(data=tmp_path, _env_file=None))
     finish = AllMonths()
     stage = Stage(KEY_ELEMENTS, build_nothing, finish=finish)
@@ -70,9 +68,7 @@ def test_a_stage_is_finished_once_after_its_months_and_not_where_none_was_comput
     assert finish.calls == 1
 
 
-def test_a_finish_that_failed_or_was_left_out_is_made_up_for_by_the_next_command(
-    tmp_path,
-):
+def test_a_finish_that_failed_or_was_left_out_is_made_up_for_by_the_next_command(tmp_path):
     workspace = Workspace(load_settings(data=tmp_path, _env_file=None))
     finish = AllMonths()
     finish.error = MissingInput("no room")

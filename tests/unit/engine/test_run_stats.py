@@ -1,10 +1,6 @@
 """Statistics of past runs: how long they took."""
 
-from pipeline.engine.run_stats import (
-    StageTiming,
-    note_timing,
-    read_timings,
-)
+from pipeline.engine.run_stats import StageTiming, note_timing, read_timings
 from pipeline.storage.data_root import DataRoot
 
 

@@ -22,11 +22,7 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Workspace
 from pipeline.index.batch import PointBatch
 from pipeline.index.fusion import Ranking, rank
-from pipeline.index.passage_index import (
-    Layout,
-    QueryVectors,
-    month_number,
-)
+from pipeline.index.passage_index import Layout, QueryVectors, month_number
 from pipeline.index.search_options import SearchOptions
 from pipeline.settings import load_settings
 from pipeline.text import text_digest
@@ -56,14 +52,7 @@ def passage_id(number):
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"test passage {number}"))
 
 
-def make_points(
-    numbers,
-    *,
-    month="2024-03",
-    content="first",
-    sparse=True,
-    **payload,
-):
+def make_points(numbers, *, month="2024-03", content="first", sparse=True, **payload):
     """Points whose vectors follow from their numbers: neighbours in number are neighbours in angle.
 
     No two points score alike on the searches of `answers`, since an engine is free in the order of
@@ -213,12 +202,7 @@ def make_workspace(folder, **overrides):
     return Workspace(load_settings(data=folder, _env_file=None, **overrides))
 
 
-def write_month(
-    workspace,
-    month="2024-03",
-    texts=TEXTS,
-    categories=("cs.CL",),
-):
+def write_month(workspace, month="2024-03", texts=TEXTS, categories=("cs.CL",)):
     """Papers and passages of a month: two passages a paper, one for every text."""
     paper_ids = [f"{month[2:4]}{month[5:]}.{number:05d}" for number in range((len(texts) + 1) // 2)]
     write_table(

@@ -1,19 +1,11 @@
 """An index in memory, for tests of what is done with one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from pipeline.index.passage_index import (
-    INTEGERS,
-    KEYWORDS,
-    Layout,
-    PassageIndex,
-    PointId,
-)
+from pipeline.index.passage_index import INTEGERS, KEYWORDS, Layout, PassageIndex, PointId
 from tests.unit.index.building import LAYOUT
 
 

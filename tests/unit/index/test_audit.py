@@ -1,7 +1,5 @@
 """Audits of many months on Edge: what they name, what the receipts say afterwards, and mending."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from typing import ClassVar
@@ -79,9 +77,7 @@ def damage(workspace):
     return made
 
 
-def test_every_kind_of_damage_is_named_and_a_repair_restores_points_and_receipts(
-    workspace,
-):
+def test_every_kind_of_damage_is_named_and_a_repair_restores_points_and_receipts(workspace):
     before = receipt_bytes(workspace)
     clean = audit_months(workspace)
     assert clean.clean
@@ -108,17 +104,13 @@ def test_every_kind_of_damage_is_named_and_a_repair_restores_points_and_receipts
     assert receipt_bytes(workspace) == before
 
 
-def test_points_of_no_month_are_looked_for_where_all_months_are_audited(
-    workspace,
-):
+def test_points_of_no_month_are_looked_for_where_all_months_are_audited(workspace):
     put(workspace, str(uuid.UUID(int=8, version=4)), {"month": "1999-01"})
     assert audit_months(workspace, SECOND).clean
     assert audit_months(workspace, f"{FIRST}..{SECOND}").outside_count == 1
 
 
-def test_a_receipt_tells_what_an_audit_found_and_is_not_believed_any_more(
-    workspace,
-):
+def test_a_receipt_tells_what_an_audit_found_and_is_not_believed_any_more(workspace):
     """As many points as there should be: counting them would see nothing."""
     index = live_index(workspace)
     index.delete([ids_of(workspace)[0]])
@@ -145,9 +137,7 @@ def test_a_receipt_is_believed_again_once_an_audit_finds_the_points(workspace):
     assert receipt_bytes(workspace) == before
 
 
-def test_a_month_that_was_embedded_and_never_loaded_is_missing_and_a_repair_loads_it(
-    workspace,
-):
+def test_a_month_that_was_embedded_and_never_loaded_is_missing_and_a_repair_loads_it(workspace):
     write_month(workspace, "2024-05")
     embed(workspace, "2024-05")
     audit = audit_months(workspace, "2024-05")
@@ -167,9 +157,7 @@ def test_a_month_whose_tables_are_gone_is_told_and_its_points_stay(workspace):
     assert live_index(workspace).count(FIRST) == len(TEXTS)
 
 
-def test_points_of_a_month_that_is_loaded_during_the_audit_are_nobodys_to_remove(
-    workspace,
-):
+def test_points_of_a_month_that_is_loaded_during_the_audit_are_nobodys_to_remove(workspace):
     """The months are looked at again after the listing, in which another run may have begun on one
     more.
     """
@@ -202,9 +190,7 @@ def test_months_that_searches_do_not_ask_are_told(workspace):
     assert audit.as_json()["live"] == audit.live
 
 
-def test_a_month_with_a_damaged_table_is_named_and_the_others_are_audited(
-    workspace,
-):
+def test_a_month_with_a_damaged_table_is_named_and_the_others_are_audited(workspace):
     file = workspace.root.file(tables.EMBEDDINGS, FIRST)
     content = file.read_bytes()
     file.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])

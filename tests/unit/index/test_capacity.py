@@ -5,9 +5,7 @@ from pipeline.settings import PROJECT
 from tests.unit.index.building import TEXTS, make_workspace, write_month
 
 
-def test_months_of_the_data_root_are_counted_and_pages_of_the_dump_are_estimated(
-    workspace,
-):
+def test_months_of_the_data_root_are_counted_and_pages_of_the_dump_are_estimated(workspace):
     place = workspace.root.path
     without_dump = make_workspace(place, dump_dir=place / "absent")
     assert expected_passages(without_dump) == 0

@@ -278,9 +278,7 @@ def http_aliases(httpserver):
     return httpserver
 
 
-def test_a_call_whose_connection_is_closed_by_another_thread_is_repeated(
-    http_aliases,
-):
+def test_a_call_whose_connection_is_closed_by_another_thread_is_repeated(http_aliases):
     with _grpc_server() as (port, _):
         for grpc_port in (port, None):
             connection = Connection(http_aliases.url_for(""), None, grpc_port=grpc_port)

@@ -224,9 +224,7 @@ def test_a_search_over_a_full_segment_and_another_finds_what_an_exact_one_finds(
     edge.close()
 
 
-def test_an_older_collection_gets_other_bounds_of_segments_and_keeps_its_storage(
-    tmp_path,
-):
+def test_an_older_collection_gets_other_bounds_of_segments_and_keeps_its_storage(tmp_path):
     layout, file = Layout("a model", 8), tmp_path / "passages" / "edge_config.json"
     older = EdgeIndex(tmp_path / "passages", on_disk=True, segment_points=200)
     _load(older, make_points(range(4), sparse=False), layout=layout)
@@ -267,9 +265,7 @@ _KILLED_WHILE_MAKING = textwrap.dedent(
 
 
 @pytest.mark.faults
-def test_a_process_that_is_killed_before_the_folder_has_its_name_leaves_no_half(
-    edge,
-):
+def test_a_process_that_is_killed_before_the_folder_has_its_name_leaves_no_half(edge):
     done = subprocess.run(
         [sys.executable, "-c", _KILLED_WHILE_MAKING, str(edge.folder)], check=False
     )
@@ -343,9 +339,7 @@ _FILLER = textwrap.dedent(
 )
 
 
-def test_a_full_disk_stops_a_load_with_words_and_keeps_what_was_acknowledged(
-    small_disk,
-):
+def test_a_full_disk_stops_a_load_with_words_and_keeps_what_was_acknowledged(small_disk):
     # In a process of its own: if Edge wrote on, the kernel would kill it.
     command = [sys.executable, "-c", _FILLER, str(small_disk / "passages")]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -413,9 +407,7 @@ def test_beside_a_busy_process_each_gets_its_turn(edge, work):
             busy.kill()
 
 
-def test_a_process_lets_go_of_the_folder_after_its_requests_and_not_during_a_long_one(
-    edge,
-):
+def test_a_process_lets_go_of_the_folder_after_its_requests_and_not_during_a_long_one(edge):
     _load(edge, make_points(range(3)))
     edge.close()
     idle = EdgeIndex(edge.folder, idle=0.1)
@@ -428,9 +420,7 @@ def test_a_process_lets_go_of_the_folder_after_its_requests_and_not_during_a_lon
     assert edge.count() == 3
 
 
-def test_a_process_keeps_the_folder_open_between_requests_until_another_waits_for_it(
-    edge,
-):
+def test_a_process_keeps_the_folder_open_between_requests_until_another_waits_for_it(edge):
     _load(edge, make_points(range(3)))
     time.sleep(2 * SHORTEST_TURN)
     assert holder_of(edge.folder) is not None
@@ -453,9 +443,7 @@ def test_beside_a_long_request_others_go_on_although_another_process_waits(edge)
         assert holder_of(edge.folder) is not None
 
 
-def test_a_request_that_does_not_wait_fails_at_once_although_another_process_waits_too(
-    edge,
-):
+def test_a_request_that_does_not_wait_fails_at_once_although_another_process_waits_too(edge):
     edge.create(LAYOUT)
     edge.close()
     patient = EdgeIndex(edge.folder, patience=math.inf)  # which no wait can take

@@ -49,9 +49,7 @@ def test_there_is_nothing_before_the_first(collections):
     assert not collections.folder.parent.exists()
 
 
-def test_what_is_live_outlives_the_process_and_only_what_is_there_takes_its_place(
-    collections,
-):
+def test_what_is_live_outlives_the_process_and_only_what_is_there_takes_its_place(collections):
     _pretend_both(collections)
     for name in ("another", "..", ""):
         with pytest.raises(PermanentFailure, match="there is no collection"):
@@ -96,9 +94,7 @@ def test_a_name_that_leads_elsewhere_is_refused(collections, name):
             ask(name)
 
 
-def test_a_collection_that_was_dropped_is_gone_and_can_be_made_again(
-    collections,
-):
+def test_a_collection_that_was_dropped_is_gone_and_can_be_made_again(collections):
     _make_both(collections)
     collections.collection(SECOND).upsert(make_points([1]))
     collections.drop(SECOND)
@@ -130,9 +126,7 @@ def test_a_broken_collection_can_be_dropped(collections):
     assert collections.names() == [FIRST]
 
 
-def test_a_collection_that_another_process_uses_is_not_dropped(
-    collections,
-):
+def test_a_collection_that_another_process_uses_is_not_dropped(collections):
     _make_both(collections)
     collections.close()
     with opened_by_another_process(collections.folder / SECOND) as holder:
@@ -143,9 +137,7 @@ def test_a_collection_that_another_process_uses_is_not_dropped(
     assert collections.names() == [FIRST]
 
 
-def test_readers_see_one_of_two_collections_while_the_live_one_changes(
-    collections,
-):
+def test_readers_see_one_of_two_collections_while_the_live_one_changes(collections):
     _pretend_both(collections)
     reader = EdgeCollections(collections.folder, "citeloom")
     with ThreadPoolExecutor(1) as pool:

@@ -2,8 +2,6 @@
 of a month.
 """
 
-from __future__ import annotations
-
 import hashlib
 import uuid
 

@@ -2,11 +2,8 @@
 where it stands.
 """
 
-from __future__ import annotations
-
 import io
 import json
-from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -28,9 +25,9 @@ NASTY = (
 )
 
 
-def make_hit(**fields: Any) -> Hit:
+def make_hit(**fields):
     """A hit on a passage of 2024."""
-    values: dict[str, Any] = {
+    values = {
         "score": 0.03125,
         "fits": True,
         "arxiv_id": "2403.18886",
@@ -63,14 +60,12 @@ def make_hit(**fields: Any) -> Hit:
         ("2403.18886", "a) b/c", "https://arxiv.org/html/2403.18886#a%29%20b%2Fc"),
     ],
 )
-def test_a_passage_is_linked_where_arxiv_or_ar5iv_has_its_page(
-    arxiv_id: str, anchor: str, url: str
-) -> None:
+def test_a_passage_is_linked_where_arxiv_or_ar5iv_has_its_page(arxiv_id, anchor, url):
     assert passage_url(arxiv_id, anchor) == url
     assert abstract_url(arxiv_id) == f"https://arxiv.org/abs/{arxiv_id}"
 
 
-def test_rows_hold_every_field() -> None:
+def test_rows_hold_every_field():
     hit = make_hit()
     told = json.loads(json.dumps(batch_rows(["one", "two"], [[hit], []])))
     assert told == [
@@ -81,7 +76,7 @@ def test_rows_hold_every_field() -> None:
     assert set(told[0]["hits"][0]) == set(Hit.__slots__)
 
 
-def test_markdown_links_the_title_and_quotes_the_passage() -> None:
+def test_markdown_links_the_title_and_quotes_the_passage():
     front = make_hit(section_path=(), kind="front_matter", text="One line.\n\nAnother.")
     linked = (
         "[A paper](https://arxiv.org/html/2403.18886#S1.p2)"
@@ -101,11 +96,11 @@ def test_markdown_links_the_title_and_quotes_the_passage() -> None:
     ]
 
 
-def test_markdown_of_nothing_says_so() -> None:
+def test_markdown_of_nothing_says_so():
     assert batch_markdown(["a *b* in C #"], [[]]) == "## a \\*b\\* in C \\#\n\nNothing found."
 
 
-def _rendered(markdown: str) -> tuple[list[str], str]:
+def _rendered(markdown):
     """The links of a document, and its text; nothing in it but lists, quotations, paragraphs and
     links.
     """
@@ -142,7 +137,7 @@ TEXTS = st.text(
 
 @given(title=TEXTS, section=TEXTS, text=TEXTS)
 @example(title="x", section="x", text=NASTY)
-def test_no_text_of_a_paper_is_read_as_markdown(title: str, section: str, text: str) -> None:
+def test_no_text_of_a_paper_is_read_as_markdown(title, section, text):
     hit = make_hit(title=title, section_path=(section,), text=text)
     links, told = _rendered(as_markdown([hit]))
     assert links == [hit.passage_url, hit.url]
@@ -158,17 +153,17 @@ def test_no_text_of_a_paper_is_read_as_markdown(title: str, section: str, text: 
         assert told == expected
 
 
-def test_control_signs_do_not_reach_the_terminal() -> None:
+def test_control_signs_do_not_reach_the_terminal():
     assert visible("a\x1b[31mb\x9bc\u202ed\r\n\te\x00") == "a�[31mb�c�d�\n\te�"
 
 
-def _shown(*arguments: Any) -> str:
+def _shown(*arguments):
     console = Console(file=io.StringIO(), width=120, force_terminal=False, highlight=False)
     console.print(search_table(*arguments))
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
-def test_a_table_shows_texts_as_they_are() -> None:
+def test_a_table_shows_texts_as_they_are():
     hit = make_hit(
         title="[bold]Set[/bold] [x]",
         text="a [red]b[/red] \x1b[31m [@bib1] end",
@@ -182,12 +177,12 @@ def test_a_table_shows_texts_as_they_are() -> None:
     assert "1 passage" in shown
 
 
-def test_a_table_in_a_passage_has_a_line_for_each_row() -> None:
+def test_a_table_in_a_passage_has_a_line_for_each_row():
     shown = _shown([make_hit(text="Table 1:\nCounts.\n| a | b |\n| --- | --- |\n| 1 | 2 |\nEnd.")])
     cells = [line.split("│")[4].strip() for line in shown.splitlines() if line.startswith("│")]
     assert cells == ["Table 1: Counts.", "a | b", "1 | 2", "End."]
 
 
-def test_a_table_of_nothing_says_so() -> None:
+def test_a_table_of_nothing_says_so():
     assert _shown([]) == "Nothing found.\n"
     assert _shown([], 1, "a [b]") == "a [b]: Nothing found.\n"

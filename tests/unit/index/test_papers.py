@@ -97,9 +97,7 @@ def test_a_citation_has_its_keys_and_the_passages_that_cite(workspace):
     ]
 
 
-def test_citing_papers_are_found_for_papers_within_and_outside_the_corpus(
-    workspace,
-):
+def test_citing_papers_are_found_for_papers_within_and_outside_the_corpus(workspace):
     run_stage(CITATIONS, workspace, MONTH)
     outside = read_citing_papers(workspace, "arXiv:1706.03762v5")
     assert [(paper.arxiv_id, paper.title, paper.passage_ids) for paper in outside] == [

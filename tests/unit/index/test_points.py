@@ -109,9 +109,7 @@ def test_papers_are_restricted_by_the_words_of_their_venue(month):
     assert points(month).payloads[-1]["venue"] == []
 
 
-def test_a_point_repeats_so_many_authors_and_words_of_its_paper_and_no_more(
-    month,
-):
+def test_a_point_repeats_so_many_authors_and_words_of_its_paper_and_no_more(month):
     rows = month.root.rows(tables.PAPERS, MONTH)
     rows[0]["authors"] = [{"name": f"a{number}"} for number in range(6_000)]
     write_table(month.root, tables.PAPERS, MONTH, rows)
@@ -145,9 +143,7 @@ def test_the_audit_asks_for_the_digests_that_a_load_sends(month):
     assert len(set(sent.values())) == len(TEXTS)
 
 
-def test_a_digest_changes_with_the_text_and_with_what_is_known_of_the_paper(
-    month,
-):
+def test_a_digest_changes_with_the_text_and_with_what_is_known_of_the_paper(month):
     write_vectors(month)
     before = digests_of(month.root, MONTH)
     write_month(month, categories=["cs.IR"])

@@ -158,9 +158,7 @@ def test_a_month_that_was_not_loaded_into_the_new_collection_is_told(changed):
     )
 
 
-def test_what_an_earlier_attempt_loaded_of_a_month_that_is_gone_is_taken_out(
-    changed,
-):
+def test_what_an_earlier_attempt_loaded_of_a_month_that_is_gone_is_taken_out(changed):
     with pytest.raises(_Killed):
         reindex(changed, runner(changed), on_step=killed_at("auditing"))
     for table in (tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS, tables.INDEX_RECEIPTS):
@@ -176,9 +174,7 @@ def test_without_an_index_there_is_nothing_to_change_over_from(workspace):
     assert not (workspace.root.path / "qdrant-edge").exists()
 
 
-def test_an_index_moves_to_an_empty_store_and_is_searched_once_it_is_complete(
-    loaded,
-):
+def test_an_index_moves_to_an_empty_store_and_is_searched_once_it_is_complete(loaded):
     # Another name stands for a new server: nothing is live there.
     moved = make_workspace(loaded.root.path, qdrant_collection="moved")
     failure = ("index_receipts", MONTHS[1], "no answer")
@@ -210,9 +206,7 @@ def test_a_run_into_another_collection_than_the_live_one_is_refused(loaded, chan
         check_layout(loaded)
 
 
-def test_an_index_of_other_headings_is_refused_until_it_is_made_again(
-    workspace,
-):
+def test_an_index_of_other_headings_is_refused_until_it_is_made_again(workspace):
     write_month(workspace)
     embed(workspace)
     in_another_form(workspace, MONTHS[0])
@@ -258,9 +252,7 @@ def test_a_month_that_another_version_adds_meanwhile_keeps_the_old_collection_li
     assert live_index(changed).count() == 3 * len(TEXTS)
 
 
-def test_a_month_of_vectors_that_another_version_made_is_not_loaded_where_nobody_searches(
-    loaded,
-):
+def test_a_month_of_vectors_that_another_version_made_is_not_loaded_where_nobody_searches(loaded):
     in_another_form(loaded, MONTHS[0])
     with pytest.raises(
         PermanentFailure,

@@ -2,11 +2,9 @@
 where it cannot.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
@@ -25,14 +23,11 @@ from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.folders import copy_folder
 from tests.month_tables import write_table
-from tests.unit.index.building import (
-    TEXTS,
-    embed,
-    make_points,
-    make_workspace,
-    write_month,
-)
+from tests.unit.index.building import TEXTS, embed, make_points, make_workspace, write_month
 from tests.unit.index.fake_index import FakeIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 pytestmark = pytest.mark.slow
 
@@ -221,15 +216,9 @@ def test_a_wrong_argument_is_named(workspace, query, options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"categories": ["math"]},
-            "--category: no passage has math; near: .*cs",
-        ),
+        ({"categories": ["math"]}, "--category: no passage has math; near: .*cs"),
         ({"categories": ["cs.xx"]}, "--category: .*; near: .*cs.CL"),
-        (
-            {"kinds": ["figure"]},
-            "--kind: no passage has figure; near: paragraph",
-        ),
+        ({"kinds": ["figure"]}, "--kind: no passage has figure; near: paragraph"),
         ({"authors": ["Lovelase"]}, "--author: .* 'Lovelase'; near: Noël Ada Lovelace"),
         ({"authors": ["Ado Lovelase"]}, "--author: .*; near: Noël Ada Lovelace"),
         ({"authors": ["N. Levelase"]}, "--author: .*; near: Noël Ada Lovelace"),
@@ -285,9 +274,7 @@ def test_an_empty_collection_is_named(workspace):
         search(workspace, "anything")
 
 
-def test_a_collection_of_a_model_that_the_settings_do_not_name_is_named(
-    workspace,
-):
+def test_a_collection_of_a_model_that_the_settings_do_not_name_is_named(workspace):
     _make_live(workspace, Layout("BAAI/bge-m3", 1024, sparse=True))
     with pytest.raises(
         PermanentFailure,

@@ -46,9 +46,7 @@ def loaded(workspace):
     return workspace
 
 
-def test_a_month_is_loaded_and_audited_and_a_second_load_sends_nothing(
-    workspace,
-):
+def test_a_month_is_loaded_and_audited_and_a_second_load_sends_nothing(workspace):
     write_month(workspace)
     embed(workspace)
     outcome = run_stage(INDEX_RECEIPTS, workspace, MONTH)

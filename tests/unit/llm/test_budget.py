@@ -2,40 +2,34 @@
 ended.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.budget import Budget, BudgetReached, Limits, run_budget
-from pipeline.llm.client import LlmClient, check_model, open_client
+from pipeline.llm.client import check_model, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import Message, Prices, Spent
 from pipeline.settings import load_settings
-from tests.scripted_llm import Asked, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.llm.test_client import workspace
 
 pytestmark = pytest.mark.slow
 
 
-def ask_many(place: Workspace, prompts: int, samples: int = 1) -> dict[str, float]:
-    async def one(client: LlmClient, number: int) -> None:
+def ask_many(place, prompts, samples=1):
+    async def one(client, number):
         messages = [Message("user", f"number {number}")]
         await client.samples(messages, samples, temperature=0.7, max_tokens=50)
 
-    async def inside() -> dict[str, float]:
+    async def inside():
         async with open_client(place) as client:
             await side_by_side(one(client, number) for number in range(prompts))
         return client.usage.measured()
@@ -43,15 +37,12 @@ def ask_many(place: Workspace, prompts: int, samples: int = 1) -> dict[str, floa
     return run(inside())
 
 
-def kept_answers(place: Workspace) -> int:
+def kept_answers(place):
     with sqlite3.connect(place.cache("llm") / "calls.sqlite") as cache:
-        found: int = cache.execute("SELECT count(*) FROM answers").fetchone()[0]
-    return found
+        return cache.execute("SELECT count(*) FROM answers").fetchone()[0]
 
 
-def test_a_run_ends_at_its_ceiling_and_the_next_one_pays_for_the_rest_alone(
-    tmp_path: Path,
-) -> None:
+def test_a_run_ends_at_its_ceiling_and_the_next_one_pays_for_the_rest_alone(tmp_path):
     with ScriptedLlm(latency=0.02) as llm:
         place = workspace(llm, tmp_path, llm_budget_calls=7)
         with pytest.raises(BudgetReached) as raised:
@@ -67,9 +58,7 @@ def test_a_run_ends_at_its_ceiling_and_the_next_one_pays_for_the_rest_alone(
     assert not isinstance(raised.value, TransientFailure), "it would be tried again"
 
 
-def test_the_stages_of_a_run_share_one_budget_and_answers_from_the_cache_cost_nothing(
-    tmp_path: Path,
-) -> None:
+def test_the_stages_of_a_run_share_one_budget_and_answers_from_the_cache_cost_nothing(tmp_path):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, llm_budget_calls=5)
         ask_many(place, 5)
@@ -79,7 +68,7 @@ def test_the_stages_of_a_run_share_one_budget_and_answers_from_the_cache_cost_no
         assert llm.generations == 5
 
 
-def test_a_request_for_several_samples_counts_each_of_them(tmp_path: Path) -> None:
+def test_a_request_for_several_samples_counts_each_of_them(tmp_path):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, llm_budget_calls=7, llm_concurrency=3)
         with pytest.raises(BudgetReached, match="may take 3 more"):
@@ -87,7 +76,7 @@ def test_a_request_for_several_samples_counts_each_of_them(tmp_path: Path) -> No
         assert llm.generations == 6
 
 
-def test_tokens_and_money_have_ceilings_too(tmp_path: Path) -> None:
+def test_tokens_and_money_have_ceilings_too(tmp_path):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path / "tokens", llm_budget_tokens=200)
         with pytest.raises(BudgetReached, match="CITELOOM_LLM_BUDGET_TOKENS"):
@@ -101,7 +90,7 @@ def test_tokens_and_money_have_ceilings_too(tmp_path: Path) -> None:
         assert 0 < written * 10.0 / 1e6 <= 0.001
 
 
-def test_no_answer_is_free(tmp_path: Path) -> None:
+def test_no_answer_is_free(tmp_path):
     too_few = {"prompt_tokens": 1, "completion_tokens": 1}
     for number, changes in enumerate([{"usage": None}, {"usage": too_few}, {"choices": []}]):
         with ScriptedLlm() as llm:
@@ -111,12 +100,12 @@ def test_no_answer_is_free(tmp_path: Path) -> None:
             assert 2 <= len(llm.requests) < 10
 
 
-def test_a_ceiling_on_money_needs_a_price() -> None:
+def test_a_ceiling_on_money_needs_a_price():
     with pytest.raises(SettingError, match="CITELOOM_LLM_PRICE"):
         check_model(load_settings(llm_budget_money=1.0, _env_file=None))
 
 
-def test_what_was_spent_is_told_with_its_cost(tmp_path: Path) -> None:
+def test_what_was_spent_is_told_with_its_cost(tmp_path):
     with ScriptedLlm() as llm:
         told = ask_many(workspace(llm, tmp_path, llm_price="1000000/2000000"), 2)
         free = ask_many(workspace(llm, tmp_path), 2)
@@ -125,27 +114,27 @@ def test_what_was_spent_is_told_with_its_cost(tmp_path: Path) -> None:
     assert free["llm_cached_tokens"] == told["llm_prompt_tokens"] + told["llm_completion_tokens"]
 
 
-def test_an_answer_that_was_under_way_when_another_task_failed_is_kept(tmp_path: Path) -> None:
+def test_an_answer_that_was_under_way_when_another_task_failed_is_kept(tmp_path):
     waiting = threading.Event()
 
-    def slow_or_bad(asked: Asked) -> str | None:
+    def slow_or_bad(asked):
         if "slow" in asked.prompt:
             waiting.wait()
             return "paid for"
         return None
 
-    async def fail() -> None:
+    async def fail():
         while not llm.requests:
             await asyncio.sleep(0.01)
         waiting.set()
         raise ValueError("another task")
 
-    async def slow(client: LlmClient) -> None:
+    async def slow(client):
         await client.complete([Message("user", "slow")], temperature=0.7, max_tokens=50)
 
-    async def both(place: Workspace) -> None:
+    async def both(place):
         async with open_client(place) as client:
-            jobs: list[Coroutine[Any, Any, None]] = [slow(client), fail()]
+            jobs = [slow(client), fail()]
             await side_by_side(jobs)
 
     with ScriptedLlm(slow_or_bad) as llm:
@@ -161,11 +150,9 @@ def test_an_answer_that_was_under_way_when_another_task_failed_is_kept(tmp_path:
     st.integers(1, 50),
     st.lists(st.tuples(st.integers(1, 6), st.integers(0, 6), st.booleans()), max_size=60),
 )
-def test_what_is_spent_and_set_aside_never_passes_the_ceiling(
-    limit: int, steps: list[tuple[int, int, bool]]
-) -> None:
+def test_what_is_spent_and_set_aside_never_passes_the_ceiling(limit, steps):
     budget = Budget(Limits(calls=limit))
-    flying: list[Spent] = []
+    flying = []
     for worst, real, lands in steps:
         if lands and flying:
             reserved = flying.pop(0)
@@ -178,12 +165,12 @@ def test_what_is_spent_and_set_aside_never_passes_the_ceiling(
         assert budget.spent.calls + sum(each.calls for each in flying) <= limit
 
 
-def shared(folder: Path, calls: int, name: str = "november") -> Budget:
+def shared(folder, calls, name="november"):
     """A budget as one more run that names it would have it."""
     return Budget(Limits(calls=calls), name, folder / "budgets.sqlite")
 
 
-def test_runs_that_name_a_budget_share_its_ceiling(tmp_path: Path) -> None:
+def test_runs_that_name_a_budget_share_its_ceiling(tmp_path):
     paid = []
     with ScriptedLlm(latency=0.01) as llm:
         # Each another ceiling, hence an object of its own, as a process has.
@@ -197,7 +184,7 @@ def test_runs_that_name_a_budget_share_its_ceiling(tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
-def test_what_a_killed_run_had_in_flight_stays_booked(tmp_path: Path) -> None:
+def test_what_a_killed_run_had_in_flight_stays_booked(tmp_path):
     assert shared(tmp_path, 7).reserve(Spent(3), Prices())  # and never settled
     next_run = shared(tmp_path, 7)
     assert next_run.reserve(Spent(4), Prices())
@@ -207,8 +194,8 @@ def test_what_a_killed_run_had_in_flight_stays_booked(tmp_path: Path) -> None:
         next_run.reserve(Spent(1), Prices())
 
 
-def test_runs_at_once_never_pass_a_shared_ceiling(tmp_path: Path) -> None:
-    def spend() -> int:
+def test_runs_at_once_never_pass_a_shared_ceiling(tmp_path):
+    def spend():
         budget, spent = shared(tmp_path, 50), 0
         with contextlib.suppress(BudgetReached):
             while budget.reserve(Spent(1), Prices()):
@@ -220,7 +207,7 @@ def test_runs_at_once_never_pass_a_shared_ceiling(tmp_path: Path) -> None:
         assert sum(run.result() for run in [runs.submit(spend) for _ in range(4)]) == 50
 
 
-def test_a_damaged_file_of_budgets_is_named(tmp_path: Path) -> None:
+def test_a_damaged_file_of_budgets_is_named(tmp_path):
     (tmp_path / "budgets.sqlite").write_bytes(b"no database at all" * 100)
     with pytest.raises(PermanentFailure, match=r"budgets\.sqlite, cannot be read"):
         shared(tmp_path, 7)

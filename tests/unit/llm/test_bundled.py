@@ -2,8 +2,6 @@
 is.
 """
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys
@@ -106,9 +104,7 @@ def test_one_server_serves_a_process_on_loopback_alone(settings):
 
 
 @pytest.mark.faults
-def test_a_judge_that_reads_more_does_not_end_the_server_that_a_writer_asks(
-    settings,
-):
+def test_a_judge_that_reads_more_does_not_end_the_server_that_a_writer_asks(settings):
     judge = settings.model_copy(update={"llm_context": 2048})
 
     async def both():

@@ -142,9 +142,7 @@ def test_a_lock_that_cannot_be_opened_is_named(tmp_path):
         CallCache(tmp_path / "calls.sqlite")
 
 
-def test_a_file_changes_between_one_machine_and_several_and_keeps_its_answers(
-    tmp_path,
-):
+def test_a_file_changes_between_one_machine_and_several_and_keeps_its_answers(tmp_path):
     file = tmp_path / "calls.sqlite"
     for shared in (False, True, False):
         with contextlib.closing(CallCache(file, shared=shared)) as cache:
@@ -177,9 +175,7 @@ sys.exit(sum(process.exitcode != 0 for process in processes))
 """
 
 
-def test_processes_that_make_the_file_at_the_same_moment_wait_for_each_other(
-    tmp_path,
-):
+def test_processes_that_make_the_file_at_the_same_moment_wait_for_each_other(tmp_path):
     assert subprocess.run([sys.executable, "-c", OPEN_AT_ONCE, str(tmp_path)]).returncode == 0
 
 

@@ -1,7 +1,5 @@
 """Reading a structured answer: formulas through JSON's escapes, and what is none."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import BaseModel
 
@@ -32,9 +30,7 @@ class Verdict(BaseModel):
         (r"half \ud83d of \ud83d\ude00", "half \ufffd of \U0001f600"),
     ],
 )
-def test_a_formula_keeps_its_macros_and_half_a_character_is_replaced(
-    written: str, read: str
-) -> None:
+def test_a_formula_keeps_its_macros_and_half_a_character_is_replaced(written, read):
     assert parse_answer(f'{{"why": "{written}"}}', Verdict).why == read
 
 
@@ -42,7 +38,7 @@ def test_a_formula_keeps_its_macros_and_half_a_character_is_replaced(
     "text",
     [r"$\nabla f \notin \mathbb{R}^{n} \, \ni$", r"a \\ b", "no formula", r"C:\temp\new \u12"],
 )
-def test_a_copy_of_a_copyable_text_is_read_as_the_text(text: str) -> None:
+def test_a_copy_of_a_copyable_text_is_read_as_the_text(text):
     assert parse_answer(f'{{"why": "{copyable(text)}"}}', Verdict).why == text
 
 
@@ -57,7 +53,7 @@ def test_a_copy_of_a_copyable_text_is_read_as_the_text(text: str) -> None:
         '{"why": ' * 5000 + "}",
     ],
 )
-def test_what_holds_no_answer_is_an_error(answer: str) -> None:
+def test_what_holds_no_answer_is_an_error(answer):
     with pytest.raises(ValueError, match=r"JSON|why|nested too deeply"):
         parse_answer(answer, Verdict)
 
@@ -80,7 +76,7 @@ class Claims(BaseModel):
         '{"claims": [{"why": "it floats"}, {"why": "it is bro',
     ],
 )
-def test_broken_json_is_read_without_another_call(answer: str) -> None:
+def test_broken_json_is_read_without_another_call(answer):
     assert parse_answer(answer, Claims) == Claims(claims=[Verdict(why="it floats")])
 
 
@@ -105,13 +101,13 @@ class Elements(TextFields):
         ),
     ],
 )
-def test_headed_lines_are_read_as_an_object_of_texts(answer: str) -> None:
+def test_headed_lines_are_read_as_an_object_of_texts(answer):
     elements = parse_answer(answer, Elements)
     assert (elements.research_questions, elements.results) == ("Which?", "3 of 4.")
     assert elements.methodology.split() == ["A", "beam:", "wide."]
 
 
-def test_an_object_of_texts_that_breaks_off_has_its_first_fields() -> None:
+def test_an_object_of_texts_that_breaks_off_has_its_first_fields():
     broken_off = '{\n  "research_questions": "Which?",\n  "methodology": "A beam'
     assert parse_answer(broken_off, Elements) == Elements(
         research_questions="Which?", methodology="A beam", results=""
@@ -121,6 +117,6 @@ def test_an_object_of_texts_that_breaks_off_has_its_first_fields() -> None:
 @pytest.mark.parametrize(
     "answer", ["Methodology: A beam.", "The results: good. Methodology: none.", "Results:\n" * 3]
 )
-def test_headed_lines_of_less_than_half_of_the_fields_are_an_error(answer: str) -> None:
+def test_headed_lines_of_less_than_half_of_the_fields_are_an_error(answer):
     with pytest.raises(ValueError, match="no JSON object"):
         parse_answer(answer, Elements)

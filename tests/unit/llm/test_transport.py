@@ -1,7 +1,5 @@
 """The transport on a clock that jumps: when requests are sent, sent again, and given up."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import re
@@ -9,9 +7,8 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable
 from email.utils import formatdate
-from typing import Any
 
 import httpx2
 import pytest
@@ -33,23 +30,22 @@ Answer = Callable[[str, float], "httpx2.Response | Exception"]
 """(prompt, time) → the answer to a request."""
 
 
-def now() -> float:
+def now():
     return asyncio.get_running_loop().time()
 
 
-def completion(**more: Any) -> httpx2.Response:
+def completion(**more):
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": "Yes."},
         "finish_reason": "stop",
     }
     return httpx2.Response(
-        200,
-        json={"id": "1", "choices": [choice], "created": 0, "model": "m", "object": "x"} | more,
+        200, json={"id": "1", "choices": [choice], "created": 0, "model": "m", "object": "x"} | more
     )
 
 
-def refused(status: int, **headers: str) -> httpx2.Response:
+def refused(status, **headers):
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return httpx2.Response(status, json={"error": {"message": "refused"}}, headers=named)
 
@@ -57,9 +53,9 @@ def refused(status: int, **headers: str) -> httpx2.Response:
 class Endpoint:
     """An endpoint without a network. asked: when each prompt was sent."""
 
-    def __init__(self, answer: Answer, seconds: float = 0.01) -> None:
+    def __init__(self, answer, seconds=0.01):
         self.answer, self.seconds = answer, seconds
-        self.asked: dict[str, list[float]] = {}
+        self.asked = {}
         settings = load_settings(
             _env_file=None, llm_url="http://llm/v1", llm_model="m", llm_api_key=SECRET
         )
@@ -68,7 +64,7 @@ class Endpoint:
             model, "http://llm/v1", transport=httpx2.MockTransport(self._respond)
         )
 
-    async def _respond(self, request: httpx2.Request) -> httpx2.Response:
+    async def _respond(self, request):
         prompt = next(
             word for word in ("first", "other", "this") if f'"{word}"' in request.content.decode()
         )
@@ -79,30 +75,28 @@ class Endpoint:
             raise answer
         return answer
 
-    async def ask(self, prompt: str = "this") -> EndpointReply:
+    async def ask(self, prompt="this"):
         return await self.transport.send(
             {"model": "m", "messages": [{"role": "user", "content": prompt}], "temperature": 0.0},
             512,
         )
 
-    async def ask_others(self, until: float, pause: float) -> None:
+    async def ask_others(self, until, pause):
         """Ask for other answers until a time."""
         while now() < until:
             await self.ask("other")
             await asyncio.sleep(pause)
 
 
-def on_a_jumping_clock(scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+def on_a_jumping_clock(scenario):
     with without_waiting():
         return run(scenario())
 
 
-def ask_once(
-    answer: Answer, *, after_an_answer: bool = False
-) -> tuple[EndpointReply | Exception, float, list[float]]:
+def ask_once(answer, *, after_an_answer=False):
     """The reply to one request or its error, when it came, and when the request was sent."""
 
-    async def scenario() -> tuple[EndpointReply | Exception, float, list[float]]:
+    async def scenario():
         endpoint = Endpoint(answer)
         if after_an_answer:
             await endpoint.ask("first")
@@ -113,16 +107,15 @@ def ask_once(
             reply = error
         return reply, now(), endpoint.asked["this"]
 
-    result: tuple[EndpointReply | Exception, float, list[float]] = on_a_jumping_clock(scenario)
-    return result
+    return on_a_jumping_clock(scenario)
 
 
-def until(end: float, failure: Callable[[], httpx2.Response | Exception]) -> Answer:
+def until(end, failure):
     """An endpoint that fails until a time, except for the prompts "first" and "other"."""
     return lambda prompt, moment: failure() if prompt == "this" and moment < end else completion()
 
 
-def no_connection() -> Exception:
+def no_connection():
     return httpx2.ConnectError("connection refused")
 
 
@@ -134,16 +127,14 @@ def no_connection() -> Exception:
         ({"retry_after": "100"}, 100),
     ],
 )
-def test_a_refusal_is_obeyed_for_as_long_as_it_asks(
-    headers: dict[str, str], seconds: float
-) -> None:
+def test_a_refusal_is_obeyed_for_as_long_as_it_asks(headers, seconds):
     reply, moment, asked = ask_once(until(seconds, lambda: refused(429, **headers)))
     assert isinstance(reply, EndpointReply)
     assert moment == pytest.approx(seconds, abs=0.1)
     assert (len(asked), reply.retries) == (2, 1)
 
 
-def test_a_refusal_for_longer_than_two_minutes_ends_the_request_at_once() -> None:
+def test_a_refusal_for_longer_than_two_minutes_ends_the_request_at_once():
     asks = formatdate(time.time() + 3600, usegmt=True)
     reply, moment, asked = ask_once(until(1e9, lambda: refused(429, retry_after=asks)))
     assert "asks to wait 3" in str(reply)
@@ -151,21 +142,21 @@ def test_a_refusal_for_longer_than_two_minutes_ends_the_request_at_once() -> Non
 
 
 @pytest.mark.parametrize("status", [429, 503], ids=["a limit per minute", "a model that loads"])
-def test_a_refusal_for_a_minute_is_outlasted_in_a_few_requests(status: int) -> None:
+def test_a_refusal_for_a_minute_is_outlasted_in_a_few_requests(status):
     reply, moment, asked = ask_once(until(MINUTE, lambda: refused(status)))
     assert isinstance(reply, EndpointReply)
     assert moment <= MINUTE + LONGEST_WAIT
     assert ATTEMPTS < len(asked) <= 15
 
 
-def test_an_endpoint_that_refuses_everybody_is_given_up_after_two_minutes() -> None:
+def test_an_endpoint_that_refuses_everybody_is_given_up_after_two_minutes():
     reply, moment, _ = ask_once(until(1e9, lambda: refused(429)), after_an_answer=True)
     assert "answers 429" in str(reply)
     assert PATIENCE <= moment <= PATIENCE + LONGEST_WAIT + 1
 
 
-def test_an_endpoint_that_refuses_one_request_and_answers_others_is_waited_for() -> None:
-    async def scenario() -> float:
+def test_an_endpoint_that_refuses_one_request_and_answers_others_is_waited_for():
+    async def scenario():
         endpoint = Endpoint(until(6 * MINUTE, lambda: refused(429)))
         await endpoint.ask("first")
         await side_by_side([endpoint.ask(), endpoint.ask_others(5 * MINUTE, pause=5.0)])
@@ -174,8 +165,8 @@ def test_an_endpoint_that_refuses_one_request_and_answers_others_is_waited_for()
     assert on_a_jumping_clock(scenario) >= 6 * MINUTE
 
 
-def test_an_endpoint_that_comes_back_answers_every_request() -> None:
-    async def scenario() -> list[float]:
+def test_an_endpoint_that_comes_back_answers_every_request():
+    async def scenario():
         endpoint = Endpoint(until(20.0, no_connection))
         await endpoint.ask("first")
         await side_by_side(endpoint.ask() for _ in range(50))
@@ -186,8 +177,8 @@ def test_an_endpoint_that_comes_back_answers_every_request() -> None:
     assert len(asked) <= 50 * 8
 
 
-def test_after_patience_every_request_ends_with_what_is_wrong() -> None:
-    async def scenario() -> tuple[list[Any], float, bool]:
+def test_after_patience_every_request_ends_with_what_is_wrong():
+    async def scenario():
         endpoint = Endpoint(until(1e9, no_connection))
         await endpoint.ask("first")
         ended = await asyncio.gather(*(endpoint.ask() for _ in range(30)), return_exceptions=True)
@@ -200,7 +191,7 @@ def test_after_patience_every_request_ends_with_what_is_wrong() -> None:
     assert down
 
 
-def test_an_endpoint_that_never_answered_is_given_up_sooner() -> None:
+def test_an_endpoint_that_never_answered_is_given_up_sooner():
     reply, moment, _ = ask_once(until(1e9, no_connection))
     assert "cannot be reached" in str(reply)
     assert FIRST_PATIENCE <= moment <= 8
@@ -214,10 +205,8 @@ def test_an_endpoint_that_never_answered_is_given_up_sooner() -> None:
         (lambda: httpx2.ReadTimeout("silence"), "gave no answer within 300 s"),
     ],
 )
-def test_a_request_that_alone_fails_is_given_up(
-    failure: Callable[[], httpx2.Response | Exception], message: str
-) -> None:
-    async def scenario() -> int:
+def test_a_request_that_alone_fails_is_given_up(failure, message):
+    async def scenario():
         endpoint = Endpoint(until(1e9, failure))
         await endpoint.ask("first")
         others = asyncio.create_task(endpoint.ask_others(1e9, pause=0.1))
@@ -229,8 +218,8 @@ def test_a_request_that_alone_fails_is_given_up(
     assert on_a_jumping_clock(scenario) == ATTEMPTS
 
 
-def test_a_request_that_meets_no_answer_for_its_whole_time_is_not_sent_again() -> None:
-    async def scenario() -> int:
+def test_a_request_that_meets_no_answer_for_its_whole_time_is_not_sent_again():
+    async def scenario():
         endpoint = Endpoint(until(1e9, lambda: httpx2.ReadTimeout("silence")), seconds=300.0)
         with pytest.raises(TransientFailure, match="gave no answer within 300 s"):
             await endpoint.ask()
@@ -240,10 +229,8 @@ def test_a_request_that_meets_no_answer_for_its_whole_time_is_not_sent_again() -
 
 
 @pytest.mark.parametrize("failure", [no_connection, lambda: refused(503)])
-def test_nothing_is_tried_again_once_it_is_stopped(
-    failure: Callable[[], httpx2.Response | Exception],
-) -> None:
-    async def scenario() -> int:
+def test_nothing_is_tried_again_once_it_is_stopped(failure):
+    async def scenario():
         endpoint = Endpoint(until(1e9, failure))
         await endpoint.ask("first")
         asked = asyncio.create_task(endpoint.ask())
@@ -256,10 +243,10 @@ def test_nothing_is_tried_again_once_it_is_stopped(
     assert on_a_jumping_clock(scenario) == 1
 
 
-def test_an_error_inside_an_answer_is_tried_again() -> None:
+def test_an_error_inside_an_answer_is_tried_again():
     """Gateways answer 200, and say in the body that what is behind them failed."""
 
-    def inside() -> httpx2.Response:
+    def inside():
         error = {"message": f"upstream is down for {SECRET}", "code": 502}
         return httpx2.Response(200, json={"error": error})
 
@@ -270,7 +257,7 @@ def test_an_error_inside_an_answer_is_tried_again() -> None:
     assert "answers 502 (upstream is down for ***)" in str(reply)
 
 
-BAD_ANSWERS: dict[str, bytes] = {
+BAD_ANSWERS = {
     "cut": b'{"choices": [{"ind',
     "empty": b"",
     "a page": b"<html>\x1b[31mIt works!</html>",
@@ -292,9 +279,7 @@ BAD_ANSWERS: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("body", BAD_ANSWERS.values(), ids=BAD_ANSWERS)
-def test_an_answer_that_is_no_completion_is_shown_with_the_endpoint(
-    body: bytes,
-) -> None:
+def test_an_answer_that_is_no_completion_is_shown_with_the_endpoint(body):
     reply, _, asked = ask_once(lambda prompt, moment: httpx2.Response(200, content=body))
     assert len(asked) == 1, "an attempt needs room in the budget"
     assert isinstance(reply, UnusableAnswer)
@@ -319,15 +304,15 @@ for read, *arguments in (read_reply, 64, None), (parse_answer, Form):
 """
 
 
-def test_millions_of_values_are_refused_in_little_memory() -> None:
+def test_millions_of_values_are_refused_in_little_memory():
     done = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True)
     assert done.stdout.split() == ["refused"] * 2, done.stderr
 
 
-def test_a_compressed_answer_is_bounded_by_what_it_unpacks_to() -> None:
+def test_a_compressed_answer_is_bounded_by_what_it_unpacks_to():
     packed = gzip.compress(bytes(8 * MOST_BYTES), 1)
 
-    async def chunks() -> AsyncIterator[bytes]:
+    async def chunks():
         for start in range(0, len(packed), 1 << 16):
             yield packed[start : start + (1 << 16)]
 
@@ -342,7 +327,7 @@ def test_a_compressed_answer_is_bounded_by_what_it_unpacks_to() -> None:
     assert peak < 4 * MOST_BYTES
 
 
-def test_a_large_error_is_refused_before_it_is_parsed() -> None:
+def test_a_large_error_is_refused_before_it_is_parsed():
     for status in (200, 400):
         body = b'{"error": [' + b"{}," * 400_000 + b"{}]}"
         reply, _, _ = ask_once(
@@ -352,8 +337,8 @@ def test_a_large_error_is_refused_before_it_is_parsed() -> None:
         assert "over 1 MB" in str(reply)
 
 
-def test_an_answer_that_breaks_off_is_one_that_may_be_paid_for() -> None:
-    async def half() -> AsyncIterator[bytes]:
+def test_an_answer_that_breaks_off_is_one_that_may_be_paid_for():
+    async def half():
         yield b'{"choices": ['
         raise httpx2.RemoteProtocolError("closed")
 
@@ -361,14 +346,14 @@ def test_an_answer_that_breaks_off_is_one_that_may_be_paid_for() -> None:
     assert isinstance(reply, UnusableAnswer)
 
 
-def test_an_encoding_that_repeats_the_key_is_not_shown() -> None:
+def test_an_encoding_that_repeats_the_key_is_not_shown():
     headers = {"content-encoding": "e" * 50 + SECRET}
     reply, _, _ = ask_once(lambda prompt, _: httpx2.Response(200, content=b"x", headers=headers))
     assert SECRET[:12] not in str(reply)
 
 
-def test_an_answer_that_trickles_ends_with_its_time() -> None:
-    async def trickle() -> AsyncIterator[bytes]:
+def test_an_answer_that_trickles_ends_with_its_time():
+    async def trickle():
         while True:
             await asyncio.sleep(0.5)
             yield b" "
@@ -378,7 +363,7 @@ def test_an_answer_that_trickles_ends_with_its_time() -> None:
     assert (moment, len(asked)) == (pytest.approx(300, abs=1), 1)
 
 
-def test_a_redirect_takes_no_prompt_elsewhere() -> None:
+def test_a_redirect_takes_no_prompt_elsewhere():
     elsewhere = httpx2.Response(307, headers={"location": "http://other/v1?key=1"})
     with pytest.raises(SettingError, match=r"redirects to http://other/v1 \(307\)"):
         ask_once(lambda prompt, moment: elsewhere)

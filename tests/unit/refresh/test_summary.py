@@ -38,12 +38,7 @@ def sha256(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write_corpus(
-    workspace,
-    papers,
-    withdrawn=(),
-    versions=1,
-):
+def write_corpus(workspace, papers, withdrawn=(), versions=1):
     """Papers with the texts of their passages, up to the vectors."""
     passages = [
         {"arxiv_id": name, "passage_id": f"{name}#{place}", "text_sha256": sha256(text)}
@@ -80,9 +75,7 @@ def counted(summary):
     return {name: count for name, count in asdict(summary.months[MONTH]).items() if count}
 
 
-def test_papers_passages_and_vectors_are_compared_with_those_before_the_run(
-    workspace,
-):
+def test_papers_passages_and_vectors_are_compared_with_those_before_the_run(workspace):
     write_corpus(workspace, {ONE: ["a", "b"], TWO: ["c"], THREE: ["d"]})
     note_encoded(workspace, 4, 1.5)
     record_keys(workspace, [MONTH])
@@ -136,9 +129,7 @@ def test_all_papers_of_a_new_month_are_new(workspace):
     assert counted(summary_of(workspace)) == {"papers_new": 2, "passages_added": 3}
 
 
-def test_a_refresh_that_was_killed_is_continued_by_the_next_and_both_have_one_summary(
-    workspace,
-):
+def test_a_refresh_that_was_killed_is_continued_by_the_next_and_both_have_one_summary(workspace):
     write_corpus(workspace, {ONE: ["a"]})
     record_keys(workspace, [MONTH])
     killed = unfinished_refresh(workspace.root)
@@ -173,9 +164,7 @@ def test_where_nothing_was_run_no_summary_is_written(workspace):
     assert not (workspace.root.path / "refreshes").exists()
 
 
-def test_what_is_left_out_of_date_and_what_ended_by_the_budget_is_listed(
-    workspace,
-):
+def test_what_is_left_out_of_date_and_what_ended_by_the_budget_is_listed(workspace):
     left = [stage for stage in STAGES if stage.name in ("summaries", "scores", "answers")]
     write_table(workspace.root, tables.SUMMARIES, MONTH, [{"task_id": "t"}])
     failures = [

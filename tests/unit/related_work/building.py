@@ -97,12 +97,7 @@ def paper_row(arxiv_id, text="It does things."):
 
 def task_row(number, reference_ids):
     references = [
-        {
-            "number": i,
-            "arxiv_id": arxiv_id,
-            "title": f"Title of {arxiv_id}",
-            "source": "full_text",
-        }
+        {"number": i, "arxiv_id": arxiv_id, "title": f"Title of {arxiv_id}", "source": "full_text"}
         for i, arxiv_id in enumerate(reference_ids, 1)
     ]
     return {
@@ -150,14 +145,7 @@ def write_at(llm, folder, system, task, **settings):
     return run(ask())
 
 
-def check_planned_calls(
-    folder,
-    system,
-    *,
-    make=make_task,
-    whole=False,
-    **settings,
-):
+def check_planned_calls(folder, system, *, make=make_task, whole=False, **settings):
     """Assert that tasks of several sizes take the calls of the system's formula."""
     # Samples of a prompt go out together as far as calls in flight allow: fewer requests, a faster
     # test.

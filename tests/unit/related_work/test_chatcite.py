@@ -56,9 +56,7 @@ def test_fewer_drafts_than_are_kept_are_all_continued(tmp_path):
     assert summary.spent.calls == beam_calls(4, settings) == 24 + 4
 
 
-def test_the_first_step_continues_one_empty_draft_and_the_next_those_with_most_votes(
-    tmp_path,
-):
+def test_the_first_step_continues_one_empty_draft_and_the_next_those_with_most_votes(tmp_path):
     summary, llm, _ = search_with(tmp_path, 2, SEARCH, vote_for(3, 3, 2, 3, 2))
     first, second = rounds(summary)
     assert [draft["parent"] for draft in first["drafts"]] == [0, 0, 0]

@@ -84,9 +84,7 @@ def test_sections_come_from_the_newest_earlier_months_that_have_tasks(tmp_path):
     }
 
 
-def test_a_month_with_few_shot_shows_them_and_is_out_of_date_when_they_change(
-    tmp_path,
-):
+def test_a_month_with_few_shot_shows_them_and_is_out_of_date_when_they_change(tmp_path):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, systems="few_shot")
         write_corpus(place, {1: ["2403.00001", "2403.00002"]})

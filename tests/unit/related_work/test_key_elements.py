@@ -23,13 +23,7 @@ QUESTIONS = [
 ]
 
 
-def extract_from(
-    folder,
-    *rules,
-    content="# T\n\nText.",
-    context=8192,
-    element_tokens=40,
-):
+def extract_from(folder, *rules, content="# T\n\nText.", context=8192, element_tokens=40):
     with ScriptedLlm(*rules) as llm:
         place = workspace(llm, folder, llm_context=context, element_tokens=element_tokens)
 
@@ -68,9 +62,7 @@ def test_seven_answers_come_from_one_call_as_json_or_as_headed_lines(tmp_path):
     assert (headed.spent.calls, headed.elements) == (1, KeyElements(*["It floats."] * 7))
 
 
-def test_lists_nulls_and_long_answers_become_text_bounded_where_there_is_a_limit(
-    tmp_path,
-):
+def test_lists_nulls_and_long_answers_become_text_bounded_where_there_is_a_limit(tmp_path):
     given = answers(results=["a", "b"], limitations=None, methodology="word " * 100)
     found = extract_from(tmp_path, lambda asked: given)
     assert (found.elements.results, found.elements.limitations) == ("a b", "")

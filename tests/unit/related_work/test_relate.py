@@ -40,13 +40,7 @@ SPELLINGS_OF_ONE_ID = [
 ]
 
 
-def related_by(
-    folder,
-    *rules,
-    references=TWO,
-    system=None,
-    **settings,
-):
+def related_by(folder, *rules, references=TWO, system=None, **settings):
     """What is written for the draft over papers of a corpus, and the endpoint that was asked."""
     with ScriptedLlm(*rules) as llm:
         place = workspace(llm, folder, **settings)

@@ -59,9 +59,7 @@ def test_a_baseline_makes_the_calls_of_its_formula(tmp_path, system):
     )
 
 
-def test_what_does_not_fit_is_summarized_first_and_cut_where_it_does_not_fit_even_so(
-    tmp_path,
-):
+def test_what_does_not_fit_is_summarized_first_and_cut_where_it_does_not_fit_even_so(tmp_path):
     summary, llm = write(
         tmp_path / "a", "zero_shot", long_task(3), llm_context=1500, draft_tokens=200
     )
@@ -95,9 +93,7 @@ def test_without_elements_drafts_are_written_from_summaries(tmp_path):
     assert not any("Key elements" in p for p in asked)
 
 
-def test_without_incremental_is_few_shot_from_summaries_with_chatcites_guidelines(
-    tmp_path,
-):
+def test_without_incremental_is_few_shot_from_summaries_with_chatcites_guidelines(tmp_path):
     """Table 2 of the paper: summaries by p_s, then the few-shot prompt, with the writing guidance
     added.
     """
@@ -119,9 +115,7 @@ def test_without_incremental_is_few_shot_from_summaries_with_chatcites_guideline
     assert "rounds" not in summary.trace
 
 
-def test_the_baselines_prompts_are_those_that_the_paper_prints_and_nothing_else(
-    tmp_path,
-):
+def test_the_baselines_prompts_are_those_that_the_paper_prints_and_nothing_else(tmp_path):
     task = replace(make_task(1), examples=("One.", "Two.", "A third one."))
     plain, zero = write(tmp_path / "a", "zero_shot", task)
     shown, few = write(tmp_path / "b", "few_shot", task)

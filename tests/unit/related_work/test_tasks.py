@@ -66,10 +66,7 @@ def test_the_section_is_taken_out_and_its_citations_are_numbered_as_in_the_bibli
     assert [
         (each["number"], each["arxiv_id"], each["key"], each["authors"])
         for each in task["references"]
-    ] == [
-        (1, "2403.90001", "b1", []),
-        (2, "2403.90002", "b2", ["Ada Li"]),
-    ]
+    ] == [(1, "2403.90001", "b1", []), (2, "2403.90002", "b2", ["Ada Li"])]
     assert (task["outside"], task["task_id"]) == (1, "2404.90001#S2")
     assert task["gold"] == "First [Reference 2] [Reference 1] and others.\n\nAgain [Reference 1]."
     assert "It began." in task["description"]
@@ -239,9 +236,7 @@ def write_file(folder, name="mine.json", **changed):
     return file
 
 
-def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_again(
-    tmp_path,
-):
+def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_again(tmp_path):
     folder = tmp_path / "tasks"
     task = read_task_file(write_file(folder))
     assert read_task_file(write_task_file(task, tmp_path / "out")) == task

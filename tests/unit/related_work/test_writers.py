@@ -46,9 +46,7 @@ def models_called(llm):
     return Counter(str(body["model"]) for body in llm.requests)
 
 
-def test_two_models_write_beside_each_other_and_the_order_of_the_setting_does_not_matter(
-    tmp_path,
-):
+def test_two_models_write_beside_each_other_and_the_order_of_the_setting_does_not_matter(tmp_path):
     with ScriptedLlm(models=MODELS) as llm:
         place = place_of(llm, tmp_path, BOTH)
         write_corpus(place, TASKS)
@@ -111,9 +109,7 @@ def test_adding_a_writer_computes_that_writer_alone_and_keeps_what_was_left_out_
     assert summaries.left_out == {"reference_without_text": 2}
 
 
-def test_changing_a_writer_computes_it_alone_and_removing_it_removes_its_rows(
-    tmp_path,
-):
+def test_changing_a_writer_computes_it_alone_and_removing_it_removes_its_rows(tmp_path):
     with ScriptedLlm(models=MODELS) as llm:
         place = place_of(llm, tmp_path, BOTH)
         write_corpus(place, TASKS)

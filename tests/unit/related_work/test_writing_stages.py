@@ -132,9 +132,7 @@ def test_a_reference_that_left_the_corpus_keeps_its_number_and_lacks_only_where_
     assert stale == {"key_elements", "summaries"}
 
 
-def test_a_month_without_tasks_makes_no_call_and_an_unknown_system_is_a_wrong_setting(
-    tmp_path,
-):
+def test_a_month_without_tasks_makes_no_call_and_an_unknown_system_is_a_wrong_setting(tmp_path):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path)
         write_corpus(place, {})

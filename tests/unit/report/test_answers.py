@@ -2,19 +2,13 @@
 that do nothing.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.evaluation.answers.measures import read_grades
 from pipeline.evaluation.answers.results import results
 from pipeline.report.figures import answering_colour
@@ -40,9 +34,7 @@ FOLDER = f"reports/{MONTH}"
 SETTINGS = {"judges": "judge-one", "llm_model": "some-model", "llm_cutoff": "2024-03-03"}
 
 
-def published(
-    folder: Path, *, settings: Mapping[str, Any] | None = None, **answers: Any
-) -> Workspace:
+def published(folder, *, settings=None, **answers):
     """A month's report with questions; a place of its own for each test, without related work."""
     place = workspace(folder, **{**SETTINGS, **(settings or {})})
     write_month(place.root, MONTH, tasks=0)
@@ -51,31 +43,31 @@ def published(
     return place
 
 
-def rows_of(place: Workspace, key: str, group: str | None = None) -> list[dict[str, Any]]:
+def rows_of(place, key, group=None):
     return [
         row for row in report_tables(place)[key]["rows"] if group is None or row["group"] == group
     ]
 
 
-def overall_page(place: Workspace) -> LexborHTMLParser:
+def overall_page(place):
     write_overall_page(place)
     return LexborHTMLParser((place.root.path / "reports/index.html").read_text())
 
 
 @pytest.fixture(scope="module")
-def month(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def month(tmp_path_factory):
     """The report of a month with 4 questions, which tests only read."""
     return published(tmp_path_factory.mktemp("month"))
 
 
 @pytest.fixture(scope="module")
-def nine_questions(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def nine_questions(tmp_path_factory):
     """The report of a month with 9 questions, which tests only read."""
     return published(tmp_path_factory.mktemp("nine"), questions=9)
 
 
 @pytest.fixture
-def two_months(tmp_path: Path) -> Workspace:
+def two_months(tmp_path):
     """The tables of two months with questions, before any report."""
     place = workspace(tmp_path, **SETTINGS)
     for name in ("2024-02", MONTH):
@@ -84,9 +76,7 @@ def two_months(tmp_path: Path) -> Workspace:
     return place
 
 
-def test_table_1_has_the_reports_numbers_and_ours_by_age_with_intervals(
-    nine_questions: Workspace,
-) -> None:
+def test_table_1_has_the_reports_numbers_and_ours_by_age_with_intervals(nine_questions):
     printed = rows_of(nine_questions, "answers_table_1", "As published")
     assert printed[-1] == {
         "group": "As published",
@@ -118,14 +108,14 @@ def test_table_1_has_the_reports_numbers_and_ours_by_age_with_intervals(
     assert about == "9 questions on 2 papers, March 2024; judge judge-one"
 
 
-def test_what_became_of_the_questions_is_counted(nine_questions: Workspace) -> None:
+def test_what_became_of_the_questions_is_counted(nine_questions):
     counted = {row["System"]: row for row in rows_of(nine_questions, "answers_leaderboard")}
     mine = counted["arXivBot"]
     assert (mine["Questions"], mine["Answered"], mine["Abstained"]) == (9, 8, 1)
     assert counted["the model alone"]["Abstained"] == 0
 
 
-def test_without_a_cut_off_nothing_is_old_or_recent_and_the_page_says_so(tmp_path: Path) -> None:
+def test_without_a_cut_off_nothing_is_old_or_recent_and_the_page_says_so(tmp_path):
     place = published(tmp_path, settings={"llm_cutoff": ""})
     ours = rows_of(place, "answers_table_1", "Ours")
     assert {row[name] for row in ours for name in ("Factual, old", "Coverage, recent")} == {None}
@@ -133,7 +123,7 @@ def test_without_a_cut_off_nothing_is_old_or_recent_and_the_page_says_so(tmp_pat
     assert "the knowledge cut-off of some-model is not known" in text_of(place, "answers.html")
 
 
-def test_the_cut_off_of_a_models_own_table_divides_the_questions(tmp_path: Path) -> None:
+def test_the_cut_off_of_a_models_own_table_divides_the_questions(tmp_path):
     models = write_models(tmp_path, "http://127.0.0.1:9/v1", "some-model", cutoff="2024-03-03")
     of_table = published(tmp_path / "table", settings={"models": models, "llm_cutoff": ""})
     by_setting = published(tmp_path / "setting")
@@ -143,7 +133,7 @@ def test_the_cut_off_of_a_models_own_table_divides_the_questions(tmp_path: Path)
     assert note in text_of(of_table, "answers.html")
 
 
-def test_the_page_says_in_what_theirs_and_ours_differ(month: Workspace) -> None:
+def test_the_page_says_in_what_theirs_and_ours_differ(month):
     text = text_of(month, "answers.html")
     assert "In the report three people graded; here the judge is judge-one" in text
     assert "Its corpus has 27,447 papers." in text
@@ -152,14 +142,14 @@ def test_the_page_says_in_what_theirs_and_ours_differ(month: Workspace) -> None:
     assert f"Passages were {searched} vectors and BM25: " in text_of(month, "answers.html")
 
 
-def test_each_kind_of_question_has_its_rows(nine_questions: Workspace) -> None:
+def test_each_kind_of_question_has_its_rows(nine_questions):
     rows = rows_of(nine_questions, "answers_kinds")
     kinds = [row["group"] for row in rows[:: len(SYSTEMS)]]
     assert kinds == ["Author", "Dataset", "Summary", "Limitation", "Comparison"]
     assert sum(row["Questions"] for row in rows if row["System"] == "arXivBot") == 9
 
 
-def test_retrieval_stands_apart_with_the_gain_of_each_hop(month: Workspace) -> None:
+def test_retrieval_stands_apart_with_the_gain_of_each_hop(month):
     shown = {row["System"]: row for row in rows_of(month, "answers_shown")}
     assert shown.keys() == {"arXivBot", "WikiChat"}
     assert shown["WikiChat"]["Shown by the last hop"]["value"] == 0.5
@@ -169,15 +159,13 @@ def test_retrieval_stands_apart_with_the_gain_of_each_hop(month: Workspace) -> N
     assert (second["Questions"], second["First shown"]) == (1, 1)
 
 
-def test_a_month_of_systems_that_search_for_nothing_has_no_table_of_retrieval(
-    tmp_path: Path,
-) -> None:
+def test_a_month_of_systems_that_search_for_nothing_has_no_table_of_retrieval(tmp_path):
     place = published(tmp_path, systems=("direct",))
     assert not {"answers_shown", "answers_gains"} & report_tables(place).keys()
     assert "Not run here (CITELOOM_ANSWER_SYSTEMS): WikiChat" in text_of(place, "answers.html")
 
 
-def test_what_a_question_cost_is_told_by_system_and_of_grading(tmp_path: Path) -> None:
+def test_what_a_question_cost_is_told_by_system_and_of_grading(tmp_path):
     models = write_models(tmp_path / "settings", "http://127.0.0.1:9/v1", "judge-one", price="1/0")
     prices = {"llm_url": "http://127.0.0.1:9/v1", "llm_price": "2/8", "models": models}
     rows = {
@@ -193,7 +181,7 @@ def test_what_a_question_cost_is_told_by_system_and_of_grading(tmp_path: Path) -
     assert rows["All"]["Money per item"] is None
 
 
-def test_systems_are_compared_over_the_questions_that_both_have(tmp_path: Path) -> None:
+def test_systems_are_compared_over_the_questions_that_both_have(tmp_path):
     rows = rows_of(
         published(tmp_path, questions=9, systems=("direct", "wikichat")), "answers_differences"
     )
@@ -202,8 +190,8 @@ def test_systems_are_compared_over_the_questions_that_both_have(tmp_path: Path) 
 
 
 def test_rows_of_a_second_judge_as_earlier_versions_made_them_do_not_mix_with_those_of_the_first(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     one, both = (
         rows_of(
             published(tmp_path / name, judges=judges, settings={"judges": "judge-one"}),
@@ -214,7 +202,7 @@ def test_rows_of_a_second_judge_as_earlier_versions_made_them_do_not_mix_with_th
     assert one == both
 
 
-def test_a_sentence_leads_to_its_claims_and_their_passages(month: Workspace) -> None:
+def test_a_sentence_leads_to_its_claims_and_their_passages(month):
     shown = parsed_page(month, "question-q1.html")
     sentence = shown.css_first("#arxivbot a.said")
     assert sentence.attributes["href"] == "#arxivbot-1"
@@ -225,9 +213,7 @@ def test_a_sentence_leads_to_its_claims_and_their_passages(month: Workspace) -> 
     assert [link.text() for link in panel.css(".tag a")] == ["1"]
 
 
-def test_a_question_shows_its_gold_claims_where_they_stand_and_which_answers_hold_them(
-    month: Workspace,
-) -> None:
+def test_a_question_shows_its_gold_claims_where_they_stand_and_which_answers_hold_them(month):
     shown = parsed_page(month, "question-q1.html")
     assert "2403.90001 sample · S0.p1" in folded(shown.css_first("#gold-1").text())
     assert shown.css("#gold-1 a") == []  # nowhere on arXiv
@@ -241,9 +227,7 @@ def test_a_question_shows_its_gold_claims_where_they_stand_and_which_answers_hol
     assert "shown in hop 2" in held[2]
 
 
-def test_an_answer_shows_its_queries_what_was_read_its_grades_and_its_steps(
-    month: Workspace,
-) -> None:
+def test_an_answer_shows_its_queries_what_was_read_its_grades_and_its_steps(month):
     text = text_of(month, "question-q1.html")
     for words in (
         "Hop 1: searched for “weights 1”",
@@ -270,7 +254,7 @@ def test_an_answer_shows_its_queries_what_was_read_its_grades_and_its_steps(
     assert of_claims | {"✓ held", "✗ not held"} <= verdicts
 
 
-def test_an_abstention_is_told_as_one(month: Workspace) -> None:
+def test_an_abstention_is_told_as_one(month):
     shown = parsed_page(month, "question-q4.html")
     assert shown.css_first("#arxivbot .tag").text() == "abstained"
     assert (
@@ -282,13 +266,13 @@ def test_an_abstention_is_told_as_one(month: Workspace) -> None:
     assert listed["arXivBot, coverage"] == 0
 
 
-def test_the_months_page_leads_to_the_answers(month: Workspace) -> None:
+def test_the_months_page_leads_to_the_answers(month):
     links = [link.attributes["href"] for link in parsed_page(month, "index.html").css("a")]
     assert "answers.html" in links
     assert "4 questions, every answer with its evidence" in text_of(month, "index.html")
 
 
-def test_an_imported_system_may_be_called_anything(tmp_path: Path) -> None:
+def test_an_imported_system_may_be_called_anything(tmp_path):
     name = 'a"><script>alert(1)</script> site #1'
     place = published(tmp_path, systems=("direct", name))
     for file, content in pages(place).items():
@@ -298,7 +282,7 @@ def test_an_imported_system_may_be_called_anything(tmp_path: Path) -> None:
     assert "written elsewhere" in shown.css_first("#answer-1").text()
 
 
-def test_pages_of_questions_that_are_no_more_go_away(tmp_path: Path) -> None:
+def test_pages_of_questions_that_are_no_more_go_away(tmp_path):
     place = published(tmp_path)
     write_answers(place.root, MONTH, questions=2)
     run_stage(REPORT, place, MONTH)
@@ -310,9 +294,7 @@ def test_pages_of_questions_that_are_no_more_go_away(tmp_path: Path) -> None:
     assert not (place.root.path / FOLDER / "answers.html").exists()
 
 
-def test_a_month_without_a_question_says_why_and_names_its_stages_in_one_line(
-    tmp_path: Path,
-) -> None:
+def test_a_month_without_a_question_says_why_and_names_its_stages_in_one_line(tmp_path):
     place = workspace(tmp_path)
     write_month(place.root, MONTH)
     run_stage(REPORT, place, MONTH)
@@ -325,13 +307,13 @@ def test_a_month_without_a_question_says_why_and_names_its_stages_in_one_line(
     assert f"questions, answers, answer grades, answer scores: not run; {reason}" in failed
 
 
-def test_questions_that_no_system_answered_are_listed_all_the_same(tmp_path: Path) -> None:
+def test_questions_that_no_system_answered_are_listed_all_the_same(tmp_path):
     place = published(tmp_path, systems=())
     assert "No system answered" in text_of(place, "answers.html")
     assert "No system answered this question" in text_of(place, "question-q1.html")
 
 
-def test_the_overall_index_pools_the_questions_of_all_months(two_months: Workspace) -> None:
+def test_the_overall_index_pools_the_questions_of_all_months(two_months):
     run_stage(REPORT, two_months, MONTH)
     shown = overall_page(two_months)
     text = folded(shown.text())
@@ -343,7 +325,7 @@ def test_the_overall_index_pools_the_questions_of_all_months(two_months: Workspa
     assert rows[-1].endswith(" 8")
 
 
-def test_an_old_month_without_tables_of_answers_breaks_nothing(two_months: Workspace) -> None:
+def test_an_old_month_without_tables_of_answers_breaks_nothing(two_months):
     for table in (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES, tables.ANSWER_SCORES):
         two_months.root.file(table, "2024-02").unlink()
     run_stage(REPORT, two_months, MONTH)
@@ -353,9 +335,7 @@ def test_an_old_month_without_tables_of_answers_breaks_nothing(two_months: Works
 
 
 @pytest.mark.parametrize("table", [tables.SCORES, tables.ANSWER_GRADES])
-def test_a_broken_table_of_another_month_is_told_and_stops_nothing(
-    two_months: Workspace, table: tables.Table
-) -> None:
+def test_a_broken_table_of_another_month_is_told_and_stops_nothing(two_months, table):
     two_months.root.file(table, "2024-02").write_bytes(b"torn")
     run_stage(REPORT, two_months, MONTH)
     text = folded(overall_page(two_months).text())
@@ -363,7 +343,7 @@ def test_a_broken_table_of_another_month_is_told_and_stops_nothing(
     assert "4 questions on 2 papers" in text
 
 
-def test_failures_of_answers_lead_to_their_questions(tmp_path: Path) -> None:
+def test_failures_of_answers_lead_to_their_questions(tmp_path):
     place = published(tmp_path)
     write_ledger(
         place.root,
@@ -388,15 +368,13 @@ def test_failures_of_answers_lead_to_their_questions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("changed", [{"llm_cutoff": "2024-03-01"}, {"judges": "another"}])
-def test_a_cut_off_or_judge_that_changed_makes_the_report_out_of_date(
-    tmp_path: Path, changed: dict[str, str]
-) -> None:
+def test_a_cut_off_or_judge_that_changed_makes_the_report_out_of_date(tmp_path, changed):
     place = published(tmp_path)
     assert state(REPORT, place, MONTH) is State.DONE
     assert state(REPORT, workspace(tmp_path, **{**SETTINGS, **changed}), MONTH) is State.STALE
 
 
-def test_the_small_model_is_named_where_it_answered(tmp_path: Path) -> None:
+def test_the_small_model_is_named_where_it_answered(tmp_path):
     place = published(tmp_path, model="smollm2-135m-instruct")
     for name in ("answers.html", "question-q1.html", "index.html"):
         assert "not how good the methods are." in text_of(place, name)
@@ -405,9 +383,7 @@ def test_the_small_model_is_named_where_it_answered(tmp_path: Path) -> None:
     )
 
 
-def test_a_plain_id_names_its_page_and_ids_that_a_file_system_may_take_for_one_have_pages_of_their_own() -> (
-    None
-):
+def test_a_plain_id_names_its_page_and_ids_that_a_file_system_may_take_for_one_have_pages_of_their_own():
     plain = ["q01", "boats-1", "v1.2_x"]
     assert [question_file(id_) for id_ in plain] == [f"question-{id_}.html" for id_ in plain]
     ids = [
@@ -422,7 +398,7 @@ def test_a_plain_id_names_its_page_and_ids_that_a_file_system_may_take_for_one_h
     assert all(re.fullmatch(r"question-[a-z0-9._-]+\.html", name) for name in names)
 
 
-def test_a_system_has_one_colour_and_those_made_elsewhere_others() -> None:
+def test_a_system_has_one_colour_and_those_made_elsewhere_others():
     systems = ["direct", "b site", "a site", "arxivbot", "wikichat"]
     assert [answering_colour(system, systems) for system in systems] == [2, 6, 5, 1, 3]
     assert answering_colour("z", [f"s{number}" for number in range(20)] + ["z"]) == 8

@@ -38,9 +38,7 @@ def grids(page):
     return {grid.key: grid for section in page.sections for grid in section.grids}
 
 
-def test_the_headline_has_counts_the_audit_and_the_best_systems_with_intervals(
-    place,
-):
+def test_the_headline_has_counts_the_audit_and_the_best_systems_with_intervals(place):
     headline = {name: (value, remark) for name, value, remark in page_of(place).headline}
     assert headline["Papers"] == ("8", "of 14 pages in the dump")
     assert headline["Index audit"] == ("100 %", "all of 96 points found")
@@ -59,9 +57,7 @@ def test_missing_points_are_in_the_headline(place):
     assert headline["Index audit"] == ("92 %", "8 missing, 2 stale")
 
 
-def test_the_corpus_comes_first_definitions_are_closed_and_leaderboards_can_be_sorted(
-    place,
-):
+def test_the_corpus_comes_first_definitions_are_closed_and_leaderboards_can_be_sorted(place):
     keys = [section.key for section in page_of(place).sections]
     assert keys.index("corpus") < keys.index("months") < keys.index("leaderboard")
     write_overall_page(place)
@@ -76,9 +72,7 @@ def test_the_corpus_comes_first_definitions_are_closed_and_leaderboards_can_be_s
     assert len(parsed.css("script")) == 1
 
 
-def test_the_histogram_of_passage_lengths_counts_the_passages_of_all_months(
-    place,
-):
+def test_the_histogram_of_passage_lengths_counts_the_passages_of_all_months(place):
     corpus = next(section for section in page_of(place).sections if section.key == "corpus")
     (name, bars), *others = corpus.parts[-1].groups
     assert (name, others) == ("Words: passages", [])

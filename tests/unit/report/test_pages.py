@@ -115,13 +115,9 @@ def assert_inert(name, page):
         assert node.tag in _ELEMENTS or node.tag.startswith("-"), f"{name} has <{node.tag}>"
         for attribute, value in node.attributes.items():
             assert not attribute.lower().startswith("on"), f"{name}: {node.tag} has {attribute}"
-            assert attribute not in {
-                "style",
-                "src",
-                "srcdoc",
-                "action",
-                "formaction",
-            }, f"{name}: {attribute}"
+            assert attribute not in {"style", "src", "srcdoc", "action", "formaction"}, (
+                f"{name}: {attribute}"
+            )
             if attribute == "href":
                 assert re.match(
                     r"(\w[\w.-]*(/index)?\.html)?#[\w-]+$|https://(arxiv|ar5iv\.labs\.arxiv)\.org/(abs|html)/[\w.%/#~-]*$|"
@@ -136,9 +132,7 @@ def assert_inert(name, page):
             ) == "Content-Security-Policy"
 
 
-def test_a_page_allows_its_own_style_sheet_and_a_script_only_where_a_table_is_sorted(
-    month,
-):
+def test_a_page_allows_its_own_style_sheet_and_a_script_only_where_a_table_is_sorted(month):
     for name, page in pages(month).items():
         parsed = LexborHTMLParser(page.decode())
         (style,) = map(digest_of, parsed.css("style"))
@@ -182,11 +176,7 @@ def test_the_table_names_each_file_of_the_month_with_its_hash(full_month):
 
 
 @pytest.mark.parametrize(
-    ("name", "changed"),
-    [
-        (f"{FOLDER}/index.html", None),
-        (f"{FOLDER}/index.html", "torn"),
-    ],
+    ("name", "changed"), [(f"{FOLDER}/index.html", None), (f"{FOLDER}/index.html", "torn")]
 )
 def test_a_page_that_is_gone_or_changed_is_written_again(tmp_path, name, changed):
     write_month(workspace(tmp_path).root, MONTH)
@@ -211,9 +201,7 @@ def test_a_page_newer_than_its_table_is_compared_by_content(tmp_path):
     assert state(REPORT, work, MONTH) is State.STALE
 
 
-def test_prices_ratings_and_ledgers_that_changed_make_the_report_out_of_date(
-    tmp_path,
-):
+def test_prices_ratings_and_ledgers_that_changed_make_the_report_out_of_date(tmp_path):
     write_month(workspace(tmp_path).root, MONTH)
     work = built(tmp_path)
     assert state(REPORT, workspace(tmp_path, llm_price="1/0"), MONTH) is State.STALE
@@ -232,9 +220,7 @@ def test_pages_of_tasks_that_are_no_more_go_away(tmp_path):
     assert len(pages(built(tmp_path))) == 3 + 2
 
 
-def test_every_link_within_the_report_leads_to_a_page_or_to_the_one_place_of_its_name(
-    full_month,
-):
+def test_every_link_within_the_report_leads_to_a_page_or_to_the_one_place_of_its_name(full_month):
     root = full_month.root.path
     parsed = {
         (root / name).resolve(): LexborHTMLParser(page.decode())
@@ -302,9 +288,7 @@ def test_a_model_for_which_another_one_answered_is_named_with_it(tmp_path):
     assert "What is named gpt-4 here is qwen3." in text_of(work)
 
 
-def test_the_overall_index_has_all_months_and_is_the_same_whichever_is_written_last(
-    tmp_path,
-):
+def test_the_overall_index_has_all_months_and_is_the_same_whichever_is_written_last(tmp_path):
     work = workspace(tmp_path)
     for month in ("2024-02", MONTH):
         write_month(work.root, month)
@@ -572,9 +556,7 @@ def test_a_system_that_people_were_not_shown_has_no_share_of_their_choices(tmp_p
     assert shares["ChatCite"][people]["value"] == 0.5
 
 
-def test_ratings_of_sections_that_were_written_anew_are_left_out_and_counted(
-    tmp_path,
-):
+def test_ratings_of_sections_that_were_written_anew_are_left_out_and_counted(tmp_path):
     work = workspace(tmp_path)
     write_month(work.root, MONTH, judges=("one",), raters=2)
     rows = work.root.rows(tables.HUMAN_RATINGS, MONTH)
@@ -598,9 +580,7 @@ def test_sentences_of_a_paragraph_stand_in_one_line(month):
     ]
 
 
-def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(
-    tmp_path,
-):
+def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(tmp_path):
     work = workspace(tmp_path)
     write_month(work.root, MONTH, tasks=1, model="writer-one", judges=("smollm2-135m-instruct",))
     run_stage(REPORT, work, MONTH)
@@ -612,9 +592,7 @@ def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(
     assert ("criteria" in told, "differences" in told) == (True, False), "there is one task"
 
 
-def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written(
-    full_month,
-):
+def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written(full_month):
     columns = [
         article.attributes.get("id")
         for article in parsed_page(full_month, TASK_PAGE).css("article")
@@ -643,9 +621,7 @@ def test_a_system_that_is_no_longer_there_is_shown_by_its_stored_name(tmp_path):
     assert [row["System"] for row in ours] == ["ChatCite", "chatcite grounded"]
 
 
-def test_a_system_by_two_models_has_two_rows_in_the_papers_table_and_two_sections(
-    tmp_path,
-):
+def test_a_system_by_two_models_has_two_rows_in_the_papers_table_and_two_sections(tmp_path):
     root = workspace(tmp_path).root
     write_month(root, MONTH, systems=("chatcite", "zero_shot"), model="small", tasks=1)
     for table in (tables.SUMMARIES, tables.SCORES, tables.CITATION_SUPPORT):

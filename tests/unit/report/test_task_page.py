@@ -5,12 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.related_work.summary import split_sentences
-from pipeline.report.task_page import (
-    JudgedSentence,
-    excerpt,
-    judged_citation,
-    lay_out,
-)
+from pipeline.report.task_page import JudgedSentence, excerpt, judged_citation, lay_out
 
 TEXT = "One says [Reference 1]. Two\nsays more.\n\n* A list\n* of things [Reference 2]."
 

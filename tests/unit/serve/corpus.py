@@ -108,12 +108,7 @@ def make_corpus(folder, **settings):
         HOSTILE_MONTH,
         [
             passage_row(
-                arxiv_id,
-                0,
-                text,
-                (text,),
-                f"| {text} |\n{text} [@{text}]",
-                kind=_KINDS[number % 3],
+                arxiv_id, 0, text, (text,), f"| {text} |\n{text} [@{text}]", kind=_KINDS[number % 3]
             )
             for number, (arxiv_id, text) in enumerate(titles.items())
         ],

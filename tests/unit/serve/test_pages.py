@@ -47,9 +47,7 @@ def hrefs(page, selector):
     return [str(link.attributes["href"]) for link in page.css(selector)]
 
 
-def test_the_form_offers_the_months_and_its_empty_fields_leave_the_address(
-    client,
-):
+def test_the_form_offers_the_months_and_its_empty_fields_leave_the_address(client):
     answer = client.get("/search?q=ferns&category=&from=2024-03&author=", headers=HTML)
     assert (answer.status_code, answer.headers["location"]) == (303, "/search?q=ferns&from=2024-03")
     options = parsed(client, "/").css("select[name=from] option")
@@ -91,9 +89,7 @@ def test_a_paper_shows_formulas_tables_citations_and_references(client):
     assert [cell.text() for cell in table.css("td")] == ["BM25 [1]", "0.64", "a | b", "0.76"]
 
 
-def test_a_paper_names_the_papers_that_cite_it_and_those_that_cite_the_same(
-    client,
-):
+def test_a_paper_names_the_papers_that_cite_it_and_those_that_cite_the_same(client):
     page = parsed(client, f"/paper/{RETRIEVAL}")
     assert hrefs(page, "section[aria-labelledby=cited-by] a") == [
         f"/paper/{FUSION}#p-{passage_id(5)}"
@@ -137,9 +133,7 @@ def with_llm(corpus):
         yield asking(corpus, llm), llm
 
 
-def test_a_language_model_s_answer_has_its_steps_claims_and_cost(
-    with_llm,
-):
+def test_a_language_model_s_answer_has_its_steps_claims_and_cost(with_llm):
     workspace, llm = with_llm
     client = TestClient(make_app(workspace), base_url="http://127.0.0.1:8000")
     question = {"q": "What does reciprocal rank fusion merge?"}
@@ -158,9 +152,7 @@ def test_a_language_model_s_answer_has_its_steps_claims_and_cost(
     assert f"{llm.generations} calls" in page.css_first("section[aria-labelledby=answer]").text()
 
 
-def test_a_step_is_shown_before_the_answer_is_written(
-    with_llm,
-):
+def test_a_step_is_shown_before_the_answer_is_written(with_llm):
     workspace, llm = with_llm
     is_shown = threading.Event()
 
@@ -273,9 +265,7 @@ def test_a_hostile_paper_is_shown_and_not_obeyed(client, number):
     ]
 
 
-def test_a_paper_outside_of_the_corpus_has_its_link_and_the_papers_that_cite_it(
-    client,
-):
+def test_a_paper_outside_of_the_corpus_has_its_link_and_the_papers_that_cite_it(client):
     page = parsed(client, "/paper/arXiv:1706.03762v5")
     assert page.css_first("h1").text() == "Attention is all you need"
     assert hrefs(page, ".lead a") == ["https://arxiv.org/abs/1706.03762"]
@@ -354,11 +344,7 @@ def test_pages_of_other_sites_may_only_link_to_it(corpus, token):
         ("no-cors", "style", "same-origin", 200),
         ("navigate", "document", "none", 200),
     ):
-        headers = {
-            "Sec-Fetch-Mode": mode,
-            "Sec-Fetch-Dest": destination,
-            "Sec-Fetch-Site": site,
-        }
+        headers = {"Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": destination, "Sec-Fetch-Site": site}
         answer = client.get("/style.css", headers=headers)
         assert answer.status_code == status, headers
     for origin, status in (

@@ -103,9 +103,7 @@ def test_the_name_of_an_author_gives_the_papers(client):
     assert len(found(client, q="recall", author="N. Lovelace", limit="2")["papers"]) == 2
 
 
-def test_a_paper_outside_the_corpus_is_named_with_the_papers_that_cite_it(
-    client,
-):
+def test_a_paper_outside_the_corpus_is_named_with_the_papers_that_cite_it(client):
     results = found(client, q="https://arxiv.org/abs/1706.03762")
     assert (results["named"], results["papers"]) == ("1706.03762", [])
     assert [paper["arxiv_id"] for paper in results["cited_by"]] == [RETRIEVAL, FUSION]

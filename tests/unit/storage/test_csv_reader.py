@@ -60,9 +60,7 @@ def test_what_is_not_csv_in_utf_8_with_commas_is_refused_with_its_line(content, 
         parse_csv(content, ["name"])
 
 
-def test_a_file_that_cannot_be_read_or_is_too_large_says_what_should_be_given(
-    tmp_path,
-):
+def test_a_file_that_cannot_be_read_or_is_too_large_says_what_should_be_given(tmp_path):
     with pytest.raises(
         SettingError, match=r"nowhere\.csv cannot be read \(No such file.*: give a sheet"
     ):

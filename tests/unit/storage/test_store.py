@@ -1,7 +1,5 @@
 """A data root on an object store, asked as S3 is: what it reads, writes, asks for and says."""
 
-from __future__ import annotations
-
 import pickle
 import random
 from typing import Any, ClassVar
@@ -252,9 +250,7 @@ class Plain(MemoryFileSystem):
         super().put_file(lpath, rpath, **options)
 
 
-def test_where_an_upload_can_be_seen_half_done_it_has_another_name_until_it_is_whole(
-    tmp_path,
-):
+def test_where_an_upload_can_be_seen_half_done_it_has_another_name_until_it_is_whole(tmp_path):
     fsspec.register_implementation("plain", Plain, clobber=True)
     root = DataRoot(StorePath("plain://host/root", tmp_path))
     orphan = root.file(LEDGER, MONTH).parent / f".{MONTH}.parquet.999.tmp"

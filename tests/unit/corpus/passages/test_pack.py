@@ -21,14 +21,7 @@ from pipeline.corpus.passages.text import count_words
 pytestmark = pytest.mark.slow
 
 
-def block(
-    text,
-    *,
-    kind="paragraph",
-    section="Method",
-    anchor="S1.p1",
-    keys=(),
-):
+def block(text, *, kind="paragraph", section="Method", anchor="S1.p1", keys=()):
     """A block; `section` holds titles with > between, or nothing."""
     path = section.split(" > ") if section else []
     return {
@@ -101,10 +94,7 @@ def test_a_short_table_joins_its_neighbour_and_a_long_one_stands_alone():
     long_table = "| a | b |\n|---|---|\n" + "\n".join(f"| {n} | {n} |" for n in range(20))
     assert [
         passage.kind for passage in body(block(words(100)), block(long_table, kind="table"))
-    ] == [
-        "paragraph",
-        "table",
-    ]
+    ] == ["paragraph", "table"]
 
 
 def test_keys_of_joined_blocks_are_kept_in_order_and_once():
@@ -272,9 +262,7 @@ def test_every_word_is_in_one_passage_in_order_within_bounds(shapes):
 
 
 @given(st.lists(st.tuples(st.integers(1, 900), st.sampled_from("AB")), min_size=1, max_size=12))
-def test_short_neighbours_of_a_section_are_apart_only_where_they_are_too_long_together(
-    shapes,
-):
+def test_short_neighbours_of_a_section_are_apart_only_where_they_are_too_long_together(shapes):
     passages = body(*(block(words(count), section=section) for count, section in shapes))
     for left, right in pairwise(passages):
         if left.section_path == right.section_path and min(left.words, right.words) < FEWEST_WORDS:
