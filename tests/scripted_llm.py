@@ -22,7 +22,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -62,6 +62,9 @@ class Refusal:
     status: int
     message: str = "refused by the script"
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Rule = Callable[[Asked], "str | Mapping[str, Any] | Refusal | None"]
 
 
 def default_script(asked):

@@ -10,13 +10,14 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import pyarrow as pa
 import pytest
 
 from pipeline import tables
 from pipeline.corpus.stages import PAPERS
+from pipeline.engine.progress import Outcome
 from pipeline.engine.run import State, fingerprint, run_stage, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
@@ -30,9 +31,6 @@ from tests.folders import copy_folder
 from tests.models_file import write_models
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.corpus import fake_latexml
-
-if TYPE_CHECKING:
-    from pipeline.engine.progress import Outcome
 
 pytestmark = pytest.mark.slow
 

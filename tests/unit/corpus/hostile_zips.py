@@ -4,18 +4,15 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from pipeline.corpus.dump.member import LARGEST_PAGE
 from tests.unit.corpus.building import write_zip
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
 GOOD = {
     f"error/2403/2403.0000{number}.html": f"<html>{number}</html>".encode() * 500

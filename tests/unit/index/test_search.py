@@ -3,8 +3,8 @@ where it cannot.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
@@ -25,9 +25,6 @@ from tests.folders import copy_folder
 from tests.month_tables import write_table
 from tests.unit.index.building import TEXTS, embed, make_points, make_workspace, write_month
 from tests.unit.index.fake_index import FakeIndex
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 pytestmark = pytest.mark.slow
 

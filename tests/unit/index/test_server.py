@@ -3,7 +3,7 @@ one on loopback.
 """
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from pydantic import SecretStr
@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.audit import audit_months
-from pipeline.index.connection import parse_address
+from pipeline.index.connection import Connection, parse_address
 from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.search import search
 from pipeline.index.server import ServerCollections, ServerIndex
@@ -20,9 +20,6 @@ from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.storage.provenance import Provenance
 from tests.processes import free_port
 from tests.unit.index.building import embed, make_workspace, write_month
-
-if TYPE_CHECKING:
-    from pipeline.index.connection import Connection
 
 
 @pytest.mark.parametrize(
