@@ -64,9 +64,7 @@ def _environment():
 def _citeloom(installed, *arguments):
     python, folder = installed
     command = [str(python), "-c", "from pipeline.cli import main; main()", *arguments]
-    ended = subprocess.run(
-        command, cwd=folder, env=_environment(), capture_output=True, text=True, check=False
-    )
+    ended = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 

@@ -37,7 +37,6 @@ def waiting_run(home):
     )
     end_with_tests(process)
     try:
-        assert process.stdout is not None
         assert any(line == "waiting\n" for line in process.stdout)
         yield process
     finally:

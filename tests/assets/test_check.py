@@ -125,9 +125,7 @@ def test_no_module_of_the_drafts_folder_is_run(finished, tmp_path):
         (tmp_path / "draft" / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     environment = environment_without_settings() | {"CITELOOM_DATA": str(finished.place.root)}
     command = [COMMAND, "check", "draft.tex", "--json"]
-    subprocess.run(
-        command, cwd=tmp_path / "draft", env=environment, capture_output=True, check=False
-    )
+    subprocess.run(command, cwd=tmp_path / "draft", env=environment, capture_output=True)
     assert not (tmp_path / "ran").exists()
 
 
@@ -229,7 +227,7 @@ def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(finished, tmp_pa
     assert finished.place.invoke("check", "no-such.tex").exit_code == 2
     environment = environment_without_settings() | {"CITELOOM_DATA": str(finished.place.root)}
     command = [COMMAND, "check", draft, "--fail-on", "contradicted"]
-    without_model = subprocess.run(command, env=environment, capture_output=True, check=False)
+    without_model = subprocess.run(command, env=environment, capture_output=True)
     assert (without_model.returncode, b"needs a language model" in without_model.stderr) == (
         2,
         True,

@@ -69,7 +69,6 @@ def test_a_materialization_tells_rows_seconds_bytes_and_what_was_left_out(place,
     for month in MONTHS:
         told = metadata_of(instance, name, month)
         written = read_provenance(place.root / name / f"{month}.parquet")
-        assert written is not None
         assert told["dagster/row_count"] == written.rows
         assert told["bytes"] == (place.root / name / f"{month}.parquet").stat().st_size
         assert told["seconds"] >= 0
@@ -160,7 +159,6 @@ def test_both_doors_give_a_month_the_same_data_and_code_version(own):
         for name in ("papers", "passages"):
             by_run, by_command = materializations(instance, name, MONTH, limit=2)
             written = read_provenance(own.root / name / f"{MONTH}.parquet")
-            assert written is not None
             for version in ("dagster/data_version", "dagster/code_version"):
                 assert (by_run.tags or {})[version] == (by_command.tags or {})[version]
             assert (by_run.tags or {})["dagster/data_version"] == written.rows_sha256

@@ -68,9 +68,9 @@ def test_where_nothing_fits_the_nearest_are_returned(corpus):
 
 def test_a_wrong_argument_is_refused_with_the_names_of_the_right_ones(corpus):
     with pytest.raises(citeloom.SettingError, match=r"categorys.*categories"):
-        corpus.search("related work", categorys=["cs.CL"])  # type: ignore[call-arg]
+        corpus.search("related work", categorys=["cs.CL"])
     with pytest.raises(citeloom.SettingError, match="arxiv_ids"):
-        corpus.bibtex()  # type: ignore[call-arg]
+        corpus.bibtex()
 
 
 def test_papers_can_be_listed_cited_and_checked(corpus, tmp_path):

@@ -128,8 +128,6 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(here, dump, oa
         shown = open_instance(dagster_home(here.workspace())).get_latest_materialization_event(
             dg.AssetKey("refresh_summary")
         )
-    assert shown is not None
-    assert shown.asset_materialization is not None
     assert shown.asset_materialization.metadata["papers_revised"].value == 2
 
     before = digests(here.root)
@@ -159,7 +157,6 @@ def test_the_schedule_starts_a_run_that_finds_the_months_and_the_sensor_their_ru
             ].metadata.items()
         }
         found = instance.get_run_by_id(done.run_id)
-        assert found is not None
         request = follow(here, instance, found)[0]
     assert (told["months"], told["months_due"], told["harvest/requests"]) == ([LAST], 1, 1)
     assert len(oai.asked) == 1
@@ -176,7 +173,6 @@ def test_the_schedule_starts_a_run_that_finds_the_months_and_the_sensor_their_ru
 def follow(place, instance, run, job=""):
     """What the sensor answers to a run that succeeded."""
     event = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_SUCCESS)[0].dagster_event
-    assert event is not None
     context = dg.build_run_status_sensor_context(
         "refreshed_months", event, instance, run._replace(job_name=job) if job else run,
         resources={"workspace": place.workspace()},

@@ -106,7 +106,6 @@ class Zygote:
             "door": door,
             **asdict(fault or Fault()),
         }
-        assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         return int(self._hear()["pid"])
@@ -124,7 +123,6 @@ class Zygote:
         return End(**end)
 
     def _hear(self):
-        assert self._process.stdout is not None
         line = self._process.stdout.readline()
         assert line, "the process that starts the runs has ended: see its log"
         return json.loads(line)

@@ -227,7 +227,7 @@ def refusing_grpc(port, share, seed):
 
         return handle
 
-    class Everything(grpc.GenericRpcHandler):  # type: ignore[misc]
+    class Everything(grpc.GenericRpcHandler):
         def service(self, details):
             return grpc.unary_unary_rpc_method_handler(answer(details.method))
 

@@ -48,7 +48,6 @@ def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(grpc):
     index = _made(grpc, replace(LAYOUT, quantization="int8"))
     info = _info(grpc, index.name)
     params = info.config.params
-    assert isinstance(params.vectors, dict)
     dense = params.vectors["dense"]
     assert (dense.distance, dense.datatype, dense.on_disk) == ("Cosine", "float16", True)
     assert dense.quantization_config.scalar.type == "int8"

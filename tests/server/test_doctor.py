@@ -20,7 +20,7 @@ ALIAS = "doctor"
 def workspace(qdrant, tmp_path):
     made = workspace_on(tmp_path, qdrant, ALIAS)
     yield made
-    sweep(open_collections(made))  # type: ignore[arg-type]
+    sweep(open_collections(made))
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def run_again(root, **settings):
     before = digests(root)
     environment = environment_without_settings() | settings | {"CITELOOM_DATA": str(root)}
     command = [COMMAND, "run", "--months", "all"]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    run = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     after = digests(root)
     changed = {file for file in before | after if before.get(file) != after.get(file)}

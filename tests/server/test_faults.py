@@ -124,7 +124,7 @@ def test_a_server_killed_at_ten_moments_loses_nothing_acknowledged(mortal, seed)
         killing = _Killing(mortal, request, pause)
         index = Watched(made(collections), killing)
         try:
-            load_month(index, MONTH, batches(), expected_rows=POINTS)  # type: ignore[arg-type]
+            load_month(index, MONTH, batches(), expected_rows=POINTS)
             survived += 1
         except TransientFailure:
             assert patience == 0.0
@@ -177,7 +177,7 @@ def test_a_load_over_a_bad_line_is_whole(mortal, seed, kind, share, over):
     with suppress(
         TransientFailure
     ):  # the line may have been bad for longer than anybody's patience
-        load_month(index, MONTH, batches(), expected_rows=POINTS)  # type: ignore[arg-type]
+        load_month(index, MONTH, batches(), expected_rows=POINTS)
     for line in lines:
         line.close()
     through.close()
@@ -195,10 +195,10 @@ def test_a_load_survives_a_line_that_swallows_everything_and_does_not_end(mortal
     line = CuttingProxy(mortal.at.grpc_port, "swallow", 0.0, seed, most=1)
     through = opened(Server(mortal.at.http_port, line.port), "swallowed", patience=50.0)
     index = Watched(made(through), lambda number, points: number == 5 and line.strike())
-    load = load_month(index, MONTH, batches(), expected_rows=POINTS)  # type: ignore[arg-type]
+    load = load_month(index, MONTH, batches(), expected_rows=POINTS)
     line.close()
     assert (load.sent, line.done["swallow"]) == (POINTS, 1)
-    insist_on_whole(index, index.acknowledged)  # type: ignore[arg-type]
+    insist_on_whole(index, index.acknowledged)
     through.close()
 
 
@@ -214,8 +214,8 @@ def test_a_load_is_whole_though_one_request_in_twenty_is_refused(mortal, seed, o
         server = Server(*((mortal.at.http_port, listening) if over == "grpc" else (listening, 0)))
         through = opened(server, f"refused-{over}", over=over)
         index = Watched(made(through))
-        load = load_month(index, MONTH, batches(size=20), expected_rows=POINTS)  # type: ignore[arg-type]
-        assert audit_month(index, MONTH, load.expected).clean  # type: ignore[arg-type]
+        load = load_month(index, MONTH, batches(size=20), expected_rows=POINTS)
+        assert audit_month(index, MONTH, load.expected).clean
         through.close()
     collections = opened(mortal.at, f"refused-{over}", over=over)
     sent = insist_on_whole(made(collections), index.acknowledged, size=20)
@@ -244,7 +244,7 @@ def test_a_full_disk_stops_a_load_and_room_lets_it_go_on(qdrant_binary, small_di
         # for more.
         title = random.Random(seed).randbytes(20_000).hex()
         with pytest.raises(TransientFailure) as caught:
-            load_month(index, MONTH, batches(title=title), expected_rows=POINTS)  # type: ignore[arg-type]
+            load_month(index, MONTH, batches(title=title), expected_rows=POINTS)
         collections.close()
         ballast.unlink()
         died = (

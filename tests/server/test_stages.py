@@ -99,7 +99,7 @@ def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(workspace):
     settings = workspace.settings
     port, alias = str(settings.qdrant_grpc_port), settings.qdrant_collection
     arguments = [str(workspace.root.path), str(settings.qdrant_url), KEY, port, alias]
-    killed = subprocess.run([sys.executable, "-c", _LOADER, *arguments], cwd=PROJECT, check=False)
+    killed = subprocess.run([sys.executable, "-c", _LOADER, *arguments], cwd=PROJECT)
     assert killed.returncode == -signal.SIGKILL
     assert live_index(workspace).count(MONTH) == 4
     assert run_stage(INDEX_RECEIPTS, workspace, MONTH).measured["sent"] == len(TEXTS) - 4

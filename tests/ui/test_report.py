@@ -95,7 +95,7 @@ def chrome(tmp_path_factory):
 
 def requests(chrome):
     """Addresses that were asked for since this was last called."""
-    entries = [json.loads(entry["message"])["message"] for entry in chrome.get_log("performance")]  # type: ignore[no-untyped-call]
+    entries = [json.loads(entry["message"])["message"] for entry in chrome.get_log("performance")]
     return [
         entry["params"]["request"]["url"]
         for entry in entries

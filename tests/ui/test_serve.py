@@ -107,7 +107,7 @@ def axe(tmp_path_factory):
     if packed.returncode:
         missing_tool(f"npm could not bring {AXE}: {packed.stderr[-200:]}")
     with tarfile.open(folder / packed.stdout.split()[-1]) as archive:
-        return archive.extractfile("package/axe.min.js").read().decode()  # type: ignore[union-attr]
+        return archive.extractfile("package/axe.min.js").read().decode()
 
 
 def show(page, path, width=1280, colours="light"):

@@ -77,7 +77,6 @@ def test_the_sample_runs_to_the_index_without_them(tmp_path):
             env=environment | settings,
             capture_output=True,
             text=True,
-            check=False,
         )
 
     done = run("--until", "index_receipts")

@@ -106,9 +106,7 @@ class Corpus:
         return self.workspace.root.rows(stage.table, MONTH)
 
     def provenance(self, stage):
-        written = read_provenance(self.file(stage))
-        assert written is not None
-        return written
+        return read_provenance(self.file(stage))
 
     def ledger(self, stage):
         return read_table(self.workspace.root.ledger_file(stage.name, MONTH))

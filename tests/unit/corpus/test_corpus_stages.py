@@ -202,7 +202,6 @@ def test_metadata_wins_over_the_page_and_differences_are_counted(workspace):
     assert [author["name"] for author in row["authors"]] == ["Ann Lee", "Bob Roe"]
     assert (row["authors_source"], row["authors_differ"]) == ("page", 1)
     provenance = workspace.root.provenance(tables.PAPERS, MONTH)
-    assert provenance is not None
     assert provenance.notes["papers_with_other_authors"] == 1
     assert provenance.notes["papers_with_other_titles"] == 1
     assert provenance.notes["papers_with_unlinked_affiliations"] == 0

@@ -58,7 +58,7 @@ def test_an_address_of_files_is_a_folder_on_this_disk(tmp_path):
         assert {page.member: reader.read(page) for page in members_of(settings)} == PAGES
 
 
-class CountedRequests(MemoryFileSystem):  # type: ignore[misc]
+class CountedRequests(MemoryFileSystem):
     """The store in memory, counting the ranges that are read."""
 
     protocol = "counted"

@@ -62,9 +62,7 @@ def _run(code, **environment):
     imported.
     """
     command = [sys.executable, "-c", code]
-    ended = subprocess.run(
-        command, env=os.environ | environment, capture_output=True, text=True, check=False
-    )
+    ended = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True)
     return ended.stderr
 
 

@@ -160,7 +160,7 @@ def test_texts_are_taken_as_they_are_needed_and_a_stream_that_is_given_up_leaves
     stream = _engine(model).stream(texts, window_of, window_texts=10)
     next(stream)
     assert model.threads <= {"encode_0", "encode_1"}
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     assert not [thread for thread in threading.enumerate() if thread.name in model.threads]
     assert len(list(texts)) >= 950
 

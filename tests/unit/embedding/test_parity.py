@@ -184,5 +184,4 @@ def test_bfloat16_is_close_where_the_processor_has_it(random_model):
     for text, found in zip(ODD, model.encode(ODD), strict=True):
         assert float(found.dense @ random_model.expected(text).dense) > 0.99
     facts = model.last_facts
-    assert facts is not None
     assert (facts.precision, facts.devices, facts.halved) == ("bf16", ("cpu",), 0)

@@ -72,7 +72,6 @@ def test_vectors_are_those_of_the_library_with_the_prompts_of_the_folder(folder)
     streamed = np.concatenate([batch.dense for batch in embedder.encode_stream(MIXED * 60)])
     np.testing.assert_allclose(streamed[-len(MIXED) :], [row.dense for row in passages], atol=2e-3)
     facts = embedder.last_facts
-    assert facts is not None
     assert (facts.engine, facts.precision, facts.devices) == (
         ("sentence-transformers", "fp32", ("cpu",))
     )

@@ -105,7 +105,6 @@ def test_a_month_with_vectors_that_are_not_of_unit_length_fails_its_check(worksp
     run_stage(EMBEDDINGS, workspace, MONTH)
     assert run_checks(EMBEDDINGS, workspace, MONTH)
     rows, written = workspace.root.rows(tables.EMBEDDINGS, MONTH), read_provenance(_file(workspace))
-    assert written is not None
     with MonthWriter(tables.EMBEDDINGS, _file(workspace)) as writer:
         for row in rows:
             writer.add(row)
@@ -227,7 +226,7 @@ def test_the_embedder_is_told_to_end_where_a_run_fails(workspace):
     stage = stage_with(embedder)
     building = stage.build(Job(workspace, MONTH, stage))
     next(iter(building))
-    building.close()  # type: ignore[attr-defined]
+    building.close()
     assert embedder.closed
 
 
@@ -285,7 +284,6 @@ def test_vectors_of_a_version_that_had_those_of_colbert_too_are_taken_over(works
     write_month(workspace)
     run_stage(EMBEDDINGS, workspace, MONTH)
     rows, written = workspace.root.rows(tables.EMBEDDINGS, MONTH), read_provenance(_file(workspace))
-    assert written is not None
     with MonthWriter(tables.EMBEDDINGS, _file(workspace)) as writer:
         for row in rows:
             writer.add({**row, "colbert": [row["dense"]]})

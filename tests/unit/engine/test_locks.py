@@ -57,7 +57,7 @@ def workspace(tmp_path):
 @contextmanager
 def taking(folder, **order):
     """A process that takes a lock; ended afterwards."""
-    settings = {"data": str(folder), **order.pop("settings", {})}  # type: ignore[dict-item]
+    settings = {"data": str(folder), **order.pop("settings", {})}
     command = [sys.executable, "-c", TAKE, json.dumps({"settings": settings, **order})]
     process = subprocess.Popen(
         command,
@@ -76,14 +76,12 @@ def taking(folder, **order):
 
 def taken(process):
     """Wait until a process has its lock."""
-    assert process.stdout is not None
     return process.stdout.readline() == "taken\n"
 
 
 def is_free(folder, **order):
     """Whether a process of its own gets a lock at once, and not after a wait."""
     with taking(folder, **order) as process:
-        assert process.stdin is not None
         out, noted = process.communicate("")
         return out == "taken\n" and not noted
 
@@ -91,7 +89,6 @@ def is_free(folder, **order):
 def waits(folder, **order):
     """Whether a process of its own says that it waits for a lock."""
     with taking(folder, **order) as process:
-        assert process.stderr is not None
         return "in use by another process" in process.stderr.readline()
 
 
@@ -119,7 +116,7 @@ def test_what_a_machine_has_once_is_used_by_one_process_at_a_time(workspace, tmp
     ],
 )
 def test_a_server_is_used_by_many_at_once(tmp_path, pool, settings):
-    with pool_lock(Workspace(load_settings(data=tmp_path, **settings)), pool):  # type: ignore[arg-type]
+    with pool_lock(Workspace(load_settings(data=tmp_path, **settings)), pool):
         assert is_free(tmp_path, pool=pool, settings=settings)
 
 
@@ -146,7 +143,6 @@ def test_a_process_that_waits_gets_the_lock_once_it_is_free(workspace, tmp_path)
     with ExitStack() as stack:
         with pool_lock(workspace, "qdrant"):
             waiting = stack.enter_context(taking(tmp_path, pool="qdrant"))
-            assert waiting.stderr is not None
             assert waiting.stderr.readline()
         assert taken(waiting)
 
@@ -156,7 +152,6 @@ def test_a_process_that_waits_ends_when_it_is_asked_to(workspace, tmp_path):
         month_lock(workspace, "papers", MONTH),
         taking(tmp_path, month=["papers", MONTH]) as waiting,
     ):
-        assert waiting.stderr is not None
         assert waiting.stderr.readline()
         waiting.send_signal(signal.SIGTERM)
         assert waiting.wait(PATIENCE) == 130

@@ -139,7 +139,7 @@ def test_chunks_are_taken_only_a_few_ahead():
     answers = map_chunks(pool_tasks.double, chunks(), 2)
     next(answers)
     assert len(taken) < 20
-    answers.close()  # type: ignore[attr-defined]
+    answers.close()
 
 
 def test_leaving_the_iteration_kills_busy_workers(tmp_path):

@@ -189,7 +189,6 @@ def opened_by_another_process(folder):
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as holder:
-        assert holder.stdout is not None
         assert holder.stdout.readline()
         try:
             yield holder
@@ -231,7 +230,6 @@ def in_another_form(workspace, month):
     """A month's vectors as an earlier version made them, of texts without headings."""
     root, table = workspace.root, tables.EMBEDDINGS
     rows, written = root.rows(table, month), root.provenance(table, month)
-    assert written is not None
     made = {"fingerprint": "of an earlier version", "notes": {**written.notes, "form": "passage"}}
     write_table(root, table, month, rows, **made)
     write_ledger(root, table, month, **made)

@@ -253,7 +253,7 @@ def _grpc_server(host="127.0.0.1"):
         "/qdrant.Points/Upsert": completed.SerializeToString(),
     }
 
-    class Everything(grpc.GenericRpcHandler):  # type: ignore[misc]
+    class Everything(grpc.GenericRpcHandler):
         def service(self, details):
             methods.append(details.method)
             return grpc.unary_unary_rpc_method_handler(

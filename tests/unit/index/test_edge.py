@@ -266,9 +266,7 @@ _KILLED_WHILE_MAKING = textwrap.dedent(
 
 @pytest.mark.faults
 def test_a_process_that_is_killed_before_the_folder_has_its_name_leaves_no_half(edge):
-    done = subprocess.run(
-        [sys.executable, "-c", _KILLED_WHILE_MAKING, str(edge.folder)], check=False
-    )
+    done = subprocess.run([sys.executable, "-c", _KILLED_WHILE_MAKING, str(edge.folder)])
     assert done.returncode == -signal.SIGKILL
     assert edge.layout() is None
     [orphan] = edge.folder.parent.glob(".passages.*.new")
@@ -299,7 +297,6 @@ def test_every_batch_that_was_acknowledged_outlives_a_kill(edge):
     with subprocess.Popen(
         [sys.executable, "-c", _LOADER, str(edge.folder)], stdout=subprocess.PIPE
     ) as loader:
-        assert loader.stdout is not None
         acknowledged = [int(loader.stdout.readline()) for _ in range(25)]
         os.kill(loader.pid, signal.SIGKILL)
         acknowledged += [int(line) for line in loader.stdout.read().split(b"\n")[:-1]]
@@ -397,7 +394,6 @@ def test_beside_a_busy_process_each_gets_its_turn(edge, work):
     command = [sys.executable, "-c", _BUSY, str(edge.folder), work]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as busy:
         try:
-            assert busy.stdout is not None
             assert busy.stdout.readline() == "busy\n"
             for _ in range(3):
                 assert patient.count() == 100

@@ -160,7 +160,7 @@ def test_control_signs_do_not_reach_the_terminal():
 def _shown(*arguments):
     console = Console(file=io.StringIO(), width=120, force_terminal=False, highlight=False)
     console.print(search_table(*arguments))
-    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+    return console.file.getvalue()
 
 
 def test_a_table_shows_texts_as_they_are():

@@ -55,7 +55,6 @@ def test_a_point_has_the_vectors_of_its_passage(month):
     assert batch.ids == [row["passage_id"] for row in month.root.rows(tables.PASSAGES, MONTH)]
     assert (batch.dense.dtype, batch.dense.shape) == (np.float32, (len(TEXTS), 4))
     assert batch.dense[2].tolist() == [0.0, 0.0, 1.0, 0.0]
-    assert batch.sparse is not None
     vector = batch.sparse.row(3)
     assert (vector.ids.tolist(), vector.weights.tolist()) == ([0, 1, 2], [0.5, 0.5, 0.5])
     assert len(batch.sparse.row(0).ids) == 0

@@ -147,7 +147,6 @@ def test_the_server_dies_with_a_killed_parent(settings):
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert parent.stdout is not None
     pid, ended = parent.stdout.readline().split()
     assert ended == "None"
     assert is_alive(int(pid))

@@ -72,7 +72,7 @@ def test_the_claim_of_a_dead_process_is_taken_over(cache, tmp_path):
         "CallCache(Path(sys.argv[1])).claim(sys.argv[2], 0); os.kill(os.getpid(), 9)"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "calls.sqlite"), KEY]
-    subprocess.run(command, cwd=ROOT, check=False)
+    subprocess.run(command, cwd=ROOT)
     assert cache.claim(KEY, 0)
 
 

@@ -205,7 +205,6 @@ def test_samples_are_in_the_order_of_their_numbers_and_without_what_a_model_thou
     class Shuffled(ScriptedLlm):
         def respond(self, body, key):
             answer = super().respond(body, key)
-            assert isinstance(answer, dict)
             answer["choices"].reverse()
             return answer
 

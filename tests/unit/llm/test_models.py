@@ -42,7 +42,6 @@ def test_the_first_model_of_the_file_is_the_default_with_all_its_fields(tmp_path
     assert (model.name, model.url) == ("gpt-3.5-turbo", "https://one.example.org/v1")
     assert (model.context, model.concurrency, model.max_tokens) == (16385, 32, 1000)
     assert (model.prices.read, model.prices.written) == (0.5, 1.5)
-    assert model.api_key is not None
     assert model.api_key.get_secret_value() == KEY
     assert (given.llm_model, given.llm_context) == ("gpt-3.5-turbo", 16385)
     assert not given.bundled_llm

@@ -26,7 +26,6 @@ class CutShort(ScriptedLlm):
 
     def respond(self, body, key):
         answer = super().respond(body, key)
-        assert isinstance(answer, dict)
         last = answer["choices"][-1]
         last["finish_reason"] = "length"
         if "response_format" not in body:
@@ -152,7 +151,7 @@ def check_planned_calls(folder, system, *, make=make_task, whole=False, **settin
     own = {"llm_concurrency": 16} | settings
     paid = 0
     with ScriptedLlm() as llm:
-        planning = Settings(llm_url=llm.url, _env_file=None, **own)  # type: ignore[call-arg]
+        planning = Settings(llm_url=llm.url, _env_file=None, **own)
         for references in (1, 2, 3, 5, 8):
             summary = write_at(llm, folder / str(references), system, make(references), **own)
             paid += summary.spent.calls

@@ -47,7 +47,7 @@ def test_neither_the_targets_own_section_nor_one_that_cites_it_or_is_cited_by_it
 
 
 def settings_with(context):
-    return Settings(llm_url="http://127.0.0.1:1/v1", llm_context=context, _env_file=None)  # type: ignore[call-arg]
+    return Settings(llm_url="http://127.0.0.1:1/v1", llm_context=context, _env_file=None)
 
 
 def test_examples_take_an_eighth_of_the_context_at_most():

@@ -46,8 +46,7 @@ def parts_of(outcome):
 def changed_parts(place):
     """The writers that a run would compute now."""
     written = place.root.provenance(tables.SUMMARIES, MONTH)
-    assert written is not None
-    now = fingerprints(SUMMARIES.parts(place, MONTH), place, MONTH)  # type: ignore[misc]
+    now = fingerprints(SUMMARIES.parts(place, MONTH), place, MONTH)
     return [
         name
         for name, value in now.items()

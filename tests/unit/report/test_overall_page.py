@@ -113,7 +113,6 @@ def test_two_models_of_one_system_are_compared_over_their_common_tasks(tmp_path)
             sorted([*rows, *large], key=lambda row: (row["system"], row["model"])),
         )
     section = differences(read_month_report(place, MONTH).related)
-    assert section is not None
     by_key = {grid.key: grid for grid in section.grids}
     groups = {group.title: group.rows for group in by_key["differences"].groups}
     (row,) = groups["Between models of one system"]

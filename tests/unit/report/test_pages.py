@@ -60,7 +60,6 @@ def pages(work):
 
 def nodes(page):
     top = LexborHTMLParser(page.decode()).root
-    assert top is not None
     return top.traverse(include_text=False)
 
 

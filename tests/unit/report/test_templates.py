@@ -72,7 +72,7 @@ def put(value, change):
     if is_dataclass(value):
         return replace(
             value, **{each.name: put(getattr(value, each.name), change) for each in fields(value)}
-        )  # type: ignore[type-var]
+        )
     if isinstance(value, Mapping):
         return {put(name, change): put(each, change) for name, each in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):

@@ -63,7 +63,7 @@ def test_a_client_that_leaves_is_no_error(corpus):
         pass
 
     scope = {"type": "http", "method": "POST", "path": "/ask", "headers": [(b"host", b"localhost")]}
-    asyncio.run(Guard(app, None, refuse)(scope, nothing, nothing))  # type: ignore[arg-type]
+    asyncio.run(Guard(app, None, refuse)(scope, nothing, nothing))
 
 
 def test_a_server_has_a_budget_where_the_settings_give_none(corpus):

@@ -218,7 +218,7 @@ def test_hostile_arguments_and_passages_are_data(address):
             answer = await client.call_tool(
                 "section", {"arxiv_id": f"2404.{wicked:05d}", "section": HOSTILE_TEXTS[wicked]}
             )
-            passage = answer.structured_content["passages"][0]  # type: ignore[index]
+            passage = answer.structured_content["passages"][0]
             assert passage["looks_like_prompt_injection"]
             assert_fenced(answer, fence_of(client))
             for number in (wicked, wicked + 1):
@@ -229,7 +229,7 @@ def test_hostile_arguments_and_passages_are_data(address):
                     )
                 bibtex = await client.call_tool("bibtex", {"arxiv_ids": [arxiv_id]})
                 assert_fenced(bibtex, fence_of(client))
-                assert "\\input" not in bibtex.structured_content["result"]  # type: ignore[index]
+                assert "\\input" not in bibtex.structured_content["result"]
 
     anyio.run(use)
 

@@ -168,7 +168,6 @@ def test_a_step_is_shown_before_the_answer_is_written(with_llm):
     is_shown.set()
     assert list(progress)
     assert live.error is None
-    assert live.reply is not None
     assert live.reply.answer.text == "It merges <b>lists</b>."
 
 

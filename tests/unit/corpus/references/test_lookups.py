@@ -73,7 +73,7 @@ def test_a_second_run_computes_nothing_and_a_month_records_none_of_the_others(
     workspace,
 ):
     assert run_all(workspace) == []
-    sizes = [len(workspace.root.provenance(tables.REFERENCES, m).inputs) for m in MONTHS]  # type: ignore[union-attr]
+    sizes = [len(workspace.root.provenance(tables.REFERENCES, m).inputs) for m in MONTHS]
     assert sizes == [4] * 4
 
 
