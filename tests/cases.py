@@ -8,18 +8,23 @@ import pytest
 TESTS = Path(__file__).resolve().parent
 
 
-def cases(file, group=None):
+def cases(file, group=None, names="case"):
     """Run a test once for each case of a file below `tests/`, or of one group in it.
 
     A file or group is a table of cases by name, or a list of cases: texts, or rows that begin with
-    the text. The test gets each as `case`.
+    the text. The test gets each as `case`, or the values of a row under the names that are given.
     """
     content = tomllib.loads((TESTS / file).read_text(encoding="utf-8"))
     chosen = content if group is None else content[group]
     if isinstance(chosen, list):
-        named = [(case if isinstance(case, str) else case[0], case) for case in chosen]
+        named = [(case if isinstance(case, str) else str(case[0]), case) for case in chosen]
     else:
         named = list(chosen.items())
+    one_value = isinstance(names, str)
     return pytest.mark.parametrize(
-        "case", [pytest.param(case, id=name or "nothing") for name, case in named]
+        names,
+        [
+            pytest.param(*([case] if one_value else case), id=name or "nothing")
+            for name, case in named
+        ],
     )

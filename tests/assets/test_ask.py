@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from pipeline.answering.answer import ABSTAINED
 from pipeline.cli.app import app
 from tests.assets.conftest import Place
+from tests.cases import cases
 from tests.scripted_llm import Refusal, ScriptedLlm
 from tests.terminal import Terminal
 from tests.unit.answering.corpus import FERNS, QUILLNET, build_corpus
@@ -148,15 +149,8 @@ def test_months_and_systems_are_chosen(small):
     assert "direct reads no paper: this is what scripted says by itself" in alone.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "settings", "code", "named"),
-    [
-        (["--system", "oracle"], {}, 2, "--system names oracle"),
-        (["--months", "2031-01"], {}, 2, "2031-01"),
-        (["--months", "2024-03", "--system", "direct"], {}, 2, "direct reads no paper"),
-        ([], {"llm_url": "ftp://nowhere"}, 2, "CITELOOM_LLM_URL"),
-        ([], {"qdrant_collection": "another"}, 1, "there is no index another"),
-    ],
+@cases(
+    "assets/cases.toml", "what_cannot_be_asked_says_why", ("arguments", "settings", "code", "named")
 )
 def test_what_cannot_be_asked_says_why(small, arguments, settings, code, named):
     for command in (["ask", PLANTS], ["chat"]):

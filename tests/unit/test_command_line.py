@@ -39,6 +39,7 @@ from pipeline.stage_names import STAGE_NAMES, plain_name
 from pipeline.stages import STAGES
 from pipeline.storage.data_root import DataRoot
 from pipeline.text import UNSAFE
+from tests.cases import cases
 from tests.fake_clock import FakeClock
 
 pytestmark = pytest.mark.slow
@@ -72,17 +73,7 @@ def modules_after(folder, *arguments):
     return code, set(modules)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["--help"], 0),
-        (["run", "--help"], 0),
-        (["serch"], 2),
-        (["run", "--nonsense"], 2),
-        (["search", "words", "--limit", "0"], 2),
-        (["search"], 2),
-    ],
-)
+@cases("unit/cases.toml", "help_and_wrong_arguments_import_no_heavy_package", ("arguments", "code"))
 def test_help_and_wrong_arguments_import_no_heavy_package(tmp_path, arguments, code):
     ended, modules = modules_after(tmp_path, *arguments)
     assert (ended, modules & HEAVY) == (code, set())
@@ -158,27 +149,10 @@ def test_an_argument_that_names_no_file_ends_with_2_and_names_it(
     assert (done.exit_code, kind in done.stderr) == (2, True), done.output
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/cases.toml",
+    "an_unknown_stage_or_system_ends_with_2_and_a_suggestion",
     ("arguments", "suggested"),
-    [
-        (["run", "--until", "passagez"], "passages"),
-        (["run", "--select", "papers,passagez"], "passages"),
-        (["refresh", "--until", "passagez"], "passages"),
-        (["ask", "What?", "--system", "arxivbott"], "arxivbot"),
-        (["chat", "--system", "arxivbott"], "arxivbot"),
-        (
-            [
-                "relate",
-                "--target",
-                "draft.md",
-                "--reference",
-                "2403.00001",
-                "--system",
-                "zero_shott",
-            ],
-            "zero_shot",
-        ),
-    ],
 )
 def test_an_unknown_stage_or_system_ends_with_2_and_a_suggestion(
     arguments, suggested, tmp_path, monkeypatch

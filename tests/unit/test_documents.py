@@ -14,6 +14,7 @@ import typer
 from pipeline.serve.guard import ProblemKind
 from pipeline.settings import Settings
 from pipeline.stages import STAGES
+from tests.cases import cases
 from tests.documents import DOCS, PAGES, PROJECT, README, fenced, inline
 from tools.generate_reference import GENERATED, REPOSITORY
 from tools.generate_reference import PAGES as COMMAND_PAGES
@@ -154,16 +155,10 @@ def _anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/cases.toml",
+    "a_figure_of_the_readme_is_that_of_the_committed_result",
     ("benchmark", "claim", "words"),
-    [
-        ("parse", "times as fast as html.parser + mwparserfromhtml", "{:.0f} times as fast, the"),
-        ("retrieval", "scifact: nDCG@10 of the default", "{:.3f} with MiniLM"),
-        ("embed", "times as fast as FlagEmbedding with its best batch size", "({:.1f} and"),
-        ("gpu", "times as fast as FlagEmbedding as its README uses it", "{:.1f} (H200)"),
-        ("gpu", "times as fast as FlagEmbedding, best batch size", "and {:.1f} its best"),
-        ("generate", "times as fast as a plain loop that asks for n samples too", "{:g} times as"),
-    ],
 )
 def test_a_figure_of_the_readme_is_that_of_the_committed_result(benchmark, claim, words):
     result = json.loads((PROJECT / "benchmarks" / "results" / f"{benchmark}.json").read_text())

@@ -20,6 +20,7 @@ from pipeline.settings.categories import (
 from pipeline.settings.models_file import read_key
 from pipeline.settings.settings import BUNDLED_LLM, check_names
 from pipeline.settings.validators import profile_names, profile_values
+from tests.cases import cases
 from tests.sentinels import is_secret
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
@@ -68,27 +69,7 @@ def test_empty_means_none(monkeypatch):
     assert load_settings().metadata_snapshot is None
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("PROFILE", "chatcite"),
-        ("SUBSETS", "fine"),
-        ("CATEGORIES", "cs,computer science"),
-        ("EMBEDDER", "word2vec"),
-        ("CHATCITE_SAMPLES", "0"),
-        ("TEMPERATURE", "hot"),
-        ("LLM_CONTEXT", "1"),
-        ("LLM_CUTOFF", "december"),
-        ("LLM_CUTOFF", "2023-13"),
-        ("LLM_PRICE", "2.5"),
-        ("LLM_PRICE", "gpt-4o=2.5/10"),
-        ("JUDGES", "one,two,three"),
-        ("DATA", "memory://corpus"),
-        ("EXECUTOR", "k8s"),
-        ("ENV_FILE", ".env"),
-        ("ENV_FILE", "/no/such/file"),
-    ],
-)
+@cases("unit/cases.toml", "a_wrong_setting_is_named", ("name", "value"))
 def test_a_wrong_setting_is_named(monkeypatch, name, value):
     monkeypatch.setenv(f"CITELOOM_{name}", value)
     with pytest.raises(SettingError, match=f"CITELOOM_{name}: "):

@@ -7,6 +7,7 @@ from pipeline.corpus.paper_index import find_papers, papers_with_ids
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
+from tests.cases import cases
 from tests.month_tables import write_table
 
 TITLES = {
@@ -39,19 +40,11 @@ def workspace(tmp_path):
     return made
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/corpus/cases.toml",
+    "papers_have_all_words_and_one_author_with_all_names_newest_months_first",
     ("query", "ids"),
-    [
-        ({"title": "FERNS"}, ["2501.00001", "2402.00001", "2402.00002", "2401.00002"]),
-        ({"title": "ferns", "limit": 2}, ["2501.00001", "2402.00001"]),
-        ({"title": "nets neural étude"}, ["2401.00001"]),
-        ({"title": "ferns", "year": 2024, "author": "lovelace noel"}, ["2402.00001", "2402.00002", "2401.00002"]),
-        ({"title": "ferns", "author": "ada berg"}, []),
-        ({"year": 2024, "limit": 4}, ["2402.00001", "2402.00002", "2402.00003", "2401.00001"]),
-        ({"title": "fern"}, []),
-        ({"title": 'ferns" OR "study'}, []),
-    ],
-)  # fmt: skip
+)
 def test_papers_have_all_words_and_one_author_with_all_names_newest_months_first(
     workspace, query, ids
 ):

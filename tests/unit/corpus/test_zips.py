@@ -8,6 +8,7 @@ import pytest
 from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump, read_dump
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput, SettingError
+from tests.cases import cases
 from tests.unit.corpus.building import dump_settings, members_of, write_zip
 from tests.unit.corpus.hostile_zips import GOOD
 
@@ -16,17 +17,10 @@ def strays_of(folder, subsets="no_problem,warning,error,unrated"):
     return list(read_dump(dump_settings(folder, subsets=subsets)).strays("2024-03"))
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/corpus/cases.toml",
+    "the_subset_comes_from_folder_or_zip",
     ("zip_name", "member", "subset"),
-    [
-        ("ar5iv-04-2024-no-problem.zip", "2403/2403.00001.html", "no_problem"),
-        ("ar5iv-04-2024-warnings.zip", "2403/2403.00001.html", "warning"),
-        ("ar5iv-04-2024-errors.zip", "2403/2403.00001.html", "error"),
-        ("part1.zip", "no_problem/2403/2403.00001.html", "no_problem"),
-        ("part1.zip", "warnings/2403/2403.00001.html", "warning"),
-        ("ar5iv-04-2024-errors.zip", "warning/2403/2403.00001.html", "warning"),
-        ("part1.zip", "2403/2403.00001.html", "unrated"),
-    ],
 )
 def test_the_subset_comes_from_folder_or_zip(tmp_path, zip_name, member, subset):
     write_zip(tmp_path / zip_name, {member: b"<html>"})

@@ -7,6 +7,7 @@ import pytest
 from pipeline.draft_check.draft import LARGEST_FILE_BYTES
 from pipeline.draft_check.reading import read_draft
 from pipeline.errors import SettingError
+from tests.cases import cases
 
 pytestmark = pytest.mark.slow
 
@@ -124,21 +125,7 @@ def test_markdown_with_citations_of_pandoc(tmp_path):
     assert set(draft.entries) == {"lee2020", "roe2021"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        r"\maketitle {S}",
-        r"\title{On 4}\author{Ann Doe\\ 12 Main Street}\date{\today}\maketitle {S}",
-        r"\fontsize{9}{10}\selectfont\index{key}\phantom{x}\pagestyle{plain}\nocite{*} {S}",
-        r"\addcontentsline{toc}{section}{References}\bibliographystyle{plainnat} {S}",
-        r"\printbibliography[title=Works]\rule{3cm}{2pt}\hskip 3pt plus 1fil {S}",
-        r"\vskip-5pt\hangindent=3cm\penalty100 {S}",
-        r"\resizebox{3cm}{!}{\parbox[t]{0.5\linewidth}{\only<2->{\hyperref[sec:2]{{S}}}}}",
-        r"\href{https://x.org/2019}{\multirow{2}{*}{{S}}}",
-        r"\begin{minipage}[t]{0.48\linewidth}{S}",
-        r"\begin{longtable}{|p{2cm}|l|}{S}",
-    ],
-)
+@cases("unit/draft_check/cases.toml", "arguments_of_layout_are_no_part_of_a_sentence", "text")
 def test_arguments_of_layout_are_no_part_of_a_sentence(tmp_path, text):
     sentence = "Keys open 9 of \\num{10} locks \\cite{lee2020}."
     assert [each[0] for each in sentences(latex(tmp_path, text.replace("{S}", sentence)))] == [

@@ -10,6 +10,7 @@ from pipeline.embedding.embedder import EngineFacts
 from pipeline.embedding.minilm import MiniLM
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
+from tests.cases import cases
 from tests.unit.embedding.hashing_embedder import MARGINS
 
 
@@ -32,14 +33,10 @@ def test_a_device_that_cannot_be_is_named(wanted, message):
         pick_devices(wanted)
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/embedding/cases.toml",
+    "auto_is_the_fastest_precision_of_the_processor",
     ("features", "minilm", "bge_m3"),
-    [
-        ({}, "fp32", "fp32"),
-        ({"avx512_vnni": True}, "int8", "fp32"),
-        ({"avx512_vnni": True, "avx512_bf16": True}, "int8", "bf16"),
-        ({"amx_int8": True, "amx_bf16": True}, "int8", "bf16"),
-    ],
 )
 def test_auto_is_the_fastest_precision_of_the_processor(monkeypatch, features, minilm, bge_m3):
     import torch

@@ -20,18 +20,13 @@ from pipeline.embedding.lexical import (
     words_of,
 )
 from pipeline.index.exact import lexical_scores
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/embedding/cases.toml",
+    "words_of_two_letters_count_in_lower_case_without_accents_and_stop_words",
     ("text", "words"),
-    [
-        ("Beam search, and the BEAM.", ["beam", "search", "beam"]),
-        ("BGE-M3 embeds x in R^2", ["bge", "m3", "embeds"]),
-        ("Gödel's naïve Übersetzung", ["godel", "naive", "ubersetzung"]),
-        ("束搜索 keeps", ["束搜索", "keeps"]),
-        ("the of and a I", []),
-        ("", []),
-    ],
 )
 def test_words_of_two_letters_count_in_lower_case_without_accents_and_stop_words(text, words):
     assert words_of(text) == words

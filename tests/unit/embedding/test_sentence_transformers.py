@@ -19,6 +19,7 @@ from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
+from tests.cases import cases
 from tests.unit.embedding.planted_code import Planted
 from tests.unit.embedding.tiny_sentence_model import (
     DIMENSIONS,
@@ -77,15 +78,10 @@ def test_vectors_are_those_of_the_library_with_the_prompts_of_the_folder(folder)
     )
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/embedding/cases.toml",
+    "prompts_are_the_folders_and_none_where_it_has_none",
     ("prompts", "query", "passage"),
-    [
-        ({}, "", ""),
-        ({"query": "search: "}, "search: ", ""),
-        ({"query": "q: ", "document": "d: ", "passage": "p: "}, "q: ", "d: "),
-        ({"passage": "p: "}, "", "p: "),
-        ({"document": "", "corpus": "c: "}, "", "c: "),
-    ],
 )
 def test_prompts_are_the_folders_and_none_where_it_has_none(bert, prompts, query, passage):
     set_in(bert / "config_sentence_transformers.json", prompts=prompts)

@@ -5,7 +5,6 @@ where it stands.
 import io
 import json
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -16,6 +15,7 @@ from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.index.output import as_markdown, as_rows, batch_markdown, batch_rows
 from pipeline.index.scored import Hit
 from pipeline.text import visible
+from tests.cases import cases
 
 NASTY = (
     "# head\n- item\n1. one\n1) two\n> quote\n    code\n```sh\nrm\n```\n| a | b |\n|---|---|\n| 1 |"
@@ -48,17 +48,10 @@ def make_hit(**fields):
     return Hit(**(values | fields))
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/index/cases.toml",
+    "a_passage_is_linked_where_arxiv_or_ar5iv_has_its_page",
     ("arxiv_id", "anchor", "url"),
-    [
-        ("2403.18886", "S1.p2", "https://arxiv.org/html/2403.18886#S1.p2"),
-        ("2312.00001", "S1.p2", "https://arxiv.org/html/2312.00001#S1.p2"),
-        ("2311.99999", "S1.p2", "https://ar5iv.labs.arxiv.org/html/2311.99999#S1.p2"),
-        ("math/0309136", "Thmthm1.p1", "https://ar5iv.labs.arxiv.org/html/math/0309136#Thmthm1.p1"),
-        ("2403.18886", "front_matter", "https://arxiv.org/html/2403.18886"),
-        ("2403.18886", "abstract", "https://arxiv.org/html/2403.18886"),
-        ("2403.18886", "a) b/c", "https://arxiv.org/html/2403.18886#a%29%20b%2Fc"),
-    ],
 )
 def test_a_passage_is_linked_where_arxiv_or_ar5iv_has_its_page(arxiv_id, anchor, url):
     assert passage_url(arxiv_id, anchor) == url

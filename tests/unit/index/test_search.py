@@ -21,6 +21,7 @@ from pipeline.index.passage_index import Layout, ScoredPoint
 from pipeline.index.search import search, search_index, search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
+from tests.cases import cases
 from tests.folders import copy_folder
 from tests.month_tables import write_table
 from tests.unit.index.building import TEXTS, embed, make_points, make_workspace, write_month
@@ -120,28 +121,7 @@ def test_many_queries_have_the_answers_of_each(loaded):
     assert search_many(loaded, []) == []
 
 
-@pytest.mark.parametrize(
-    ("options", "march", "may"),
-    [
-        ({"categories": ["CS.cl"]}, 3, 0),
-        ({"categories": [" Stat "]}, 0, 3),
-        ({"categories": ["cs"]}, 3, 3),
-        ({"categories": "cs.CL", "kinds": "paragraph", "severities": "No_problem"}, 3, 0),
-        ({"categories": ["cs.CL", "stat"]}, 3, 3),
-        ({"categories": ["cs.CL"], "first_month": "2024-04"}, 0, 0),
-        ({"first_month": "2024-04"}, 0, 3),
-        ({"last_month": "2024-03"}, 3, 0),
-        ({"kinds": ["Paragraph"]}, 3, 3),
-        ({"severities": ["no_problem", "error"]}, 3, 3),
-        ({"severities": ["error"]}, 0, 0),
-        ({"worst_quality": "B"}, 0, 0),
-        ({"worst_quality": "c"}, 3, 3),
-        ({"authors": ["Lovelace"]}, 3, 3),
-        ({"authors": "noel ada lovelace"}, 3, 3),
-        ({"first_year": 2024, "last_year": 2024}, 3, 3),
-        ({"without_papers": ("2403.00000",)}, 1, 3),
-    ],
-)
+@cases("unit/index/cases.toml", "a_search_is_restricted", ("options", "march", "may"))
 def test_a_search_is_restricted(loaded, options, march, may):
     months = [hit.item.month for hit in search(loaded, "decoding words", **options)]
     assert (months.count("2024-03"), months.count("2024-05")) == (march, may)
@@ -174,55 +154,18 @@ def test_nothing_fits_letters_without_a_meaning(loaded):
         assert len(rows if arguments else rows["papers"]) == count
 
 
-@pytest.mark.parametrize(
-    ("query", "options", "message"),
-    [
-        ("x", {"first_year": 2025, "last_year": 2024}, "--year: the years run backwards"),
-        ("  ", {}, "the query is empty"),
-        ("?!", {}, "the query has no word"),
-        ("caf\udce9", {}, "not valid UTF-8"),
-        ("x", {"limit": 0}, "--limit 0"),
-        ("x", {"limit": 1001}, "--limit 1001"),
-        ("x", {"offset": -1}, "--offset -1"),
-        ("x", {"offset": 9995}, "--offset 9995 with --limit 10: results number 1 to 10000"),
-        ("x", {"first_month": "March"}, "--from: 'March' is not a month"),
-        ("x", {"last_month": "2024-3"}, "--to: '2024-3' is not a month"),
-        ("x", {"first_month": "2024-05", "last_month": "2024-03"}, "backwards"),
-        (
-            "x",
-            {"worst_quality": "E"},
-            "--page-quality: there is no page quality E: give one of A, B, C, D",
-        ),
-        ("x", {"categories": ["cs.CL", " "]}, "--category: ' ' is not a category"),
-        ("x", {"categories": ["cs."]}, "is not a category"),
-        ("x", {"categories": ["cs,stat"]}, "is not a category"),
-        ("x", {"kinds": ["-"]}, "--kind is empty"),
-        (
-            "x",
-            {"severities": ["bad"]},
-            "--severity: 'bad' is none of no_problem, warning, error, unrated",
-        ),
-        ("x", {"by": "colbert"}, "--by: 'colbert' is none of fused, dense, lexical, sparse"),
-    ],
-)
+@cases("unit/index/cases.toml", "a_wrong_argument_is_named", ("query", "options", "message"))
 def test_a_wrong_argument_is_named(workspace, query, options, message):
     with pytest.raises(SettingError, match=message):
         search(workspace, query, **options)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"categories": ["math"]}, "--category: no passage has math; near: .*cs"),
-        ({"categories": ["cs.xx"]}, "--category: .*; near: .*cs.CL"),
-        ({"kinds": ["figure"]}, "--kind: no passage has figure; near: paragraph"),
-        ({"authors": ["Lovelase"]}, "--author: .* 'Lovelase'; near: Noël Ada Lovelace"),
-        ({"authors": ["Ado Lovelase"]}, "--author: .*; near: Noël Ada Lovelace"),
-        ({"authors": ["N. Levelase"]}, "--author: .*; near: Noël Ada Lovelace"),
-        ({"first_year": 2025}, "--year: .* its months are 2024-03 to 2024-05"),
-        ({"first_month": "2025-01"}, "--from, --to, .* its months are 2024-03 to 2024-05"),
-    ],
-)
+def test_a_query_that_is_no_utf_8_is_named(workspace):
+    with pytest.raises(SettingError, match="not valid UTF-8"):
+        search(workspace, "caf\udce9")
+
+
+@cases("unit/index/cases.toml", "what_no_passage_has_is_named", ("options", "message"))
 def test_what_no_passage_has_is_named(loaded, options, message):
     with pytest.raises(SettingError, match=message):
         search(loaded, "decoding words", **options)

@@ -12,6 +12,7 @@ from pipeline.identity.identifiers import arxiv_id_of, doi_of
 from pipeline.index.quotes import find_quote
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.typed_query import paper_with_doi, read_query, well_spelt
+from tests.cases import cases
 from tests.month_tables import passage_row, write_table
 from tests.unit.index.building import TEXTS, make_workspace, write_month
 
@@ -146,20 +147,7 @@ def test_the_names_in_a_question_are_the_longest_titles_in_it(papers):
     assert names == {"Growing a Fern": ["2403.00003"], "Fern-2": ["2403.00002"]}
 
 
-@pytest.mark.parametrize(
-    ("typed", "note"),
-    [
-        ("Noël Ada Lovelace", "papers of Noël Ada Lovelace"),
-        ("N. Lovelace", "papers of Noël Ada Lovelace"),
-        ("lovelace", "papers of Ada Lovelace, Noël Ada Lovelace"),
-        ("papers by Lovelace, Ada", "papers of Ada Lovelace, Noël Ada Lovelace"),
-        ("Lovelace et al. (2024)", "papers of Ada Lovelace, Noël Ada Lovelace, 2024"),
-        ("author:baker", "papers of Tom Baker"),
-        ("baker", ""),
-        ("Ada", ""),
-        ("Ada Moss", ""),
-    ],
-)
+@cases("unit/index/cases.toml", "the_name_of_an_author_restricts_the_search", ("typed", "note"))
 def test_the_name_of_an_author_restricts_the_search(papers, typed, note):
     query = read_query(papers, typed, OPTIONS)
     assert (query.note, query.is_name) == (note, bool(note))

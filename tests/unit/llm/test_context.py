@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit, shares
+from tests.cases import cases
 
 PAPER = (
     "# Title\n\n## Abstract\n\nShort one.\n\n## One\n\n"
@@ -68,15 +69,10 @@ def test_what_is_kept_is_a_beginning_that_fits_whatever_the_text(parts, tokens):
     assert found.cut == (found.text != text)
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/llm/cases.toml",
+    "short_texts_stay_whole_and_long_ones_share_what_is_left",
     ("lengths", "tokens", "parts"),
-    [
-        ([3, 4], 10, [3, 4]),
-        ([2, 50, 50], 42, [2, 20, 20]),
-        ([9, 9, 9], 9, [3, 3, 3]),
-        ([0, 7], 4, [0, 4]),
-        ([], 5, []),
-    ],
 )
 def test_short_texts_stay_whole_and_long_ones_share_what_is_left(lengths, tokens, parts):
     assert shares(lengths, tokens) == parts

@@ -19,6 +19,7 @@ from pipeline.related_work.tasks import (
 )
 from pipeline.settings import load_settings
 from pipeline.storage.reading import read_table
+from tests.cases import cases
 from tests.unit.related_work.building import paper_row, write_month
 
 
@@ -253,17 +254,10 @@ def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_a
     assert state(RELATED_WORK_TASKS, place, "2024-04") is State.STALE
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/related_work/cases.toml",
+    "a_wrong_task_file_is_named_with_its_fault",
     ("changed", "message"),
-    [
-        ({"format": "other"}, "mine.json is no task file: format"),
-        ({"references": []}, "references"),
-        ({"references": [{"title": "T"}]}, "has no text"),
-        ({"references": [{"title": "T", "arxiv_id": "x"}]}, "x is not an arXiv id"),
-        ({"month": "May"}, "is not a month"),
-        ({"id": "../up"}, "id"),
-        ({"surprise": 1}, "surprise"),
-    ],
 )
 def test_a_wrong_task_file_is_named_with_its_fault(tmp_path, changed, message):
     with pytest.raises(SettingError, match=message):

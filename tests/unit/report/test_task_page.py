@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.related_work.summary import split_sentences
 from pipeline.report.task_page import JudgedSentence, excerpt, judged_citation, lay_out
+from tests.cases import cases
 
 TEXT = "One says [Reference 1]. Two\nsays more.\n\n* A list\n* of things [Reference 2]."
 
@@ -48,16 +49,10 @@ def test_no_text_is_lost_and_no_sentence_is_shown_twice(text):
     assert places(*paragraphs) == sorted(set(places(*paragraphs)))
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/report/cases.toml",
+    "a_sentence_is_supported_where_all_its_judged_citations_are",
     ("verdicts", "come_to"),
-    [
-        ([], ""),
-        (["unjudged"], "unjudged"),
-        (["supported", "unjudged"], "supported"),
-        (["supported", "not"], "partly"),
-        (["not", "not"], "not"),
-        (["partly", "not"], "partly"),
-    ],
 )
 def test_a_sentence_is_supported_where_all_its_judged_citations_are(verdicts, come_to):
     citations = [judged_citation(support(verdict=verdict), {}) for verdict in verdicts]
