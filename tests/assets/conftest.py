@@ -15,7 +15,6 @@ from pathlib import Path
 import dagster as dg
 import pytest
 from filelock import FileLock
-from typer.testing import CliRunner
 
 from assets.partitions import offer_months
 from pipeline.cli.dagster_reporter import reporting_to_dagster
@@ -159,10 +158,10 @@ class Place:
 
     def invoke(self, *arguments):
         """Run the command within this process, where what is loaded need not be loaded again."""
-        from pipeline.cli.app import app
+        from tests.command import invoke
 
         with self.entered():
-            return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+            return invoke(*arguments, catch_exceptions=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ import json
 import threading
 
 import pytest
-from typer.testing import CliRunner
 
 from pipeline.answering.answer import ABSTAINED
-from pipeline.cli.app import app
+from tests import command
 from tests.assets.conftest import Place
 from tests.cases import cases
 from tests.scripted_llm import Refusal, ScriptedLlm
@@ -71,7 +70,7 @@ def small(tmp_path_factory, model):
 
 def invoke(place, *arguments, typed=None):
     with place.entered():
-        return CliRunner().invoke(app, list(arguments), input=typed)
+        return command.invoke(*arguments, input=typed)
 
 
 def test_an_answer_comes_with_its_sources_and_what_it_cost(small):
@@ -153,8 +152,8 @@ def test_months_and_systems_are_chosen(small):
     "assets/cases.toml", "what_cannot_be_asked_says_why", ("arguments", "settings", "code", "named")
 )
 def test_what_cannot_be_asked_says_why(small, arguments, settings, code, named):
-    for command in (["ask", PLANTS], ["chat"]):
-        done = invoke(small.with_settings(**settings), *command, *arguments)
+    for words in (["ask", PLANTS], ["chat"]):
+        done = invoke(small.with_settings(**settings), *words, *arguments)
         assert (done.exit_code, done.stdout) == (code, ""), done.output
         assert named in done.stderr
         assert "error: " in done.stderr

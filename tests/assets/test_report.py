@@ -8,12 +8,12 @@ from assets.details import report_details
 from assets.rendering import report_address
 from pipeline import tables
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.report.stages import REPORT
 from pipeline.settings import load_settings
 from tests.month_tables import write_table
 from tests.unit.evaluation.made_up import workspace, write_month
+from tests.workspaces import make_workspace
 
 MONTH = "2024-03"
 
@@ -32,9 +32,7 @@ def test_a_report_shows_its_main_table_a_picture_and_where_it_lies(tmp_path):
 
 
 def test_where_reports_are_served_the_page_is_a_link(tmp_path):
-    place = Workspace(
-        load_settings(data=tmp_path, _env_file=None, serve_url="https://papers.example/")
-    )
+    place = make_workspace(tmp_path, serve_url="https://papers.example/")
     assert (
         report_address(place, MONTH).value == f"https://papers.example/reports/{MONTH}/index.html"
     )

@@ -6,12 +6,12 @@ import pytest
 from pydantic import SecretStr
 
 from pipeline.embedding.minilm import NAME
-from pipeline.engine.stage import Workspace
 from pipeline.index.opening import open_collections
 from pipeline.index.passage_index import Layout
 from pipeline.ops.doctor.findings import FindingState
 from pipeline.ops.doctor.servers import qdrant as probe_qdrant
 from tests.server.conftest import sweep, workspace_on
+from tests.workspaces import changed
 
 ALIAS = "doctor"
 
@@ -45,7 +45,7 @@ def test_a_server_is_well_and_its_collection_where_it_is_of_the_model_of_the_set
 
 def test_a_wrong_key_is_told_and_the_collection_is_not_asked_for(qdrant, tmp_path):
     place = workspace_on(tmp_path, qdrant, ALIAS)
-    place = Workspace(place.settings.model_copy(update={"qdrant_api_key": SecretStr("wrong")}))
+    place = changed(place, qdrant_api_key=SecretStr("wrong"))
     found = {each.name: each for each in probe_qdrant(place)}
     assert (found[""].state, found["qdrant key"].state) == (FindingState.OK, FindingState.PROBLEM)
     assert "collection" not in found

@@ -14,7 +14,6 @@ import pytest
 import typer
 from rich.console import Console
 from rich.table import Table
-from typer.testing import CliRunner
 
 from pipeline import tables
 from pipeline.cli.app import GROUPS, PANELS, app
@@ -40,6 +39,7 @@ from pipeline.stages import STAGES
 from pipeline.storage.data_root import DataRoot
 from pipeline.text import UNSAFE
 from tests.cases import cases
+from tests.command import invoke
 from tests.fake_clock import FakeClock
 
 pytestmark = pytest.mark.slow
@@ -99,7 +99,7 @@ def test_the_help_of_a_command_has_two_examples_that_it_accepts(words):
 
 
 def test_help_of_run_lists_every_stage():
-    shown = CliRunner().invoke(app, ["run", "--help"]).stdout
+    shown = invoke("run", "--help").stdout
     assert [stage.name for stage in STAGES if plain_name(stage.name) not in shown] == []
 
 
@@ -119,12 +119,12 @@ def test_a_shell_completes_commands_stages_and_systems(typed, completed):
         "COMP_WORDS": typed,
         "COMP_CWORD": str(len(typed.split()) - 1),
     }
-    done = CliRunner().invoke(app, [], prog_name="citeloom", env=shell)
+    done = invoke(prog_name="citeloom", env=shell)
     assert done.stdout.split() == completed
 
 
 def test_the_papers_of_an_empty_data_root_name_the_command_that_reads_them(tmp_path):
-    done = CliRunner().invoke(app, ["papers"], env={"CITELOOM_DATA": str(tmp_path / "data")})
+    done = invoke("papers", env={"CITELOOM_DATA": str(tmp_path / "data")})
     assert (done.exit_code, done.stdout) == (0, "Nothing found.\n")
     assert "citeloom run --months all" in " ".join(done.stderr.split())
 
@@ -145,7 +145,7 @@ def test_an_argument_that_names_no_file_ends_with_2_and_names_it(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    done = CliRunner().invoke(app, [kind if word == "FILE" else word for word in arguments])
+    done = invoke(*(kind if word == "FILE" else word for word in arguments))
     assert (done.exit_code, kind in done.stderr) == (2, True), done.output
 
 
@@ -159,7 +159,7 @@ def test_an_unknown_stage_or_system_ends_with_2_and_a_suggestion(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "draft.md").write_text("A draft about retrieval.")
-    done = CliRunner().invoke(app, arguments)
+    done = invoke(*arguments)
     assert done.exit_code == 2, done.output
     assert f"did you mean {suggested}" in done.stderr.replace("\n", " ")
 
@@ -214,7 +214,7 @@ def test_a_data_root_of_wikipedia_is_refused(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "holds-wikipedia").write_text("2024-09\n")
     monkeypatch.setenv("CITELOOM_DATA", str(tmp_path))
-    done = CliRunner().invoke(app, [command])
+    done = invoke(command)
     assert (done.exit_code, "holds Wikipedia" in done.stderr) == (2, True), done.output
 
 
@@ -265,11 +265,11 @@ def test_what_a_stage_that_left_has_in_the_data_root_disturbs_nothing_and_is_nam
         (tmp_path / folder / "2024-03.parquet").write_bytes(b"PAR1 of another version")
     (tmp_path / "failures/retrieval_scores-2024-03.json").write_text('{"message": "no endpoint"}')
     environment = {"CITELOOM_DATA": str(tmp_path)}
-    done = CliRunner().invoke(app, ["status", "--json"], env=environment)
+    done = invoke("status", "--json", env=environment)
     status = json.loads(done.stdout)
     assert (done.exit_code, {row["failure"] for row in status["stages"]}) == (0, {None})
     assert list(status["deletable"]) == folders
-    printed = CliRunner().invoke(app, ["status"], env=environment).stdout
+    printed = invoke("status", env=environment).stdout
     assert f"Can be deleted: {', '.join(folders)}" in printed
 
 

@@ -2,14 +2,13 @@
 
 import contextlib
 import json
+from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
 from pipeline import tables
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS
-from pipeline.cli.app import app
 from pipeline.engine.run import run_stage
 from pipeline.errors import MissingInput
 from pipeline.llm.budget import BudgetReached
@@ -20,6 +19,7 @@ from pipeline.ops.estimate import estimate
 from pipeline.related_work.chatcite import vote_tokens
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import LLM_STAGES
+from tests.command import invoke
 from tests.models_file import write_models
 from tests.planned_calls import answering_calls
 from tests.scripted_llm import ScriptedLlm
@@ -209,7 +209,7 @@ def command(llm, tmp_path, monkeypatch):
     for name, value in given.items():
         monkeypatch.setenv(f"CITELOOM_{name.upper()}", str(value))
     monkeypatch.setenv("COLUMNS", "160")
-    return lambda *options: CliRunner().invoke(app, ["estimate", "--months", MONTH, *options])
+    return partial(invoke, "estimate", "--months", MONTH)
 
 
 def test_the_command_prints_a_table_or_json_and_asks_nobody(command, llm):

@@ -7,16 +7,15 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.ops.export import ExportRequest, export, is_open
-from pipeline.settings import SAMPLE_DUMP, load_settings
+from pipeline.settings import SAMPLE_DUMP
 from pipeline.tables import LEDGER, METADATA, PASSAGES, TABLES
 from pipeline.tables.publication import publications
 from tests.month_tables import write_table
 from tests.small_disk import small_disk_in
+from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -46,8 +45,7 @@ def workspace(tmp_path):
         for name, (licence, *_) in PAPERS.items()
     ]
     snapshot.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    settings = load_settings(_env_file=None, data=tmp_path / "data", metadata_snapshot=snapshot)
-    workspace = Workspace(settings)
+    workspace = make_workspace(tmp_path / "data", metadata_snapshot=snapshot)
     for month in MONTHS:
         for table in TABLES.values():
             is_ledger = table == LEDGER
@@ -196,16 +194,16 @@ def test_a_full_disk_is_named_and_nothing_is_left(workspace, tmp_path):
 def test_the_command_answers_in_json_and_refuses_with_its_exit_code(
     workspace, tmp_path, monkeypatch
 ):
-    from pipeline.cli.app import app
+    from tests.command import invoke
 
     monkeypatch.chdir(workspace.settings.data_root)  # where there is no .env
     for name in ("data", "metadata_snapshot"):
         monkeypatch.setenv(f"CITELOOM_{name.upper()}", str(getattr(workspace.settings, name)))
     call = ["export", "--to", str(tmp_path / "out"), "--texts", "open", "--json"]
-    document = json.loads(CliRunner().invoke(app, call).stdout)
+    document = json.loads(invoke(*call).stdout)
     rows = {file["path"]: file["rows"] for file in document["files"]}
     assert (rows["passages/2024-03.parquet"], rows["ledger/papers/2024-04.parquet"]) == (5, 1)
     assert document["columns_left_out"]["papers"] == ["authors"]
-    refused = CliRunner().invoke(app, call)
+    refused = invoke(*call)
     assert refused.exit_code == 2
     assert json.loads(refused.stdout)["error"] == "SettingError"

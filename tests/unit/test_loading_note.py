@@ -3,10 +3,10 @@
 import pytest
 
 from pipeline import tables
-from pipeline.engine.stage import Workspace
 from pipeline.ops.run_months import loading_note
-from pipeline.settings import SAMPLE_DUMP, load_settings
+from pipeline.settings import SAMPLE_DUMP
 from tests.month_tables import write_table
+from tests.workspaces import make_workspace
 
 SAMPLE = ["2024-03", "2024-04", "2024-05"]
 
@@ -23,7 +23,7 @@ SAMPLE = ["2024-03", "2024-04", "2024-05"]
 def test_the_months_of_the_dump_are_counted_if_the_data_root_has_no_others(
     tmp_path, begun, loaded, note
 ):
-    place = Workspace(load_settings(data=tmp_path, dump_dir=SAMPLE_DUMP, _env_file=None))
+    place = make_workspace(tmp_path, dump_dir=SAMPLE_DUMP)
     for table, months in ((tables.DUMP_MEMBERS, begun), (tables.INDEX_RECEIPTS, loaded)):
         for month in months:
             write_table(place.root, table, month, [])

@@ -12,12 +12,12 @@ from pipeline.arxiv.api import ArxivApi
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.corpus.parse import reference
 from pipeline.embedding.flag_embedding import FlagBgeM3
-from pipeline.engine.stage import Workspace
 from pipeline.index.opening import open_collections
 from pipeline.settings import SAMPLE_DUMP, load_settings
 from tests.fake_arxiv import FakeApi, entry
 from tests.unit.corpus.building import pages_of
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
+from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -39,8 +39,7 @@ def _encode(folder, server):
 
 
 def _open_index(folder, server):
-    settings = load_settings(_env_file=None, data=folder, qdrant_url=server.url_for(""))
-    open_collections(Workspace(settings)).live()
+    open_collections(make_workspace(folder, qdrant_url=server.url_for(""))).live()
 
 
 PATHS = {

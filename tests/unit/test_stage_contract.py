@@ -31,6 +31,7 @@ from tests.folders import copy_folder
 from tests.models_file import write_models
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.corpus import fake_latexml
+from tests.workspaces import changed
 
 pytestmark = pytest.mark.slow
 
@@ -123,7 +124,7 @@ class Corpus:
         }
 
     def changed(self, **settings):
-        return Workspace(self.workspace.settings.model_copy(update=settings))
+        return changed(self.workspace, **settings)
 
 
 def write_sources(folder):

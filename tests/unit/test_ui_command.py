@@ -9,10 +9,9 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
-from typer.testing import CliRunner
 
-from pipeline.cli.app import app
 from pipeline.settings import load_settings
+from tests.command import invoke
 from tests.processes import free_port
 
 
@@ -41,7 +40,7 @@ def test_dagster_starts_behind_the_proxy_and_a_ui_in_a_shells_background_can_be_
     monkeypatch.setattr(os, "dup2", lambda *_: None)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        done = CliRunner().invoke(app, ["ui", "--port", str(port)])
+        done = invoke("ui", "--port", str(port))
     finally:
         signal.signal(signal.SIGINT, before)
     assert handlers == [signal.SIG_DFL], done.output
@@ -56,7 +55,7 @@ def test_dagster_starts_behind_the_proxy_and_a_ui_in_a_shells_background_can_be_
 def test_a_port_that_is_taken_is_named():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        result = CliRunner().invoke(app, ["ui", "--port", port])
+        result = invoke("ui", "--port", port)
     assert result.exit_code == 2
     assert f"--port {port}" in result.stderr
 
@@ -78,7 +77,7 @@ def test_dagster_finds_no_env_file_and_reads_settings_as_the_commands_do(
     if is_users:
         monkeypatch.setenv("CITELOOM_DATA", str(tmp_path))
     monkeypatch.setenv("CITELOOM_TASKS_DIR", "tasks")
-    assert CliRunner().invoke(app, ["ui", "--port", str(free_port())]).exit_code == 0
+    assert invoke("ui", "--port", str(free_port())).exit_code == 0
     assert found["has_file"] == "False"
     assert found["CITELOOM_ENV_FILE"] == (str(file) if is_users else "")
     assert found["CITELOOM_TASKS_DIR"] == str(tmp_path / "tasks")

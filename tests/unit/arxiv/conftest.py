@@ -13,10 +13,9 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.progress import Notice
-from pipeline.engine.stage import Workspace
-from pipeline.settings import load_settings
 from tests.fake_arxiv import FakeApi
 from tests.month_tables import write_table
+from tests.workspaces import make_workspace
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -114,6 +113,4 @@ def snapshot_file(tmp_path):
 @pytest.fixture
 def workspace(tmp_path, snapshot_file):
     """A workspace whose snapshot is `snapshot_file` and that asks no API."""
-    return Workspace(
-        load_settings(data=tmp_path / "data", metadata_snapshot=snapshot_file, arxiv_api=False)
-    )
+    return make_workspace(tmp_path / "data", metadata_snapshot=snapshot_file, arxiv_api=False)

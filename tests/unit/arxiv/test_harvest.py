@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from html import unescape
 
 import pytest
-from typer.testing import CliRunner
 
 from pipeline import tables
 from pipeline.arxiv.api import read_feed
@@ -17,13 +16,12 @@ from pipeline.arxiv.harvest_store import HarvestStore
 from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.arxiv.snapshot import parse_record
-from pipeline.cli.app import app
 from pipeline.engine.progress import listening
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.settings import load_settings
+from tests.command import invoke
 from tests.fake_arxiv import FEED, TODAY, answer, deleted, error, page, raw, record, reply, status
+from tests.workspaces import changed, make_workspace
 
 from .conftest import kill_in_third_request, line, messages, write_members
 
@@ -33,14 +31,13 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def place(oai, tmp_path):
     """A workspace without a snapshot that harvests from the fake."""
-    settings = load_settings(
-        data=tmp_path / "data",
+    return make_workspace(
+        tmp_path / "data",
         metadata_snapshot=None,
         arxiv_api=False,
         oai_url=oai.url,
         arxiv_user_agent="test (a@b.org)",
     )
-    return Workspace(settings)
 
 
 def run(place, **more):
@@ -56,7 +53,7 @@ def stored(place, *ids):
 def with_snapshot(place, file, *lines):
     """The workspace with a snapshot of these lines."""
     file.write_text("\n".join(lines))
-    return Workspace(place.settings.model_copy(update={"metadata_snapshot": file}))
+    return changed(place, metadata_snapshot=file)
 
 
 def rows(place, month="2024-03"):
@@ -495,7 +492,7 @@ def test_the_command_tells_what_it_brought(oai, tmp_path, monkeypatch):
     }
     for name, value in (variables | {"XDG_CACHE_HOME": str(tmp_path / "cache")}).items():
         monkeypatch.setenv(name, value)
-    done = CliRunner().invoke(app, ["harvest", "--from", "2024-11-01", "--json"])
+    done = invoke("harvest", "--from", "2024-11-01", "--json")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert (told["new"], told["months"], told["since"]) == (1, ["2024-03"], "2024-11-01")

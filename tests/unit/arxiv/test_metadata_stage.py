@@ -12,11 +12,10 @@ from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.corpus.references.stages import REFERENCES
 from pipeline.engine.progress import StageAdvanced, listening
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.settings import load_settings
 from tests.fake_arxiv import entry
 from tests.month_tables import write_table
+from tests.workspaces import changed
 
 from .conftest import line, write_members
 
@@ -34,9 +33,7 @@ def ledger(workspace):
 
 
 def asking(workspace, url):
-    return Workspace(
-        workspace.settings.model_copy(update={"arxiv_api": True, "arxiv_api_url": url})
-    )
+    return changed(workspace, arxiv_api=True, arxiv_api_url=url)
 
 
 @pytest.fixture
@@ -140,11 +137,10 @@ def test_news_of_another_months_papers_leave_a_month_done(workspace, snapshot_fi
     assert state(METADATA, workspace, MONTH) is State.STALE
 
 
-def test_no_source_at_all_is_a_wrong_setting(workspace, tmp_path):
-    settings = load_settings(data=tmp_path / "data", metadata_snapshot=None, arxiv_api=False)
+def test_no_source_at_all_is_a_wrong_setting(workspace):
     write_members(workspace, MONTH, ["2403.00001"])
     with pytest.raises(SettingError, match="no source of metadata"):
-        run_stage(METADATA, Workspace(settings), MONTH)
+        run_stage(METADATA, changed(workspace, metadata_snapshot=None), MONTH)
 
 
 # references

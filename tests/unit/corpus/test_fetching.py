@@ -8,11 +8,11 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from typer.testing import CliRunner
 
 from pipeline.arxiv.harvest_store import STORE, Change, HarvestPage, HarvestStore
 from pipeline.arxiv.rate_limited_client import GAP_SECONDS, Pace
@@ -40,6 +40,7 @@ from tests.unit.corpus.building import (
     section,
     write_zip,
 )
+from tests.workspaces import changed
 
 pytestmark = pytest.mark.slow
 
@@ -148,9 +149,7 @@ def test_the_papers_of_a_month_are_those_that_metadata_knows_and_the_dump_lacks(
     page_of_harvest = HarvestPage((Change(THIRD, "2026-11-01", newer),), {}, "2026-11-02T00:00:00Z")
     HarvestStore(place.cache(STORE)).add(page_of_harvest, {})
     write_zip(dump / "warnings.zip", {f"warning/2610/{FIRST}.html": page(BODY)})
-    known = Workspace(
-        place.settings.model_copy(update={"metadata_snapshot": snapshot, "subsets": ("unrated",)})
-    )
+    known = changed(place, metadata_snapshot=snapshot, subsets=("unrated",))
     choice = select_papers(known, MONTH)
     assert choice.ids == (SECOND, THIRD)
     assert choice.left_out == {"in_dump": 1, "not_computer_science": 1, "withdrawn": 1}
@@ -354,7 +353,7 @@ def test_what_cannot_be_fetched_is_refused(dump, changed, asked, message):
 @pytest.fixture
 def command(site, dump, tmp_path, monkeypatch):
     """`citeloom fetch-html` with these arguments."""
-    from pipeline.cli.app import app
+    from tests.command import invoke
 
     values = {
         "DUMP_DIR": dump,
@@ -365,7 +364,7 @@ def command(site, dump, tmp_path, monkeypatch):
     for name, value in values.items():
         monkeypatch.setenv(f"CITELOOM_{name}", str(value))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "machine"))
-    return lambda *arguments: CliRunner().invoke(app, ["fetch-html", *arguments])
+    return partial(invoke, "fetch-html")
 
 
 def test_without_accepted_terms_they_are_told_and_nothing_is_asked(command, site):

@@ -4,11 +4,10 @@ import pytest
 
 from pipeline import tables
 from pipeline.corpus.paper_index import find_papers, papers_with_ids
-from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.settings import load_settings
 from tests.cases import cases
 from tests.month_tables import write_table
+from tests.workspaces import make_workspace
 
 TITLES = {
     "2024-01": {"2401.00001": "Étude of {N}eural nets", "2401.00002": "A study of ferns"},
@@ -34,7 +33,7 @@ def write(workspace, month, titles, *authors):
 
 @pytest.fixture
 def workspace(tmp_path):
-    made = Workspace(load_settings(data=tmp_path / "data"))
+    made = make_workspace(tmp_path / "data")
     for month, titles in TITLES.items():
         write(made, month, titles)
     return made

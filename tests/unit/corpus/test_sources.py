@@ -35,6 +35,7 @@ from tests.unit.arxiv.conftest import line
 from tests.unit.corpus import fake_latexml
 from tests.unit.corpus.building import write_zip
 from tests.unit.corpus.fake_latexml import document, eprint, tar_of
+from tests.workspaces import changed
 
 pytestmark = pytest.mark.slow
 
@@ -324,7 +325,7 @@ def test_a_conversion_that_takes_too_long_is_ended(place, sources, tmp_path):
 def test_what_cannot_be_converted_is_refused(place, sources, changes, message):
     (sources / f"{FIRST}.gz").write_bytes(PAPER)
     with pytest.raises(SettingError, match=message):
-        convert(Workspace(place.settings.model_copy(update=changes)))
+        convert(changed(place, **changes))
 
 
 def test_without_a_converter_that_runs_confined_the_message_says_what_to_do(

@@ -2,9 +2,8 @@
 
 import pytest
 
-from pipeline.engine.stage import Workspace
 from pipeline.ops.doctor.findings import FindingState
-from pipeline.settings import load_settings
+from tests.workspaces import make_workspace
 
 OK, WARNING, PROBLEM, NOT_CHECKED = (
     FindingState.OK, FindingState.WARNING, FindingState.PROBLEM, FindingState.NOT_CHECKED,
@@ -14,9 +13,7 @@ OK, WARNING, PROBLEM, NOT_CHECKED = (
 @pytest.fixture
 def workspace(tmp_path):
     """Makes a workspace on an empty data root, under the given settings."""
-    return lambda **settings: Workspace(
-        load_settings(_env_file=None, **{"data": tmp_path / "data", **settings})
-    )
+    return lambda data=tmp_path / "data", **settings: make_workspace(data, **settings)
 
 
 def one(findings):

@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from pipeline.cli.app import app
 from pipeline.ops.doctor.checks import all_probes
+from tests.command import invoke
 from tests.unit.doctor.conftest import PROBLEM
 
 
@@ -17,7 +16,7 @@ def _own_settings(no_settings, monkeypatch, tmp_path):
 
 
 def doctor(*options):
-    done = CliRunner().invoke(app, ["doctor", "--json", *options])
+    done = invoke("doctor", "--json", *options)
     return done.exit_code, json.loads(done.stdout)["findings"]
 
 
@@ -39,7 +38,7 @@ def test_a_problem_ends_it_with_1_and_shows_the_way_out(monkeypatch):
         "CITELOOM_DUMP_DIR", "/absent"
     )  # a longer path would be broken at the end of a line
     monkeypatch.setenv("COLUMNS", "200")
-    done = CliRunner().invoke(app, ["doctor"])
+    done = invoke("doctor")
     assert done.exit_code == 1
     assert "there is no folder /absent" in done.stdout
     assert "→ see CITELOOM_DUMP_DIR" in done.stdout

@@ -6,11 +6,10 @@ import threading
 
 import pytest
 
-from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.ops.doctor.findings import DATA_ROOT, DoctorFinding, Probe, ok, problem, run_probes
-from pipeline.settings import load_settings
 from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM
+from tests.workspaces import make_workspace
 
 KEY, PASSWORD = "sk-doctor-sentinel", "pg-doctor-sentinel"
 
@@ -18,9 +17,7 @@ KEY, PASSWORD = "sk-doctor-sentinel", "pg-doctor-sentinel"
 @pytest.fixture
 def workspace(tmp_path):
     address = f"postgresql://me:{PASSWORD}@127.0.0.1/runs"
-    return Workspace(
-        load_settings(_env_file=None, data=tmp_path, llm_api_key=KEY, dagster_pg_url=address)
-    )
+    return make_workspace(tmp_path, llm_api_key=KEY, dagster_pg_url=address)
 
 
 def _fine(workspace):

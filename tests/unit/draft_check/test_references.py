@@ -9,10 +9,9 @@ from benchmarks import hallmark
 from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.reading import read_bibliography
 from pipeline.draft_check.references import check_references
-from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.settings import load_settings
 from tests.cases import TESTS, cases
+from tests.workspaces import changed, make_workspace
 
 CASES = "unit/draft_check/references.toml"
 
@@ -45,18 +44,7 @@ def workspace(tmp_path_factory):
     ]
     lines = [work(number, paper) for number, paper in enumerate(papers, start=1)]
     (folder / "snapshot.jsonl").write_text("\n".join(lines))
-    return workspace_in(folder)
-
-
-def workspace_in(folder, **settings):
-    return Workspace(
-        load_settings(
-            data=folder / "data",
-            metadata_snapshot=folder / "snapshot.jsonl",
-            _env_file=None,
-            **settings,
-        )
-    )
+    return make_workspace(folder / "data", metadata_snapshot=folder / "snapshot.jsonl")
 
 
 def check(workspace, folder, entry):
@@ -88,7 +76,7 @@ RETRACTIONS = """Record ID,Title,Author,RetractionDate,RetractionDOI,RetractionN
 def test_retracted_works_are_marked_where_the_user_gives_a_list(workspace, tmp_path):
     listed = tmp_path / "retraction_watch.csv"
     listed.write_text(RETRACTIONS)
-    papers = KnownPapers(Workspace(workspace.settings.model_copy(update={"retractions": listed})))
+    papers = KnownPapers(changed(workspace, retractions=listed))
     titles = {
         "seeing": "Seeing Small Things with Large Models",
         "caches": "Old Pages in a Cache of Pages",

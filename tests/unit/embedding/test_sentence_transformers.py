@@ -9,16 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from pipeline import tables
-from pipeline.cli.app import app
 from pipeline.embedding.choice import files_to_fetch, make_embedder, model_name
 from pipeline.embedding.sentence_transformers import SentenceEmbedder, read_config
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
+from tests import command
 from tests.cases import cases
 from tests.unit.embedding.planted_code import Planted
 from tests.unit.embedding.tiny_sentence_model import (
@@ -222,7 +221,7 @@ def test_the_commands_run_search_and_name_the_model(family, tmp_path):
     }
 
     def invoke(*arguments):
-        done = CliRunner().invoke(app, arguments, env=environment)
+        done = command.invoke(*arguments, env=environment)
         assert done.exit_code == 0, done.output
         return done.stdout
 

@@ -6,15 +6,15 @@ import pytest
 
 from pipeline.engine.checks import run_checks
 from pipeline.engine.failures import RUN, all_failures, record_failure
-from pipeline.engine.stage import CheckResult, MonthCheck, Workspace
+from pipeline.engine.stage import CheckResult, MonthCheck
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.settings import load_settings
 from pipeline.stages import lookup_stage
+from tests.workspaces import make_workspace
 
 
 @pytest.fixture
 def workspace(tmp_path):
-    return Workspace(load_settings(data=tmp_path))
+    return make_workspace(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.engine.locks import month_lock, pool_lock
-from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
-from pipeline.settings import load_settings
 from tests.processes import PATIENCE
+from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +50,7 @@ except shutdown.Interrupted:
 
 @pytest.fixture
 def workspace(tmp_path):
-    return Workspace(load_settings(data=tmp_path))
+    return make_workspace(tmp_path)
 
 
 @contextmanager
@@ -116,7 +115,7 @@ def test_what_a_machine_has_once_is_used_by_one_process_at_a_time(workspace, tmp
     ],
 )
 def test_a_server_is_used_by_many_at_once(tmp_path, pool, settings):
-    with pool_lock(Workspace(load_settings(data=tmp_path, **settings)), pool):
+    with pool_lock(make_workspace(tmp_path, **settings), pool):
         assert is_free(tmp_path, pool=pool, settings=settings)
 
 

@@ -2,16 +2,16 @@
 
 from pipeline.engine.parts import build_parts
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import MonthPart, Stage, Workspace
-from pipeline.settings import load_settings
+from pipeline.engine.stage import MonthPart, Stage
 from pipeline.storage.reading import read_table
 from pipeline.tables import DUMP_MEMBERS
+from tests.workspaces import make_workspace
 
 MONTH = "2024-03"
 
 
 def test_a_changed_part_is_built_and_the_others_are_copied_with_their_entries(tmp_path):
-    workspace = Workspace(load_settings(data=tmp_path))
+    workspace = make_workspace(tmp_path)
     built = []
 
     def stage(versions):

@@ -18,10 +18,10 @@ from pipeline.engine.progress import (
     listening,
 )
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Stage, Workspace
+from pipeline.engine.stage import Stage
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
-from pipeline.settings import Settings, load_settings
 from pipeline.tables import DUMP_MEMBERS, REPORT
+from tests.workspaces import changed, make_workspace
 
 MONTH = "2024-03"
 
@@ -47,11 +47,7 @@ def make(build, table=DUMP_MEMBERS, **changes):
 
 @pytest.fixture
 def workspace(tmp_path):
-    return Workspace(load_settings(data=tmp_path))
-
-
-def changed(workspace, **settings):
-    return Workspace(Settings(data=workspace.settings.data, **settings))
+    return make_workspace(tmp_path)
 
 
 def test_force_computes_again_and_gives_the_same_bytes(workspace):

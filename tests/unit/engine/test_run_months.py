@@ -2,12 +2,12 @@
 
 from pipeline.engine.failures import check_name, record_failure
 from pipeline.engine.finish import ALL_MONTHS
-from pipeline.engine.stage import Stage, Workspace
+from pipeline.engine.stage import Stage
 from pipeline.errors import MissingInput
 from pipeline.ops.run_months import run_months
-from pipeline.settings import load_settings
 from pipeline.tables import KEY_ELEMENTS
 from tests.object_store import BUCKET, ObjectStore
+from tests.workspaces import make_workspace
 
 MONTHS = ("2024-03", "2024-04", "2024-05")
 
@@ -24,9 +24,7 @@ def test_a_month_whose_status_the_store_does_not_give_fails_and_the_others_go_on
     with ObjectStore() as store:
         for name, value in (store.variables | {"AWS_MAX_ATTEMPTS": "1"}).items():
             monkeypatch.setenv(name, value)
-        workspace = Workspace(
-            load_settings(data=f"s3://{BUCKET}/root", local=tmp_path, _env_file=None)
-        )
+        workspace = make_workspace(f"s3://{BUCKET}/root", local=tmp_path)
         record_failure(
             workspace, check_name(stage.name), MONTHS[1], MissingInput("an earlier failure")
         )
@@ -59,7 +57,7 @@ class AllMonths:
 
 
 def test_a_stage_is_finished_once_after_its_months_and_not_where_none_was_computed(tmp_path):
-    workspace = Workspace(load_settings(data=tmp_path, _env_file=None))
+    workspace = make_workspace(tmp_path)
     finish = AllMonths()
     stage = Stage(KEY_ELEMENTS, build_nothing, finish=finish)
     run_months(workspace, MONTHS, [stage])
@@ -69,7 +67,7 @@ def test_a_stage_is_finished_once_after_its_months_and_not_where_none_was_comput
 
 
 def test_a_finish_that_failed_or_was_left_out_is_made_up_for_by_the_next_command(tmp_path):
-    workspace = Workspace(load_settings(data=tmp_path, _env_file=None))
+    workspace = make_workspace(tmp_path)
     finish = AllMonths()
     finish.error = MissingInput("no room")
     stage = Stage(KEY_ELEMENTS, build_nothing, finish=finish)

@@ -19,14 +19,13 @@ from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.embedder import SparseRows
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
 from pipeline.index.batch import PointBatch
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import Layout, QueryVectors, month_number
 from pipeline.index.search_options import SearchOptions
-from pipeline.settings import load_settings
 from pipeline.text import text_digest
 from tests.month_tables import write_table
+from tests.workspaces import make_workspace as make_workspace
 
 MODEL = "a model"
 LAYOUT = Layout(MODEL, dimensions=8, sparse=True, quantization="none")
@@ -194,11 +193,6 @@ def opened_by_another_process(folder):
             yield holder
         finally:
             holder.kill()
-
-
-def make_workspace(folder, **overrides):
-    """A workspace in a folder of its own that reads no .env file."""
-    return Workspace(load_settings(data=folder, _env_file=None, **overrides))
 
 
 def write_month(workspace, month="2024-03", texts=TEXTS, categories=("cs.CL",)):

@@ -5,12 +5,11 @@ where it cannot.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
 from pipeline import tables
-from pipeline.cli.app import app
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.engine.run import run_stage
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
@@ -22,6 +21,7 @@ from pipeline.index.search import search, search_index, search_many
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.cases import cases
+from tests.command import invoke
 from tests.folders import copy_folder
 from tests.month_tables import write_table
 from tests.unit.index.building import TEXTS, embed, make_points, make_workspace, write_month
@@ -309,8 +309,12 @@ def test_a_list_is_searched_as_deep_as_its_papers_need(workspace, papers, page, 
 
 
 def _invoke(workspace, *arguments, stdin=None):
-    environment = {"CITELOOM_DATA": str(workspace.root.path), "NO_COLOR": "1", "COLUMNS": "160"}
-    return CliRunner().invoke(app, ["search", *arguments], env=environment, input=stdin)
+    return invoke("search", *arguments, env=environment_of(workspace), input=stdin)
+
+
+def environment_of(workspace):
+    """The environment of a command that searches a workspace's data root."""
+    return {"CITELOOM_DATA": str(workspace.root.path), "NO_COLOR": "1", "COLUMNS": "160"}
 
 
 def test_the_command_takes_every_option(loaded):
@@ -330,18 +334,14 @@ def test_the_command_takes_every_option(loaded):
 
 
 def test_the_command_lists_the_papers(loaded):
-    environment = {"CITELOOM_DATA": str(loaded.root.path), "NO_COLOR": "1", "COLUMNS": "160"}
-
-    def invoke(*arguments):
-        return CliRunner().invoke(app, ["papers", *arguments], env=environment)
-
-    listing = json.loads(invoke("--author", "lovelace", "--json").stdout)
+    papers = partial(invoke, "papers", env=environment_of(loaded))
+    listing = json.loads(papers("--author", "lovelace", "--json").stdout)
     assert sum(entry["passages"] for entry in listing) == len(TEXTS)
-    assert f"{len(listing)} papers" in invoke().stdout
-    assert invoke("--year", "2024", "--bibtex").stdout.count("@misc{") == len(listing)
-    assert "near: Noël Ada Lovelace" in invoke("--author", "Lovelase").output
-    assert "near" not in invoke("--author", "Hovel").output
-    assert invoke("--bibtex", "--json").exit_code == 2
+    assert f"{len(listing)} papers" in papers().stdout
+    assert papers("--year", "2024", "--bibtex").stdout.count("@misc{") == len(listing)
+    assert "near: Noël Ada Lovelace" in papers("--author", "Lovelase").output
+    assert "near" not in papers("--author", "Hovel").output
+    assert papers("--bibtex", "--json").exit_code == 2
 
 
 def test_the_command_asks_the_queries_of_a_file(loaded, tmp_path):

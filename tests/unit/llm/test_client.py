@@ -16,7 +16,6 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.cache import CallCache, call_key
 from pipeline.llm.client import check_model, open_client
@@ -27,6 +26,7 @@ from pipeline.settings import load_settings
 from tests.models_file import write_models
 from tests.processes import PATIENCE
 from tests.scripted_llm import Refusal, ScriptedLlm
+from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -41,13 +41,7 @@ class Verdict(BaseModel):
 
 
 def workspace(llm, folder, **settings):
-    given = {
-        "llm_url": llm.url,
-        "llm_model": llm.model,
-        "data": folder,
-        "_env_file": None,
-    } | settings
-    return Workspace(load_settings(**given))
+    return make_workspace(folder, **{"llm_url": llm.url, "llm_model": llm.model} | settings)
 
 
 def ask(place, do):
@@ -169,9 +163,9 @@ def test_answers_stored_between_the_reading_and_the_claim_are_not_paid_for_again
 
 ASK_MANY = """
 import sys
-from tests.unit.llm.test_client import Workspace, ask, load_settings, many_prompts
-given = dict(data=sys.argv[1], llm_url=sys.argv[2], llm_model="scripted", executor=sys.argv[3])
-ask(Workspace(load_settings(**given, _env_file=None)), many_prompts)
+from tests.unit.llm.test_client import ask, make_workspace, many_prompts
+folder, url, executor = sys.argv[1:]
+ask(make_workspace(folder, llm_url=url, llm_model="scripted", executor=executor), many_prompts)
 """
 
 

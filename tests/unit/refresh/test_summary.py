@@ -8,7 +8,6 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.run_stats import StageTiming, note_timing
-from pipeline.engine.stage import Workspace
 from pipeline.ops.refresh.summary import (
     ChangeCounts,
     as_json,
@@ -18,9 +17,9 @@ from pipeline.ops.refresh.summary import (
     summary_file,
     unfinished_refresh,
 )
-from pipeline.settings import load_settings
 from pipeline.stages import STAGES
 from tests.month_tables import write_table
+from tests.workspaces import make_workspace
 
 MONTH = "2024-03"
 ONE, TWO, THREE, FOUR = (f"2403.0000{number}" for number in range(1, 5))
@@ -29,9 +28,7 @@ ONE, TWO, THREE, FOUR = (f"2403.0000{number}" for number in range(1, 5))
 @pytest.fixture
 def workspace(tmp_path):
     (tmp_path / "dump").mkdir()
-    return Workspace(
-        load_settings(dump_dir=tmp_path / "dump", data=tmp_path / "data", metadata_snapshot=None)
-    )
+    return make_workspace(tmp_path / "data", dump_dir=tmp_path / "dump", metadata_snapshot=None)
 
 
 def sha256(text):

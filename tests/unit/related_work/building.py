@@ -6,15 +6,16 @@ from dataclasses import replace
 
 from pipeline import tables
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Stage, Workspace
+from pipeline.engine.stage import Stage
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.systems import SYSTEMS
 from pipeline.related_work.task import Reference, Task
-from pipeline.settings import Settings, load_settings
+from pipeline.settings import Settings
 from tests.planned_calls import writing_calls
 from tests.scripted_llm import ScriptedLlm
+from tests.workspaces import make_workspace
 
 MONTH, EARLIER = "2405", "2403"
 
@@ -35,9 +36,8 @@ class CutShort(ScriptedLlm):
 
 def workspace(llm, folder, **settings):
     # Without the sample's dump the sample's questions are not asked either.
-    own = {"data": folder, "dump_dir": folder / "dump", "_env_file": None}
-    given = {"llm_url": llm.url, "llm_model": llm.model} | own | settings
-    return Workspace(load_settings(**given))
+    own = {"dump_dir": folder / "dump", "llm_url": llm.url, "llm_model": llm.model}
+    return make_workspace(folder, **own | settings)
 
 
 def make_task(references):

@@ -4,15 +4,14 @@ import gzip
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from benchmarks.deepscholar import import_deepscholar
-from pipeline.cli.app import app
 from pipeline.errors import SettingError
 from pipeline.related_work.importers.nudtrwg import bibliography_entry, import_nudtrwg
 from pipeline.related_work.importers.task import NameYearCitations, item_text, make_imported_task
 from pipeline.related_work.summary import cited_numbers
 from pipeline.related_work.task import FileReference, task_rows
+from tests.command import invoke
 from tests.real_targets import read_real_targets
 
 WORKS = [
@@ -259,6 +258,6 @@ def test_the_command_writes_files_that_the_pipeline_reads(tmp_path):
         "2024-03",
         "--json",
     ]
-    assert json.loads(CliRunner().invoke(app, call).stdout) == [str(folder / "nudtrwg-1.json")]
+    assert json.loads(invoke(*call).stdout) == [str(folder / "nudtrwg-1.json")]
     (row,) = task_rows(folder, "2024-03")
     assert (row["task_id"], "[Reference " in row["gold"]) == ("nudtrwg-1", True)

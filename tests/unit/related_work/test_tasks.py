@@ -6,7 +6,6 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.related_work.task import read_task_file, task_rows, write_task_file
 from pipeline.related_work.task_reader import task_of
@@ -17,10 +16,10 @@ from pipeline.related_work.tasks import (
     make_task,
     related_work_section,
 )
-from pipeline.settings import load_settings
 from pipeline.storage.reading import read_table
 from tests.cases import cases
 from tests.unit.related_work.building import paper_row, write_month
+from tests.workspaces import make_workspace
 
 
 def block(text, *path, keys=()):
@@ -156,13 +155,8 @@ def corpus(place):
 
 
 def place_with(folder, **settings):
-    own = {
-        "llm_url": "http://127.0.0.1:9/v1",
-        "llm_model": "m",
-        "min_references": 1,
-        "_env_file": None,
-    }
-    return Workspace(load_settings(**own | {"data": folder} | settings))
+    own = {"llm_url": "http://127.0.0.1:9/v1", "llm_model": "m", "min_references": 1}
+    return make_workspace(folder, **own | settings)
 
 
 def tasks_with(folder, **settings):

@@ -9,13 +9,11 @@ import pytest
 from pipeline import tables
 from pipeline.engine.parts import fingerprints
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.llm.bundled import stop_bundled
 from pipeline.related_work.key_elements import ELEMENT_NAMES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.systems import SYSTEMS
-from pipeline.settings import load_settings
 from pipeline.storage.reading import read_table
 from tests.planned_calls import beam_calls
 from tests.scripted_llm import ScriptedLlm
@@ -26,6 +24,7 @@ from tests.unit.related_work.building import (
     write_corpus,
     write_month,
 )
+from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -186,20 +185,17 @@ def test_rows_stand_by_task_and_number(tmp_path):
 
 @pytest.mark.faults
 def test_the_bundled_model_writes_a_section(tmp_path):
-    place = Workspace(
-        load_settings(
-            data=tmp_path,
-            llm_url=None,
-            systems="chatcite,zero_shot",
-            llm_context=2048,
-            llm_concurrency=2,
-            chatcite_samples=1,
-            chatcite_votes=1,
-            chatcite_kept=1,
-            draft_tokens=24,
-            element_tokens=16,
-            _env_file=None,
-        )
+    place = make_workspace(
+        tmp_path,
+        llm_url=None,
+        systems="chatcite,zero_shot",
+        llm_context=2048,
+        llm_concurrency=2,
+        chatcite_samples=1,
+        chatcite_votes=1,
+        chatcite_kept=1,
+        draft_tokens=24,
+        element_tokens=16,
     )
     write_corpus(place, {1: ["2403.00001"]})
     try:

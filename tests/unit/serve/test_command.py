@@ -3,9 +3,8 @@
 import socket
 
 import pytest
-from typer.testing import CliRunner
 
-from pipeline.cli.app import app
+from tests.command import invoke
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +15,7 @@ def data_root(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("token", [[], ["--token", "1234567"]])
 def test_another_host_needs_a_token_that_nobody_guesses(token):
-    result = CliRunner().invoke(app, ["serve", "--host", "0.0.0.0", *token])
+    result = invoke("serve", "--host", "0.0.0.0", *token)
     assert result.exit_code == 2
     assert "CITELOOM_SERVE_TOKEN" in result.stderr
 
@@ -26,7 +25,7 @@ def test_a_port_that_is_taken_is_named():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        result = CliRunner().invoke(app, ["serve", "--port", port, "--token", "of nobody"])
+        result = invoke("serve", "--port", port, "--token", "of nobody")
     assert result.exit_code == 2
     assert f"--port {port}" in result.stderr
     assert "of nobody" not in result.output + result.stderr

@@ -10,10 +10,10 @@ import uvicorn
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 
-from pipeline.engine.stage import Workspace
 from pipeline.serve.app import DeadlineProtocol, refuse, with_budget
 from pipeline.serve.guard import Guard
 from tests.processes import PATIENCE, free_port
+from tests.workspaces import changed
 
 HEAD = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
 
@@ -69,5 +69,5 @@ def test_a_client_that_leaves_is_no_error(corpus):
 def test_a_server_has_a_budget_where_the_settings_give_none(corpus):
     limited = with_budget(corpus).settings
     assert limited.llm_budget_calls == 1_000
-    own = Workspace(corpus.settings.model_copy(update={"llm_budget_tokens": 5}))
+    own = changed(corpus, llm_budget_tokens=5)
     assert with_budget(own) is own

@@ -11,7 +11,6 @@ from fsspec.implementations.memory import MemoryFileSystem
 from pipeline.engine.digests import digest_of
 from pipeline.engine.failures import all_failures, forget_failure, record_failure
 from pipeline.engine.run_stats import StageTiming, note_timing, read_timings
-from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
 from pipeline.ops.preflight import check_data_root
 from pipeline.settings import load_settings
@@ -22,6 +21,7 @@ from pipeline.storage.store import StorePath
 from pipeline.storage.writing import MonthWriter, write_whole
 from pipeline.tables import LEDGER, ROWS_PER_GROUP
 from tests.object_store import BUCKET, ObjectStore
+from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ def root(store, tmp_path):
 @pytest.fixture
 def workspace(store, tmp_path):
     """A workspace on the same data root."""
-    return Workspace(load_settings(data=f"s3://{BUCKET}/root", local=tmp_path, _env_file=None))
+    return make_workspace(f"s3://{BUCKET}/root", local=tmp_path)
 
 
 def write(root, count, provenance=PROVENANCE, month=MONTH):
@@ -209,9 +209,7 @@ def test_a_store_that_does_not_answer_is_named_and_the_first_error_is_the_one_to
 
 
 def test_what_a_store_refuses_says_what_to_do(store, tmp_path, monkeypatch):
-    elsewhere = Workspace(
-        load_settings(data="s3://no-such-bucket/root", local=tmp_path, _env_file=None)
-    )
+    elsewhere = make_workspace("s3://no-such-bucket/root", local=tmp_path)
     with pytest.raises(
         SettingError,
         match=r"s3://no-such-bucket/root/.writable cannot be written .*make the bucket",

@@ -5,9 +5,8 @@ import pytest
 from pipeline import tables
 from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
-from pipeline.settings import load_settings
 from tests.month_tables import write_table
+from tests.workspaces import make_workspace
 
 MONTH = "2024-03"
 PAPERS_OF_MONTH = 2 * tables.PAPERS.rows_per_group + 7
@@ -41,7 +40,7 @@ def paper(number):
 
 def run(folder, count, workers):
     """What came of the stage, and its file."""
-    workspace = Workspace(load_settings(data=folder, workers=workers))
+    workspace = make_workspace(folder, workers=workers)
     write_table(workspace.root, tables.PAPERS, MONTH, map(paper, range(count)))
     outcome = run_stage(PASSAGES, workspace, MONTH)
     return outcome, workspace.root.file(tables.PASSAGES, MONTH).read_bytes()

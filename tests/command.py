@@ -1,0 +1,10 @@
+"""The command `citeloom`, run in this process."""
+
+from typer.testing import CliRunner
+
+from pipeline.cli.app import app
+
+
+def invoke(*arguments, **options):
+    """What became of the command with these arguments; options as for `CliRunner.invoke`."""
+    return CliRunner().invoke(app, list(arguments), **options)
