@@ -4,6 +4,7 @@ end.
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -49,6 +50,30 @@ def end_with_tests(process):
         start_new_session=True,
     )
     _watches.append(watch)
+
+
+def start_logged(arguments, folder, environment, log):
+    """Start the command in a process group of its own; what it prints goes to a file."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [COMMAND, *arguments],
+            env=environment,
+            cwd=folder,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            preexec_fn=_with_default_signals,
+        )
+    end_with_tests(process)
+    return process
+
+
+def _with_default_signals():
+    """Undo what the starter ignores: a shell in the background hands ignored SIGINT on to its
+    children.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def environment_without_settings():

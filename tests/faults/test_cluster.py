@@ -24,8 +24,7 @@ from tests.faults.accounts import Watch, audited
 from tests.postgres import PASSWORD, postgres
 from tests.processes import wait_until
 from tests.sentinels import Search, sentinel
-from tests.server.conftest import KEY, qdrant_binary  # noqa: F401
-from tests.server.faulty import MortalServer
+from tests.server.conftest import KEY, MortalServer, qdrant_binary  # noqa: F401
 
 pytest.importorskip(
     "dagster_ray",

@@ -9,8 +9,7 @@ import pytest
 from tests.assets.conftest import MONTHS
 from tests.faults.accounts import Watch, audited, compare
 from tests.scripted_llm import ScriptedLlm
-from tests.server.conftest import KEY, qdrant_binary  # noqa: F401
-from tests.server.faulty import MortalServer
+from tests.server.conftest import KEY, MortalServer, qdrant_binary  # noqa: F401
 
 MONTH = "2024-03"
 DEATHS = 5

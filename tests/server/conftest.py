@@ -107,27 +107,52 @@ def server_folder(tmp_path_factory):
         yield Path(folder)
 
 
+class MortalServer:
+    """A server that can be killed and started again on the same ports and storage."""
+
+    def __init__(self, binary, folder):
+        self.at = Server(*free_ports(2))
+        self._binary, self._folder = binary, folder
+        self._process = None
+
+    def start(self):
+        """Start it, and wait until it is ready."""
+        log = self._folder / "log"
+        with log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [self._binary],
+                cwd=self._folder,
+                env=_environment(self.at, self._folder),
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        end_with_tests(self._process)
+        _wait(self.at, self._process, log)
+
+    def revive(self):
+        """Start it where it has died; whether it had."""
+        died = self._process is None or self._process.poll() is not None
+        if died:
+            self.start()
+        return died
+
+    def kill(self):
+        """End it as kill -9 does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
 @pytest.fixture(scope="session")
 def qdrant(qdrant_binary, server_folder):
     """A running server; one for all tests, which take collections of their own."""
-    folder = server_folder
-    server = Server(*free_ports(2))
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [qdrant_binary],
-            cwd=folder,
-            env=_environment(server, folder),
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        end_with_tests(process)
-        try:
-            _wait(server, process, folder / "log")
-            yield server
-        finally:
-            process.terminate()
-            process.wait()
+    server = MortalServer(qdrant_binary, server_folder)
+    try:
+        server.start()
+        yield server.at
+    finally:
+        server.kill()
 
 
 @pytest.fixture(params=["http", "grpc"])

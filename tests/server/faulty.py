@@ -1,5 +1,4 @@
-"""What the fault tests put in the way: a server that can be killed, and proxies that cut, delay and
-refuse.
+"""What the fault tests put in the way: proxies that cut, delay and refuse.
 
 Each proxy listens on a free port of loopback and counts what it did.
 """
@@ -8,7 +7,6 @@ import http.client
 import random
 import socket
 import struct
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -17,51 +15,10 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
 
-from benchmarks.harness import free_ports
-from tests.processes import end_with_tests
-from tests.server.conftest import Server, _environment, _wait
-
 Kind = Literal["cut", "half-cut", "delay", "swallow"]
 
 # Bytes that a proxy hands on at once: a request of the tests is a few of these.
 _CHUNK = 32_768
-
-
-class MortalServer:
-    """A server that can be killed and started again on the same ports and storage."""
-
-    def __init__(self, binary, folder):
-        self.at = Server(*free_ports(2))
-        self._binary, self._folder = binary, folder
-        self._process = None
-
-    def start(self):
-        """Start it, and wait until it is ready."""
-        log = self._folder / "log"
-        with log.open("ab") as out:
-            self._process = subprocess.Popen(
-                [self._binary],
-                cwd=self._folder,
-                env=_environment(self.at, self._folder),
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
-        end_with_tests(self._process)
-        _wait(self.at, self._process, log)
-
-    def revive(self):
-        """Start it where it has died; whether it had."""
-        died = self._process is None or self._process.poll() is not None
-        if died:
-            self.start()
-        return died
-
-    def kill(self):
-        """End it as kill -9 does."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
 
 
 class CuttingProxy:

@@ -12,7 +12,7 @@ from pipeline.index.reindex import check_layout, reindex
 from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.server.conftest import KEY, _alias, workspace_on
-from tests.unit.index.building import TEXTS, embed, write_month
+from tests.unit.index.building import TEXTS, load
 
 MONTH = "2024-03"
 
@@ -21,9 +21,7 @@ MONTH = "2024-03"
 def workspace(qdrant, tmp_path, request):
     """One month in an index of the test's own."""
     made = workspace_on(tmp_path / "data", qdrant, _alias(request))
-    write_month(made)
-    embed(made)
-    run_stage(INDEX_RECEIPTS, made, MONTH)
+    load(made)
     return made
 
 

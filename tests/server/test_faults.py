@@ -22,8 +22,8 @@ from pipeline.index.load import audit_month, load_month
 from pipeline.index.passage_index import Layout
 from pipeline.index.server import ServerCollections
 from pipeline.index.server_requests import Storage
-from tests.server.conftest import KEY, Server
-from tests.server.faulty import CuttingProxy, MortalServer, refusing_grpc, refusing_http
+from tests.server.conftest import KEY, MortalServer, Server
+from tests.server.faulty import CuttingProxy, refusing_grpc, refusing_http
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import make_points
 

@@ -2,12 +2,10 @@
 
 import pytest
 
-from pipeline.engine.run import run_stage
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
-from pipeline.index.stages import INDEX_RECEIPTS
-from tests.server.conftest import KEY
-from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
+from tests.server.conftest import workspace_on
+from tests.unit.index.building import TEXTS, load, make_workspace
 
 MONTHS = {"2024-03": ["cs.CL"], "2024-04": ["cs.IR", "stat.ML"], "2024-05": ["cs.DL", "cs.CL"]}
 # Lengths all differ: two passages that score alike in one list take its ranks in any order, and
@@ -44,21 +42,14 @@ OPTIONS = [
 
 def _load(workspace):
     for month, categories in MONTHS.items():
-        write_month(workspace, month, MORE[month], categories)
-        embed(workspace, month)
-        run_stage(INDEX_RECEIPTS, workspace, month)
+        load(workspace, month, MORE[month], categories)
     return workspace
 
 
 @pytest.fixture(scope="module")
 def on_server(qdrant, tmp_path_factory):
-    settings = {
-        "qdrant_url": qdrant.url,
-        "qdrant_api_key": KEY,
-        "qdrant_grpc_port": qdrant.grpc_port,
-    }
     folder = tmp_path_factory.mktemp("server") / "data"
-    return _load(make_workspace(folder, qdrant_collection="searched", **settings))
+    return _load(workspace_on(folder, qdrant, "searched"))
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from pipeline.index.opening import live_index
 from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS
 from tests.server.conftest import KEY, PROJECT, workspace_on
-from tests.unit.index.building import TEXTS, embed, write_month
+from tests.unit.index.building import TEXTS, embed, load, write_month
 
 MONTH = "2024-03"
 
@@ -53,9 +53,7 @@ def test_a_receipt_does_not_hold_once_points_are_gone(workspace):
 def test_the_months_of_a_status_are_counted_together(workspace):
     months = (MONTH, "2024-04", "2024-05")
     for month in months:
-        write_month(workspace, month)
-        embed(workspace, month)
-        run_stage(INDEX_RECEIPTS, workspace, month)
+        load(workspace, month)
     index = live_index(workspace)
     index.delete([min(str(identifier) for identifier, _ in index.contents("2024-05"))])
     with workspace.read_cache():

@@ -9,10 +9,8 @@ from selenium.common.exceptions import WebDriverException
 
 from tests.monthly_dump import cut_short, write_monthly_dump
 from tests.processes import wait_until
-from tests.ui.browser import browse, tool
-from tests.ui.test_ui import MATERIALIZE_ALL, PARTITIONS, llm, start
-
-__all__ = ["llm"]  # the fixture
+from tests.ui.browser import tool
+from tests.ui.test_ui import MATERIALIZE_ALL, PARTITIONS, start
 
 pytestmark = [pytest.mark.faults, pytest.mark.ui, pytest.mark.slow]
 
@@ -36,13 +34,6 @@ def running(tmp_path_factory, llm, dump):
     server = start(tmp_path_factory.mktemp("backfill"), llm, DUMP_DIR=dump)
     yield server
     server.stop()
-
-
-@pytest.fixture(scope="module")
-def page(running, tmp_path_factory):
-    """A browser on it."""
-    with browse(running.url, tmp_path_factory) as found:
-        yield found
 
 
 def test_a_backfill_tells_which_month_failed_and_why_and_is_retried_once_mended(

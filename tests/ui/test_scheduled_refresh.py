@@ -10,9 +10,7 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.tables import ANSWERS, INDEX_RECEIPTS, PAPERS, SUMMARIES
 from tests.monthly_dump import write_monthly_dump
 from tests.processes import ask_graphql, wait_until
-from tests.ui.test_ui import llm, start
-
-__all__ = ["llm"]  # the fixture
+from tests.ui.test_ui import start
 
 pytestmark = [pytest.mark.faults, pytest.mark.ui, pytest.mark.slow]
 

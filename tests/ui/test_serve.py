@@ -8,18 +8,18 @@ import signal
 import subprocess
 import tarfile
 import urllib.request
+from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
 
 from pipeline.index.opening import close_indexes
 from tests.processes import (
-    COMMAND,
-    end_with_tests,
     environment_without_settings,
     family,
     free_port,
     listening,
+    start_logged,
     wait_until,
 )
 from tests.required_tools import missing_tool
@@ -28,12 +28,10 @@ from tests.ui.browser import (
     WIDTHS,
     assert_no_alert,
     background,
-    browse,
     look,
     overflow,
     tool,
 )
-from tests.ui.test_ui import with_default_signals
 from tests.unit.serve.corpus import FUSION, HOSTILE_TEXTS, RETRIEVAL, make_corpus, passage_id
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
@@ -53,7 +51,7 @@ PAGES = (
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
+def running(tmp_path_factory):
     """A `citeloom serve` on the small corpus, and its process."""
     tool("chromedriver")
     folder = tmp_path_factory.mktemp("serve")
@@ -61,21 +59,12 @@ def server(tmp_path_factory):
     close_indexes()
     port = free_port()
     environment = {**environment_without_settings(), "CITELOOM_DATA": str(folder / "data")}
-    with (folder / "serve.log").open("wb") as log:
-        process = subprocess.Popen(
-            [COMMAND, "serve", "--port", str(port)],
-            env=environment,
-            cwd=folder,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            preexec_fn=with_default_signals,
-        )
-    end_with_tests(process)
+    log = folder / "serve.log"
+    process = start_logged(["serve", "--port", str(port)], folder, environment, log)
     url = f"http://127.0.0.1:{port}"
 
     def answers():
-        assert process.poll() is None, (folder / "serve.log").read_text()
+        assert process.poll() is None, log.read_text()
         try:
             with urllib.request.urlopen(f"{url}/style.css", timeout=5) as answer:
                 return bool(answer.status == 200)
@@ -83,15 +72,9 @@ def server(tmp_path_factory):
             return False
 
     wait_until(answers, "an answer of citeloom serve")
-    yield url, process
+    yield SimpleNamespace(url=url, process=process)
     process.send_signal(signal.SIGINT)
-    assert process.wait() == 0, (folder / "serve.log").read_text()
-
-
-@pytest.fixture(scope="module")
-def page(server, tmp_path_factory):
-    with browse(server[0], tmp_path_factory) as page:
-        yield page
+    assert process.wait() == 0, log.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +198,7 @@ def test_axe_reports_no_serious_fault(page, axe):
     assert faults == []
 
 
-def test_hostile_titles_passages_and_queries_run_no_script(page, server):
+def test_hostile_titles_passages_and_queries_run_no_script(page, running):
     # A script that ran would leave an alert open or another title.
     addresses = [f"/paper/2404.{number:05d}" for number in range(len(HOSTILE_TEXTS))]
     addresses += [f"/search?{urlencode({'q': text, 'all': '1'})}" for text in HOSTILE_TEXTS]
@@ -228,7 +211,7 @@ def test_hostile_titles_passages_and_queries_run_no_script(page, server):
             "return performance.getEntriesByType('resource').map(entry => new"
             " URL(entry.name).origin)",
         )
-        assert set(loaded) <= {server[0]}, address
+        assert set(loaded) <= {running.url}, address
         assert (
             run(
                 page,
@@ -239,10 +222,10 @@ def test_hostile_titles_passages_and_queries_run_no_script(page, server):
         )
 
 
-def test_the_server_listens_on_loopback_alone(server):
-    assert set(listening(family(server[1].pid))) == {"127.0.0.1"}
+def test_the_server_listens_on_loopback_alone(running):
+    assert set(listening(family(running.process.pid))) == {"127.0.0.1"}
 
 
-def test_the_api_describes_itself(server):
-    with urllib.request.urlopen(f"{server[0]}/openapi.json") as answer:
+def test_the_api_describes_itself(running):
+    with urllib.request.urlopen(f"{running.url}/openapi.json") as answer:
         assert json.load(answer)["openapi"].startswith("3.")

@@ -25,15 +25,14 @@ from pipeline.tables import TABLES
 from tests.processes import (
     COMMAND,
     ask_graphql,
-    end_with_tests,
     environment_without_settings,
     family,
     free_port,
     listening,
+    start_logged,
     wait_until,
 )
-from tests.scripted_llm import ScriptedLlm
-from tests.ui.browser import browse, tool
+from tests.ui.browser import tool
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
@@ -113,14 +112,6 @@ class Running:
         return bool(states) and set(states) == {"RepositoryLocation"}
 
 
-def with_default_signals():
-    """Undo what the starter ignores: a shell in the background hands ignored SIGINT on to its
-    children.
-    """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)
-
-
 def start(folder, llm, **changes):
     """Start `citeloom ui` on an empty data root and wait until it answers. changes: settings, in
     capitals.
@@ -141,17 +132,8 @@ def start(folder, llm, **changes):
     }
     variables = {f"CITELOOM_{name}": str(value) for name, value in settings.items()}
     environment = {**environment_without_settings(), **variables}
-    with (folder / "ui.log").open("wb") as log:
-        process = subprocess.Popen(
-            [COMMAND, "ui", "--port", str(port)],
-            env=environment,
-            cwd=folder,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            preexec_fn=with_default_signals,
-        )
-    end_with_tests(process)
+    command = ["ui", "--port", str(port)]
+    process = start_logged(command, folder, environment, folder / "ui.log")
     running = Running(f"http://127.0.0.1:{port}", folder, process, environment)
     try:
         wait_until(running.answers, "code locations of citeloom ui")
@@ -162,26 +144,12 @@ def start(folder, llm, **changes):
 
 
 @pytest.fixture(scope="module")
-def llm():
-    """A scripted LLM on loopback."""
-    with ScriptedLlm() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def running(tmp_path_factory, llm):
     """A `citeloom ui` for all tests here."""
     tool("chromedriver")
     server = start(tmp_path_factory.mktemp("ui"), llm)
     yield server
     server.stop()
-
-
-@pytest.fixture(scope="module")
-def page(running, tmp_path_factory):
-    """A browser on it."""
-    with browse(running.url, tmp_path_factory) as page:
-        yield page
 
 
 def test_the_graph_shows_the_groups_and_their_assets(page):

@@ -23,6 +23,7 @@ from pipeline.index.batch import PointBatch
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import Layout, QueryVectors, month_number
 from pipeline.index.search_options import SearchOptions
+from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.text import text_digest
 from tests.month_tables import write_table
 from tests.workspaces import make_workspace as make_workspace
@@ -218,6 +219,13 @@ def write_ledger(root, table, month, **about):
 def embed(workspace, month="2024-03"):
     """Run the stage embeddings on a month."""
     run_stage(EMBEDDINGS, workspace, month)
+
+
+def load(workspace, month="2024-03", *args, **kwargs):
+    """A month from its papers to its receipt; arguments as for `write_month`."""
+    write_month(workspace, month, *args, **kwargs)
+    embed(workspace, month)
+    run_stage(INDEX_RECEIPTS, workspace, month)
 
 
 def in_another_form(workspace, month):

@@ -16,7 +16,14 @@ from pipeline.index.audit import audit_months, remove_outside, repair
 from pipeline.index.batch import PointBatch
 from pipeline.index.opening import close_indexes, live_index
 from pipeline.index.stages import INDEX_RECEIPTS
-from tests.unit.index.building import TEXTS, embed, in_another_form, make_workspace, write_month
+from tests.unit.index.building import (
+    TEXTS,
+    embed,
+    in_another_form,
+    load,
+    make_workspace,
+    write_month,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -27,9 +34,7 @@ FIRST, SECOND = "2024-03", "2024-04"
 def workspace(workspace):
     """A workspace with two months in its index."""
     for month in (FIRST, SECOND):
-        write_month(workspace, month)
-        embed(workspace, month)
-        run_stage(INDEX_RECEIPTS, workspace, month)
+        load(workspace, month)
     return workspace
 
 

@@ -22,26 +22,6 @@ def single(numbers):
     return [make_points([number]) for number in numbers]
 
 
-def test_a_first_load_sends_everything_and_a_second_nothing():
-    index = FakeIndex()
-    first = load_month(index, MONTH, [make_points(range(10))])
-    index.calls.clear()
-    second = load_month(index, MONTH, [make_points(range(10))])
-    assert (first.sent, second.sent, second.removed) == (10, 0, 0)
-    assert first.expected == second.expected
-    assert not [call for call in index.calls if call.startswith("upsert")]
-
-
-def test_only_what_is_new_or_changed_is_sent_and_what_is_stale_goes():
-    index = FakeIndex()
-    load_month(index, MONTH, [make_points(range(10))])
-    index.points |= {17: {"month": MONTH}, 18: {"month": "2024-04"}}
-    load = load_month(index, MONTH, [make_points([0], content="second"), make_points(range(2, 12))])
-    assert (load.sent, load.removed) == (3, 2)
-    assert not {passage_id(1), 17} & index.points.keys()
-    assert (index.count(MONTH), index.count("2024-04")) == (11, 1)
-
-
 def test_the_digest_of_a_month_is_over_its_lines_in_order():
     assert digest_of({"b": "2", "a": "1"}) == hashlib.sha256(b"a 1\nb 2").hexdigest()
     assert digest_of({}) == hashlib.sha256(b"").hexdigest()

@@ -155,16 +155,6 @@ def test_a_digest_changes_with_the_text_and_with_what_is_known_of_the_paper(mont
     assert len(set(before.values()) & set(rewritten.values())) == len(TEXTS) - 1
 
 
-def test_a_month_without_passages_has_no_points(workspace):
-    write_month(workspace, texts=[])
-    write_vectors(workspace)
-    assert [len(batch) for batch in points_of(workspace.root, MONTH, Layout("a model", 4))] in (
-        [],
-        [0],
-    )
-    assert digests_of(workspace.root, MONTH) == {}
-
-
 def _drop_first(workspace, table):
     write_table(workspace.root, table, MONTH, workspace.root.rows(table, MONTH)[1:])
 

@@ -2,12 +2,10 @@
 
 import pytest
 
-from pipeline.engine.run import run_stage
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes
 from pipeline.index.quotes import find_quote
-from pipeline.index.stages import INDEX_RECEIPTS
-from tests.unit.index.building import TEXTS, embed, make_workspace, write_month
+from tests.unit.index.building import TEXTS, load, make_workspace
 
 CITING = (
     "We follow [@bib.bib1] and merge the ranked lists of the two “engines”, as others do"
@@ -18,9 +16,7 @@ CITING = (
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory):
     workspace = make_workspace(tmp_path_factory.mktemp("quoted") / "data")
-    write_month(workspace, texts=(*TEXTS, CITING))
-    embed(workspace)
-    run_stage(INDEX_RECEIPTS, workspace, "2024-03")
+    load(workspace, texts=(*TEXTS, CITING))
     yield workspace
     close_indexes()
 

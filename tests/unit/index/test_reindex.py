@@ -14,7 +14,14 @@ from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.reindex import check_layout, layout_of_settings, reindex
 from pipeline.index.search import search
 from pipeline.index.stages import INDEX_RECEIPTS, layout_of
-from tests.unit.index.building import TEXTS, embed, in_another_form, make_workspace, write_month
+from tests.unit.index.building import (
+    TEXTS,
+    embed,
+    in_another_form,
+    load,
+    make_workspace,
+    write_month,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -25,9 +32,7 @@ MONTHS = ["2024-03", "2024-04"]
 def loaded(workspace):
     """Two months in an index of the default layout."""
     for month in MONTHS:
-        write_month(workspace, month)
-        embed(workspace, month)
-        run_stage(INDEX_RECEIPTS, workspace, month)
+        load(workspace, month)
     return workspace
 
 
@@ -147,14 +152,6 @@ def test_a_collection_that_lost_a_point_does_not_become_live(loaded, changed):
     assert reindex(changed, runner(changed)).done
 
 
-def test_a_month_that_was_not_loaded_into_the_new_collection_is_told(changed):
-    done = reindex(changed, lambda months: [])
-    assert (done.done, [len(month.missing) for month in done.audit.months]) == (
-        False,
-        [len(TEXTS)] * 2,
-    )
-
-
 def test_what_an_earlier_attempt_loaded_of_a_month_that_is_gone_is_taken_out(changed):
     with pytest.raises(_Killed):
         reindex(changed, runner(changed), on_step=killed_at("auditing"))
@@ -222,9 +219,7 @@ def test_an_index_of_other_headings_is_refused_until_it_is_made_again(workspace)
 def test_a_month_without_passages_changes_over_too(workspace):
     """Its rows are the same under any settings, and still it belongs into the new collection."""
     for month, texts in zip(MONTHS, (TEXTS[:2], ()), strict=True):
-        write_month(workspace, month, texts)
-        embed(workspace, month)
-        run_stage(INDEX_RECEIPTS, workspace, month)
+        load(workspace, month, texts)
     changed = make_workspace(workspace.root.path, qdrant_quantization="binary")
     done = reindex(changed, runner(changed))
     assert done.done

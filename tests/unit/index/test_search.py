@@ -11,7 +11,6 @@ import pytest
 
 from pipeline import tables
 from pipeline.embedding.minilm import NAME as MINILM
-from pipeline.engine.run import run_stage
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import TIES
 from pipeline.index.opening import close_indexes, open_collections
@@ -19,12 +18,11 @@ from pipeline.index.papers import read_like
 from pipeline.index.passage_index import Layout, ScoredPoint
 from pipeline.index.search import search, search_index, search_many
 from pipeline.index.search_options import SearchOptions
-from pipeline.index.stages import INDEX_RECEIPTS
 from tests.cases import cases
 from tests.command import invoke
 from tests.folders import copy_folder
 from tests.month_tables import write_table
-from tests.unit.index.building import TEXTS, embed, make_points, make_workspace, write_month
+from tests.unit.index.building import TEXTS, load, make_points, make_workspace
 from tests.unit.index.fake_index import FakeIndex
 
 pytestmark = pytest.mark.slow
@@ -34,11 +32,8 @@ LAYOUT = Layout(MINILM, 384)
 
 def _load(workspace):
     """Six passages of three papers, in two months."""
-    write_month(workspace, "2024-03", TEXTS[:3], ["cs.CL"])
-    write_month(workspace, "2024-05", TEXTS[3:], ["cs.IR", "stat.ML"])
-    for month in ("2024-03", "2024-05"):
-        embed(workspace, month)
-        run_stage(INDEX_RECEIPTS, workspace, month)
+    load(workspace, "2024-03", TEXTS[:3], ["cs.CL"])
+    load(workspace, "2024-05", TEXTS[3:], ["cs.IR", "stat.ML"])
     return workspace
 
 

@@ -8,7 +8,6 @@ from typing import cast
 import pytest
 from pydantic import SecretStr
 
-from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.audit import audit_months
 from pipeline.index.connection import Connection, parse_address
@@ -90,16 +89,6 @@ def nowhere():
 def test_a_server_that_does_not_answer_is_named(nowhere, tmp_path):
     with pytest.raises(TransientFailure, match=f"{nowhere} does not answer.*CITELOOM_QDRANT_URL"):
         search(make_workspace(tmp_path, qdrant_url=nowhere), "anything")
-    close_indexes()
-
-
-def test_a_load_to_a_server_that_does_not_answer_leaves_the_month_undone(nowhere, tmp_path):
-    workspace = make_workspace(tmp_path, qdrant_url=nowhere)
-    write_month(workspace)
-    embed(workspace)
-    with pytest.raises(TransientFailure, match=nowhere):
-        run_stage(INDEX_RECEIPTS, workspace, "2024-03")
-    assert state(INDEX_RECEIPTS, workspace, "2024-03") is State.MISSING
     close_indexes()
 
 
