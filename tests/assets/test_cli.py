@@ -7,8 +7,6 @@ import shutil
 import socket
 from pathlib import Path
 
-import pytest
-
 from pipeline.settings import SAMPLE_QUESTIONS
 from pipeline.stages import STAGES
 from tests.assets.conftest import MONTHS, digests
@@ -72,25 +70,6 @@ def test_run_select_runs_these_stages_alone(own):
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [(["--months", "2031-01"], "2031-01"), (["--select", "papers,passagez"], "passagez")],
-)
-def test_a_wrong_argument_ends_with_2_and_names_it(empty, arguments, named):
-    done = empty.invoke("run", *arguments)
-    assert done.exit_code == 2
-    assert named in one_message(done)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("temperature", "warm"), ("dump_dir", "/nowhere/at/all")]
-)
-def test_a_wrong_setting_ends_with_2_and_names_it(empty, name, value):
-    done = empty.with_settings(**{name: value}).invoke("run", "--months", "2024-03")
-    assert done.exit_code == 2
-    assert f"CITELOOM_{name.upper()}" in one_message(done)
-
-
 def test_bad_zips_beside_good_ones_are_named_and_nothing_done_is_lost(own, dump):
     bad = {"empty": b"", "text": b"this is no zip", "no-member": b"PK\5\6" + bytes(18)}
     for name, content in bad.items():
@@ -120,14 +99,6 @@ def test_zips_that_are_all_cut_off_end_the_run(empty, dump):
     assert done.exit_code == 1
     assert "2 more zips cannot be used either" in one_message(done)
     assert json.loads(done.stdout)["error"] == "MissingInput"
-
-
-def test_a_snapshot_that_is_not_there_fails_the_stage_that_reads_it(empty, tmp_path):
-    done = empty.with_settings(metadata_snapshot=tmp_path / "no.jsonl").invoke(
-        "run", "--months", "2024-03"
-    )
-    assert done.exit_code != 0
-    assert len(errors_about("no.jsonl", done)) == 1, done.stderr
 
 
 def test_an_llm_that_does_not_answer_is_named_and_what_was_done_stays(own):
@@ -189,21 +160,3 @@ def test_search_finds_the_paper_that_says_it(place):
     assert len(papers) == 5
     assert papers[0]["arxiv_id"] == "2404.90001"
     assert {"title", "authors", "abstract", "passages", "cited_by", "bibtex"} <= papers[0].keys()
-
-
-def test_search_keeps_to_months_and_category(place):
-    hits = search(
-        place,
-        "passages of scientific papers",
-        "--from",
-        "2024-04",
-        "--to",
-        "2024-04",
-        "--limit",
-        "50",
-    )
-    assert {str(hit["arxiv_id"])[:4] for hit in hits} == {"2404"}
-    databases = search(
-        place, "passages of scientific papers", "--category", "cs.DB", "--limit", "50"
-    )
-    assert {hit["arxiv_id"] for hit in databases} == {"2403.90009", "2404.90005", "2405.90002"}

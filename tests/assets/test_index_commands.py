@@ -12,7 +12,6 @@ import dagster as dg
 from pipeline import tables
 from pipeline.definitions import defs
 from pipeline.index.opening import live_index
-from tests.assets.conftest import MONTHS
 from tests.documents import DOCS
 from tests.processes import COMMAND
 
@@ -33,13 +32,6 @@ def told(place, *arguments, exit_code=0):
     done = place.invoke(*arguments, "--json")
     assert done.exit_code == exit_code, done.output
     return json.loads(done.stdout)
-
-
-def test_an_audit_of_an_index_that_is_whole_ends_with_0(place):
-    audit = told(place, "audit")
-    assert audit["clean"]
-    assert [month["month"] for month in audit["months"]] == list(MONTHS)
-    assert all(month["present"] == month["expected"] > 0 for month in audit["months"])
 
 
 def test_an_audit_names_what_is_missing_and_repair_brings_it_back(own):

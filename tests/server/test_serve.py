@@ -2,10 +2,9 @@
 
 import pytest
 from filelock import FileLock
-from starlette.testclient import TestClient
 
-from pipeline.serve.app import make_app
 from tests.server.conftest import KEY
+from tests.unit.serve.conftest import client_of
 from tests.unit.serve.corpus import FUSION, MONTH, make_corpus
 
 
@@ -19,7 +18,7 @@ def corpus(qdrant, tmp_path_factory):
 
 
 def test_pages_and_api_read_the_servers_index_also_while_a_run_loads_it(corpus):
-    with TestClient(make_app(corpus), base_url="http://127.0.0.1:8000") as client:
+    with client_of(corpus) as client:
         with FileLock(corpus.cache("locks") / "pool-qdrant.lock"):
             found = client.get(
                 "/api/search", params={"q": "reciprocal rank fusion of two ranked lists"}

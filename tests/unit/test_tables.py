@@ -119,9 +119,10 @@ def test_a_batch_of_other_columns_is_refused(tmp_path):
 
 def test_the_digest_is_of_the_rows_alone(tmp_path):
     one = write(DataRoot(tmp_path / "one"), 5)
-    other = write(
-        DataRoot(tmp_path / "two"), 5, Provenance("ledger", "2024-03", 1, 2, "9", "g", {}, {})
+    by_another = replace(
+        PROVENANCE, stage_version=2, code_version="9", fingerprint="g", settings={}, inputs={}
     )
+    other = write(DataRoot(tmp_path / "two"), 5, by_another)
     assert one.rows_sha256 == other.rows_sha256
     assert write(DataRoot(tmp_path / "three"), 6).rows_sha256 != one.rows_sha256
 
@@ -153,7 +154,7 @@ def test_an_absent_month_names_the_command_that_makes_it(tmp_path):
 
 
 def test_another_schema_version_is_refused(tmp_path):
-    write(DataRoot(tmp_path), 1, Provenance("ledger", "2024-03", 7, 1, "0", "f", {}, {}))
+    write(DataRoot(tmp_path), 1, replace(PROVENANCE, schema_version=7))
     with pytest.raises(PermanentFailure, match="schema version 7"):
         DataRoot(tmp_path).read(LEDGER, "2024-03")
 
@@ -255,11 +256,7 @@ def test_texts_have_a_dictionary_and_vectors_none(tmp_path):
     file = tmp_path / "2024-03.parquet"
     with MonthWriter(EMBEDDINGS, file) as writer:
         writer.add(row)
-        writer.commit(
-            Provenance(
-                "embeddings", "2024-03", EMBEDDINGS.version, 1, "0", "made by a test", {}, {}
-            )
-        )
+        writer.commit(PROVENANCE)
     group = pq.read_metadata(file).row_group(0)
     columns = [group.column(number) for number in range(group.num_columns)]
     named = {

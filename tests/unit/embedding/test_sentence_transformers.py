@@ -10,11 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline import tables
 from pipeline.embedding.choice import files_to_fetch, make_embedder, model_name
 from pipeline.embedding.sentence_transformers import SentenceEmbedder, read_config
-from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
 from tests import command
@@ -27,7 +24,7 @@ from tests.unit.embedding.tiny_sentence_model import (
     make_tiny_sentence_model,
     set_in,
 )
-from tests.unit.index.building import TEXTS, make_workspace, write_month
+from tests.unit.index.building import TEXTS
 
 # The library's import alone takes ten seconds and more.
 pytestmark = pytest.mark.slow
@@ -195,18 +192,6 @@ def test_code_planted_among_the_weights_is_refused(bert, tmp_path):
     with pytest.raises(SettingError, match="cannot be loaded"):
         SentenceEmbedder(str(bert), "cpu").encode(["a text"])
     assert not (tmp_path / "trace").exists()
-
-
-def test_a_month_is_embedded_again_for_another_model(folder, tmp_path):
-    minilm = make_workspace(tmp_path / "data")
-    write_month(minilm)
-    run_stage(EMBEDDINGS, minilm, MONTH)
-    workspace = make_workspace(tmp_path / "data", embedder=str(folder), embedder_device="cpu")
-    assert state(EMBEDDINGS, workspace, MONTH) is State.STALE
-    assert run_stage(EMBEDDINGS, workspace, MONTH).measured["reused"] == 0
-    row = workspace.root.rows(tables.EMBEDDINGS, MONTH)[0]
-    assert row["model"] == model_name(workspace.settings)
-    assert state(EMBEDDINGS, workspace, MONTH) is State.DONE
 
 
 @pytest.mark.parametrize("family", ["bert", "modernbert"])

@@ -21,7 +21,7 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Stage
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.tables import DUMP_MEMBERS, REPORT
-from tests.workspaces import changed, make_workspace
+from tests.workspaces import make_workspace
 
 MONTH = "2024-03"
 
@@ -48,21 +48,6 @@ def make(build, table=DUMP_MEMBERS, **changes):
 @pytest.fixture
 def workspace(tmp_path):
     return make_workspace(tmp_path)
-
-
-def test_force_computes_again_and_gives_the_same_bytes(workspace):
-    build = building(member("2403.1"))
-    run_stage(make(build), workspace, MONTH)
-    before = workspace.root.file(DUMP_MEMBERS, MONTH).read_bytes()
-    assert not run_stage(make(build), workspace, MONTH, force=True).skipped
-    assert workspace.root.file(DUMP_MEMBERS, MONTH).read_bytes() == before
-
-
-def test_only_a_setting_that_matters_makes_a_month_stale(workspace):
-    stage = make(building(member("2403.1")), settings=("min_references",))
-    run_stage(stage, workspace, MONTH)
-    assert state(stage, changed(workspace, temperature=0.1), MONTH) is State.DONE
-    assert state(stage, changed(workspace, min_references=9), MONTH) is State.STALE
 
 
 @pytest.mark.parametrize(

@@ -569,6 +569,5 @@ def test_what_an_endpoint_says_is_redacted_in_the_cache(tmp_path):
         ask(place, lambda client: texts(client, text="one"))
         with pytest.raises(LlmAnswerError, match=r"refused \(\*\*\*\)"):
             ask(place, lambda client: texts(client, text="two"))
-    assert SECRET.encode() not in (place.cache("llm") / "calls.sqlite").read_bytes()
     for file in place.cache("llm").glob("calls.sqlite*"):
         assert SECRET.encode() not in file.read_bytes()

@@ -9,14 +9,12 @@ from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.systems import SYSTEMS
 from pipeline.settings import Settings
 from tests.unit.related_work.building import (
-    CutShort,
     beam,
     check_planned_calls,
     make_task,
     prompts,
     with_texts,
     write,
-    write_at,
 )
 
 pytestmark = pytest.mark.slow
@@ -71,16 +69,6 @@ def test_what_does_not_fit_is_summarized_first_and_cut_where_it_does_not_fit_eve
         tmp_path / "b", "zero_shot", long_task(3), llm_context=6000, draft_tokens=200
     )
     assert (summary.trace["steps"], summary.trace["contents_cut"]) == (2, [])
-
-
-def test_a_text_that_ended_at_the_longest_allowed_is_told(tmp_path):
-    with CutShort() as llm:
-        limits = {"draft_tokens": 64}
-        task = make_task(1)
-        generated = write_at(llm, tmp_path / "b", "zero_shot", task, **limits)
-        guided = write_at(llm, tmp_path / "c", "chatcite_no_incremental", task, **limits)
-    assert generated.trace["cut"] is True
-    assert guided.trace["cut"] is True
 
 
 def test_without_elements_drafts_are_written_from_summaries(tmp_path):

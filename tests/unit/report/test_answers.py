@@ -24,6 +24,7 @@ from tests.unit.report.test_pages import (
     pages,
     parsed_page,
     report_tables,
+    rows_of,
     text_of,
 )
 
@@ -41,12 +42,6 @@ def published(folder, *, settings=None, **answers):
     write_answers(place.root, MONTH, **answers)
     run_stage(REPORT, place, MONTH)
     return place
-
-
-def rows_of(place, key, group=None):
-    return [
-        row for row in report_tables(place)[key]["rows"] if group is None or row["group"] == group
-    ]
 
 
 def overall_page(place):

@@ -81,6 +81,12 @@ def report_tables(work):
     return json.loads((work.root.path / FOLDER / "report.json").read_text())["tables"]
 
 
+def rows_of(work, key, group=None):
+    """The rows of a table of report.json, or those of one of its groups."""
+    rows = report_tables(work)[key]["rows"]
+    return [row for row in rows if group is None or row["group"] == group]
+
+
 @pytest.fixture(scope="module")
 def month(tmp_path_factory):
     """The report of an ordinary month, which tests only read."""
@@ -174,17 +180,13 @@ def test_the_table_names_each_file_of_the_month_with_its_hash(full_month):
         )
 
 
-@pytest.mark.parametrize(
-    ("name", "changed"), [(f"{FOLDER}/index.html", None), (f"{FOLDER}/index.html", "torn")]
-)
-def test_a_page_that_is_gone_or_changed_is_written_again(tmp_path, name, changed):
+@pytest.mark.parametrize("change", [Path.unlink, lambda page: page.write_text("torn")])
+def test_a_page_that_is_gone_or_changed_is_written_again(tmp_path, change):
     write_month(workspace(tmp_path).root, MONTH)
     work = built(tmp_path)
     before = pages(work)
     assert state(REPORT, work, MONTH) is State.DONE
-    (tmp_path / name).unlink()
-    if changed is not None:
-        (tmp_path / name).write_text(changed)
+    change(tmp_path / FOLDER / "index.html")
     assert state(REPORT, work, MONTH) is State.STALE
     assert pages(built(tmp_path)) == before
 
@@ -396,9 +398,8 @@ def test_the_papers_tables_stand_beside_ours_with_model_judge_and_data(tmp_path)
     write_month(
         workspace(tmp_path).root, MONTH, systems=systems, judges=("judge-one",), model="writer-one"
     )
-    told = report_tables(built(tmp_path))
-    printed = [row for row in told["table_1"]["rows"] if row["group"] == "As published"]
-    assert printed[5] == {
+    work = built(tmp_path)
+    assert rows_of(work, "table_1", "As published")[5] == {
         "group": "As published",
         "System": "ChatCite",
         "Model": "gpt-3.5-turbo-1106",
@@ -410,7 +411,7 @@ def test_the_papers_tables_stand_beside_ours_with_model_judge_and_data(tmp_path)
         "Best, %": 35.86,
         "Tasks": 50,
     }
-    ours = [row for row in told["table_2"]["rows"] if row["group"] == "Ours"]
+    ours = rows_of(work, "table_2", "Ours")
     assert [row["System"] for row in ours] == [
         "few-shot",
         "ChatCite without key elements",
@@ -419,11 +420,11 @@ def test_the_papers_tables_stand_beside_ours_with_model_judge_and_data(tmp_path)
         "ChatCite without reflection",
     ]
     for table in ("table_1", "table_2"):
-        shares = [row["Best, %"] for row in told[table]["rows"] if row["group"] == "Ours"]
+        shares = [row["Best, %"] for row in rows_of(work, table, "Ours")]
         assert sum(share["value"] if isinstance(share, dict) else share for share in shares) == 100
     assert {row["Model"] for row in ours} == {"writer-one"}
     assert set(ours[0]["R-1"]) == {"value", "low", "high"}
-    assert [group["about"] for group in told["table_1"]["groups"]] == [
+    assert [group["about"] for group in report_tables(work)["table_1"]["groups"]] == [
         (
             "50 computer-science papers (NudtRwG-Citation, cited 63.59 times each on average);"
             " judge gpt-4-turbo-preview"
@@ -493,9 +494,9 @@ def test_money_is_what_the_tokens_cost_and_without_a_price_there_is_none(tmp_pat
     work = workspace(tmp_path, llm_model="some-model", llm_price="2/8")
     write_month(work.root, MONTH)
     run_stage(REPORT, work, MONTH)
-    mine = next(row for row in report_tables(work)["cost"]["rows"] if row["Stage"] == "ChatCite")
+    mine = next(row for row in rows_of(work, "cost") if row["Stage"] == "ChatCite")
     assert mine["Money"] == pytest.approx((122_408 * 2 + 18_240 * 8) / 1e6)
-    assert all("Money" not in row for row in report_tables(month)["cost"]["rows"])
+    assert all("Money" not in row for row in rows_of(month, "cost"))
 
 
 def priced(folder, judges):
@@ -546,7 +547,7 @@ def test_a_system_that_people_were_not_shown_has_no_share_of_their_choices(tmp_p
     ]
     write_table(work.root, tables.HUMAN_RATINGS, MONTH, rows)
     run_stage(REPORT, work, MONTH)
-    told = report_tables(work)["preference"]["rows"]
+    told = rows_of(work, "preference")
     shares = {row["System"]: row for row in told}
     judge, people = sorted(told[0].keys() - {"System"})
     assert (judge.split(",")[0], people.split(",")[0]) == ("Judge one", "People")
@@ -563,7 +564,7 @@ def test_ratings_of_sections_that_were_written_anew_are_left_out_and_counted(tmp
     write_table(work.root, tables.HUMAN_RATINGS, MONTH, old)
     run_stage(REPORT, work, MONTH)
     assert "4 ratings of sections that have changed since are left out." in text_of(work)
-    marks = report_tables(work)["preference"]["rows"]
+    marks = rows_of(work, "preference")
     (voter,) = (name for name in marks[0] if name.startswith("People"))
     people = {row["System"]: row[voter] for row in marks}
     assert people["ChatCite"] is None
@@ -616,7 +617,7 @@ def test_a_system_that_is_no_longer_there_is_shown_by_its_stored_name(tmp_path):
     write_table(root, tables.SUMMARIES, MONTH, summaries)
     work = built(tmp_path)
     assert "chatcite grounded" in text_of(work, TASK_PAGE)
-    ours = [row for row in report_tables(work)["table_1"]["rows"] if row["group"] == "Ours"]
+    ours = rows_of(work, "table_1", "Ours")
     assert [row["System"] for row in ours] == ["ChatCite", "chatcite grounded"]
 
 
@@ -633,8 +634,7 @@ def test_a_system_by_two_models_has_two_rows_in_the_papers_table_and_two_section
             sorted([*rows, *mine], key=lambda row: (row["system"], row["model"])),
         )
     work = built(tmp_path)
-    told = report_tables(work)
-    ours = [row for row in told["table_1"]["rows"] if row["group"] == "Ours"]
+    ours = rows_of(work, "table_1", "Ours")
     assert [(row["System"], row["Model"]) for row in ours] == [
         ("zero-shot", "small"),
         ("ChatCite (large)", "large"),

@@ -15,12 +15,11 @@ from tests.unit.serve.corpus import make_corpus
 
 
 @contextmanager
-def serving(app):
-    """A server of an application on loopback: its `host:port`."""
+def serving(app, **options):
+    """A server of an application on loopback: its `host:port`. options: as for uvicorn."""
     port = free_port()
-    server = uvicorn.Server(
-        uvicorn.Config(app, port=port, log_level="warning", timeout_keep_alive=int(PATIENCE))
-    )
+    given = {"log_level": "warning", "timeout_keep_alive": int(PATIENCE)} | options
+    server = uvicorn.Server(uvicorn.Config(app, port=port, **given))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -38,7 +37,10 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="package")
 def client(corpus):
-    with TestClient(
-        make_app(corpus), base_url="http://127.0.0.1:8000", follow_redirects=False
-    ) as client:
+    with client_of(corpus, follow_redirects=False) as client:
         yield client
+
+
+def client_of(workspace, token=None, **options):
+    """A client of the application over a workspace, on this machine."""
+    return TestClient(make_app(workspace, token), base_url="http://127.0.0.1:8000", **options)

@@ -2,17 +2,15 @@
 
 import asyncio
 import socket
-import threading
-import time
 
 import pytest
-import uvicorn
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 
 from pipeline.serve.app import DeadlineProtocol, refuse, with_budget
 from pipeline.serve.guard import Guard
-from tests.processes import PATIENCE, free_port
+from tests.processes import PATIENCE
+from tests.unit.serve.conftest import serving
 from tests.workspaces import changed
 
 HEAD = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
@@ -29,17 +27,8 @@ def port():
             pass
         await PlainTextResponse("whole")(scope, receive, send)
 
-    number = free_port()
-    server = uvicorn.Server(
-        uvicorn.Config(app, port=number, lifespan="off", log_level="error", http=Impatient)
-    )
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.05)
-    yield number
-    server.should_exit = True
-    thread.join()
+    with serving(app, lifespan="off", log_level="error", http=Impatient) as address:
+        yield int(address.partition(":")[2])
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", HEAD, HEAD + b"half"])

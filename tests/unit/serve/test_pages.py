@@ -20,6 +20,7 @@ from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import asking
 from tests.unit.answering.scripted_answers import faithful, form_of
 from tests.unit.index.building import opened_by_another_process
+from tests.unit.serve.conftest import client_of
 from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
 
 pytestmark = pytest.mark.slow
@@ -135,7 +136,7 @@ def with_llm(corpus):
 
 def test_a_language_model_s_answer_has_its_steps_claims_and_cost(with_llm):
     workspace, llm = with_llm
-    client = TestClient(make_app(workspace), base_url="http://127.0.0.1:8000")
+    client = client_of(workspace)
     question = {"q": "What does reciprocal rank fusion merge?"}
     linked = LexborHTMLParser(client.get("/ask", params=question, headers=HTML).text)
     assert linked.css(".answer, .steps") == []
@@ -183,7 +184,7 @@ def test_a_link_on_another_site_runs_no_question_and_a_failure_is_shown(client):
 
 def test_more_questions_than_may_be_answered_at_once_are_sent_away(corpus, monkeypatch):
     monkeypatch.setattr("pipeline.serve.site.MOST_QUESTIONS", 0)
-    client = TestClient(make_app(corpus), base_url="http://127.0.0.1:8000")
+    client = client_of(corpus)
     answer = client.get("/api/ask", params={"q": "What is fusion?"})
     assert (answer.status_code, answer.json()["type"]) == (503, "urn:citeloom:temporary")
 
@@ -197,7 +198,7 @@ def test_the_corpus_page_counts_and_the_api_agrees(client):
 
 @pytest.mark.parametrize("path", ["/corpus", "/api/corpus"])
 def test_a_server_lets_the_index_go_after_it_counted_the_corpus(corpus, path):
-    client = TestClient(make_app(corpus), base_url="http://127.0.0.1:8000")
+    client = client_of(corpus)
     for answer in (client.get("/api/search", params={"q": "fusion"}), client.get(path)):
         assert answer.status_code == 200
     with opened_by_another_process(edge_folder(corpus) / live_index(corpus).name):
@@ -333,7 +334,7 @@ def test_on_loopback_only_its_own_names_are_answered(corpus):
 @pytest.mark.parametrize("token", [None, "s3cret"])
 def test_pages_of_other_sites_may_only_link_to_it(corpus, token):
     """A browser adds the password of a page it was given to what other sites embed, too."""
-    client = TestClient(make_app(corpus, token), base_url="http://127.0.0.1:8000")
+    client = client_of(corpus, token)
     client.headers["Authorization"] = f"Bearer {token}"
     for mode, destination, site, status in (
         ("no-cors", "image", "cross-site", 403),

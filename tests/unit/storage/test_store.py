@@ -2,6 +2,7 @@
 
 import pickle
 import random
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import fsspec
@@ -107,7 +108,7 @@ def test_a_damaged_object_is_named_and_said_to_be_damaged(root):
 
 def test_a_footer_longer_than_the_end_that_is_fetched_is_read_whole(root):
     notes = {"words": random.Random(1).randbytes(100_000).hex()}
-    long = Provenance("ledger", MONTH, LEDGER.version, 1, "0", "f", {}, {}, notes=notes)
+    long = replace(PROVENANCE, notes=notes)
     assert root.provenance(LEDGER, MONTH) is None
     write(root, 3, long)
     written = root.provenance(LEDGER, MONTH)
