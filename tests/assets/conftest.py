@@ -163,6 +163,12 @@ class Place:
         with self.entered():
             return invoke(*arguments, catch_exceptions=False)
 
+    def told(self, *arguments, exit_code=0):
+        """What the command prints as JSON, run within this process."""
+        done = self.invoke(*arguments, "--json")
+        assert done.exit_code == exit_code, done.output
+        return json.loads(done.stdout)
+
 
 @dataclass(frozen=True, slots=True)
 class Finished:

@@ -334,7 +334,7 @@ def stale_in_dagster(place):
 
 def stale_in_status(place):
     """Stages and months that `citeloom status` shows as out of date."""
-    rows = json.loads(place.invoke("status", "--json").stdout)["stages"]
+    rows = place.told("status")["stages"]
     return {(row["stage"], row["month"]) for row in rows if row["state"] == "stale"}
 
 

@@ -27,25 +27,18 @@ def lose_points(place, month, count):
     return ids[:count]
 
 
-def told(place, *arguments, exit_code=0):
-    """What a command prints as JSON."""
-    done = place.invoke(*arguments, "--json")
-    assert done.exit_code == exit_code, done.output
-    return json.loads(done.stdout)
-
-
 def test_an_audit_names_what_is_missing_and_repair_brings_it_back(own):
     gone = lose_points(own, "2024-04", 7)
     done = own.invoke("audit")
     assert done.exit_code == 1
     assert "differs from the tables" in done.stdout
     assert f"2024-04 missing: {', '.join(gone[:5])} and 2 more" in done.stderr
-    assert told(own, "audit", "--months", "2024-04", exit_code=1)["months"][0]["missing"] == gone
-    assert told(own, "audit", "--months", "2024-03")["clean"]
-    mended = told(own, "audit", "--repair")
+    assert own.told("audit", "--months", "2024-04", exit_code=1)["months"][0]["missing"] == gone
+    assert own.told("audit", "--months", "2024-03")["clean"]
+    mended = own.told("audit", "--repair")
     assert (mended["clean"], mended["found"]["clean"]) == (True, False)
     assert all(
-        outcome["skipped"] for outcome in told(own, "run", "--until", "index_receipts")["outcomes"]
+        outcome["skipped"] for outcome in own.told("run", "--until", "index_receipts")["outcomes"]
     )
 
 
@@ -74,15 +67,15 @@ def test_settings_of_another_layout_are_refused_before_anything_runs(own):
 
 def test_reindex_changes_over_and_drops_the_old_collection_where_it_is_told_to(own):
     changed = own.with_settings(qdrant_quantization="binary")
-    first = told(changed, "reindex")
+    first = changed.told("reindex")
     assert (first["done"], first["audit"]["clean"], first["kept"]) == (
         True,
         True,
         [first["before"]],
     )
-    assert told(changed, "audit")["clean"]
-    assert told(changed, "search", "beam search", "--limit", "1")["papers"]
-    assert told(changed, "reindex", "--drop-old")["dropped"] == [first["before"]]
+    assert changed.told("audit")["clean"]
+    assert changed.told("search", "beam search", "--limit", "1")["papers"]
+    assert changed.told("reindex", "--drop-old")["dropped"] == [first["before"]]
     assert "nothing was loaded" in changed.invoke("reindex").stdout
 
 

@@ -4,7 +4,7 @@ import json
 import uuid
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import dagster as dg
 import pytest
@@ -34,13 +34,6 @@ def here(own, dump, oai, tmp_path):
     )
 
 
-def refresh(place, *arguments):
-    """What `citeloom refresh --json` says."""
-    done = place.invoke("refresh", "--json", *arguments)
-    assert done.exit_code == 0, done.output
-    return cast("dict[str, Any]", json.loads(done.stdout))
-
-
 def page_of(arxiv_id):
     """A page of the sample corpus, as its zip has it."""
     import zipfile
@@ -67,9 +60,7 @@ def passages_of(place, month, *papers):
 
 def test_an_arxiv_that_does_not_answer_leaves_the_rest_to_be_done(here, oai):
     oai.script = [lambda request: error("badArgument")]
-    done = here.invoke("refresh", "--json")
-    told = json.loads(done.stdout)
-    assert done.exit_code == 1
+    told = here.told("refresh", exit_code=1)
     assert "badArgument" in told["harvest_failure"]
     assert told["failures"] == []
 
@@ -94,7 +85,7 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(here, dump, oa
         [record("2406.90001")],
     ]
     asked = llm.generations
-    told = refresh(here)
+    told = here.told("refresh")
 
     assert told["months"].keys() == {LAST, NEW}
     changed, new = told["months"][LAST], told["months"][NEW]
@@ -131,16 +122,16 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(here, dump, oa
     assert shown.asset_materialization.metadata["papers_revised"].value == 2
 
     before = digests(here.root)
-    again = refresh(here)
+    again = here.told("refresh")
     assert (again["months"], again["out_of_date"]) == ({}, told["out_of_date"])
     assert again["harvest"]["requests"] == 2, "the two pages of the harvest, and nothing else"
     assert digests(here.root) == before
 
-    short = refresh(here, "--no-harvest", "--llm-tokens", "10")
+    short = here.told("refresh", "--no-harvest", "--llm-tokens", "10")
     assert short["over_budget"]
     assert short["out_of_date"] == told["out_of_date"]
     assert llm.generations == asked
-    last = refresh(here, "--no-harvest", "--redo", "--llm-tokens", "5000000")
+    last = here.told("refresh", "--no-harvest", "--redo", "--llm-tokens", "5000000")
     assert (last["out_of_date"], last["not_made"], last["over_budget"]) == ({}, {}, [])
     assert llm.generations > asked
     assert not any(last["changes"].values()), "language models change no paper, passage or vector"

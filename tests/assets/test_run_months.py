@@ -2,7 +2,6 @@
 Dagster.
 """
 
-import json
 import signal
 import zipfile
 from dataclasses import replace
@@ -51,9 +50,7 @@ def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_und
     )
     assert disturbed.invoke("run", "--until", "dump_members").exit_code == 0
     whole = cut_short(monthly / MORE)
-    done = disturbed.invoke("run", "--until", UNTIL, "--json")
-    assert done.exit_code == 1, done.stderr
-    report = json.loads(done.stdout)
+    report = disturbed.told("run", "--until", UNTIL, exit_code=1)
     assert [(failure["stage"], failure["month"]) for failure in report["failures"]] == [
         ("dump", "all months"), ("dump_members", "2024-05"),
     ]  # fmt: skip
@@ -62,12 +59,11 @@ def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_und
         ("2024-05", "pages"),
     ]
 
-    (failed,) = json.loads(disturbed.invoke("status", "--failed", "--json").stdout)["failed"]
+    (failed,) = disturbed.told("status", "--failed")["failed"]
     assert (failed["stage"], failed["month"]) == ("dump_members", "2024-05")
     assert "fix the cause first" in failed["kind"]
     (monthly / MORE).write_bytes(whole)
-    again = disturbed.invoke("run", "--failed", "--json")
-    assert (again.exit_code, json.loads(again.stdout)["failures"]) == (0, [])
+    assert disturbed.told("run", "--failed")["failures"] == []
     # The ledger of the first month named the broken zip: no failure, but out of date now.
     for place in (disturbed, calm):
         assert place.invoke("run", "--until", UNTIL).exit_code == 0
@@ -82,15 +78,13 @@ def test_a_retry_begins_no_stage_that_neither_failed_nor_has_a_month(empty):
         )
     listed = empty.invoke("status", "--failed", "--months", MONTHS[0])
     assert listed.stdout.startswith(f"dump of {MONTHS[0]}: a zip is broken (permanent: ")
-    done = empty.invoke("run", "--failed", "--json")
-    assert done.exit_code == 0, done.output
-    outcomes = json.loads(done.stdout)["outcomes"]
+    outcomes = empty.told("run", "--failed")["outcomes"]
     assert [(outcome["month"], outcome["stage"]) for outcome in outcomes] == [
         (MONTHS[0], "dump_members")
     ]
     for command in (["run", "--failed"], ["status", "--failed"]):
         assert "o failure is recorded" in empty.invoke(*command).output
-    nothing = json.loads(empty.invoke("run", "--failed", "--json").stdout)
+    nothing = empty.told("run", "--failed")
     assert (nothing["outcomes"], nothing["failures"]) == ([], [])
 
 

@@ -2,7 +2,6 @@
 of date.
 """
 
-import json
 import os
 from dataclasses import replace
 
@@ -10,15 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
+from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.pages import SelectedPage, chunk_pages
 from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS, PaperBuilder
 from pipeline.engine.progress import Notice, listening
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure
-from pipeline.settings import load_settings
 from tests.unit.corpus import harmful_parser
 from tests.unit.corpus.building import (
     MONTH,
@@ -31,6 +29,7 @@ from tests.unit.corpus.building import (
     workspace_for,
     write_zip,
 )
+from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -423,30 +422,16 @@ def test_rows_and_ledger_are_the_same_with_any_number_of_workers_and_without_a_c
 
 
 def test_exactly_the_eleven_papers_of_computer_science_are_parsed(shared_data, tmp_path):
-    workspace = Workspace(load_settings(dump_dir=shared_data / "dump", data=tmp_path))
-    records = map(
-        json.loads, (shared_data / "metadata" / "snapshot.jsonl").read_text().splitlines()
+    workspace = make_workspace(
+        tmp_path,
+        dump_dir=shared_data / "dump",
+        metadata_snapshot=shared_data / "metadata" / "snapshot.jsonl",
+        arxiv_api=False,
     )
-    metadata = {record["id"]: record for record in records}
     rows, left_out = 0, []
     for month in months_in_dump(workspace.settings):
-        known = [
-            metadata[arxiv_id] for arxiv_id in listed(workspace, month) if arxiv_id in metadata
-        ]
-        about = [(record["id"], record["title"], record["categories"].split()) for record in known]
-        put_metadata(
-            workspace,
-            *(
-                {
-                    "arxiv_id": arxiv_id,
-                    "title": title,
-                    "categories": categories,
-                    "primary_category": categories[0],
-                }
-                for arxiv_id, title, categories in about
-            ),
-            month=month,
-        )
+        for stage in (DUMP_MEMBERS, METADATA):
+            run_stage(stage, workspace, month)
         rows += run_stage(PAPERS, workspace, month).rows
         left_out += [reason for _, reason in ledger(workspace, "papers", month)]
     assert (rows, left_out) == (11, ["not_computer_science"] * 10)

@@ -166,15 +166,6 @@ def test_a_paper_without_html_is_asked_for_once_until_told_again(place, site):
     assert run(place, FIRST, again=True).fetched == 1
 
 
-def test_a_server_that_asks_for_rest_gets_it(place, site):
-    site.script = [status(503, Retry_After="100"), status(429)]
-    fake = FakeClock()
-    site.now = fake.clock.now
-    assert run(place, FIRST, fake=fake).fetched == 1
-    first, second, _ = site.times[1:]
-    assert second - first == pytest.approx(100)
-
-
 def test_a_page_that_does_not_come_is_asked_for_last_the_next_time(place, site):
     site.script = [None, *[status(503)] * 3]
     with pytest.raises(

@@ -142,18 +142,6 @@ def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted
         months_in_dump(dump_settings(tmp_path))
 
 
-def test_a_stray_of_a_subset_that_is_not_chosen_is_not_reported(tmp_path):
-    write_zip(tmp_path / "errors.zip", {**GOOD, "error/2403/notes.txt": b""})
-    write_zip(
-        tmp_path / "warnings.zip",
-        {"warning/2403/2403.00009.html": b"", "warning/2403/x.txt": b"", "y.txt": b""},
-    )
-    assert [place for place, _, _ in strays_of(tmp_path, "error")] == [
-        "errors.zip:error/2403/notes.txt"
-    ]
-    assert len(strays_of(tmp_path)) == 3
-
-
 def test_a_zip_that_is_gone_is_named(tmp_path):
     file = write_zip(tmp_path / "errors.zip", GOOD)
     (member, *_) = members_of(dump_settings(tmp_path))

@@ -69,10 +69,6 @@ def test_dead_runs_pools_without_a_run_and_outdated_databases_are_reported(
     assert named in findings[0].seen
 
 
-def test_settings_that_no_stage_refuses_are_well(workspace):
-    assert one(refused_settings(workspace())).state is OK
-
-
 def test_what_a_stage_would_refuse_is_told_once(workspace):
     found = list(refused_settings(workspace(systems="chatcite,nobody", llm_budget_money=5.0)))
     assert all(each.state is PROBLEM for each in found)

@@ -469,17 +469,6 @@ def test_who_waited_for_the_folder_does_not_keep_it_for_longer(edge):
     other.close()
 
 
-def test_a_broken_folder_is_named(edge):
-    edge.create(LAYOUT)
-    edge.close()
-    for file in edge.folder.rglob("segment.json"):
-        file.write_text("{")
-    shutil.rmtree(edge.folder / "wal")
-    (edge.folder / "wal").write_text("no folder")
-    with pytest.raises(PermanentFailure, match=r"cannot be used.*delete the folder"):
-        edge.count("2024-03")
-
-
 def test_a_panic_inside_edge_is_a_failure_that_names_the_folder(edge):
     import qdrant_edge
 

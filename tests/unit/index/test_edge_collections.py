@@ -42,13 +42,6 @@ def _pretend_both(collections):
     collections.make_live(FIRST)
 
 
-def test_there_is_nothing_before_the_first(collections):
-    assert (collections.live(), collections.names()) == (None, [])
-    assert collections.collection(FIRST) is collections.collection(FIRST)
-    assert collections.collection(FIRST).layout() is None
-    assert not collections.folder.parent.exists()
-
-
 def test_what_is_live_outlives_the_process_and_only_what_is_there_takes_its_place(collections):
     _pretend_both(collections)
     for name in ("another", "..", ""):
