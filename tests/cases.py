@@ -12,7 +12,8 @@ def cases(file, group=None, names="case"):
     """Run a test once for each case of a file below `tests/`, or of one group in it.
 
     A file or group is a table of cases by name, or a list of cases: texts, or rows that begin with
-    the text. The test gets each as `case`, or the values of a row under the names that are given.
+    the text. The test gets each as `case`, or the values of a row under the names that are given;
+    what a row lacks at its end is None.
     """
     content = tomllib.loads((TESTS / file).read_text(encoding="utf-8"))
     chosen = content if group is None else content[group]
@@ -24,7 +25,12 @@ def cases(file, group=None, names="case"):
     return pytest.mark.parametrize(
         names,
         [
-            pytest.param(*([case] if one_value else case), id=name or "nothing")
+            pytest.param(*([case] if one_value else padded(case, names)), id=name or "nothing")
             for name, case in named
         ],
     )
+
+
+def padded(row, names):
+    """The values of a row, and None for each name without one."""
+    return [*row, *[None] * (len(names) - len(row))]

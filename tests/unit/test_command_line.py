@@ -103,16 +103,7 @@ def test_help_of_run_lists_every_stage():
     assert [stage.name for stage in STAGES if plain_name(stage.name) not in shown] == []
 
 
-@pytest.mark.parametrize(
-    ("typed", "completed"),
-    [
-        ("citeloom run --until ind", ["index"]),
-        ("citeloom run --select papers,emb", ["papers,embeddings"]),
-        ("citeloom ask --system wiki", ["wikichat"]),
-        ("citeloom relate --system zero", ["zero_shot"]),
-        ("citeloom stat", ["status"]),
-    ],
-)
+@cases("unit/cases.toml", "a_shell_completes_commands_stages_and_systems", ("typed", "completed"))
 def test_a_shell_completes_commands_stages_and_systems(typed, completed):
     shell = {
         "_CITELOOM_COMPLETE": "complete_bash",

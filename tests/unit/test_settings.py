@@ -200,16 +200,10 @@ class TestEnvFile:
         assert line.startswith(f"{own_env_file}: ")
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/cases.toml",
+    "a_working_folders_file_is_read_only_if_the_user_named_the_folder",
     ("name", "value", "is_read"),
-    [
-        ("DATA", "", False),
-        ("DATA", ".", False),
-        ("DATA", "{}/data", False),
-        ("DATA", "{}", True),
-        ("ENV_FILE", "{}/.env", True),
-        ("ENV_FILE", "", False),
-    ],
 )
 def test_a_working_folders_file_is_read_only_if_the_user_named_the_folder(
     name, value, is_read, tmp_path, monkeypatch, caplog

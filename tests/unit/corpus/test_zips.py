@@ -41,14 +41,10 @@ def test_months_are_those_of_the_chosen_subsets(tmp_path):
     assert months_in_dump(dump_settings(tmp_path, subsets="warning")) == ["2024-04"]
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/corpus/cases.toml",
+    "a_dump_without_a_page_is_a_wrong_setting",
     ("zip_name", "member", "why"),
-    [
-        ("errors.zip", "readme.txt", r"for example errors\.zip:readme\.txt \(it is not"),
-        ("part1.zip", "2403/2403.00001.html", "1 page of severities that are not chosen"),
-        ("errors.zip", "error/2403.00001.html", "a page is <severity>/<yymm>/<id>"),
-        ("warnings.zip", "warning/", "0 names of no page"),
-    ],
 )
 def test_a_dump_without_a_page_is_a_wrong_setting(tmp_path, zip_name, member, why):
     write_zip(tmp_path / zip_name, {member: b"x"})

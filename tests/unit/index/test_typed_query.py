@@ -19,24 +19,7 @@ from tests.unit.index.building import TEXTS, make_workspace, write_month
 OPTIONS = SearchOptions()
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "1706.03762",
-        "arXiv:1706.03762v7 [cs.CL] 2 Aug 2023",
-        "arXiv preprint arXiv:1706.03762 (2017)",
-        "CoRR abs/1706.03762",
-        "[1706.03762]",
-        "arXiv：1706. 03762",
-        "doi:10.48550/arxiv.1706.03762",
-        "https://doi.org/10.48550/arXiv.1706.03762",
-        "oai:arXiv.org:1706.03762",
-        "arxiv.org/pdf/1706.03762v1.pdf#page=3",
-        "https://www.alphaxiv.org/abs/1706.03762?context=cs",
-        "https://ar5iv.labs.arxiv.org/html/1706.03762",
-        "https://huggingface.co/papers/1706.03762",
-    ],
-)
+@cases("unit/index/cases.toml", "a_paper_is_named_in_any_spelling", "query")
 def test_a_paper_is_named_in_any_spelling(query):
     assert arxiv_id_of(query) == "1706.03762"
 
@@ -48,17 +31,7 @@ def test_an_id_of_the_old_scheme_has_no_subject(query):
     assert arxiv_id_of(query) == "cs/9901001"
 
 
-@pytest.mark.parametrize(
-    ("query", "doi"),
-    [
-        ("attention 1706.03762", None),
-        ("1706.03762 and beam search", None),
-        ("3.14159", None),
-        ("arXiv:1234.5678", None),
-        ("10.1145/3292500.333", "10.1145/3292500.333"),
-        ("https://dl.acm.org/doi/pdf/10.1145/3292500.333?download=1", "10.1145/3292500.333"),
-    ],
-)
+@cases("unit/index/cases.toml", "what_is_no_arxiv_id_may_be_a_published_doi", ("query", "doi"))
 def test_what_is_no_arxiv_id_may_be_a_published_doi(query, doi):
     assert (arxiv_id_of(query), doi_of(query)) == (None, doi)
 
@@ -126,17 +99,7 @@ def papers(tmp_path):
     return workspace
 
 
-@pytest.mark.parametrize(
-    ("typed", "paper"),
-    [
-        ("mosses of baker street", "2403.00001"),
-        ("FERN 2", "2403.00002"),
-        ("Fern2", "2403.00002"),
-        ("fern", None),
-        ("Growing a fern 2403.00001", "2403.00001"),
-        ("Growing a fern 2403.00009", None),
-    ],
-)
+@cases("unit/index/cases.toml", "a_title_or_an_id_among_words_names_its_paper", ("typed", "paper"))
 def test_a_title_or_an_id_among_words_names_its_paper(papers, typed, paper):
     assert read_query(papers, typed, OPTIONS).paper == paper
     assert read_query(papers, typed, SearchOptions(as_typed=True)).paper is None

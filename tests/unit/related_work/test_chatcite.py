@@ -9,6 +9,7 @@ from pipeline.errors import SettingError
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from pipeline.related_work.chatcite import best_choices, chatcite, read_vote
+from tests.cases import cases
 from tests.planned_calls import beam_calls
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import beam, make_elements, make_task, prompts, workspace
@@ -97,26 +98,7 @@ def test_a_vote_that_cannot_be_read_is_an_abstention_and_counted(tmp_path):
     assert only["kept"][0] == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "choice"),
-    [
-        ("Choice 1 is good.\nThe best choice is 2", 2),
-        ('… "The best choice is 3".', 3),
-        ("The best choice is **Choice 1**.", 1),
-        ("the best choice is: #2\n\n", 2),
-        ("The best choice is {3}", 3),
-        ("The best choice is the draft 2.", 2),
-        ("The best option is option 1", 1),
-        ("The best choice is 1, I thought. No:\nThe best choice is 2.", 2),
-        ("Analysis.\n2", 2),
-        ("Choice 2.", 2),
-        ("The best choice is 4", None),
-        ("The best choice is 0", None),
-        ("The best choice is 3.310 %", None),
-        ("Draft 2 has 3 faults.", None),
-        ("", None),
-    ],
-)
+@cases("unit/related_work/cases.toml", "votes_are_read_with_tolerance", ("text", "choice"))
 def test_votes_are_read_with_tolerance(text, choice):
     assert read_vote(text, 3) == choice
 
