@@ -270,8 +270,9 @@ class Corpus:
     def ask(self, question: str, *, system: str | None = None, months: str = "all") -> Reply:
         """The answer to a question, with the passages that support each sentence.
 
-        system: `arxivbot`, `wikichat`, `direct` or `passages`, alone or with a model
-        (`arxivbot@gpt-4`); by default `passages` without a model endpoint, else `arxivbot`.
+        system: `arxivbot_fused`, `arxivbot`, `wikichat`, `direct` or `passages`, alone or with a
+        model (`arxivbot@gpt-4`); by default `passages` without a model endpoint, else
+        `arxivbot_fused`.
         months: a month, a range (2024-03..2024-05), or all.
 
         Raises SettingError for a wrong argument, MissingInput if nothing is indexed, and what the

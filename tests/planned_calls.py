@@ -53,7 +53,7 @@ def answering_calls(system, settings, *, hops=None, checked=MOST_CHECKED):
     wikichat = 1 + ranking + min(passages, candidates) + 2 + checked * (ranking + 1) + 2
     return {
         "arxivbot": arxivbot,
-        "arxivbot_report": arxivbot,
+        "arxivbot_fused": arxivbot,
         "wikichat": wikichat,
         "direct": 1,
     }.get(system, 0)

@@ -104,8 +104,8 @@ def open_conversation(
 ) -> Conversation:
     """A conversation with a system about the papers of some months.
 
-    system: `arxivbot` or `arxivbot@model`; None for the default: `arxivbot`, or `passages` where
-    no endpoint is set.
+    system: `arxivbot` or `arxivbot@model`; None for the default: `arxivbot_fused`, or `passages`
+    where no endpoint is set.
 
     Raises SettingError for an unknown system, wrong months, or settings that the client refuses;
     MissingInput if the system needs an index and there is none. No model is called.

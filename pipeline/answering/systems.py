@@ -43,23 +43,23 @@ SYSTEMS = in_order(
     ANSWERING_SYSTEMS,
     (
         AnsweringSystem(
+            # As the report describes it: dense vectors alone rank, and no claim is from a table.
             name="arxivbot",
-            respond=arxivbot.arxivbot,
-            settings=(*_READING, "answer_hops"),
-            prompts=("query", "rank", "claims", "reflect", "answer"),
-            version=7,
-            retrieves=True,
-            reads_facts=True,
-        ),
-        # As the report describes it: dense vectors alone rank, and nothing is answered from tables.
-        AnsweringSystem(
-            name="arxivbot_report",
             respond=arxivbot.arxivbot,
             settings=(*_READING, "answer_hops"),
             prompts=("query", "rank", "claims", "reflect", "answer"),
             version=2,
             retrieves=True,
             search_by="dense",
+        ),
+        AnsweringSystem(
+            name="arxivbot_fused",
+            respond=arxivbot.arxivbot,
+            settings=(*_READING, "answer_hops"),
+            prompts=("query", "rank", "claims", "reflect", "answer"),
+            version=7,
+            retrieves=True,
+            reads_facts=True,
         ),
         AnsweringSystem(
             name="wikichat",
@@ -97,7 +97,7 @@ def writes_answers(system: str) -> bool:
 ANSWERING_WRITERS = Writers(
     SYSTEMS,
     "answer_systems",
-    "arxivbot",
+    "arxivbot_fused",
     without_model="passages",
     former=FORMER_ANSWERING_SYSTEMS,
 )

@@ -70,8 +70,8 @@ AnsweringSystemOption = Annotated[
         metavar="NAME",
         autocompletion=_complete(ANSWERING_SYSTEMS),
         help=(
-            "System that answers: arxivbot, arxivbot_report, wikichat, direct (reads no papers) or"
-            " passages (calls no model); with a model: direct@gpt-4. By default arxivbot, and"
+            "System that answers: arxivbot_fused, arxivbot, wikichat, direct (reads no papers) or"
+            " passages (calls no model); with a model: direct@gpt-4. By default arxivbot_fused, and"
             " passages where no endpoint is set."
         ),
     ),

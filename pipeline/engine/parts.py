@@ -24,8 +24,8 @@ from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.engine.stage import FAILED_REQUESTS, Job, MonthPart, Workspace
 from pipeline.errors import MissingInput
 from pipeline.storage.provenance import Provenance
-from pipeline.storage.reading import read_table
 from pipeline.storage.writing import Row
+from pipeline.system_names import name_in_digests
 from pipeline.text import text_digest
 
 
@@ -46,7 +46,13 @@ def fingerprint_of(part: MonthPart, workspace: Workspace, month: str) -> str:
             parts = provenance.notes.get("parts", {})
             digest = str(parts.get(name, {}).get("rows_sha256", "absent"))
         digests[f"{table.name} {name or ''}"] = digest
-    basis = [part.name, part.version, dict(part.settings), dict(part.inputs), digests]
+    basis = [
+        name_in_digests(part.name),
+        part.version,
+        dict(part.settings),
+        dict(part.inputs),
+        digests,
+    ]
     return text_digest(json.dumps(basis, sort_keys=True, default=str))
 
 
@@ -106,7 +112,7 @@ def _earlier_entries(job: Job, earlier: Mapping[str, Mapping[str, Any]]) -> dict
     entries: dict[str, list[Row]] = {name: [] for name in earlier}
     if not entries:
         return {}
-    for row in read_table(job.workspace.root.ledger_file(job.stage.name, job.month)).to_pylist():
+    for row in job.workspace.root.ledger(job.stage.name, job.month).to_pylist():
         names = [name for name in entries if row["subject"].endswith(f" {name}")]
         if names:
             entries[max(names, key=len)].append(row)

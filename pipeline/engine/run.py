@@ -36,6 +36,7 @@ from pipeline.storage.provenance import Provenance
 from pipeline.storage.read_cache import once
 from pipeline.storage.store import file_stat
 from pipeline.storage.writing import MonthWriter, Row
+from pipeline.system_names import name_in_digests
 from pipeline.tables import LEDGER, TABLES
 
 
@@ -63,7 +64,8 @@ def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
                 **stage.inputs(workspace, month),
             }
         else:
-            inputs = fingerprints(stage.parts(workspace, month), workspace, month)
+            of_parts = fingerprints(stage.parts(workspace, month), workspace, month)
+            inputs = {name_in_digests(name): digest for name, digest in of_parts.items()}
         settings = {name: _json_value(getattr(workspace.settings, name)) for name in stage.settings}
         settings |= stage.former_settings
     # Formatted once for all months.

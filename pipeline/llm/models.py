@@ -16,6 +16,7 @@ from pipeline.settings.models_file import read_key, read_models_file
 from pipeline.settings.settings import BUNDLED_CONTEXT, BUNDLED_LLM
 from pipeline.settings.urls import refuse_key_over_http, refuse_unsendable_key, split_url
 from pipeline.settings.validators import parse_price
+from pipeline.system_names import name_in_digests
 from pipeline.tables.writers import Writer
 from pipeline.text import text_digest
 
@@ -222,9 +223,12 @@ def settings_for(
 def writer_settings(
     writers: Sequence[tuple[Writer, System]], settings: Settings
 ) -> dict[str, object]:
-    """The version and the settings of each writer's system, by the writer's name."""
+    """The version and the settings of each writer's system, by the writer's name in digests."""
     return {
-        writer.name: [system.version, system.settings_of(settings_for(settings, writer.model))]
+        name_in_digests(writer.name): [
+            system.version,
+            system.settings_of(settings_for(settings, writer.model)),
+        ]
         for writer, system in writers
     }
 

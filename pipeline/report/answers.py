@@ -74,7 +74,7 @@ _PUBLISHED_BASIS = (
 _PUBLISHED_CUTOFF = "2023-12"
 _OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 # The systems of Table 1, each by the names under which it may have run here.
-_TABLE_SYSTEMS = (("direct",), ("wikichat",), ("arxivbot_report", "arxivbot"))
+_TABLE_SYSTEMS = (("direct",), ("wikichat",), ("arxivbot", "arxivbot_fused"))
 _DEFINITIONS = (
     (
         "Factual: of the claims that an answer makes, the share that is correct; a partly"

@@ -24,7 +24,6 @@ from pipeline.report.summary import (
     MonthSummary,
     Row,
     ScoresByTask,
-    read_ledger_table,
     read_summary,
 )
 from pipeline.settings import Settings
@@ -44,7 +43,7 @@ _SET_TITLES = {MAIN: "Main comparison", ABLATIONS: "Ablations"}
 
 # The order of the arXivBot report's Table 1: the model alone, sites (imported answers), WikiChat,
 # arXivBot.
-_ANSWERING_ORDER = {"direct": 0, "wikichat": 2, "arxivbot_report": 3, "arxivbot": 4}
+_ANSWERING_ORDER = {"direct": 0, "wikichat": 2, "arxivbot": 3, "arxivbot_fused": 4}
 _IMPORTED = 1
 
 
@@ -517,7 +516,7 @@ def read_ledger(root: DataRoot, month: str, stages: Sequence[str]) -> list[LeftO
     """Items that these stages left out of a month, stage by stage, sorted within each."""
     items: list[LeftOut] = []
     for stage in stages:
-        rows = read_ledger_table(root, month, stage, ["subject", "reason", "detail"]).to_pylist()
+        rows = root.ledger(stage, month, ["subject", "reason", "detail"]).to_pylist()
         mine = [
             LeftOut(stage, row["subject"] or "", row["reason"] or "", row["detail"] or "")
             for row in rows

@@ -17,7 +17,7 @@ COLOURS = 8
 """Colours of the style sheet."""
 # Answering systems by name, so that one has the same colour in every month; imported ones share the
 # others.
-_ANSWERING_COLOURS = {"arxivbot": 1, "direct": 2, "wikichat": 3, "arxivbot_report": 4}
+_ANSWERING_COLOURS = {"arxivbot": 1, "direct": 2, "wikichat": 3, "arxivbot_fused": 4}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ _NAMES = {
     "lexrank": "LexRank",
     "lead": "LEAD",
     "arxivbot": "arXivBot",
-    "arxivbot_report": "arXivBot as reported",
+    "arxivbot_fused": "arXivBot with fused search and tables",
     "wikichat": "WikiChat",
     "direct": "the model alone",
     "zero_shot": "zero-shot",

@@ -29,7 +29,6 @@ from pipeline.evaluation.answers.measures import Grade, read_grades, read_shown
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.read_cache import remember
-from pipeline.storage.reading import read_table
 from pipeline.storage.store import DataPath, file_version
 from pipeline.storage.writing import write_whole
 from pipeline.tables import CRITERIA, Table
@@ -41,7 +40,7 @@ ScoresByTask = tuple[str, str, str, str, Mapping[str, float]]
 
 FOLDER = "reports/summaries"
 # Raised when summaries have other fields or values for the same tables.
-_VERSION = 7
+_VERSION = 8
 
 # From the dump to the tasks of related work: table, what its rows are, and one of them.
 FUNNEL: tuple[tuple[Table, str, str], ...] = (
@@ -410,18 +409,10 @@ def count_left_out(root: DataRoot, month: str) -> dict[str, Counter[str]]:
     """Stage of the funnel → reason → how much it left out of a month."""
     counts = {}
     for stage in FUNNEL_STAGES:
-        reasons = read_ledger_table(root, month, stage, ["reason"])["reason"].to_pylist()
+        reasons = root.ledger(stage, month, ["reason"])["reason"].to_pylist()
         if reasons:
             counts[stage] = Counter(reason or "" for reason in reasons)
     return counts
-
-
-def read_ledger_table(root: DataRoot, month: str, stage: str, columns: list[str]) -> pa.Table:
-    """A stage's ledger of a month; no rows where it is missing."""
-    file = root.ledger_file(stage, month)
-    if read_provenance(file) is None:
-        return tables.LEDGER.schema.empty_table().select(columns)
-    return read_table(file, columns=columns)
 
 
 def notes_of(root: DataRoot, table: Table, month: str) -> Mapping[str, Any]:

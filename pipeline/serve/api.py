@@ -117,7 +117,7 @@ def _quotes(site: Site, request: Request) -> list[QuoteSource]:
     "Answer a question from the corpus",
     dict[str, Any],
     Parameter("q", "the question", _TEXT, required=True),
-    Parameter("system", "arxivbot, wikichat, direct or passages", _TEXT),
+    Parameter("system", "arxivbot_fused, arxivbot, wikichat, direct or passages", _TEXT),
 )
 def _ask(site: Site, request: Request) -> dict[str, Any]:
     from pipeline.answering.reply import reply_json

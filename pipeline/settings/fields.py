@@ -29,6 +29,7 @@ from pipeline.settings.validators import (
     require_some,
     split_commas,
 )
+from pipeline.system_names import present_names
 
 # Holds the sample corpus, workspace.yaml and dagster.yaml: the checkout, or the files of it that a
 # wheel brings.
@@ -465,8 +466,10 @@ class RelatedWorkSettings(BaseModel):
 class AnsweringSettings(BaseModel):
     """Answering"""
 
-    answer_systems: Annotated[CommaSeparated, AfterValidator(require_some)] = Field(
-        ("arxivbot", "direct", "passages", "wikichat"),
+    answer_systems: Annotated[
+        CommaSeparated, AfterValidator(require_some), AfterValidator(present_names)
+    ] = Field(
+        ("arxivbot_fused", "direct", "passages", "wikichat"),
         description="Writers of answers, system or system@model; separated by commas.",
     )
     questions: Path | None = Field(

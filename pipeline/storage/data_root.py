@@ -25,6 +25,7 @@ from pipeline.storage.provenance import (
     foreign_file,
     provenance_in,
     read_provenance,
+    with_present_names,
 )
 from pipeline.storage.read_cache import once, remember
 from pipeline.storage.reading import open_parquet, read_columns, row_groups_with, text_array
@@ -65,6 +66,17 @@ class DataRoot:
         """The file of a stage's ledger of a month; each stage has its own, with one writer."""
         return _month_file(self.path, f"{LEDGER.name}/{stage}", month)
 
+    def ledger(self, stage: str, month: str, columns: list[str] | None = None) -> pa.Table:
+        """The rows of a stage's ledger of a month; none where it is missing. Raises what pyarrow
+        raises.
+        """
+        file = self.ledger_file(stage, month)
+        if read_provenance(file) is None:
+            return LEDGER.schema.empty_table().select(columns or LEDGER.schema.names)
+        with open_parquet(file) as parquet:
+            rows = read_columns(parquet, columns)
+            return with_present_names(rows, parquet.metadata, file)
+
     def folder(self, name: str) -> DataPath:
         """A folder of the data root: of a table, or of other files, such as failures."""
         return _folder(self.path, name)
@@ -95,7 +107,8 @@ class DataRoot:
         another schema version or cannot be read.
         """
         with self._open(table, month) as parquet:
-            return read_columns(parquet, columns)
+            rows = read_columns(parquet, columns)
+            return with_present_names(rows, parquet.metadata, self.file(table, month))
 
     @contextlib.contextmanager
     def _open(
@@ -143,9 +156,9 @@ class DataRoot:
         # Reading ahead keeps all row groups until the last: 500 MB for a file of 400 MB, 120 MB
         # without.
         with self._open(table, month, read_ahead=False) as parquet:
-            yield from parquet.iter_batches(
-                batch_size=rows or table.rows_per_group, columns=columns
-            )
+            file, size = self.file(table, month), rows or table.rows_per_group
+            for batch in parquet.iter_batches(batch_size=size, columns=columns):
+                yield with_present_names(batch, parquet.metadata, file)
 
     def rows_with(
         self,
@@ -183,7 +196,8 @@ class DataRoot:
             for number in row_groups_with(parquet, column, values):
                 # A few columns of one row group: threads took longer to start than to read.
                 group = parquet.read_row_group(number, columns=columns_read, use_threads=False)
-                yield group.filter(pc.is_in(group[key], key_values)).select(columns)
+                matching = group.filter(pc.is_in(group[key], key_values)).select(columns)
+                yield with_present_names(matching, parquet.metadata, self.file(table, month))
 
     def check_rows(self, table: Table, month: str) -> None:
         """Compare a month's rows with the digest that its file records. Raises PermanentFailure

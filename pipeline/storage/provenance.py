@@ -5,25 +5,32 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.errors import PermanentFailure
 from pipeline.storage.read_cache import is_active, once, remember
 from pipeline.storage.reading import FOOTER_BYTES, open_file
 from pipeline.storage.store import DataPath, file_version
+from pipeline.system_names import EARLIER_NAMES, present_name
 
 METADATA_KEY = b"citeloom"
+
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The provenance of a file: versions, settings, inputs with their digests, row counts."""
+    """The provenance of a file: versions, settings, inputs with their digests, row counts.
+
+    earlier_names: whether its rows, and the ledger's, have the names of `EARLIER_NAMES`.
+    """
 
     table: str
     month: str
@@ -37,6 +44,7 @@ class Provenance:
     rows_sha256: str = ""
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
+    earlier_names: bool = False
 
 
 def read_provenance(file: DataPath) -> Provenance | None:
@@ -121,10 +129,33 @@ def _entry(metadata: pq.FileMetaData, file: DataPath) -> bytes:
 
 
 def _parsed(text: bytes | str, file: DataPath) -> Provenance:
+    """The provenance of a text, with the present names of its parts. One that does not say which
+    names the file has is of before there were two.
+    """
     try:
-        return Provenance(**json.loads(text))
+        provenance = Provenance(**{"earlier_names": True, **json.loads(text)})
     except (TypeError, ValueError) as error:
         raise foreign_file(file, error) from error
+    if not provenance.earlier_names or "parts" not in provenance.notes:
+        return provenance
+    parts = {present_name(name): part for name, part in provenance.notes["parts"].items()}
+    return replace(provenance, notes={**provenance.notes, "parts": parts})
+
+
+def with_present_names(rows: Rows, metadata: pq.FileMetaData, file: DataPath) -> Rows:
+    """Rows of a file or a ledger, of which `metadata` is the footer, with the present names of
+    systems in `system`, or at the end of `subject`.
+    """
+    for column, before in (("system", "^"), ("subject", " ")):
+        place = rows.schema.get_field_index(column)
+        if place < 0 or not provenance_in(metadata, file).earlier_names:
+            continue
+        names = rows.column(place)
+        for name, earlier in EARLIER_NAMES.items():
+            pattern = f"({before}){earlier}(@|$)"
+            names = pc.replace_substring_regex(names, pattern, rf"\1{name}\2")
+        rows = rows.set_column(place, rows.schema.field(place), names)
+    return rows
 
 
 def _read_footer(file: DataPath) -> bytes:

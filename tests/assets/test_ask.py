@@ -85,13 +85,13 @@ def test_an_answer_comes_with_its_sources_and_what_it_cost(small):
         f"    On Ferns › Method (arXiv:{FERNS})",
         f"    {LINK}",
     ]
-    assert "arxivbot · scripted · 5 calls" in done.stderr
+    assert "arxivbot_fused · scripted · 5 calls" in done.stderr
 
 
 def test_the_small_model_is_announced_before_it_is_asked(small):
     done = invoke(small.with_settings(llm_model="smollm2-135m-instruct"), "ask", PLANTS)
     notice = " ".join(done.stderr.partition("reads and answers")[0].split())
-    assert "arxivbot asks smollm2-135m-instruct" in notice
+    assert "arxivbot_fused asks smollm2-135m-instruct" in notice
     assert "minutes" in notice
 
 

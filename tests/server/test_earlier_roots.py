@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.qdrant_server import running
+from pipeline.storage.data_root import DataRoot
+from pipeline.tables import ANSWER_SCORES
 from tests.earlier.make import SETTINGS_OF_MODELS
 from tests.processes import COMMAND, environment_without_settings
 from tests.scripted_llm import ScriptedLlm
@@ -26,6 +28,9 @@ RENEWED = {
     "demo": {"report", "answers", "answer_scores"} | OTHERS | WITHOUT_EXTRACTIVE,
     "models": {"report", "index_receipts", "answer_scores"} | OTHERS,
 }
+
+# The name now of what these roots call `arxivbot`.
+SETTINGS = SETTINGS_OF_MODELS | {"CITELOOM_ANSWER_SYSTEMS": "arxivbot_fused,direct,wikichat"}
 
 
 @pytest.fixture
@@ -52,9 +57,11 @@ def run_again(root, **settings):
     return {file.parts[file.parts[0] == "ledger"] for file in changed}
 
 
-def rows_of_other_systems(root, tables=WITHOUT_EXTRACTIVE):
+def rows_of_other_systems(root):
     """The rows of these tables but for those of `extractive`, by file."""
-    files = sorted(file for table in tables for file in (root / table).rglob("*.parquet"))
+    files = sorted(
+        file for table in WITHOUT_EXTRACTIVE for file in (root / table).rglob("*.parquet")
+    )
     return {
         file: [row for row in pq.read_table(file).to_pylist() if row["system"] != "extractive"]
         for file in files
@@ -76,11 +83,12 @@ def test_a_root_with_models_and_a_server_sends_no_request_and_loads_no_point(
     monkeypatch.setitem(os.environ, "CITELOOM_TEST_QDRANT", str(qdrant_binary))
     collections = earlier / "qdrant" / "storage" / "collections"
     names = {folder.name for folder in collections.iterdir()}
-    scores = rows_of_other_systems(earlier / "models", ["answer_scores"])
+    root = DataRoot(earlier / "models")
+    scores = {month: root.rows(ANSWER_SCORES, month) for month in root.months(ANSWER_SCORES)}
     with running(earlier / "qdrant") as server, ScriptedLlm() as llm:
         changed = run_again(
             earlier / "models",
-            **SETTINGS_OF_MODELS,
+            **SETTINGS,
             CITELOOM_EMBEDDER_PATH=str(earlier / "tiny-m3"),
             CITELOOM_LLM_URL=llm.url,
             CITELOOM_QDRANT_URL=server.url,
@@ -88,6 +96,6 @@ def test_a_root_with_models_and_a_server_sends_no_request_and_loads_no_point(
         )
     assert llm.requests == []
     assert changed <= RENEWED["models"]
-    assert rows_of_other_systems(earlier / "models", ["answer_scores"]) == scores
-    assert all(scores.values())
+    assert {month: root.rows(ANSWER_SCORES, month) for month in scores} == scores
+    assert "arxivbot_fused" in {row["system"] for row in scores["2024-05"]}
     assert {folder.name for folder in collections.iterdir()} == names

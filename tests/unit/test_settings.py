@@ -76,6 +76,13 @@ def test_a_wrong_setting_is_named(monkeypatch, name, value):
         load_settings()
 
 
+def test_writers_of_answers_are_called_as_now_where_one_has_an_earlier_name():
+    earlier = load_settings(answer_systems="arxivbot@m,arxivbot_report,direct")
+    assert earlier.answer_systems == ("arxivbot_fused@m", "arxivbot", "direct")
+    now = ("arxivbot", "arxivbot_fused@m")
+    assert load_settings(answer_systems=now).answer_systems == now
+
+
 def test_the_bundled_model_has_defaults_of_its_own():
     bundled = load_settings()
     served = load_settings(llm_url="http://127.0.0.1:9/v1", llm_model="some")

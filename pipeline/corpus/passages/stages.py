@@ -20,7 +20,6 @@ from pipeline.corpus.passages.text import FORM, embedded_text
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.reading import read_table
 from pipeline.storage.writing import Row
 from pipeline.tables import PAPERS
 from pipeline.tables import PASSAGES as PASSAGES_TABLE
@@ -145,7 +144,7 @@ def _every_paper_has_passages(workspace: Workspace, month: str) -> CheckResult:
     with_passages = set(root.read(PASSAGES_TABLE, month, ["arxiv_id"])["arxiv_id"].to_pylist())
     without = papers - with_passages
     if without:
-        ledger = read_table(root.ledger_file(PASSAGES_TABLE.name, month), ["subject"])
+        ledger = root.ledger(PASSAGES_TABLE.name, month, ["subject"])
         without -= set(ledger["subject"].to_pylist())
     return CheckResult(
         not without and with_passages <= papers,

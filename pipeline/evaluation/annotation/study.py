@@ -19,6 +19,7 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
+from pipeline.system_names import present_name
 from pipeline.tables import CRITERIA, HUMAN_GRADES, HUMAN_RATINGS, Table
 from pipeline.tables.writers import full_name
 
@@ -79,11 +80,14 @@ class Unit(BaseModel):
 
 
 class Study(BaseModel):
-    """The key of a study: what annotators must not know. units: unit id → what is behind it."""
+    """The key of a study: what annotators must not know. units: unit id → what is behind it.
+
+    Of the first format, systems may have the names of `EARLIER_NAMES`.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    format: Literal["citeloom-annotation-1"] = "citeloom-annotation-1"
+    format: Literal["citeloom-annotation-1", "citeloom-annotation-2"] = "citeloom-annotation-2"
     kind: Kind
     study: str
     seed: int
@@ -211,13 +215,13 @@ def write_key(root: DataRoot, study: Study) -> DataPath:
     Raises SettingError where a study of this name has another key: sheets that are out would be
     read with the wrong letters.
     """
-    file, content = key_file(root, study.study), f"{study.model_dump_json(indent=1)}\n".encode()
-    if file.exists() and file.read_bytes() != content:
+    file = key_file(root, study.study)
+    if file.exists() and read_key(root, study.study) != study:
         raise SettingError(
             f"there is a study {study.study} already, with other items, systems, seed or texts"
             f" ({file}): give another --name"
         )
-    write_whole(file, content)
+    write_whole(file, f"{study.model_dump_json(indent=1)}\n".encode())
     return file
 
 
@@ -231,8 +235,15 @@ def read_key(root: DataRoot, name: str) -> Study:
             " export, or set CITELOOM_DATA to the study's data root"
         )
     try:
-        return Study.model_validate_json(file.read_bytes())
+        study = Study.model_validate_json(file.read_bytes())
     except ValidationError as error:
         raise PermanentFailure(
             f"{file} is damaged ({error.errors()[0]['msg']}): restore it from a copy"
         ) from None
+    if study.format == "citeloom-annotation-2":
+        return study
+    units = {
+        unit_id: unit.model_copy(update={"system": present_name(unit.system)})
+        for unit_id, unit in study.units.items()
+    }
+    return Study(kind=study.kind, study=study.study, seed=study.seed, units=units)

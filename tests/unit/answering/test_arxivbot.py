@@ -355,7 +355,7 @@ def test_who_wrote_a_paper_is_answered_from_tables_with_its_front_matter_as_pass
 ):
     tables = FakeTables(FRONT)
     with ScriptedLlm(faithful) as llm:
-        answered = answer_at(llm, tmp_path, "arxivbot", WHO, FakeRetriever(), facts=tables)
+        answered = answer_at(llm, tmp_path, "arxivbot_fused", WHO, FakeRetriever(), facts=tables)
     first = answered.claims[0]
     assert tables.lookups == [("2403.00020",)]
     assert (
@@ -367,7 +367,7 @@ def test_who_wrote_a_paper_is_answered_from_tables_with_its_front_matter_as_pass
     assert len(answered.claims) == 3  # those of tables are among the three of a hop
 
 
-@pytest.mark.parametrize(("system", "question"), [("arxivbot", QUESTION), ("arxivbot_report", WHO)])
+@pytest.mark.parametrize(("system", "question"), [("arxivbot_fused", QUESTION), ("arxivbot", WHO)])
 def test_a_question_on_what_a_paper_says_and_the_reports_own_system_read_no_tables(
     tmp_path, system, question
 ):

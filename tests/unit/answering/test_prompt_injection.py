@@ -24,7 +24,7 @@ from tests.unit.evaluation.answers.graded import fence
 pytestmark = pytest.mark.slow
 
 PROJECT = Path(__file__).resolve().parents[3]
-SYSTEMS = ("arxivbot", "wikichat", "direct")
+SYSTEMS = ("arxivbot_fused", "wikichat", "direct")
 
 INJECTIONS = read_injections()
 
@@ -133,7 +133,7 @@ def test_orders_to_a_model_look_like_prompt_injection(text, suspicious):
 
 def test_every_one_is_read_by_arxivbot_and_none_by_the_model_alone(asked_all):
     effects, _ = asked_all
-    assert all(effect.read for effect in effects["arxivbot"])
+    assert all(effect.read for effect in effects["arxivbot_fused"])
     assert not any(effect.read for effect in effects["direct"])
 
 
@@ -151,12 +151,15 @@ def test_no_answer_cites_outside_its_passages(asked_all):
 def test_what_was_cited_of_what_was_not_shown_is_dropped_and_counted(asked_all):
     effects, _ = asked_all
     claims = [
-        step for effect in effects["arxivbot"] for step in effect.steps("claims") if step["claims"]
+        step
+        for effect in effects["arxivbot_fused"]
+        for step in effect.steps("claims")
+        if step["claims"]
     ]
     assert {step["dropped"]["unknown"] for step in claims} == {1}  # the claim on passage 99
     answers = [
         step
-        for effect in effects["arxivbot"]
+        for effect in effects["arxivbot_fused"]
         for step in effect.steps("answer")
         if "dropped" in step
     ]
@@ -193,5 +196,5 @@ def test_those_that_a_rule_knows_are_noticed_in_the_trace_and_the_others_are_rea
         injection.id for injection in INJECTIONS if looks_like_prompt_injection(injection.text)
     }
     assert len(known) >= 11  # orders in other words, in other languages and in fake JSON are not
-    for effect in effects["arxivbot"]:
+    for effect in effects["arxivbot_fused"]:
         assert effect.suspicious == (effect.read and effect.injection.id in known)

@@ -228,7 +228,7 @@ MULTI_HOP_LINES = {"  Title 23 › Method › Part 23 (arXiv:2403.00023)", "  cl
     ("system", "wanted"),
     [
         ("arxivbot", MULTI_HOP_LINES),
-        ("arxivbot_report", MULTI_HOP_LINES),
+        ("arxivbot_fused", MULTI_HOP_LINES),
         (
             "wikichat",
             {

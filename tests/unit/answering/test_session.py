@@ -59,7 +59,7 @@ def llm(request: pytest.FixtureRequest) -> Iterator[ScriptedLlm]:
         yield served
 
 
-@pytest.mark.parametrize(("system", "by"), [("arxivbot", "fused"), ("arxivbot_report", "dense")])
+@pytest.mark.parametrize(("system", "by"), [("arxivbot_fused", "fused"), ("arxivbot", "dense")])
 def test_a_system_searches_by_the_vectors_that_it_declares(
     corpus: Workspace, llm: ScriptedLlm, system: str, by: By
 ) -> None:

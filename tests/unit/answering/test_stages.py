@@ -156,12 +156,12 @@ def test_every_system_answers_every_question_of_the_month(done):
     assert paid == done.outcomes["answers"].measured["llm_calls"]
     # WikiChat checks the answer that `direct` gives.
     assert done.forms.count("Text") == len(ORDER)
-    settings = json.loads(answers_of(done.place, "arxivbot")[0]["settings"])
+    settings = json.loads(answers_of(done.place, "arxivbot_fused")[0]["settings"])
     assert settings["answer_hops"] == done.place.settings.answer_hops
 
 
 def test_second_hops_and_questions_on_authors_are_in_the_rows_of_who_has_them(done):
-    bot = answers_of(done.place, "arxivbot")
+    bot = answers_of(done.place, "arxivbot_fused")
     for row in bot:
         assert (row["hops"], row["queries"][1]) == (2, "ranked lists")
         hops = [
@@ -173,7 +173,7 @@ def test_second_hops_and_questions_on_authors_are_in_the_rows_of_who_has_them(do
     for alone in answers_of(done.place, "direct"):
         assert (alone["claims"], alone["shown"], alone["queries"], alone["hops"]) == ([], [], [], 0)
     outcome = done.outcomes["answers"]
-    assert notes_of(outcome, "arxivbot@scripted")["second_hops"] == 3
+    assert notes_of(outcome, "arxivbot_fused@scripted")["second_hops"] == 3
     assert notes_of(outcome, "direct@scripted")["second_hops"] == 0
 
 

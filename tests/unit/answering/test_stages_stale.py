@@ -26,7 +26,7 @@ from tests.unit.answering.stage_runs import (
 pytestmark = pytest.mark.slow
 
 BOT, CHAT, ALONE, ELSEWHERE = (
-    "answers arxivbot",
+    "answers arxivbot_fused",
     "answers wikichat",
     "answers direct",
     "answers imported",

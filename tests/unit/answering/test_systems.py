@@ -92,7 +92,7 @@ def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path):
         calls[name] = rehearsal.count("calls")
     assert calls == {
         "arxivbot": 7,
-        "arxivbot_report": 7,
+        "arxivbot_fused": 7,
         "wikichat": 19,
         "direct": 1,
         "passages": 0,

@@ -137,7 +137,7 @@ def test_a_name_that_is_no_file_or_reveals_a_system_or_its_model_is_refused(name
 
 OLD_KEY = """{"format": "citeloom-annotation-1", "kind": "grades", "study": "old", "seed": 3, "units": {
 "Q01-A-gold-2": {"item": "Q01", "label": "Q01-A", "month": "2024-03", "item_id": "q1", "system":
-"direct@m", "text_sha256": "00", "part": "gold", "number": 2, "text": "Fact."}}}"""
+"arxivbot_report@m", "text_sha256": "00", "part": "gold", "number": 2, "text": "Fact."}}}"""
 
 
 def test_a_key_is_read_back_and_one_that_is_missing_or_damaged_is_named(root):
@@ -146,7 +146,8 @@ def test_a_key_is_read_back_and_one_that_is_missing_or_damaged_is_named(root):
     assert read_key(root, "pilot") == study
     key_file(root, "old").parent.mkdir()
     key_file(root, "old").write_text(OLD_KEY)
-    assert read_key(root, "old").units["Q01-A-gold-2"].unit_id == "Q01-A-gold-2"
+    (unit,) = read_key(root, "old").units.values()
+    assert (unit.unit_id, unit.system) == ("Q01-A-gold-2", "arxivbot@m")
     for name in ("none", "../pilot", "", "/etc/passwd"):
         with pytest.raises(MissingInput, match="no study"):
             read_key(root, name)

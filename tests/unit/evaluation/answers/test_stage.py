@@ -147,12 +147,12 @@ def test_answers_made_elsewhere_are_graded_beside_those_whose_hops_showed_someth
     elsewhere = by_system["chat-site"]
     assert [each["verdict"] for each in elsewhere["gold"]] == ["held", "not"]
     assert [each["verdict"] for each in elsewhere["claims"]] == ["correct"]
-    assert [each["has_passage"] for each in by_system["arxivbot"]["gold"]] == [True, False]
-    assert len(by_system["arxivbot"]["hops_shown"]) == 1
+    assert [each["has_passage"] for each in by_system["arxivbot_fused"]["gold"]] == [True, False]
+    assert len(by_system["arxivbot_fused"]["hops_shown"]) == 1
     metrics = {
         (row["system"], row["metric"]) for row in place.root.rows(tables.ANSWER_SCORES, MARCH)
     }
-    assert ("arxivbot", "gold_shown") in metrics
+    assert ("arxivbot_fused", "gold_shown") in metrics
     for system in ("direct", "chat-site"):
         assert by_system[system]["hops_shown"] is None
         assert (system, "gold_shown") not in metrics  # it searched for nothing: none, and not 0
