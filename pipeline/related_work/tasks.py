@@ -170,16 +170,15 @@ def _build(job: Job) -> Iterator[Row]:
     citations = _citations(job, resolved)
     sources: Counter[str] = Counter()
     cited: set[str] = set()
-    count = 0
+    count, most = 0, _most_tasks(job.workspace, job.month)
     folder = job.settings.tasks_dir
     of_files = iter(()) if folder is None else task_rows(folder, job.month)
     for task in chain(_corpus_tasks(job, resolved, citations), of_files):
-        if count == job.settings.max_tasks:
-            job.leave_out(
-                task["arxiv_id"] or task["task_id"],
-                "over_max_tasks",
-                f"CITELOOM_MAX_TASKS is {count}",
-            )
+        if count == most:
+            detail = f"CITELOOM_MAX_TASKS is {most}"
+            if most < job.settings.max_tasks:
+                detail = f"earlier months leave {most} of CITELOOM_MAX_TASKS_IN_ALL"
+            job.leave_out(task["arxiv_id"] or task["task_id"], "over_max_tasks", detail)
             continue
         count += 1
         sources.update(reference["source"] for reference in task["references"])
@@ -187,6 +186,17 @@ def _build(job: Job) -> Iterator[Row]:
         yield task
     job.notes["references"] = dict(sorted(sources.items()))
     note_cited_months(job, cited)
+
+
+def _most_tasks(workspace: Workspace, month: str) -> int:
+    """The most tasks of a month: by its own limit, and by what earlier months leave of all."""
+    settings, table = workspace.settings, tables.RELATED_WORK_TASKS
+    if not settings.max_tasks_in_all:
+        return settings.max_tasks
+    earlier = [other for other in workspace.root.months(table) if other < month]
+    written = [workspace.root.provenance(table, other) for other in earlier]
+    left = settings.max_tasks_in_all - sum(made.rows for made in written if made)
+    return max(0, min(settings.max_tasks, left))
 
 
 def _corpus_tasks(
@@ -355,7 +365,9 @@ def _item_work(row: Mapping[str, Any]) -> CitedWork:
 
 
 def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Digests of other months of cited papers, of metadata for works outside, and of task files."""
+    """Digests of other months of cited papers, of metadata for works outside, and of task files;
+    the most tasks, where earlier months count.
+    """
     cited = months_cited_by_references(workspace, month)
     not_later = [other for other in cited if other <= month]
     earlier = [other for other in not_later if other != month]
@@ -364,6 +376,8 @@ def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
         digests |= digests_by_month(workspace, tables.METADATA, not_later)
     if workspace.settings.tasks_dir is not None:
         digests |= file_digests(workspace.settings.tasks_dir, month)
+    if workspace.settings.max_tasks_in_all:
+        digests["most tasks"] = str(_most_tasks(workspace, month))
     return digests
 
 

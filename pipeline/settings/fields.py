@@ -432,6 +432,14 @@ class RelatedWorkSettings(BaseModel):
     max_tasks: int = Field(
         1000, ge=0, description="At most this many related-work tasks in one month."
     )
+    max_tasks_in_all: int = Field(
+        0,
+        ge=0,
+        description=(
+            "At most this many related-work tasks in all months, those of the first months; 0 for"
+            " no limit."
+        ),
+    )
     summary_repeats: int = Field(
         1,
         ge=1,

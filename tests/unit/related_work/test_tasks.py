@@ -196,6 +196,19 @@ def test_works_with_a_known_text_make_a_paper_a_task(tmp_path, outside, fewest, 
     assert len(tasks_with(tmp_path, outside_references=outside, min_references=fewest)) == tasks
 
 
+def test_a_limit_on_all_months_leaves_later_ones_what_earlier_ones_have_not_used(tmp_path):
+    assert len(tasks_with(tmp_path, max_tasks_in_all=1)) == 1
+    of_file = write_file(tmp_path / "tasks", id="mine-2", month="2024-05").parent
+    for most, tasks in ((1, 0), (2, 1), (0, 1)):
+        place = place_with(tmp_path, tasks_dir=of_file, max_tasks_in_all=most)
+        for table in (tables.PAPERS, tables.REFERENCES):
+            write_month(place, table, "2024-05", [])
+        run_stage(RELATED_WORK_TASKS, place, "2024-05")
+        assert len(place.root.rows(tables.RELATED_WORK_TASKS, "2024-05")) == tasks
+    place = place_with(tmp_path, max_tasks_in_all=1)
+    assert state(RELATED_WORK_TASKS, place, "2024-04") is State.DONE
+
+
 def test_a_month_without_a_task_says_why_and_what_would_give_how_many(tmp_path):
     assert tasks_with(tmp_path, min_references=3) == []
     root = place_with(tmp_path).root
