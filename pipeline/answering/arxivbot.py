@@ -20,19 +20,11 @@ from pipeline.answering.answer import (
 from pipeline.answering.claim_extraction import extract_claims
 from pipeline.answering.composition import compose
 from pipeline.answering.facts import fact_claims, named_papers
-from pipeline.answering.model_calls import (
-    CHARS_PER_TOKEN,
-    PROMPTS,
-    StepLog,
-    Tools,
-    ask,
-    short_question,
-)
+from pipeline.answering.model_calls import CHARS_PER_TOKEN, StepLog, Tools
 from pipeline.answering.ranking import rank, search
 from pipeline.answering.retriever import QUERY_CHARS, distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.corpus.passage import Passage
-from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import first_that_fit
 from pipeline.llm.messages import Spent
 from pipeline.llm.structured import AnswerForm, AtMost
@@ -58,16 +50,16 @@ async def reflect(
     There is none after an answer that finds claims missing and names no query (`silent`). Adds
     the step `reflect`.
     """
-    context = tools.settings.llm_context
     values = {
-        "question": short_question(question, context),
+        "question": tools.shorten(question),
         "queries": "\n".join(queries),
         "characters": THOUGHT_CHARS,
     }
-    room = PROMPTS.room(context, _REFLECTION_TOKENS + REPAIR_TOKENS, "reflect", claims="", **values)
+    room = tools.room("reflect", _REFLECTION_TOKENS, claims="", **values)
     lines = first_that_fit([claim.line() for claim in claims], room)
-    messages = PROMPTS.messages("reflect", claims="\n".join(lines), **values)
-    answer = await ask(tools.model, messages, Thought, _REFLECTION_TOKENS)
+    answer = await tools.ask(
+        "reflect", Thought, _REFLECTION_TOKENS, claims="\n".join(lines), **values
+    )
     thought = answer.value
     query = searchable(thought.query) if not thought.enough else ""
     steps.add(

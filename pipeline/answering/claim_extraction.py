@@ -13,16 +13,13 @@ from typing import Annotated, Any
 from pipeline.answering.answer import Claim, UnnumberedClaim, number_claims
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
-    PROMPTS,
     StepLog,
     Tools,
-    ask,
     passage_trace,
-    short_question,
 )
 from pipeline.answering.prompt_injection import suspicious_ids
 from pipeline.corpus.passage import Passage
-from pipeline.llm.client import REPAIR_TOKENS, StructuredAnswer
+from pipeline.llm.client import StructuredAnswer
 from pipeline.llm.context import cut_to_share, first_that_fit
 from pipeline.llm.messages import Spent
 from pipeline.llm.structured import AtMost, make_form
@@ -102,22 +99,21 @@ async def _ask_for_claims(
     most: int,
     earlier: Sequence[str],
 ) -> StructuredAnswer[Any]:
-    context = tools.settings.llm_context
     longest = _FRAME_TOKENS + 4 * len(passages) + _PER_CLAIM * most
     newest_first = [f"- {claim}" for claim in reversed(earlier)]
     values = {
-        "question": short_question(question, context),
-        "known": "\n".join(first_that_fit(newest_first, context // _EARLIER_SHARE)),
+        "question": tools.shorten(question),
+        "known": "\n".join(
+            first_that_fit(newest_first, tools.settings.llm_context // _EARLIER_SHARE)
+        ),
         "count": len(passages),
         "most": most,
         "characters": CLAIM_CHARS,
     }
-    room = PROMPTS.room(
-        context, longest + REPAIR_TOKENS, "claims", shown=[""] * len(passages), **values
-    )
+    room = tools.room("claims", longest, shown=[""] * len(passages), **values)
     shown, _ = cut_to_share([passage.prompt_text() for passage in passages], room)
-    messages = PROMPTS.messages("claims", shown=shown, **values)
-    return await ask(tools.model, messages, claims_form(len(passages), most), longest)
+    form = claims_form(len(passages), most)
+    return await tools.ask("claims", form, longest, shown=shown, **values)
 
 
 def _read_claims(

@@ -12,18 +12,13 @@ from pydantic import BeforeValidator
 from pipeline.answering.answer import AnswerSentence, Claim
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
-    PROMPTS,
     StepLog,
     Tools,
     as_word,
-    ask,
-    short_question,
 )
-from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import first_that_fit
 from pipeline.llm.messages import Spent
 from pipeline.llm.structured import AtMost, make_form
-from pipeline.settings import Settings
 from pipeline.text import MAYBE_SPACES, one_line
 
 SENTENCE_CHARS = 240
@@ -57,14 +52,13 @@ async def compose(
         steps.add(prompt, Spent(), abstained="no claims")
         return []
     tokens = tools.settings.answer_tokens
-    longest, values = answer_tokens(tokens), prompt_values(question, tools.settings)
-    room = PROMPTS.room(
-        tools.settings.llm_context, longest + REPAIR_TOKENS, prompt, claims="", **values
-    )
+    longest, values = answer_tokens(tokens), prompt_values(question, tools)
+    room = tools.room(prompt, longest, claims="", **values)
     lines = first_that_fit([claim.line() for claim in claims], room)
     shown = claims[: len(lines)]
-    messages = PROMPTS.messages(prompt, claims="\n".join(lines), **values)
-    answer = await ask(tools.model, messages, answer_form(most_sentences(tokens)), longest)
+    answer = await tools.ask(
+        prompt, answer_form(most_sentences(tokens)), longest, claims="\n".join(lines), **values
+    )
     form: Any = answer.value
     sentences, dropped = read_sentences(form.sentences, {claim.number for claim in shown})
     withheld = form.answered == "no"
@@ -84,12 +78,13 @@ async def compose(
     return sentences
 
 
-def prompt_values(question: str, settings: Settings) -> dict[str, Any]:
+def prompt_values(question: str, tools: Tools) -> dict[str, Any]:
     """The values that all prompts for an answer share."""
+    tokens = tools.settings.answer_tokens
     return {
-        "question": short_question(question, settings.llm_context),
-        "most": most_sentences(settings.answer_tokens),
-        "words": max(int(_WORDS_PER_TOKEN * settings.answer_tokens), 10),
+        "question": tools.shorten(question),
+        "most": most_sentences(tokens),
+        "words": max(int(_WORDS_PER_TOKEN * tokens), 10),
         "characters": SENTENCE_CHARS,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.answering.answer import Answer, plain_answer
-from pipeline.answering.model_calls import PROMPTS, TEMPERATURE, StepLog, Tools, short_question
+from pipeline.answering.model_calls import PROMPTS, TEMPERATURE, StepLog, Tools
 from pipeline.answering.user_question import UserQuestion
 from pipeline.llm.messages import spent
 
@@ -21,7 +21,7 @@ async def write_alone(tools: Tools, steps: StepLog, question: UserQuestion) -> s
     WikiChat makes the same call, so a run of both pays for it once.
     """
     context, tokens = tools.settings.llm_context, tools.settings.answer_tokens
-    text = short_question(question.question, context)
+    text = tools.shorten(question.question)
     room = PROMPTS.room(
         context, tokens, "direct", question=text, history="-" if question.history else ""
     )

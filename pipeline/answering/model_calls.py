@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.retriever import PassageSearch
 from pipeline.corpus.passage import Passage
-from pipeline.llm.client import LlmClient, StructuredAnswer
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient, StructuredAnswer
 from pipeline.llm.context import fit
-from pipeline.llm.messages import Message, Spent
+from pipeline.llm.messages import Spent
 from pipeline.llm.prompts import PromptFolder
 from pipeline.settings import Settings
 from pipeline.text import one_line
@@ -99,14 +99,26 @@ class Tools:
             raise ValueError("a system that calls a model needs a client")
         return self.client
 
+    def shorten(self, question: str) -> str:
+        """The question as prompts show it."""
+        return short_question(question, self.settings.llm_context)
 
-async def ask(
-    client: LlmClient, messages: Sequence[Message], form: type[Form], tokens: int
-) -> StructuredAnswer[Form]:
-    """An answer of at most so many tokens, at temperature 0: one call, or two with a repair. Raises
-    LlmAnswerError where there is none.
-    """
-    return await client.answer(messages, form, max_tokens=tokens, temperature=TEMPERATURE)
+    def room(self, prompt: str, longest: int, /, **values: object) -> int:
+        """Tokens that a prompt with these values leaves for texts, beside an answer of at most
+        `longest` tokens and its repair. Raises SettingError where too few are left.
+        """
+        context = self.settings.llm_context
+        return PROMPTS.room(context, longest + REPAIR_TOKENS, prompt, **values)
+
+    async def ask(
+        self, prompt: str, form: type[Form], longest: int, /, **values: object
+    ) -> StructuredAnswer[Form]:
+        """The answer to a prompt, of at most `longest` tokens, at temperature 0: one call, or two
+        with a repair. Raises LlmAnswerError where there is none.
+        """
+        return await self.model.answer(
+            PROMPTS.messages(prompt, **values), form, max_tokens=longest, temperature=TEMPERATURE
+        )
 
 
 def as_word(value: object) -> object:

@@ -39,28 +39,21 @@ class AnsweringSystem(System):
 _ASKING = ("llm_model", "llm_context", "answer_tokens")
 _READING = (*_ASKING, "answer_candidates", "answer_passages")
 
+# As the report describes it: dense vectors alone rank, and no claim is from a table.
+_ARXIVBOT = AnsweringSystem(
+    name="arxivbot",
+    respond=arxivbot.arxivbot,
+    settings=(*_READING, "answer_hops"),
+    prompts=("query", "rank", "claims", "reflect", "answer"),
+    version=2,
+    retrieves=True,
+    search_by="dense",
+)
 SYSTEMS = in_order(
     ANSWERING_SYSTEMS,
     (
-        AnsweringSystem(
-            # As the report describes it: dense vectors alone rank, and no claim is from a table.
-            name="arxivbot",
-            respond=arxivbot.arxivbot,
-            settings=(*_READING, "answer_hops"),
-            prompts=("query", "rank", "claims", "reflect", "answer"),
-            version=2,
-            retrieves=True,
-            search_by="dense",
-        ),
-        AnsweringSystem(
-            name="arxivbot_fused",
-            respond=arxivbot.arxivbot,
-            settings=(*_READING, "answer_hops"),
-            prompts=("query", "rank", "claims", "reflect", "answer"),
-            version=7,
-            retrieves=True,
-            reads_facts=True,
-        ),
+        _ARXIVBOT,
+        replace(_ARXIVBOT, name="arxivbot_fused", version=7, search_by="fused", reads_facts=True),
         AnsweringSystem(
             name="wikichat",
             respond=wikichat.wikichat,

@@ -9,17 +9,13 @@ from pydantic import BeforeValidator, ConfigDict
 
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
-    PROMPTS,
     StepLog,
     Tools,
     as_word,
-    ask,
-    short_question,
 )
 from pipeline.answering.retriever import QUERY_CHARS, searchable
 from pipeline.errors import SettingError
 from pipeline.index.search_options import check_length
-from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import first_that_fit, fit
 from pipeline.llm.structured import AnswerForm, AtMost
 from pipeline.text import one_line
@@ -120,21 +116,16 @@ async def plan_query(
     the question itself if the model names none. optional: use
     WikiChat's prompt, by which the model may decide not to search; the query is then None.
     """
-    context = tools.settings.llm_context
     prompt = "search" if optional else "query"
     form: type[Any] = FollowUp if question.history else Query
     if optional:
         form = Search
-    text = short_question(question.question, context)
-    room = PROMPTS.room(
-        context,
-        _ANSWER_TOKENS + REPAIR_TOKENS,
-        prompt,
-        question=text,
-        history="-" if question.history else "",
+    text = tools.shorten(question.question)
+    room = tools.room(
+        prompt, _ANSWER_TOKENS, question=text, history="-" if question.history else ""
     )
-    messages = PROMPTS.messages(prompt, question=text, history=question.conversation(room))
-    answer = await ask(tools.model, messages, form, _ANSWER_TOKENS)
+    history = question.conversation(room)
+    answer = await tools.ask(prompt, form, _ANSWER_TOKENS, question=text, history=history)
     original = one_line(question.question)
     rewritten = one_line(answer.value.question) if question.history else ""
     alone = rewritten or original

@@ -33,19 +33,15 @@ from pipeline.answering.composition import (
 from pipeline.answering.direct import write_alone
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
-    PROMPTS,
     StepLog,
     Tools,
-    ask,
     passage_trace,
-    short_question,
 )
 from pipeline.answering.prompt_injection import suspicious_ids
 from pipeline.answering.ranking import rank, search
 from pipeline.answering.retriever import distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.corpus.passage import Passage
-from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Spent
@@ -160,17 +156,14 @@ async def summarize_passage(
     tools: Tools, steps: StepLog, question: str, passage: Passage
 ) -> list[UnnumberedClaim]:
     """The claims of a passage on a question, at temperature 0; adds the step `bullets`."""
-    context = tools.settings.llm_context
     values = {
-        "question": short_question(question, context),
+        "question": tools.shorten(question),
         "most": MOST_BULLETS,
         "characters": BULLET_CHARS,
     }
-    room = PROMPTS.room(context, _BULLET_TOKENS + REPAIR_TOKENS, "bullets", passage="", **values)
+    room = tools.room("bullets", _BULLET_TOKENS, passage="", **values)
     text = fit(passage.prompt_text(), room).text
-    answer = await ask(
-        tools.model, PROMPTS.messages("bullets", passage=text, **values), Bullets, _BULLET_TOKENS
-    )
+    answer = await tools.ask("bullets", Bullets, _BULLET_TOKENS, passage=text, **values)
     lines = _distinct_lines(answer.value.bullets)
     bullets = [line for line in lines if line.strip("-. ").casefold() not in _NO_BULLET]
     bullets = bullets[:MOST_BULLETS]
@@ -218,17 +211,16 @@ async def split_claims(
 
     Adds the step `split`; its `over` counts claims beyond those that are checked.
     """
-    context = tools.settings.llm_context
     split, cost = SplitClaims(claims=[]), Spent()
     if text.strip():
         values = {
-            "question": short_question(question.question, context),
+            "question": tools.shorten(question.question),
             "most": MOST_CHECKED,
             "characters": CLAIM_CHARS,
         }
-        room = PROMPTS.room(context, _SPLIT_TOKENS + REPAIR_TOKENS, "split", answer="", **values)
-        messages = PROMPTS.messages("split", answer=fit(text.strip(), room).text, **values)
-        answer = await ask(tools.model, messages, SplitClaims, _SPLIT_TOKENS)
+        room = tools.room("split", _SPLIT_TOKENS, answer="", **values)
+        shown = fit(text.strip(), room).text
+        answer = await tools.ask("split", SplitClaims, _SPLIT_TOKENS, answer=shown, **values)
         split, cost = answer.value, answer.spent
     lines = _distinct_lines(split.claims)
     claims = [line for line in lines if searchable(line)]
@@ -250,17 +242,12 @@ async def check_claim(
     Adds the step `verify`. A verdict that has no evidence is NOT ENOUGH INFO.
     If the model names no passage that it was shown (`named`), a supported claim rests on the first.
     """
-    context = tools.settings.llm_context
     check, cost = Check(reasoning="", verdict="NOT ENOUGH INFO", passage=0), Spent()
     if passages:
         values = {"claim": claim, "count": len(passages), "characters": THOUGHT_CHARS}
-        room = PROMPTS.room(
-            context, _CHECK_TOKENS + REPAIR_TOKENS, "verify", shown=[""] * len(passages), **values
-        )
+        room = tools.room("verify", _CHECK_TOKENS, shown=[""] * len(passages), **values)
         shown, _ = cut_to_share([passage.prompt_text() for passage in passages], room)
-        answer = await ask(
-            tools.model, PROMPTS.messages("verify", shown=shown, **values), Check, _CHECK_TOKENS
-        )
+        answer = await tools.ask("verify", Check, _CHECK_TOKENS, shown=shown, **values)
         check, cost = answer.value, answer.spent
     named = 1 <= check.passage <= len(passages)
     support = None
@@ -294,17 +281,17 @@ async def refine(
     """
     tokens = tools.settings.answer_tokens
     longest = answer_tokens(tokens) + _MARKS_TOKENS
-    values = prompt_values(question, tools.settings) | {"criteria": CRITERIA, "count": FULL_MARK}
-    room = PROMPTS.room(
-        tools.settings.llm_context, longest + REPAIR_TOKENS, "refine", draft="", claims="", **values
-    )
+    values = prompt_values(question, tools) | {"criteria": CRITERIA, "count": FULL_MARK}
+    room = tools.room("refine", longest, draft="", claims="", **values)
     lines = [f"{sentence.text} ({', '.join(map(str, sentence.claims))})" for sentence in draft]
     draft_text = fit("\n".join(lines), room // _DRAFT_SHARE).text
     claim_lines = first_that_fit(
         [claim.line() for claim in claims], room - count_tokens(draft_text)
     )
-    messages = PROMPTS.messages("refine", draft=draft_text, claims="\n".join(claim_lines), **values)
-    answer = await ask(tools.model, messages, refined_form(most_sentences(tokens)), longest)
+    texts = {"draft": draft_text, "claims": "\n".join(claim_lines)}
+    answer = await tools.ask(
+        "refine", refined_form(most_sentences(tokens)), longest, **texts, **values
+    )
     form: Any = answer.value
     marks = {name: getattr(form, name) for name in CRITERIA}
     numbers = {claim.number for claim in claims[: len(claim_lines)]}

@@ -83,6 +83,7 @@ class Writers(Generic[AnySystem]):
         former: Mapping[str, str] | None = None,
     ) -> None:
         self._systems, self._setting = systems, setting
+        self.option = f"CITELOOM_{setting.upper()}"
         self._default, self._without_model = default, without_model
         self._former = former or {}
 
@@ -92,13 +93,11 @@ class Writers(Generic[AnySystem]):
         Raises SettingError for a system that does not exist, for a model of a system that calls
         none, and for no name.
         """
-        option = f"CITELOOM_{self._setting.upper()}"
-        writers = dict(
-            self._lookup(name, settings, option) for name in getattr(settings, self._setting)
-        )
+        names = getattr(settings, self._setting)
+        writers = dict(self._lookup(name, settings, self.option) for name in names)
         if not writers:
             raise SettingError(
-                f"{option} names no system: write some of {', '.join(self._systems)}"
+                f"{self.option} names no system: write some of {', '.join(self._systems)}"
             )
         return sorted(writers.items(), key=lambda item: item[0].name)
 

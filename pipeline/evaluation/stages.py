@@ -6,13 +6,13 @@ at another address changes no row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 from pipeline import tables
 from pipeline.answering.stages import questions_disabled_reason
 from pipeline.answering.systems import ANSWERING_WRITERS
 from pipeline.engine.stage import CheckResult, MonthCheck, Stage, Workspace
-from pipeline.engine.systems import System
+from pipeline.engine.systems import Writers
 from pipeline.evaluation import scores
 from pipeline.evaluation.answers import judge as answers
 from pipeline.evaluation.citation_support import judge as citation_support
@@ -28,11 +28,7 @@ _WRITTEN = (tables.RELATED_WORK_TASKS, tables.SUMMARIES)
 
 def _sections_off(settings: Settings) -> str:
     """Why no section is judged: the bundled model judges only beside a system that calls it."""
-    return _off(
-        settings,
-        "CITELOOM_SYSTEMS",
-        [system for _, system in RELATED_WORK_WRITERS.lookup_all(settings)],
-    )
+    return _off(settings, RELATED_WORK_WRITERS)
 
 
 def _citations_off(settings: Settings) -> str:
@@ -42,19 +38,16 @@ def _citations_off(settings: Settings) -> str:
 
 
 def _answers_off(settings: Settings) -> str:
-    return questions_disabled_reason(settings) or _off(
-        settings,
-        "CITELOOM_ANSWER_SYSTEMS",
-        [system for _, system in ANSWERING_WRITERS.lookup_all(settings)],
-    )
+    return questions_disabled_reason(settings) or _off(settings, ANSWERING_WRITERS)
 
 
-def _off(settings: Settings, setting: str, systems: Sequence[System]) -> str:
-    if not settings.bundled_llm or settings.judges or any(system.calls_model for system in systems):
+def _off(settings: Settings, writers: Writers[Any]) -> str:
+    ask_models = any(system.calls_model for _, system in writers.lookup_all(settings))
+    if not settings.bundled_llm or settings.judges or ask_models:
         return ""
     return (
-        f"no endpoint is set, and no system of {setting} calls a model: set CITELOOM_LLM_URL or"
-        " CITELOOM_JUDGES"
+        f"no endpoint is set, and no system of {writers.option} calls a model: set CITELOOM_LLM_URL"
+        " or CITELOOM_JUDGES"
     )
 
 

@@ -23,8 +23,6 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.identity.months import describe_months, is_month, select_months
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import with_present_names
-from pipeline.storage.reading import open_parquet
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 from pipeline.tables import LEDGER, METADATA, TABLES, Table
@@ -108,16 +106,8 @@ class _Source:
         if self.stage is None:
             yield from root.batches(self.table, self.month, columns)
             return
-        file = root.ledger_file(self.stage, self.month)
-        try:
-            with open_parquet(file, pre_buffer=False) as parquet:  # as DataRoot.batches does
-                for batch in parquet.iter_batches(LEDGER.rows_per_group, columns=columns):
-                    yield with_present_names(batch, parquet.metadata, file)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise PermanentFailure(
-                f"{file} is damaged ({error}): run citeloom run --months {self.month} --select"
-                f" {self.stage} --force"
-            ) from error
+        ledger = root.ledger(self.stage, self.month, columns)
+        yield from ledger.to_batches(LEDGER.rows_per_group)
 
 
 def export(

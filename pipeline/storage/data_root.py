@@ -67,13 +67,13 @@ class DataRoot:
         return _month_file(self.path, f"{LEDGER.name}/{stage}", month)
 
     def ledger(self, stage: str, month: str, columns: list[str] | None = None) -> pa.Table:
-        """The rows of a stage's ledger of a month; none where it is missing. Raises what pyarrow
-        raises.
+        """The rows of a stage's ledger of a month; none where it is missing. Raises
+        PermanentFailure where it cannot be read.
         """
         file = self.ledger_file(stage, month)
         if read_provenance(file) is None:
             return LEDGER.schema.empty_table().select(columns or LEDGER.schema.names)
-        with open_parquet(file) as parquet:
+        with _named_damage(file, LEDGER, month), open_parquet(file) as parquet:
             rows = read_columns(parquet, columns)
             return with_present_names(rows, parquet.metadata, file)
 
