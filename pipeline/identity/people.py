@@ -306,11 +306,6 @@ class KnownNames:
             for word in {*words[:1], *words[-1:], "".join(words)}:
                 self._by_word[word].append(name)
 
-    def match(self, printed: str) -> str | None:
-        """The name that a print stands for, or None."""
-        words = _words(printed)
-        return self._first(words, _same_words) or self._first(words, _same_person)
-
     def find(self, text: str) -> list[NamePlace]:
         """The names in a text, which may be in a row with nothing between: "Ann Lee Bob Roe"."""
         tokens = list(self._tokens(text))

@@ -47,7 +47,6 @@ from pipeline.identity.titles import title_words
 _NEXT_AUTHOR = re.compile(rf"(?:(?<=[\s{LINE}{MARK}{AUTHOR}])|^)&(?=[^\s&])|\\(?:And|AND|and)\b")
 _BETWEEN_NAMES = re.compile(rf"{MARK}[^{MARK}]*{MARK}?|[,;:·•|()\[\]{CELL}{INNER}]|\band\b|&")
 _GAP = re.compile(rf"(?<!\s)(?=\s*[\u2001\u2003\u3000])\s++|[ \xa0]{{2,}}|{CELL}")
-_SOURCE_BREAK = re.compile(r"(?<![ \t])[ \t]*+\n[ \t\n]*+")
 # Marks behind a name: superscripts, but for the mark of the affiliation that follows them; or
 # numbers that were meant as such, as in "Ann Lee1,2".
 _SUPERSCRIPT = rf"[\s,]*{MARK}[^{MARK}]*{MARK}"
@@ -67,10 +66,6 @@ _SEPARATORS = (
     (" & ", "organisation", "institute", "location"),
     (" and ", "organisation", "institute", "location"),
 )
-# imsart's marks of places, which LaTeXML leaves in the text: "University of X, Irelandm1".
-_GLUED_MARK = re.compile(r"(?<=[A-Za-z])[mt]\d(?=[,\s]|$)")
-# "2Oslund Institute" of somebody whose mark is lost; no "3M".
-_GLUED_NUMBER = re.compile(r"\d{1,2}(?=[A-Z][a-z])")
 # LaTeXML prints the arguments of LIPIcs's \author after the name like this: place, e-mail and ORCID
 # without spaces between them.
 _PLACE_AND_EMAIL = re.compile(r"([^@]{1,1000})@([\w-]+(?:\.[\w-]+)+)")
@@ -146,16 +141,11 @@ def read_bylines(
     names = known or printed_names(bylines)
     reader = _Reader(names, bylines)
     _remove_repeated_remarks(bylines)
-    for place, byline in enumerate(bylines):
-        # Classes that LaTeXML does not know may lose the name of an author.
-        in_order = names[place] if len(bylines) == len(names) else ""
-        reader.read(byline, in_order)
+    for byline in bylines:
+        reader.read(byline)
     used = reader.read_front(front)
     reader.link(institutes)
     authors = reader.authors() if bylines else ()
-    if bylines and not names:
-        texts = [text for group in reader.groups for text in group.lines]
-        authors = (Author(plain_line(texts[0])),) if len(texts) == len(bylines) == 1 else ()
     linked = {text for author in authors for text in (author.name, *author.affiliations)}
     others = [person for person in dict.fromkeys(reader.read_people) if person not in reader.people]
     reader.remarks += [(person.name, None) for person in others]
@@ -276,16 +266,12 @@ class _Reader:
         }
         self.missing = KnownNames(name for name in self.known.names if name not in printed)
 
-    def read(self, byline: Byline, in_order: str) -> None:
-        """Read the names, contacts, footnotes and thanks of a byline; `in_order` is whose it is
-        where it has no name.
-        """
+    def read(self, byline: Byline) -> None:
+        """Read the names, contacts, footnotes and thanks of a byline."""
         count = len(self.read_people)
         blocks = list(_blocks(byline))
         if byline.contacts and not blocks:
             self._close_group()
-            if in_order in self.missing.names:
-                self._add_person(self._person(in_order))
         for block in blocks:
             lines = list(self._lay_out(block))
             if block is not blocks[0] and not self._people_in(lines[0]):
@@ -332,8 +318,9 @@ class _Reader:
             self.groups[-1].emails += find_emails(text)
             if role not in AFFILIATION_ROLES:
                 continue
-            text = _GLUED_MARK.sub(rf"{MARK}\g<0>{MARK}", normalize(text))
-            lines = [fold(without_addresses(line)).strip(EDGES) for line in text.split(LINE)]
+            lines = [
+                fold(without_addresses(line)).strip(EDGES) for line in normalize(text).split(LINE)
+            ]
             if any(map(self._people_in, lines)):
                 for line in lines:
                     self._read_line(line)  # a row of names that LaTeXML takes for a place
@@ -384,8 +371,8 @@ class _Reader:
         self.groups[-1].emails += emails
 
     def _people_in(self, line: str) -> list[tuple[int, int, _Person]]:
-        """(start, end, person) of the names in a line; of those that metadata has otherwise too,
-        and of those that it lacks beside others.
+        """(start, end, person) of the names in a line, and of those that metadata lacks beside
+        others.
         """
         people: list[tuple[int, int, _Person]] = []
         others: list[tuple[int, int]] = []
@@ -407,13 +394,7 @@ class _Reader:
             is_between = people and people[0][0] < start < people[-1][0]
             if not _may_be_person(text):
                 continue
-            words = title_words(text)
-            spelt_otherwise = [
-                name for name in self.missing.names if words[-1] in title_words(name)
-            ]
-            if len(spelt_otherwise) == 1:
-                people.append((start, end, self._person(spelt_otherwise[0])))
-            elif is_between or (len(people) > 1 and not is_affiliation(plain_line(line[start:]))):
+            if is_between or (len(people) > 1 and not is_affiliation(plain_line(line[start:]))):
                 people.append((start, end, _Person(text)))
         return sorted(people, key=lambda found: found[:2])
 
@@ -458,7 +439,7 @@ class _Reader:
         if "remark" in kinds or (not kinds and _is_prose(plain_line(line))):
             self.remarks += [(text, None) for _, text in split_marked(line)]
             return
-        self.groups[-1].lines.append(_SOURCE_BREAK.sub(" ", line))
+        self.groups[-1].lines.append(line)
 
     def link(self, institutes: Sequence[str]) -> None:
         """Fill in the affiliations and e-mails of all people."""
@@ -524,8 +505,8 @@ class _Reader:
         return [text for _, text in others]
 
     def read_front(self, paragraphs: Sequence[str]) -> list[str]:
-        """Read paragraphs outside of bylines that have a name or a place with a mark of a name, or
-        are places without marks, one for each number; returns these.
+        """Read paragraphs outside of bylines that have a name or a place with a mark of a name;
+        returns these.
         """
         wanted = self._wanted()
         short = [text for text in paragraphs if all(map(is_no_prose, lines_of(text)))]
@@ -539,12 +520,6 @@ class _Reader:
                 for line in lines:
                     self._read_line(line)
                 used.append(paragraph)
-        places = [text for text in short if text not in used and is_affiliation(text)]
-        numbers = {mark for mark in wanted if mark.isdigit()}
-        if numbers == {str(number) for number in range(1, len(places) + 1)}:
-            for number, text in enumerate(places, start=1):
-                self.places[str(number)].append(plain_line(text))
-            used += places
         return used
 
     def _read_addresses(self, paragraph: str) -> bool:
@@ -608,10 +583,7 @@ def _labelled_places(line: str, wanted: set[str]) -> list[tuple[frozenset[str], 
     label = LEADING_LABEL.match(line)
     if label and label[1] in wanted:
         return [(frozenset({label[1]}), fold(line[label.end() :]).strip(EDGES))]
-    if MARK in line:
-        return split_marked(line)
-    number = _GLUED_NUMBER.match(line)
-    return [(frozenset(), line[number.end() :])] if number else []
+    return split_marked(line) if MARK in line else []
 
 
 def _labels_of(line: str) -> set[str]:

@@ -87,8 +87,6 @@ _MARKED = re.compile(f"{MARK}[^{MARK}]*{MARK}")
 _FORMULA = re.compile(r"\$([^$]*)\$")
 _TEX_COMMAND = re.compile(r"\\([A-Za-z]+)\s*|\\.")
 _TEX_SPACE = re.compile(r"[\s~{}^_]+")
-# A \\footnotemark within a formula: "11footnotemark: 1".
-_FOOTNOTE_MARK = re.compile(r"(\S{1,3}?)\1footnotemark:\s*\1")
 _BRACKETED_MARK = re.compile(r"\s?[(\[](\d{1,2}(?:\s?,\s?\d{1,2})*)[)\]]")
 # What an unknown macro set as marks, such as SPIE's \\supit: the macro is an error, its argument is
 # text.
@@ -115,7 +113,6 @@ def normalize(names: str) -> str:
     text = _WIDE_GAP.sub(r"\1", _EMAIL_LABEL.sub(" ", text))
     text = _FORMULA.sub(_formula_as_mark, text)
     pieces = text.split(MARK)
-    pieces[1::2] = [_FOOTNOTE_MARK.sub(rf"{NOTE}\1", piece) for piece in pieces[1::2]]
     pieces[::2] = [_SYMBOL_RUN.sub(rf"{MARK}\g<0>{MARK}", piece) for piece in pieces[::2]]
     text = _BRACKETED_MARK.sub(rf"{MARK}\1{MARK}", MARK.join(pieces))
     text = _SUPERSCRIPT_DIGITS.sub(lambda match: f"{MARK}{match[0].translate(_DIGITS)}{MARK}", text)

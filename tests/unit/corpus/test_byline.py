@@ -332,17 +332,6 @@ def test_authors_are_those_of_metadata_in_its_order_and_spelling(text, differ, r
     assert (byline.differ, byline.remarks) == (differ, remarks)
 
 
-def test_a_creator_without_a_name_is_the_author_at_its_place():
-    bylines = [
-        Byline("", [("email", "office@x.org")]),
-        Byline("Bob Roe"),
-        Byline("Cid Moe", [("affiliation", UNIVERSITY)]),
-    ]
-    authors = read_bylines(bylines, [], KNOWN).authors
-    assert [one.emails for one in authors] == [("office@x.org",), (), ()]
-    assert [one.affiliations for one in authors] == [(), (UNIVERSITY,), (UNIVERSITY,)]
-
-
 @pytest.mark.parametrize(
     ("bylines", "unlinked"),
     [
@@ -386,8 +375,7 @@ def test_people_whom_metadata_does_not_name_are_as_the_first_line_prints_them():
     assert printed(f"Ann Lee, Bob Roe,{LINE}Cid Moe and Dan Poe{LINE}{UNIVERSITY}") == [
         (name, (UNIVERSITY,)) for name in ("Ann Lee", "Bob Roe", "Cid Moe", "Dan Poe")
     ]
-    assert printed("Quill Research Team") == [("Quill Research Team", ())]
-    assert printed("Ann Lee Robert Roe Cid Moe") == [("Ann Lee Robert Roe Cid Moe", ())]
+    assert printed("Quill Research Team") == []
 
 
 def test_a_name_that_differs_from_metadata_in_part_is_found_below_an_affiliation():
