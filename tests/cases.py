@@ -15,7 +15,7 @@ def cases(file, group=None, names="case"):
     the text. The test gets each as `case`, or the values of a row under the names that are given;
     what a row lacks at its end is None.
     """
-    content = tomllib.loads((TESTS / file).read_text(encoding="utf-8"))
+    content = tomllib.loads((TESTS / file).read_text())
     chosen = content if group is None else content[group]
     if isinstance(chosen, list):
         named = [(case if isinstance(case, str) else str(case[0]), case) for case in chosen]

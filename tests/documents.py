@@ -15,7 +15,7 @@ PAGES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Line:
     """A line of a page that a reader types: its place in the page, and its text without comment and
     prompt.

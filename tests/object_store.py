@@ -12,7 +12,7 @@ from tests.sentinels import sentinel
 BUCKET = "corpus"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Object:
     """What lies under a name: its content, the content's mark, and when it was put there."""
 

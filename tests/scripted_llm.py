@@ -30,7 +30,7 @@ from typing import Any
 MODEL = "scripted"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Asked:
     """One text that is asked for: request, its seed (that of the request, plus its place among
     `n`), its prompt.
@@ -55,7 +55,7 @@ class Asked:
         return int.from_bytes(hashlib.sha256(basis.encode()).digest()[:8], "big")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Refusal:
     """An error status in place of an answer."""
 

@@ -45,7 +45,7 @@ class Edge(NamedTuple):
     left: frozenset[int]  # the groups that end on the way
 
 
-@dataclass(frozen=True)
+@dataclass
 class Scope:
     flags: tuple[int, int] = (0, 0)  # set and removed by groups such as (?i:…)
     groups: frozenset[int] = frozenset()

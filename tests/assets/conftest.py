@@ -42,7 +42,7 @@ SECRETS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Place:
     """A data root and the settings that lead to it, as environment variables."""
 
@@ -170,7 +170,7 @@ class Place:
         return json.loads(done.stdout)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Finished:
     """A worker's copy of the shared data root, and what its run reported. Tests read it and leave
     it as it is.

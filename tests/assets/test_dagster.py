@@ -160,8 +160,8 @@ def test_both_doors_give_a_month_the_same_data_and_code_version(own):
             by_run, by_command = materializations(instance, name, MONTH, limit=2)
             written = read_provenance(own.root / name / f"{MONTH}.parquet")
             for version in ("dagster/data_version", "dagster/code_version"):
-                assert (by_run.tags or {})[version] == (by_command.tags or {})[version]
-            assert (by_run.tags or {})["dagster/data_version"] == written.rows_sha256
+                assert by_run.tags[version] == by_command.tags[version]
+            assert by_run.tags["dagster/data_version"] == written.rows_sha256
             assert by_run.metadata.keys() == by_command.metadata.keys()
 
 
@@ -200,7 +200,7 @@ def test_a_disabled_stage_cannot_be_materialized_and_says_why(place):
         "citation_support",
     )
     specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
-    assert "no endpoint is set" in (specs[name].description or "").partition("To enable it")[0]
+    assert "no endpoint is set" in specs[name].description.partition("To enable it")[0]
     assert name not in {node.name for node in definitions.resolve_job_def("refresh_corpus").nodes}
     assert name not in {dep.asset_key.to_user_string() for dep in specs["report"].deps}
 
@@ -282,13 +282,13 @@ def test_everything_in_dagster_has_an_owner_a_tag_and_a_description():
             columns = spec.metadata["dagster/column_schema"].columns
             assert [column.name for column in columns] == tables.TABLES[name].schema.names
             assert all(column.description for column in columns), spec.key
-    checks = [spec for check in defs.asset_checks or () for spec in check.check_specs]
+    checks = [spec for check in defs.asset_checks for spec in check.check_specs]
     assert len(checks) >= 8
     for check in checks:
-        assert dict(check.metadata or {})["owner"] == team, check.key
+        assert check.metadata["owner"] == team, check.key
         assert check.description, check.key
-    sensors = [*(defs.sensors or ()), *(stuck_runs.defs.sensors or ())]
-    for item in (*sensors, *(defs.schedules or ())):
+    sensors = [*defs.sensors, *stuck_runs.defs.sensors]
+    for item in (*sensors, *defs.schedules):
         assert item.metadata["owner"].value == team, item.name
         assert item.description, item.name
         assert item.tags, item.name
@@ -380,7 +380,7 @@ def test_a_month_that_the_dump_lacks_holds_nothing(empty):
 def months_asked_for(answer):
     """The months for which the sensor asks for runs."""
     assert isinstance(answer, dg.SensorResult), answer
-    return [request.partition_key for request in answer.run_requests or ()]
+    return [request.partition_key for request in answer.run_requests]
 
 
 def ask_sensor(place, cursor, instance=None):
@@ -487,7 +487,7 @@ def test_a_page_that_comes_and_goes_twice_is_asked_for_each_time(empty, dump):
 def test_the_sensor_skips_with_a_reason_where_there_is_no_dump(empty, tmp_path):
     answer = ask_sensor(empty.with_settings(dump_dir=tmp_path / "nowhere"), None)
     assert isinstance(answer, dg.SkipReason)
-    assert "nowhere" in (answer.skip_message or "")
+    assert "nowhere" in answer.skip_message
 
 
 @pytest.mark.parametrize(

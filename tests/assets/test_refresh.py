@@ -4,7 +4,6 @@ import json
 import uuid
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import cast
 
 import dagster as dg
 import pytest
@@ -251,13 +250,11 @@ def test_a_run_that_bears_a_budget_has_it_for_its_ceiling(own):
             ({LLM_TOKENS_TAG: "77", LLM_BUDGET_TAG: "refresh r1"}, (77, "refresh r1")),
             ({}, (own_settings.llm_budget_tokens, "")),
         ):
-            context = cast(
-                "dg.InitResourceContext", SimpleNamespace(run=SimpleNamespace(tags=tags))
-            )
+            context = SimpleNamespace(run=SimpleNamespace(tags=tags))
             settings = build_resources()["workspace"].create_resource(context).settings
             assert (settings.llm_budget_tokens, settings.llm_budget_name) == expected
 
 
 def test_the_schedule_is_due_when_the_setting_says():
     assert refresh_schedule("30 2 * * 1").cron_schedule == "30 2 * * 1"
-    assert [schedule.name for schedule in defs.schedules or ()].count("refresh") == 1
+    assert [schedule.name for schedule in defs.schedules].count("refresh") == 1

@@ -33,7 +33,7 @@ KEY = "a key of the tests"
 MEMORY, ROOM = Path("/dev/shm"), 4 << 30
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Server:
     """Where the server listens."""
 

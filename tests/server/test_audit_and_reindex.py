@@ -77,7 +77,7 @@ def test_a_snapshot_of_qdrants_own_brings_an_index_back_that_somebody_deleted(wo
     """As docs/how-to/operate.md describes it."""
     import httpx2
 
-    live = str(open_collections(workspace).live())
+    live = open_collections(workspace).live()
     url = f"{workspace.settings.qdrant_url}/collections/{live}/snapshots"
     with httpx2.Client(headers={"api-key": KEY}, trust_env=False, timeout=60) as client:
         name = client.post(url).json()["result"]["name"]

@@ -138,7 +138,7 @@ def test_searches_during_a_swap_never_fail_and_never_mix(collections):
         while not enough.is_set():
             try:
                 found = find(
-                    collections.collection(collections.live() or ""),
+                    collections.collection(collections.live()),
                     query(),
                     Request(20, fields=("grade",)),
                 )

@@ -43,7 +43,7 @@ class Page:
     @property
     def text(self):
         """All that is written on the page."""
-        return str(self.driver.execute_script("return document.body.innerText"))
+        return self.driver.execute_script("return document.body.innerText")
 
     def find(self, xpath, seconds=PATIENCE):
         """The first displayed element of an XPath, as soon as there is one."""
@@ -165,12 +165,12 @@ def click(driver, element):
 
 
 def background(driver):
-    return str(driver.execute_script("return getComputedStyle(document.body).backgroundColor"))
+    return driver.execute_script("return getComputedStyle(document.body).backgroundColor")
 
 
 def overflow(driver):
     """By how many pixels the page is wider than the window."""
-    return int(driver.execute_script("return document.documentElement.scrollWidth - innerWidth"))
+    return driver.execute_script("return document.documentElement.scrollWidth - innerWidth")
 
 
 def assert_no_alert(driver):

@@ -67,7 +67,7 @@ def running(tmp_path_factory):
         assert process.poll() is None, log.read_text()
         try:
             with urllib.request.urlopen(f"{url}/style.css", timeout=5) as answer:
-                return bool(answer.status == 200)
+                return answer.status == 200
         except OSError:
             return False
 

@@ -44,7 +44,7 @@ for stage in STAGES:
     GROUPS.setdefault(stage.group, []).append(stage.name)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Running:
     """A `citeloom ui` at work: its address, its data root, its process, which leads a group of its
     own, and what that process has for its environment.

@@ -90,7 +90,7 @@ READ = set()
 """The fields of `RecordingSettings` that were read since it was cleared."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Corpus:
     """The month on which every stage has run."""
 

@@ -100,7 +100,7 @@ def test_what_a_recorded_answer_lacks_is_asked_once_more_and_what_it_refuses_is_
 
 def test_500_recorded_papers_come_in_five_requests(arxiv, api, shared_data):
     for file in sorted((shared_data / "metadata" / "atom_pages").glob("*.xml")):
-        for body in re.findall(r"<entry>.*?</entry>", file.read_text(encoding="utf-8"), re.DOTALL):
+        for body in re.findall(r"<entry>.*?</entry>", file.read_text(), re.DOTALL):
             (name,) = re.findall(r"/abs/([^<]+?)v\d+</id>", body)
             arxiv.papers[name] = body
     steps = []

@@ -23,7 +23,7 @@ _ENTRY = struct.Struct("<4s6H3L5H2L")
 _END = struct.Struct("<4s4H2LH")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Hostile:
     """How to write a zip, and the ledger's reason for each name that is not to be had.
 

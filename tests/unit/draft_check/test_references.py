@@ -37,7 +37,7 @@ def work(number, paper):
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("references")
-    papers = tomllib.loads((TESTS / CASES).read_text(encoding="utf-8"))["papers"]
+    papers = tomllib.loads((TESTS / CASES).read_text())["papers"]
     papers += [
         {"id": f"2104.{number:05}", "title": f"Paper {number}", "authors": "Una Moe"}
         for number in range(2, 42)

@@ -42,7 +42,7 @@ LENGTHS = [1, 2, 3, 7, 31, 64, 65, 500, 2_047, 8_189, 8_190, 8_191, 9_000]
 pytestmark = pytest.mark.slow
 
 
-@dataclass(frozen=True)
+@dataclass
 class Pair:
     """A model, and FlagEmbedding with the same."""
 

@@ -2,17 +2,16 @@
 
 import hashlib
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.embedding.reuse import KnownVectors, VectorRowGroup
+from pipeline.embedding.reuse import KnownVectors
 
 
-@dataclass(frozen=True)
+@dataclass
 class Held:
     """A group in memory: a row's vector is its number."""
 
@@ -33,7 +32,7 @@ def _digest(number):
 
 def _known(groups, wanted):
     texts = pa.chunked_array([[_digest(number) for number in wanted]], pa.string())
-    return KnownVectors(cast("list[VectorRowGroup]", groups), texts)
+    return KnownVectors(groups, texts)
 
 
 numbers = st.integers(0, 30)

@@ -79,7 +79,7 @@ def test_another_layout_is_loaded_beside_the_live_one_and_then_live(loaded, chan
     done = reindex(changed, runner(changed), on_step=steps.append)
     assert done.done
     assert done.audit.clean
-    assert names(changed) == (done.collection, sorted([str(old), done.collection]))
+    assert names(changed) == (done.collection, sorted([old, done.collection]))
     assert (done.before, done.kept, done.dropped) == (old, (old,), ())
     assert [step.split()[0] for step in steps] == ["loading", "waiting", "auditing", "letting"]
     assert all(state(INDEX_RECEIPTS, changed, month) is State.DONE for month in MONTHS)

@@ -3,14 +3,13 @@ one on loopback.
 """
 
 from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from pydantic import SecretStr
 
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.audit import audit_months
-from pipeline.index.connection import Connection, parse_address
+from pipeline.index.connection import parse_address
 from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.search import search
 from pipeline.index.server import ServerCollections, ServerIndex
@@ -163,9 +162,7 @@ class BuildingServer:
 
 
 def _build(server):
-    index = ServerIndex(
-        cast("Connection", server), "c-model", "c", storage=Storage(), sleep=lambda seconds: None
-    )
+    index = ServerIndex(server, "c-model", "c", storage=Storage(), sleep=lambda seconds: None)
     index.build_graph(wait=True)
 
 

@@ -128,7 +128,7 @@ def test_a_failed_audit_ends_the_stage_without_a_receipt(loaded):
     before = loaded.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes()
     write_month(loaded, categories=["cs.IR"])
     collections = open_collections(loaded)
-    name = str(collections.live())
+    name = collections.live()
     collections._indexes[name] = _Forgetful(collections.folder / name)
     lost = loaded.root.rows(tables.PASSAGES, MONTH)[0]["passage_id"]
     with pytest.raises(

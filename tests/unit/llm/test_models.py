@@ -73,9 +73,9 @@ def test_the_judge_is_a_model_by_name_and_by_default_the_default_model(tmp_path)
 
 def test_an_unknown_name_is_refused_with_its_setting_and_the_known_ones(tmp_path):
     with pytest.raises(SettingError, match=r"CITELOOM_JUDGES.* gone,.*gpt-3\.5-turbo, strict"):
-        _ = judge_model(settings(tmp_path, judges="gone"))
+        judge_model(settings(tmp_path, judges="gone"))
     with pytest.raises(SettingError, match=r"CITELOOM_LLM_MODEL.* gone,.*CITELOOM_LLM_URL"):
-        _ = get_model(settings(tmp_path, llm_model="gone"))
+        get_model(settings(tmp_path, llm_model="gone"))
 
 
 def test_a_key_that_is_not_set_is_named_when_the_model_is_used(tmp_path, monkeypatch):

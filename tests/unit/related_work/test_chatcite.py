@@ -33,7 +33,7 @@ def search_with(folder, references, search, *rules):
 
 
 def rounds(summary):
-    return list(summary.trace["rounds"])
+    return summary.trace["rounds"]
 
 
 def is_vote(asked):

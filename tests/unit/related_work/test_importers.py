@@ -98,19 +98,19 @@ Ada Popović. 2015. Measuring the tides. In Tides.
 def write_target(folder, name="A Model of Tides", text=TARGET):
     target = folder / name
     (target / "Reference Papers").mkdir(parents=True)
-    (target / "target_paper_title.txt").write_text("A Model of Tides\n", encoding="utf-8")
+    (target / "target_paper_title.txt").write_text("A Model of Tides\n")
     for file in (
         "Target Paper",
         "Reference Papers/Measuring the tides",
         "Reference Papers/On boats  A study",
     ):
         (target / f"{file}.pdf").write_bytes(b"%PDF-1.4")
-    (target / "Target Paper.txt").write_text(text, encoding="utf-8")
+    (target / "Target Paper.txt").write_text(text)
     boats = (
         "On boats\n\nAbstract\nBoats float.\n\n1 Introduction\nWe float.\n\nReferences\nNobody."
         " 1900. Nothing."
     )
-    (target / "Reference Papers" / "On boats  A study.txt").write_text(boats, encoding="utf-8")
+    (target / "Reference Papers" / "On boats  A study.txt").write_text(boats)
     return target
 
 

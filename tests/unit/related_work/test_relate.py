@@ -171,7 +171,7 @@ def write_task(folder, **changed):
         "references": references,
     }
     file = folder / "task.json"
-    file.write_text(json.dumps(given | changed), encoding="utf-8")
+    file.write_text(json.dumps(given | changed))
     return file
 
 

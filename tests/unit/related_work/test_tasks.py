@@ -240,7 +240,7 @@ FILE = {
 def write_file(folder, name="mine.json", **changed):
     folder.mkdir(exist_ok=True)
     file = folder / name
-    file.write_text(json.dumps(FILE | changed), encoding="utf-8")
+    file.write_text(json.dumps(FILE | changed))
     return file
 
 

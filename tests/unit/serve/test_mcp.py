@@ -69,8 +69,8 @@ def connect(request, corpus):
 
 def test_an_assistant_searches_reads_and_cites(connect):
     async def use(client):
-        assert str(client.instructions).startswith(INSTRUCTIONS)
-        assert "papers of the categories cs in 2 months, 2024-03 to 2024-04, as of" in str(
+        assert client.instructions.startswith(INSTRUCTIONS)
+        assert "papers of the categories cs in 2 months, 2024-03 to 2024-04, as of" in (
             client.instructions
         )
         tools = (await client.list_tools()).tools
@@ -151,7 +151,7 @@ def test_a_message_with_half_a_surrogate_pair_is_read_and_each_unreadable_one_is
 
 def fence_of(client):
     """The name of the tags around texts of papers."""
-    return str(client.instructions).partition("</")[2].partition(">")[0]
+    return client.instructions.partition("</")[2].partition(">")[0]
 
 
 def assert_fenced(result, fence):
@@ -273,7 +273,7 @@ def test_a_new_session_learns_what_the_corpus_holds_now(corpus, monkeypatch):
 
     async def instructions():
         async with Client(server) as client:
-            return str(client.instructions)
+            return client.instructions
 
     assert "in 2 months" in anyio.run(instructions)
     monkeypatch.setattr(Site, "months", lambda site: [])

@@ -45,7 +45,7 @@ def parsed(client, path, status=200):
 
 
 def hrefs(page, selector):
-    return [str(link.attributes["href"]) for link in page.css(selector)]
+    return [link.attributes["href"] for link in page.css(selector)]
 
 
 def test_the_form_offers_the_months_and_its_empty_fields_leave_the_address(client):

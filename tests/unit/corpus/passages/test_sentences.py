@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.corpus.passages.sentences import mask, split_sentences
 
-CHECKED = Path(__file__).with_name("sentences.txt").read_text(encoding="utf-8").strip()
+CHECKED = Path(__file__).with_name("sentences.txt").read_text().strip()
 PARAGRAPHS = [paragraph.split("\n") for paragraph in CHECKED.split("\n\n")]
 
 
