@@ -5,7 +5,6 @@ The dependencies are those of the test environment, linked in by a .pth file.
 """
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import PATIENCE, free_port, wait_until
+from tests.processes import PATIENCE, environment_without_settings, free_port, wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -52,11 +51,7 @@ def installed(tmp_path_factory):
 
 
 def _environment():
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("CITELOOM_", "DAGSTER_"))
-    }
+    kept = environment_without_settings()
     kept.pop("PYTHONPATH", None)
     return kept
 

@@ -5,7 +5,6 @@ holds.
 import signal
 import subprocess
 import sys
-import textwrap
 
 import pytest
 
@@ -41,15 +40,6 @@ def test_a_month_is_loaded_once_and_found_and_no_file_holds_the_key(workspace):
     assert not [file for file in files if KEY.encode() in file.read_bytes()]
 
 
-def test_a_receipt_does_not_hold_once_points_are_gone(workspace):
-    run_stage(INDEX_RECEIPTS, workspace, MONTH)
-    assert state(INDEX_RECEIPTS, workspace, MONTH) is State.DONE
-    index = live_index(workspace)
-    index.delete([min(str(identifier) for identifier, _ in index.contents(MONTH))])
-    assert state(INDEX_RECEIPTS, workspace, MONTH) is State.STALE
-    assert run_stage(INDEX_RECEIPTS, workspace, MONTH).measured["sent"] == 1
-
-
 def test_the_months_of_a_status_are_counted_together(workspace):
     months = (MONTH, "2024-04", "2024-05")
     for month in months:
@@ -61,35 +51,33 @@ def test_the_months_of_a_status_are_counted_together(workspace):
     assert states == [State.DONE, State.DONE, State.STALE]
 
 
-_LOADER = textwrap.dedent(
-    """
-    import os, signal, sys
-    from pathlib import Path
-    from pipeline.index.opening import open_collections
-    from pipeline.index.server import ServerIndex
-    from pipeline.index.server_requests import Storage
-    from pipeline.index.stages import INDEX_RECEIPTS, layout_of
-    from pipeline.engine.run import run_stage
-    from tests.unit.index.building import make_workspace
+_LOADER = """
+import os, signal, sys
+from pathlib import Path
+from pipeline.index.opening import open_collections
+from pipeline.index.server import ServerIndex
+from pipeline.index.server_requests import Storage
+from pipeline.index.stages import INDEX_RECEIPTS, layout_of
+from pipeline.engine.run import run_stage
+from tests.unit.index.building import make_workspace
 
-    class Dying(ServerIndex):
-        def upsert(self, points):
-            for number, part in enumerate(points.split(1)):
-                if number == 4:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                super().upsert(part)
+class Dying(ServerIndex):
+    def upsert(self, points):
+        for number, part in enumerate(points.split(1)):
+            if number == 4:
+                os.kill(os.getpid(), signal.SIGKILL)
+            super().upsert(part)
 
-    folder, url, key, port, alias = sys.argv[1:]
-    workspace = make_workspace(
-        Path(folder), qdrant_url=url, qdrant_api_key=key, qdrant_grpc_port=port, qdrant_collection=alias
-    )
-    layout, _ = layout_of(workspace, "2024-03")
-    collections = open_collections(workspace)
-    name = layout.collection(alias)
-    collections._indexes[name] = Dying(collections.connection, name, alias, storage=Storage())
-    run_stage(INDEX_RECEIPTS, workspace, "2024-03")
-    """
+folder, url, key, port, alias = sys.argv[1:]
+workspace = make_workspace(
+    Path(folder), qdrant_url=url, qdrant_api_key=key, qdrant_grpc_port=port, qdrant_collection=alias
 )
+layout, _ = layout_of(workspace, "2024-03")
+collections = open_collections(workspace)
+name = layout.collection(alias)
+collections._indexes[name] = Dying(collections.connection, name, alias, storage=Storage())
+run_stage(INDEX_RECEIPTS, workspace, "2024-03")
+"""
 
 
 @pytest.mark.faults

@@ -7,7 +7,6 @@ Imported by name (`tests.unit.index.building`), also from tests/server.
 import math
 import subprocess
 import sys
-import textwrap
 import uuid
 from contextlib import contextmanager
 
@@ -168,16 +167,14 @@ def three_months():
     ]
 
 
-_HOLDER = textwrap.dedent(
-    """
-    import sys
-    from pathlib import Path
-    from pipeline.index.edge_folder import open_shard
-    shard, _ = open_shard(Path(sys.argv[1]), 10.0)
-    print("open", flush=True)
-    sys.stdin.read()
-    """
-)
+_HOLDER = """
+import sys
+from pathlib import Path
+from pipeline.index.edge_folder import open_shard
+shard, _ = open_shard(Path(sys.argv[1]), 10.0)
+print("open", flush=True)
+sys.stdin.read()
+"""
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -247,21 +246,19 @@ def test_a_folder_that_vanished_under_an_open_index_is_made_anew(edge):
     assert [identifier for identifier, _ in edge.contents("2024-03")] == [passage_id(2)]
 
 
-_KILLED_WHILE_MAKING = textwrap.dedent(
-    """
-    import os, signal, sys
-    from pathlib import Path
-    from pipeline.index.edge import EdgeIndex
-    from tests.unit.index.building import LAYOUT
-    folder, rename = Path(sys.argv[1]), os.replace
-    def replace(source, target):
-        if Path(target) == folder:
-            os.kill(os.getpid(), signal.SIGKILL)
-        rename(source, target)
-    os.replace = replace
-    EdgeIndex(folder).create(LAYOUT)
-    """
-)
+_KILLED_WHILE_MAKING = """
+import os, signal, sys
+from pathlib import Path
+from pipeline.index.edge import EdgeIndex
+from tests.unit.index.building import LAYOUT
+folder, rename = Path(sys.argv[1]), os.replace
+def replace(source, target):
+    if Path(target) == folder:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rename(source, target)
+os.replace = replace
+EdgeIndex(folder).create(LAYOUT)
+"""
 
 
 @pytest.mark.faults
@@ -276,19 +273,17 @@ def test_a_process_that_is_killed_before_the_folder_has_its_name_leaves_no_half(
     assert edge.layout() == LAYOUT
 
 
-_LOADER = textwrap.dedent(
-    """
-    import sys
-    from pathlib import Path
-    from pipeline.index.edge import EdgeIndex
-    from tests.unit.index.building import LAYOUT, make_points
-    index = EdgeIndex(Path(sys.argv[1]), segment_points=64)
-    index.create(LAYOUT)
-    for number in range(100_000):
-        index.upsert(make_points(range(number * 10, number * 10 + 10)))
-        print(number, flush=True)
-    """
-)
+_LOADER = """
+import sys
+from pathlib import Path
+from pipeline.index.edge import EdgeIndex
+from tests.unit.index.building import LAYOUT, make_points
+index = EdgeIndex(Path(sys.argv[1]), segment_points=64)
+index.create(LAYOUT)
+for number in range(100_000):
+    index.upsert(make_points(range(number * 10, number * 10 + 10)))
+    print(number, flush=True)
+"""
 
 
 @pytest.mark.faults
@@ -313,27 +308,25 @@ def small_disk(tmp_path):
         yield disk
 
 
-_FILLER = textwrap.dedent(
-    """
-    import sys
-    from dataclasses import replace
-    from pathlib import Path
-    import numpy as np
-    from pipeline.errors import PermanentFailure
-    from pipeline.index.edge import EdgeIndex
-    from tests.unit.index.building import LAYOUT, make_points
-    index = EdgeIndex(Path(sys.argv[1]))
-    index.create(replace(LAYOUT, dimensions=1024))
-    print("made", flush=True)
-    try:
-        for number in range(1_000):
-            points = make_points(range(number * 500, number * 500 + 500))
-            index.upsert(replace(points, dense=np.tile(points.dense, (1, 128))))
-            print(number, flush=True)
-    except PermanentFailure as error:
-        print(error, flush=True)
-    """
-)
+_FILLER = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+import numpy as np
+from pipeline.errors import PermanentFailure
+from pipeline.index.edge import EdgeIndex
+from tests.unit.index.building import LAYOUT, make_points
+index = EdgeIndex(Path(sys.argv[1]))
+index.create(replace(LAYOUT, dimensions=1024))
+print("made", flush=True)
+try:
+    for number in range(1_000):
+        points = make_points(range(number * 500, number * 500 + 500))
+        index.upsert(replace(points, dense=np.tile(points.dense, (1, 128))))
+        print(number, flush=True)
+except PermanentFailure as error:
+    print(error, flush=True)
+"""
 
 
 def test_a_full_disk_stops_a_load_with_words_and_keeps_what_was_acknowledged(small_disk):
@@ -358,32 +351,30 @@ def test_threads_that_ask_first_at_once_open_the_folder_once(edge):
 
 
 # Loads or searches for ever, as a long run or a busy server does; the second argument says which.
-_BUSY = textwrap.dedent(
-    """
-    import sys
-    from concurrent.futures import ThreadPoolExecutor
-    from pathlib import Path
-    from pipeline.index.edge import EdgeIndex
-    from tests.unit.index.building import make_points
-    index = EdgeIndex(Path(sys.argv[1]))
-    def load(thread):
-        number = 0
-        while True:
-            index.upsert(make_points(range(100)))
-            number += 1
-            if number == 3:
-                print("busy", flush=True)
-    def search(thread):
-        number = 0
-        while True:
-            index.count()
-            number += 1
-            if number == 100:
-                print("busy", flush=True)
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(load if sys.argv[2] == "load" else search, range(1 if sys.argv[2] == "load" else 4)))
-    """
-)
+_BUSY = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from pipeline.index.edge import EdgeIndex
+from tests.unit.index.building import make_points
+index = EdgeIndex(Path(sys.argv[1]))
+def load(thread):
+    number = 0
+    while True:
+        index.upsert(make_points(range(100)))
+        number += 1
+        if number == 3:
+            print("busy", flush=True)
+def search(thread):
+    number = 0
+    while True:
+        index.count()
+        number += 1
+        if number == 100:
+            print("busy", flush=True)
+with ThreadPoolExecutor(4) as pool:
+    list(pool.map(load if sys.argv[2] == "load" else search, range(1 if sys.argv[2] == "load" else 4)))
+"""
 
 
 @pytest.mark.parametrize("work", ["load", "search"])
@@ -485,27 +476,25 @@ def test_a_panic_inside_edge_is_a_failure_that_names_the_folder(edge):
         raise KeyboardInterrupt
 
 
-_CRAMPED = textwrap.dedent(
-    """
-    import os, resource, sys
-    from pathlib import Path
-    import qdrant_edge
-    from pipeline.errors import PermanentFailure
-    from pipeline.index.edge import EdgeIndex
-    index = EdgeIndex(Path(sys.argv[1]))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
-    held = []
-    try:
-        while True:
-            held.append(os.open(os.devnull, os.O_RDONLY))
-    except OSError:
-        os.close(held.pop())
-    try:
-        index.count("2024-03")
-    except PermanentFailure as error:
-        print(error)
-    """
-)
+_CRAMPED = """
+import os, resource, sys
+from pathlib import Path
+import qdrant_edge
+from pipeline.errors import PermanentFailure
+from pipeline.index.edge import EdgeIndex
+index = EdgeIndex(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+held = []
+try:
+    while True:
+        held.append(os.open(os.devnull, os.O_RDONLY))
+except OSError:
+    os.close(held.pop())
+try:
+    index.count("2024-03")
+except PermanentFailure as error:
+    print(error)
+"""
 
 
 def test_a_process_without_open_files_to_spare_is_told_so(edge):

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -140,31 +139,29 @@ def test_a_failed_audit_ends_the_stage_without_a_receipt(loaded):
     assert run_stage(INDEX_RECEIPTS, loaded, MONTH).rows == 1
 
 
-_LOADER = textwrap.dedent(
-    """
-    import os, signal, sys
-    from pathlib import Path
-    from pipeline.index.edge import EdgeIndex
-    from pipeline.index.stages import INDEX_RECEIPTS, layout_of
-    from pipeline.index.opening import open_collections
-    from pipeline.engine.run import run_stage
-    from tests.unit.index.building import make_workspace
+_LOADER = """
+import os, signal, sys
+from pathlib import Path
+from pipeline.index.edge import EdgeIndex
+from pipeline.index.stages import INDEX_RECEIPTS, layout_of
+from pipeline.index.opening import open_collections
+from pipeline.engine.run import run_stage
+from tests.unit.index.building import make_workspace
 
-    class Dying(EdgeIndex):
-        def upsert(self, points):
-            for number, part in enumerate(points.split(1)):
-                if number == 4:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                super().upsert(part)
+class Dying(EdgeIndex):
+    def upsert(self, points):
+        for number, part in enumerate(points.split(1)):
+            if number == 4:
+                os.kill(os.getpid(), signal.SIGKILL)
+            super().upsert(part)
 
-    workspace = make_workspace(Path(sys.argv[1]))
-    layout, _ = layout_of(workspace, "2024-03")
-    collections = open_collections(workspace)
-    name = layout.collection("citeloom")
-    collections._indexes[name] = Dying(collections.folder / name)
-    run_stage(INDEX_RECEIPTS, workspace, "2024-03")
-    """
-)
+workspace = make_workspace(Path(sys.argv[1]))
+layout, _ = layout_of(workspace, "2024-03")
+collections = open_collections(workspace)
+name = layout.collection("citeloom")
+collections._indexes[name] = Dying(collections.folder / name)
+run_stage(INDEX_RECEIPTS, workspace, "2024-03")
+"""
 
 
 @pytest.mark.faults

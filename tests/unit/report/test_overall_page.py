@@ -14,6 +14,7 @@ from pipeline.report.summary import read_summary, summary_file
 from tests.month_tables import write_table
 from tests.unit.evaluation.made_up import workspace, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
+from tests.unit.report.test_pages import add_large_model
 
 pytestmark = pytest.mark.slow
 
@@ -99,19 +100,8 @@ def test_the_best_value_of_each_group_is_marked_not_the_papers_own_system(place)
 def test_two_models_of_one_system_are_compared_over_their_common_tasks(tmp_path):
     place = workspace(tmp_path, judges="judge-one")
     write_month(place.root, MONTH, model="small", tasks=3, judged=False)
-    for table in (tables.SUMMARIES, tables.SCORES):
-        rows = place.root.rows(table, MONTH)
-        large = [row | {"model": "large"} for row in rows if row["system"] == "chatcite"]
-        if table is tables.SCORES:
-            large = [
-                row | {"value": row["value"] + 1} for row in large if row["metric"] == "rouge1"
-            ]
-        write_table(
-            place.root,
-            table,
-            MONTH,
-            sorted([*rows, *large], key=lambda row: (row["system"], row["model"])),
-        )
+    add_large_model(place.root, tables.SUMMARIES)
+    add_large_model(place.root, tables.SCORES, lambda row: row | {"value": row["value"] + 1})
     section = differences(read_month_report(place, MONTH).related)
     by_key = {grid.key: grid for grid in section.grids}
     groups = {group.title: group.rows for group in by_key["differences"].groups}

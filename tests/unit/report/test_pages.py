@@ -115,6 +115,14 @@ def full_month(tmp_path_factory):
     return work
 
 
+def add_large_model(root, table, change=dict):
+    """Rows of ChatCite by another model beside those of a month, each changed by a function."""
+    rows = root.rows(table, MONTH)
+    large = [change(row) | {"model": "large"} for row in rows if row["system"] == "chatcite"]
+    in_order = sorted([*rows, *large], key=lambda row: (row["system"], row["model"]))
+    write_table(root, table, MONTH, in_order)
+
+
 def assert_inert(name, page):
     for node in nodes(page):
         assert node.tag in _ELEMENTS or node.tag.startswith("-"), f"{name} has <{node.tag}>"
@@ -623,14 +631,7 @@ def test_a_system_by_two_models_has_two_rows_in_the_papers_table_and_two_section
     root = workspace(tmp_path).root
     write_month(root, MONTH, systems=("chatcite", "zero_shot"), model="small", tasks=1)
     for table in (tables.SUMMARIES, tables.SCORES, tables.CITATION_SUPPORT):
-        rows = root.rows(table, MONTH)
-        mine = [row | {"model": "large"} for row in rows if row["system"] == "chatcite"]
-        write_table(
-            root,
-            table,
-            MONTH,
-            sorted([*rows, *mine], key=lambda row: (row["system"], row["model"])),
-        )
+        add_large_model(root, table)
     work = built(tmp_path)
     ours = rows_of(work, "table_1", "Ours")
     assert [(row["System"], row["Model"]) for row in ours] == [

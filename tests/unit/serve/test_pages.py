@@ -379,9 +379,7 @@ def test_papers_are_found_by_title_author_and_year(client):
         listing = client.get("/api/papers", params=params).json()
         return [paper["arxiv_id"] for paper in listing["papers"]]
 
-    assert found(title="retrieval SPARSE") == [RETRIEVAL]
     assert found(title="fusion", author="lovelace noel", year="2024") == [FUSION]
-    assert found(title="fusion", year="2023") == []
     first, second = (found(page=page) for page in ("1", "2"))
     assert (len(first), len(second)) == (50, 3 + len(HOSTILE_TEXTS) - 50)
     assert set(first).isdisjoint(second)
