@@ -1,7 +1,6 @@
 """Packing and splitting: bounds, kinds, ids, and what is never cut."""
 
 import re
-import uuid
 from itertools import pairwise
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from pipeline.corpus.passages.packing import (
     FEWEST_WORDS,
     MOST_WORDS,
-    NAMESPACE,
     pack,
     passage_id,
     with_ids,
@@ -267,7 +265,3 @@ def test_short_neighbours_of_a_section_are_apart_only_where_they_are_too_long_to
     for left, right in pairwise(passages):
         if left.section_path == right.section_path and min(left.words, right.words) < FEWEST_WORDS:
             assert left.words + right.words > MOST_WORDS
-
-
-def test_a_passage_id_is_a_uuid_5_of_its_three_parts():
-    assert passage_id("2403.1", "S1.p1", 2) == str(uuid.uuid5(NAMESPACE, "2403.1\x1fS1.p1\x1f2"))
