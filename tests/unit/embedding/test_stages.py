@@ -5,6 +5,7 @@ taken up.
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Job
 from pipeline.errors import PermanentFailure
 from pipeline.storage.provenance import read_provenance
+from pipeline.storage.writing import MonthWriter
 from tests.month_tables import write_table
 from tests.unit.embedding.hashing_embedder import MARGINS, HashingEmbedder, stage_with
 from tests.unit.embedding.tiny_m3 import DIMENSIONS as M3_DIMENSIONS
@@ -281,9 +283,11 @@ def test_vectors_of_a_version_that_had_those_of_colbert_too_are_taken_over(works
     write_month(workspace)
     run_stage(EMBEDDINGS, workspace, MONTH)
     rows, written = workspace.root.rows(tables.EMBEDDINGS, MONTH), read_provenance(_file(workspace))
-    with_colbert = ({**row, "colbert": [row["dense"]]} for row in rows)
-    inputs = {**written.inputs, "vectors": f"{written.inputs['vectors']}, colbert"}
-    write_table(workspace.root, tables.EMBEDDINGS, MONTH, with_colbert, inputs=inputs)
+    with MonthWriter(tables.EMBEDDINGS, _file(workspace)) as writer:
+        for row in rows:
+            writer.add({**row, "colbert": [row["dense"]]})
+        kinds = f"{written.inputs['vectors']}, colbert"
+        writer.commit(replace(written, inputs={**written.inputs, "vectors": kinds}))
     write_month(workspace, texts=[*TEXTS, "And one more."])
     measured = run_stage(EMBEDDINGS, workspace, MONTH).measured
     assert (measured["reused"], measured["encoded"]) == (len(rows), 1)
