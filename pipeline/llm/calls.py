@@ -17,7 +17,7 @@ from pipeline.llm.context import count_message_tokens
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Completion, LlmAnswerError, Message, Spent, Usage, spent
 from pipeline.llm.models import Model
-from pipeline.llm.transport import Dialect, UnusableAnswer
+from pipeline.llm.transport import Dialect, PaidInVain, UnusableAnswer
 
 # Another process's answer is looked up this often, then less and less: a call takes seconds, and a
 # thousand tasks that look 20 times a second would take a core.
@@ -310,8 +310,8 @@ class PaidCalls:
     async def _paid_reply(
         self, transport: Sender, body: Mapping[str, Any], most: int
     ) -> EndpointReply:
-        """The reply to one request, counted in the budget; at its worst where it cannot be used, as
-        it may have been paid for.
+        """The reply to one request, counted in the budget; at its worst where it cannot be used or
+        is not whole in time, as it may have been paid for.
         """
         read, count = count_read(body), body.get("n", 1)
         worst = Spent(count)
@@ -329,7 +329,7 @@ class PaidCalls:
                 max(paid.prompt_tokens, read),
                 max(paid.completion_tokens, reply.written),
             )
-        except UnusableAnswer:
+        except PaidInVain:
             cost = worst
             raise
         finally:

@@ -46,8 +46,12 @@ _NO_MODEL = re.compile(r"model.{0,80}(not exist|not found)|not a valid model", r
 _SHOWN_CHARS = 200
 
 
-class UnusableAnswer(TransientFailure):
-    """An answer that is no chat completion. It may have been paid for."""
+class PaidInVain(TransientFailure):
+    """A request without a whole answer in time. It may have been paid for."""
+
+
+class UnusableAnswer(PaidInVain):
+    """An answer that is no chat completion."""
 
 
 @dataclass(slots=True)
@@ -178,8 +182,9 @@ class Transport:
         most: tokens that it may write, thoughts included; the body's own `max_tokens` is what the
         caller allows its text.
 
-        Raises SettingError (key, model, URL, context), UnusableAnswer, TransientFailure
-        (unreachable, overloaded, down), PermanentFailure (refused for another reason).
+        Raises SettingError (key, model, URL, context), UnusableAnswer, PaidInVain (no whole answer
+        in time), TransientFailure (unreachable, overloaded, down), PermanentFailure (refused for
+        another reason).
         """
         import openai
 
@@ -290,7 +295,7 @@ class Transport:
         )
 
     def _timeout(self) -> CiteloomError:
-        return TransientFailure(
+        return PaidInVain(
             f"the LLM endpoint {self._url} gave no answer within {self._model.timeout:g} s: raise "
             "CITELOOM_LLM_TIMEOUT, or lower CITELOOM_LLM_CONCURRENCY; answers so far are kept"
         )

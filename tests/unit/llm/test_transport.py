@@ -18,7 +18,7 @@ from pipeline.llm.completion import EndpointReply
 from pipeline.llm.endpoint_client import ATTEMPTS, FIRST_PATIENCE, MOST_BYTES, PATIENCE
 from pipeline.llm.loop import run, side_by_side, without_waiting
 from pipeline.llm.models import get_model
-from pipeline.llm.transport import Transport, UnusableAnswer
+from pipeline.llm.transport import PaidInVain, Transport, UnusableAnswer
 from pipeline.settings import load_settings
 
 MINUTE = 60.0
@@ -359,6 +359,7 @@ def test_an_answer_that_trickles_ends_with_its_time():
             yield b" "
 
     reply, moment, asked = ask_once(lambda prompt, _: httpx2.Response(200, content=trickle()))
+    assert isinstance(reply, PaidInVain)
     assert "gave no answer within 300 s" in str(reply)
     assert (moment, len(asked)) == (pytest.approx(300, abs=1), 1)
 
