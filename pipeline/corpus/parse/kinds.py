@@ -177,6 +177,11 @@ _HIDDEN = re.compile(
 )
 _WHITE = re.compile(r"(?:^|;)color:(?:white|#fff|#ffffff|rgb\(255,255,255\))(?:;|!|$)")
 
+# A verbatim line of fancyvrb is a span as wide as the page, and the number of a line one without
+# width: nothing else says so.
+_FULL_WIDTH = re.compile(r"(?:^|;)width:[2-9]\d\d(?:\.\d+)?pt")
+_NO_WIDTH = re.compile(r"(?:^|;)width:0(?:\.0)?pt")
+
 # Boxes that \raisebox moves up or down.
 _MOVED = re.compile(r"position:relative;bottom:(?P<down>-)?[\d.]*[1-9]")
 
@@ -212,6 +217,10 @@ def kind_of(tag: str, classes: str, style: str = "") -> str:
         small = _compact(style)
         if _WHITE.search(small) and "background" not in small:
             return "white"
+        if "ltx_text" in names and _FULL_WIDTH.search(small):
+            return "line"
+        if "ltx_text" in names and _NO_WIDTH.search(small):
+            return "line_number"
         moved = _MOVED.search(small)
         if moved:
             return "lowered" if moved["down"] else "raised"

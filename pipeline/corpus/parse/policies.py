@@ -52,9 +52,10 @@ _DOUBLE_BRACKET = re.compile(r"[\[(]\s*(\[(?:@|\?(?=\w))[^\[\]]*\])\s*[\])]")
 CITATION_MARKER = re.compile(r"\[@[^\[\]]+\]")
 # Of citations whose items the page does not have.
 MISSING_MARKER = re.compile(r"\[\?[^\s\[\];]+(?:; \?[^\s\[\];]+)*\]")
-_LETTERS = re.compile(r"[^\W\d_]{2}")
 _MARK_ALONE = re.compile(r"[\d\s,;–—*†‡§¶[\]()-]{1,16}")
 _WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
+# \textcircled{\raisebox{-.9pt}{1}}, as LaTeXML writes it.
+_CIRCLED = re.compile("\\\\\u20dd" r"(?:raisebox\{[^{}]{0,9}\})?\{([^{}]{1,9})\}")
 _GROUP = re.compile(r"\[(@[^\[\]]+)\]")
 _OWN_MARKS = (
     LINE,
@@ -118,6 +119,8 @@ def fold(text: str) -> str:
     """
     if TEX in text:
         text = text.replace(TEX, "$")
+    if "\u20dd" in text:
+        text = _CIRCLED.sub(r"\1", text)
     if SCRIPT_END in text:
         text = with_signs(text)
     if GONE in text:
@@ -139,8 +142,8 @@ def _spaces_of_indentation(indentation: re.Match[str]) -> str:
 
 
 def has_word(raw: str) -> bool:
-    """Whether a raw text has a word of two letters outside of its formulas."""
-    return any(map(_LETTERS.search, raw.split(TEX)[::2]))
+    """Whether a raw text has a letter or digit outside of its formulas."""
+    return any(map(_WORD.search, raw.split(TEX)[::2]))
 
 
 def is_mark(text: str) -> bool:

@@ -185,7 +185,8 @@ def take_textboxes(picture: Node) -> list[Node]:
     """Take the boxes out of a picture that hold text of the paper, and return them.
 
     These are boxes with paragraphs, lists, tables or code (tcolorbox), and the only box of a
-    picture, which is a frame around words. Other boxes are labels of a drawing.
+    picture, which is a frame around words or a circle around a number. Other boxes are labels of a
+    drawing.
     """
     boxes = list(_textboxes_below(picture))
     is_frame = len(boxes) == 1 and policies.has_word(boxes[0][1].text())
