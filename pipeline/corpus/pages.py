@@ -41,6 +41,8 @@ _SHARE_OF_TEXT_LOST = (0.1, 0.25, 0.5)
 # has more than 200.
 _HIDDEN_CHARACTERS = (200, float("inf"), float("inf"))
 _FEWEST_WORDS = 100
+# A page of fewer words and no section is what a failed conversion leaves.
+_STUB_WORDS = 20
 _LONGEST_MEAN_WORD = 15
 # Words that tell what a text is about. Abstracts of two versions of a paper share most of theirs,
 # those of two papers under a quarter.
@@ -226,6 +228,7 @@ def parse_pages(job: ParseJob, chunk: Sequence[SelectedPage]) -> ParsedChunk:
                         paper = job.parse(content, page.authors)
                 finally:
                     parsing_seconds += time.process_time() - started
+                _require_text(paper)
                 _require_same_document(page, paper)
                 rows.add(_row(page, paper, grade(paper), job))
                 other_titles += _differ(page.title, paper.title)
@@ -266,6 +269,16 @@ def _row(page: SelectedPage, paper: ParsedPage, quality: Quality, job: ParseJob)
 
 def _differ(title: str | None, heading: str | None) -> bool:
     return bool(title and heading) and title_words(title or "") != title_words(heading or "")
+
+
+def _require_text(paper: ParsedPage) -> None:
+    """Raise PageError for the page of a failed conversion, which a site serves all the same: words
+    such as "See pages 1-last of paper.pdf", without authors, an abstract or a section.
+    """
+    text = " ".join(block.text for block in paper.blocks)
+    is_bare = not (paper.authors or paper.abstract or paper.sections)
+    if is_bare and count_words(text) < _STUB_WORDS:
+        raise PageError("failed_conversion", f"all that the page says is {clip(text)!r}")
 
 
 def _require_same_document(page: SelectedPage, paper: ParsedPage) -> None:

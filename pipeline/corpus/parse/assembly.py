@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
@@ -44,6 +45,14 @@ from pipeline.corpus.parse.typed_references import take_typed_references
 
 # A thesis of 500 pages has 1,500,000.
 _MOST_CHARACTERS = 10_000_000
+# What stands above the first section, and says nothing of the paper: the day on which its page was
+# made, and keywords. A keyword line is not as long as an abstract.
+_FRAME = re.compile(
+    r"(?P<date>(?:January|February|March|April|May|June|July|August|September|October|November"
+    r"|December) \d\d?, \d{4})"
+    r"|(?P<keywords>(?:Key ?words|Index Terms)\b.{0,400})",
+    re.IGNORECASE | re.DOTALL,
+)
 _WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ERRED), " "))
 
 
@@ -56,6 +65,7 @@ def assemble(
 
     Raises PageError where the page holds no text at all, or more than ten million characters.
     """
+    _set_frame_aside(findings)
     front = findings.front if findings.bylines else []
     if not findings.bylines and (unmarked := find_byline(findings.front, known)):
         title, text = unmarked
@@ -126,6 +136,14 @@ def _remove_blocks(findings: Findings, letters: str) -> None:
             for block in findings.blocks
             if block.section_path or letters_of(block.text) not in letters
         ]
+
+
+def _set_frame_aside(findings: Findings) -> None:
+    for block in findings.blocks[:]:
+        frame = None if block.section_path else _FRAME.fullmatch(block.text)
+        if frame:
+            findings.blocks.remove(block)
+            findings.lost[str(frame.lastgroup)].append(block.text)
 
 
 def _losses(findings: Findings, headed: Sequence[Section]) -> Counter[str]:

@@ -213,18 +213,20 @@ def kind_of(tag: str, classes: str, style: str = "") -> str:
     if not kind and style.startswith("width:") and "ltx_inline-block" in names:
         # \makebox[3cm] or \parbox: columns of words; without a width it may be part of a word
         return "box"
-    if style and not kind:
-        small = _compact(style)
-        if _WHITE.search(small) and "background" not in small:
-            return "white"
-        if "ltx_text" in names and _FULL_WIDTH.search(small):
-            return "line"
-        if "ltx_text" in names and _NO_WIDTH.search(small):
-            return "line_number"
-        moved = _MOVED.search(small)
-        if moved:
-            return "lowered" if moved["down"] else "raised"
-    return kind
+    return kind or (_of_style(_compact(style), names) if style else "")
+
+
+def _of_style(style: str, names: list[str]) -> str:
+    if _WHITE.search(style) and "background" not in style:
+        return "white"
+    if "ltx_text" in names and _FULL_WIDTH.search(style):
+        return "line"
+    if "ltx_text" in names and _NO_WIDTH.search(style):
+        return "line_number"
+    moved = _MOVED.search(style)
+    if moved is None:
+        return ""
+    return "lowered" if moved["down"] else "raised"
 
 
 def _compact(style: str) -> str:

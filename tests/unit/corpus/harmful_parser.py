@@ -26,5 +26,7 @@ def parse(page, authors=()):
     if b"disk" in page:
         raise OSError(28, "No space left on device")
     if b"surrogate" in page:
-        return ParsedPage(blocks=(Block("paragraph", "S1", (), "no \ud800 Unicode"),))
+        return ParsedPage(
+            abstract="Words.", blocks=(Block("paragraph", "S1", (), "no \ud800 Unicode"),)
+        )
     return html.parse(page, authors)

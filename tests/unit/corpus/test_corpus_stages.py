@@ -184,7 +184,7 @@ def test_a_paper_of_computer_science_is_parsed(workspace):
 
 
 def test_a_field_that_neither_page_nor_metadata_has_is_none(workspace):
-    row = one_paper(workspace, page(para("Words."), title=""), abstract=None)
+    row = one_paper(workspace, page(para("Words. " * 20), title=""), abstract=None)
     assert (row["title"], row["title_source"]) == ("From Metadata", "metadata")
     assert (row["abstract"], row["abstract_source"]) == (None, "none")
 
@@ -237,6 +237,14 @@ def test_a_page_with_another_title_and_another_abstract_is_another_document(work
         run_stage(PAPERS, workspace, MONTH, force=True)
         assert parsed_ids(workspace) == [FIRST] * is_paper
         assert ledger(workspace, "papers") == [(FIRST, "other_document")] * (not is_paper)
+
+
+def test_a_page_that_a_failed_conversion_left_is_no_paper(workspace):
+    put_papers(workspace, {FIRST: page(para("See pages 1-last of paper.pdf"))})
+    put_metadata(workspace, {"arxiv_id": FIRST})
+    run_stage(PAPERS, workspace, MONTH)
+    assert parsed_ids(workspace) == []
+    assert ledger(workspace, "papers") == [(FIRST, "failed_conversion")]
 
 
 def test_metadata_decides_before_any_page_is_read(workspace):
