@@ -122,6 +122,7 @@ class SharedShard:
         self._patience = patience
         self._idle = idle
         self._shard: Any = None
+        self._held: FileLock | None = None
         self._users = 0
         self._turn_ends = 0.0
         self._idle_since = 0.0
@@ -169,7 +170,12 @@ class SharedShard:
             self._raise_close_failure()
 
     def _open(self, patience: float) -> None:
-        self._shard, seconds = open_shard(self.folder, patience, self._config())
+        self._held = hold_folder(self.folder, patience)
+        try:
+            self._shard, seconds = open_shard(self.folder, self._config())
+        except BaseException:
+            self._held.release()
+            raise
         self._idle_since = time.monotonic()
         self._turn_ends = self._idle_since + min(max(SHORTEST_TURN, 2 * seconds), LONGEST_TURN)
         threading.Thread(target=self._close_when_idle, args=(self._shard,), daemon=True).start()
@@ -210,6 +216,9 @@ class SharedShard:
             close_shard(self.folder, shard)
         except CiteloomError as error:
             self._close_failure = error
+        finally:
+            if self._held is not None:
+                self._held.release()
         self._changed.notify_all()
 
     def _raise_close_failure(self) -> None:
@@ -218,13 +227,35 @@ class SharedShard:
             raise failure
 
 
-def open_shard(folder: Path, patience: float, config: Any = None) -> tuple[Any, float]:
-    """Open the shard of a folder, which takes the folder's lock; another process that has it is
-    asked to let go.
+def hold_folder(folder: Path, patience: float) -> FileLock:
+    """Hold the folder, which whoever has it is asked to let go of.
 
-    patience: seconds to wait for that. config: as for `SharedShard`. Returns the shard and the
-    seconds that opening took, without waiting. Raises IndexInUse if it takes longer,
-    PermanentFailure if the folder cannot be opened.
+    Edge's own lock does not do: it is taken after the segments have been opened, which writes to
+    files of whoever holds it.
+
+    patience: seconds to wait for another process. Raises IndexInUse if it takes longer,
+    PermanentFailure if there is no place for the lock.
+    """
+    _give_way(folder, min(patience, _LATEST_REQUEST))
+    end = time.monotonic() + patience
+    held = FileLock(folder.with_name(f"{folder.name}.held"), blocking=False, thread_local=False)
+    while True:
+        with translate_errors(folder), contextlib.suppress(Timeout):
+            held.acquire()
+            return held
+        if time.monotonic() >= end:
+            raise IndexInUse(_lock_message(folder))
+        with contextlib.suppress(OSError):  # then it is only let go of when idle
+            _request_file(folder).touch()
+        time.sleep(0.1)
+
+
+def open_shard(folder: Path, config: Any = None) -> tuple[Any, float]:
+    """Open the shard of a folder that this process holds.
+
+    config: as for `SharedShard`. Returns the shard and the seconds that opening took. Raises
+    IndexInUse if another program than citeloom has it open, PermanentFailure if the folder cannot
+    be opened.
     """
     import qdrant_edge
 
@@ -233,27 +264,19 @@ def open_shard(folder: Path, patience: float, config: Any = None) -> tuple[Any, 
     with contextlib.suppress(FileNotFoundError):  # opening reports that the folder is gone
         if shutil.disk_usage(folder).free < _FREE_BYTES_TO_OPEN:
             check_disk_space(folder, min(_FREE_BYTES_TO_OPEN, _bytes_of_holes(folder)))
-    _give_way(folder, min(patience, _LATEST_REQUEST))
-    end = time.monotonic() + patience
-    while True:
-        started = time.monotonic()
-        try:
-            with translate_errors(folder):
-                shard = qdrant_edge.EdgeShard.load(str(folder), config)
-        except PermanentFailure as error:
-            if "WouldBlock" not in str(error.__cause__):
-                raise
-            if time.monotonic() >= end:
-                raise IndexInUse(_lock_message(folder)) from error
-            with contextlib.suppress(OSError):  # then it is only let go of when idle
-                _request_file(folder).touch()
-            time.sleep(0.1)
-        else:
-            seconds = time.monotonic() - started
-            with contextlib.suppress(OSError):
-                _request_file(folder).unlink(missing_ok=True)
-            _write_holder(folder)
-            return shard, seconds
+    started = time.monotonic()
+    try:
+        with translate_errors(folder):
+            shard = qdrant_edge.EdgeShard.load(str(folder), config)
+    except PermanentFailure as error:
+        if "WouldBlock" in str(error.__cause__):
+            raise IndexInUse(_lock_message(folder)) from error
+        raise
+    seconds = time.monotonic() - started
+    with contextlib.suppress(OSError):
+        _request_file(folder).unlink(missing_ok=True)
+    _write_holder(folder)
+    return shard, seconds
 
 
 def _give_way(folder: Path, patience: float) -> None:
@@ -276,16 +299,11 @@ def _request_file(folder: Path) -> Path:
 
 
 def close_shard(folder: Path, shard: Any) -> None:
-    """Close a shard and release the folder's lock. Raises PermanentFailure if its last data could
-    not be written.
-    """
+    """Close a shard. Raises PermanentFailure if its last data could not be written."""
     with translate_errors(folder):
         shard.close()
-    holder = holder_of(folder)
-    # Another process may have opened the folder meanwhile.
-    if holder is not None and holder[0] == os.getpid():
-        with contextlib.suppress(OSError):
-            _holder_file(folder).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        _holder_file(folder).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

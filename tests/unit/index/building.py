@@ -170,8 +170,9 @@ def three_months():
 _HOLDER = """
 import sys
 from pathlib import Path
-from pipeline.index.edge_folder import open_shard
-shard, _ = open_shard(Path(sys.argv[1]), 10.0)
+from pipeline.index.edge_folder import hold_folder, open_shard
+held = hold_folder(Path(sys.argv[1]), 10.0)
+shard, _ = open_shard(Path(sys.argv[1]))
 print("open", flush=True)
 sys.stdin.read()
 """

@@ -416,6 +416,21 @@ def test_a_process_keeps_the_folder_open_between_requests_until_another_waits_fo
     assert edge.count() == 3
 
 
+def test_who_does_not_get_the_folder_changes_no_file_of_it(edge):
+    """Edge's own lock comes after the segments have been opened, which writes to their files."""
+    _load(edge, make_points(range(3)))
+    edge.close()
+    with opened_by_another_process(edge.folder):
+        before = _times(edge.folder)
+        with pytest.raises(IndexInUse):
+            edge.count()
+        assert _times(edge.folder) == before
+
+
+def _times(folder):
+    return {file: file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file()}
+
+
 def _request(folder):
     """Ask for the folder, as another process does."""
     folder.with_name(f"{folder.name}.requested").touch()
