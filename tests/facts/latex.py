@@ -120,11 +120,11 @@ def read_source(tex):
     tex = re.sub("\x02(\\d+)\x02", lambda match: code[int(match[1])], tex)
     title = re.search(r"\\(?:icml)?title(?:\[[^\]]*\])?(?=\{)", tex)
     if title:
-        printed = re.sub(r"\\footnote(?=\{)", r"\\thanks", _group(tex, title.end())[0])
+        printed = re.sub(r"\\footnote(?=\{)", r"\\thanks", group(tex, title.end())[0])
         source.title = plain(_without_dropped(printed))
     subtitle = re.search(r"\\subtitle(?=\{)", tex)
     if subtitle:
-        source.title += f": {plain(_group(tex, subtitle.end())[0])}"
+        source.title += f": {plain(group(tex, subtitle.end())[0])}"
     body = tex.partition("\\begin{document}")[2].partition("\\end{document}")[0]
     _walk(source, body, source.prose)
     return source
@@ -144,7 +144,7 @@ def _walk(source, tex, prose):
             break
         text += tex[at : following.start()]
         if following["level"]:
-            title, at = _group(tex, following.end())
+            title, at = group(tex, following.end())
             prose += _paragraphs(source, text)
             text = ""
             # Theses set their abstract as a chapter.
@@ -177,7 +177,7 @@ def _read_environment(source, name, content, prose):
     elif name in _CODE:
         caption = re.search(r"\A\[.*?caption=(?=\{)", content)
         if caption:
-            source.captions += _paragraphs(source, _group(content, caption.end())[0])
+            source.captions += _paragraphs(source, group(content, caption.end())[0])
         lines = re.sub(r"\A\[[^\n]*\]", "", content).strip("\n").split("\n")
         source.code += [line.rstrip() for line in lines if line.strip()]
     elif name in _LISTS:
@@ -211,7 +211,7 @@ def _environment(tex, opening):
     raise ValueError(f"{opening[0]} has no end")
 
 
-def _group(tex, at):
+def group(tex, at):
     """The group in braces that begins at a place, and where what follows it begins."""
     depth = 0
     for match in re.finditer(r"(?<!\\)[{}]", tex[at:]):
@@ -232,7 +232,7 @@ def _read_float(source, name, content):
     if name in _SKIPPED:
         return
     for caption in re.finditer(r"\\caption(?:\[[^\]]*\])?(?=\{)", content):
-        source.captions += _paragraphs(source, _group(content, caption.end())[0])
+        source.captions += _paragraphs(source, group(content, caption.end())[0])
     for caption in re.finditer(r"\\subfloat\[([^\]]*)\]", content):
         source.captions += _paragraphs(source, caption[1])
     if name == "longtable":
@@ -250,7 +250,7 @@ def _algorithm_steps(content):
     content = re.sub(r"\A\[[^\]]*\]|\\label\{[^}]*\}|\\begin\{algorithmic\}(\[\d\])?", "", content)
     caption = re.search(r"\\caption(?=\{)", content)
     if caption:
-        content = content[: caption.start()] + content[_group(content, caption.end())[1] :]
+        content = content[: caption.start()] + content[group(content, caption.end())[1] :]
     for piece in re.split(r"\\[A-Za-z]+\*?|\\;|[{}\n]", content):
         step = tuple(words(piece))
         if len(step) > 2:
@@ -266,7 +266,7 @@ def _table(content):
         "",
         content,
     )
-    content = _group(content.lstrip(), 0)[1:] and content.lstrip()[_group(content.lstrip(), 0)[1] :]
+    content = group(content.lstrip(), 0)[1:] and content.lstrip()[group(content.lstrip(), 0)[1] :]
     rows = [
         [cell.strip() for cell in re.split(r"(?<!\\)&", row)]
         for row in re.split(r"\\\\(?:\[[^\]]*\])?", content)
@@ -316,7 +316,7 @@ def _paragraphs(source, tex):
     """The paragraphs of running text that is left when all environments are out."""
     tex = _without_dropped(re.sub(r"\\IEEEPARstart\{(\w+)\}\{(\w+)\}", r"\1\2", tex))
     while match := re.search(r"\\(?:footnote|acks)(?=\{)", tex):
-        note, end = _group(tex, match.end())
+        note, end = group(tex, match.end())
         if match[0] == "\\acks":
             tex = f"{tex[: match.start()]}\n\n{note}\n\n{tex[end:]}"
             continue
@@ -352,7 +352,7 @@ def _without_dropped(tex):
     while match := _DROPPED.search(tex):
         end = match.end()
         while end < len(tex) and tex[end] in "[{" and match[0] != "\\twocolumn":
-            end = _group(tex, end)[1] if tex[end] == "{" else tex.index("]", end) + 1
+            end = group(tex, end)[1] if tex[end] == "{" else tex.index("]", end) + 1
         tex = f"{tex[: match.start()]} {tex[end:]}"
     return tex
 

@@ -1,0 +1,83 @@
+"""Papers of strangers: real sources, converted here, and what the reader of LaTeX takes from them.
+
+The reader knows the LaTeX of the suite's own sources. What it does not know in a stranger's, such
+as a macro with arguments, becomes a fact that no page holds: a share here is a bound from below.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from pipeline.corpus.parse import html
+from pipeline.corpus.sources.archives import SourceError, sources_of_month, unpack
+from pipeline.corpus.sources.converter import find_converter
+from pipeline.corpus.sources.main_file import choose_main_file
+from pipeline.settings import load_settings
+from tests.facts.facts import facts_of
+from tests.facts.latex import group, read_source
+
+_INPUT = re.compile(r"\\(?:input|include)\s*\{([^{}]+)\}")
+_COMMENT = re.compile(r"(?<!\\)%.*\n?")
+_MACRO = re.compile(
+    r"\\(?:(?:re|provide)?newcommand\*?|DeclareMathOperator\*?|def)\s*\{?(\\[A-Za-z]+)\}?\s*(?=\{)"
+)
+_DEPTH = 9
+
+
+def strangers(folder, month, bindings):
+    """(arXiv id, facts; or why there are none) of each source of a month that gives a page."""
+    converter = find_converter(load_settings(_env_file=None, bindings=bindings))
+    for source in sources_of_month(folder, month)[0]:
+        with tempfile.TemporaryDirectory() as scratch:
+            paper, out = Path(scratch, "paper"), Path(scratch, "out")
+            paper.mkdir()
+            out.mkdir()
+            try:
+                unpack(source.read(), paper)
+                main_file, _ = choose_main_file(paper)
+                page = converter.convert(paper, main_file, out).page
+            except SourceError:
+                continue
+            yield source.arxiv_id, _facts(flatten(paper / main_file, paper), page)
+
+
+def _facts(tex, page):
+    try:
+        source = read_source(tex)
+    except (ValueError, StopIteration, IndexError) as error:
+        return f"the reader stops: {type(error).__name__}: {str(error)[:80]}"
+    source.drop_citations()  # their keys are those of a .bib file that seldom comes with a source
+    return list(facts_of(source, html.parse(page), {}, ()))
+
+
+def flatten(file, folder, depth=_DEPTH):
+    """The LaTeX of a file with that of the files it reads, and its own macros without arguments
+    written out.
+    """
+    tex = _inputs_read(file, folder, depth)
+    macros = {}
+    for macro in _MACRO.finditer(tex):
+        macros[macro[1]] = group(tex, macro.end())[0].replace("\\xspace", "")
+    if not macros:
+        return tex
+    body = tex.find("\\begin{document}")
+    names = "|".join(re.escape(name) for name in sorted(macros, key=len, reverse=True))
+    used = re.compile(rf"({names})(?![A-Za-z])(?:\{{\}})?")
+    for _ in range(3):  # macros in macros
+        tex = tex[:body] + used.sub(lambda match: macros[match[1]], tex[body:])
+    return tex
+
+
+def _inputs_read(file, folder, depth):
+    tex = _COMMENT.sub("", file.read_text("utf-8", "replace"))
+
+    def read(match):
+        name = match[1].strip()
+        for path in (folder / name, folder / f"{name}.tex"):
+            if depth and path.is_file():
+                return _inputs_read(path, folder, depth - 1)
+        return ""
+
+    return _INPUT.sub(read, tex)
