@@ -273,12 +273,13 @@ def _table(content):
         if row.strip()
     ]
     spread = [_spread(row) for row in rows]
-    first = next(
+    data = (
         number
         for number, row in enumerate(rows)
         if not any(re.match(r"\\multicolumn\{[2-9]", cell) for cell in row)
         and _is_data(spread[number])
     )
+    first = next(data, 0)
     width = max(map(len, spread))
     heads = []
     for column in range(width):

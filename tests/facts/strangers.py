@@ -26,10 +26,11 @@ _MACRO = re.compile(
 _DEPTH = 9
 
 
-def strangers(folder, month, bindings):
-    """(arXiv id, facts; or why there are none) of each source of a month that gives a page."""
+def strangers(folder, month, bindings, ids):
+    """(arXiv id, facts; or why there are none) of each of these papers that gives a page."""
     converter = find_converter(load_settings(_env_file=None, bindings=bindings))
-    for source in sources_of_month(folder, month)[0]:
+    sources = [source for source in sources_of_month(folder, month)[0] if source.arxiv_id in ids]
+    for source in sources:
         with tempfile.TemporaryDirectory() as scratch:
             paper, out = Path(scratch, "paper"), Path(scratch, "out")
             paper.mkdir()
