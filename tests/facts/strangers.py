@@ -49,7 +49,7 @@ def _facts(tex, page):
         source = read_source(tex)
     except (ValueError, StopIteration, IndexError) as error:
         return f"the reader stops: {type(error).__name__}: {str(error)[:80]}"
-    source.drop_citations()  # their keys are those of a .bib file that seldom comes with a source
+    source.drop_citations()
     return list(facts_of(source, html.parse(page), {}, ()))
 
 
