@@ -152,7 +152,7 @@ def write_sources(folder):
     sources = folder / "sources"
     sources.mkdir()
     (sources / f"{CONVERTED}.gz").write_bytes(
-        fake_latexml.eprint({"a.tex": fake_latexml.document()})
+        fake_latexml.eprint({"a.tex": fake_latexml.document("We read margins of books. " * 5)})
     )
     return {
         "dump_dir": dump,

@@ -66,6 +66,8 @@ _SEPARATORS = (
     (" & ", "organisation", "institute", "location"),
     (" and ", "organisation", "institute", "location"),
 )
+# "2Oslund Institute" of somebody whose mark is lost; no "3M".
+_GLUED_NUMBER = re.compile(r"\d{1,2}(?=[A-Z][a-z])")
 # LaTeXML prints the arguments of LIPIcs's \author after the name like this: place, e-mail and ORCID
 # without spaces between them.
 _PLACE_AND_EMAIL = re.compile(r"([^@]{1,1000})@([\w-]+(?:\.[\w-]+)+)")
@@ -505,8 +507,8 @@ class _Reader:
         return [text for _, text in others]
 
     def read_front(self, paragraphs: Sequence[str]) -> list[str]:
-        """Read paragraphs outside of bylines that have a name or a place with a mark of a name;
-        returns these.
+        """Read paragraphs outside of bylines that have a name or a place with a mark of a name, or
+        are places without marks, one for each number; returns these.
         """
         wanted = self._wanted()
         short = [text for text in paragraphs if all(map(is_no_prose, lines_of(text)))]
@@ -520,6 +522,12 @@ class _Reader:
                 for line in lines:
                     self._read_line(line)
                 used.append(paragraph)
+        places = [text for text in short if text not in used and is_affiliation(text)]
+        numbers = {mark for mark in wanted if mark.isdigit()}
+        if numbers == {str(number) for number in range(1, len(places) + 1)}:
+            for number, text in enumerate(places, start=1):
+                self.places[str(number)].append(plain_line(text))
+            used += places
         return used
 
     def _read_addresses(self, paragraph: str) -> bool:
@@ -583,7 +591,10 @@ def _labelled_places(line: str, wanted: set[str]) -> list[tuple[frozenset[str], 
     label = LEADING_LABEL.match(line)
     if label and label[1] in wanted:
         return [(frozenset({label[1]}), fold(line[label.end() :]).strip(EDGES))]
-    return split_marked(line) if MARK in line else []
+    if MARK in line:
+        return split_marked(line)
+    number = _GLUED_NUMBER.match(line)
+    return [(frozenset(), line[number.end() :])] if number else []
 
 
 def _labels_of(line: str) -> set[str]:
