@@ -275,9 +275,10 @@ def _require_text(paper: ParsedPage) -> None:
     """Raise PageError for the page of a failed conversion, which a site serves all the same: words
     such as "See pages 1-last of paper.pdf", without authors, an abstract or a section.
     """
+    if paper.authors or paper.abstract or paper.sections:
+        return
     text = " ".join(block.text for block in paper.blocks)
-    is_bare = not (paper.authors or paper.abstract or paper.sections)
-    if is_bare and count_words(text) < _STUB_WORDS:
+    if count_words(text) < _STUB_WORDS:
         raise PageError("failed_conversion", f"all that the page says is {clip(text)!r}")
 
 

@@ -228,10 +228,10 @@ class SharedShard:
 
 
 def hold_folder(folder: Path, patience: float) -> FileLock:
-    """Hold the folder, which whoever has it is asked to let go of.
+    """Take the lock of a folder; another process that has it is asked to release it.
 
-    Edge's own lock does not do: it is taken after the segments have been opened, which writes to
-    files of whoever holds it.
+    Edge's own lock is too late: Edge takes it after it has opened the segments, and opening them
+    writes to the files of the process that uses the folder.
 
     patience: seconds to wait for another process. Raises IndexInUse if it takes longer,
     PermanentFailure if there is no place for the lock.

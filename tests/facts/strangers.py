@@ -47,7 +47,7 @@ def strangers(folder, month, bindings, ids):
 def _facts(tex, page):
     try:
         source = read_source(tex)
-    except (ValueError, StopIteration, IndexError) as error:
+    except (ValueError, IndexError) as error:
         return f"the reader stops: {type(error).__name__}: {str(error)[:80]}"
     source.drop_citations()
     return list(facts_of(source, html.parse(page), {}, ()))
