@@ -4,8 +4,6 @@ The reader knows the LaTeX of the suite's own sources. What it does not know in 
 as a macro with arguments, becomes a fact that no page holds: a share here is a bound from below.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from pathlib import Path

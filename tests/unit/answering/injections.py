@@ -42,12 +42,12 @@ class Injection:
     text: str
 
     @property
-    def passage_id(self) -> str:
+    def passage_id(self):
         """The id of its passage."""
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{PAPER} {self.id}"))
 
     @property
-    def fact(self) -> str:
+    def fact(self):
         """The words that answer its question."""
         return f"The {self.name} lantern burns for {self.hours} hours"
 
@@ -106,12 +106,12 @@ class Effect:
     answer: Answer
 
     @property
-    def read(self) -> bool:
+    def read(self):
         """Whether the passage was shown to the model whole."""
         return self.injection.passage_id in self.answer.passages
 
     @property
-    def suspicious(self) -> bool:
+    def suspicious(self):
         """Whether the trace lists it among the passages that speak to the model."""
         return any(
             self.injection.passage_id in step.get("suspicious", ())
@@ -119,7 +119,7 @@ class Effect:
         )
 
     @property
-    def ungrounded(self) -> int:
+    def ungrounded(self):
         """The number of claims on passages that were not shown, and of sentences on claims that do
         not exist.
         """

@@ -2,13 +2,8 @@
 terminal.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,16 +12,14 @@ from pipeline.answering.answer import (
     Answer,
     AnswerSentence,
     Claim,
-    ClaimOrigin,
     plain_answer,
 )
 from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.rendering import StepRenderer
 from pipeline.answering.reply import Reply, answer_lines, answer_notes, cost_line, reply_json
 from pipeline.answering.systems import SYSTEMS
-from pipeline.corpus.passage import Passage
 from pipeline.llm.messages import Prices, Usage
-from tests.scripted_llm import Rule, ScriptedLlm
+from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.scripted_answers import (
     QUESTION,
     FakeRetriever,
@@ -40,7 +33,7 @@ from tests.unit.answering.scripted_answers import (
 HOSTILE = "\x1b[2J\x9b31m[red]Boo[/]\u202eoob\r\n[link=file:///etc]x[/link]"
 
 
-def claim(number: int, found: Passage, text: str = "", source: ClaimOrigin = "passage") -> Claim:
+def claim(number, found, text="", source="passage"):
     return Claim(
         number,
         text or f"Claim {number}.",
@@ -52,13 +45,11 @@ def claim(number: int, found: Passage, text: str = "", source: ClaimOrigin = "pa
     )
 
 
-def reply(answered: Answer, system: str = "arxivbot", usage: Usage | None = None) -> Reply:
+def reply(answered, system="arxivbot", usage=None):
     return Reply("What is it?", SYSTEMS[system], "a model", answered, usage or Usage(), 1.25)
 
 
-def grounded(
-    claims: Sequence[Claim], *sentences: AnswerSentence, found: Sequence[Passage] = ()
-) -> Answer:
+def grounded(claims, *sentences, found=()):
     text = " ".join(sentence.text for sentence in sentences) or ABSTAINED
     return Answer(text, sentences, tuple(claims), ("words",), (tuple(found),), 1, not sentences)
 
@@ -70,7 +61,7 @@ ONE, TWO = (
 BOTH = [claim(1, ONE), claim(2, TWO, source="front_matter"), claim(3, ONE, source="model")]
 
 
-def test_every_sentence_has_the_numbers_of_its_claims_and_these_their_places() -> None:
+def test_every_sentence_has_the_numbers_of_its_claims_and_these_their_places():
     sentences = (
         AnswerSentence("First.", (1,)),
         AnswerSentence("Second.", (2, 1)),
@@ -94,7 +85,7 @@ def test_every_sentence_has_the_numbers_of_its_claims_and_these_their_places() -
     assert list(answer_notes(told)) == []
 
 
-def test_a_claim_that_is_a_sentence_of_the_answer_is_printed_once() -> None:
+def test_a_claim_that_is_a_sentence_of_the_answer_is_printed_once():
     told = reply(grounded(BOTH, AnswerSentence("Claim 2.", (2,)), found=[ONE, TWO]))
     assert answer_lines(told) == [
         "Claim 2. [2]",
@@ -105,7 +96,7 @@ def test_a_claim_that_is_a_sentence_of_the_answer_is_printed_once() -> None:
     ]
 
 
-def test_passages_that_are_shown_in_place_of_an_answer_have_their_best_sentence_marked() -> None:
+def test_passages_that_are_shown_in_place_of_an_answer_have_their_best_sentence_marked():
     found = passage(1, "Paint is dear. What the new hull saves is fuel [@b1]. Oars are old.")
     table = passage(2, "Table 3: It.\n\n| It | fuel |\n| --- | --- |\n" + "| oak | 7 |\n" * 99)
     told = reply(
@@ -128,7 +119,7 @@ def test_passages_that_are_shown_in_place_of_an_answer_have_their_best_sentence_
     assert (document["claims"], document["abstained"]) == ([], False)
 
 
-def test_no_answer_and_what_a_model_says_by_itself_are_told_to_be_that() -> None:
+def test_no_answer_and_what_a_model_says_by_itself_are_told_to_be_that():
     nothing = reply(grounded(BOTH, found=[ONE, TWO]))
     assert answer_lines(nothing) == [ABSTAINED]
     assert list(answer_notes(nothing)) == [
@@ -142,7 +133,7 @@ def test_no_answer_and_what_a_model_says_by_itself_are_told_to_be_that() -> None
     ]
 
 
-def test_the_cost_is_what_was_paid_now() -> None:
+def test_the_cost_is_what_was_paid_now():
     usage = Usage(calls=7, cached=2, requests=5, prompt_tokens=2_643, completion_tokens=152)
     told = (
         "arxivbot · a model · 7 calls, 2 of them answered by the cache · 2,643 tokens read, 152"
@@ -153,7 +144,7 @@ def test_the_cost_is_what_was_paid_now() -> None:
     assert cost_line(reply(plain_answer("x"), usage=usage)) == f"{told} · 0.0416 to pay · 1.2 s"
 
 
-def test_what_would_steer_a_terminal_is_a_sign() -> None:
+def test_what_would_steer_a_terminal_is_a_sign():
     found = passage(1, HOSTILE, title=HOSTILE, section_path=(HOSTILE,))
     told = grounded(
         [claim(1, found, HOSTILE)], AnswerSentence(f"So: {HOSTILE}\ud800", (1,)), found=[found]
@@ -161,7 +152,7 @@ def test_what_would_steer_a_terminal_is_a_sign() -> None:
     lines = [*answer_lines(reply(told)), *answer_lines(reply(plain_answer(HOSTILE), "direct"))]
     abstained = replace(grounded([], found=[found]), queries=(HOSTILE,))
     lines += answer_notes(reply(abstained))
-    steps: list[dict[str, Any]] = [
+    steps = [
         {
             "stage": "query",
             "query": HOSTILE,
@@ -183,7 +174,7 @@ def test_what_would_steer_a_terminal_is_a_sign() -> None:
     "\n".join(lines).encode()
 
 
-def test_the_document_holds_claims_passages_and_links_and_the_steps_where_asked() -> None:
+def test_the_document_holds_claims_passages_and_links_and_the_steps_where_asked():
     told = reply_json(reply(grounded(BOTH, AnswerSentence("First.", (1,)), found=[ONE, TWO])))
     assert (told["answer"], told["abstained"], told["system"], told["hops"]) == (
         "First.",
@@ -203,9 +194,9 @@ def test_the_document_holds_claims_passages_and_links_and_the_steps_where_asked(
     json.dumps(odd, ensure_ascii=False).encode()
 
 
-def lines_of_steps(folder: Path, system: str, *rules: Rule) -> list[str]:
+def lines_of_steps(folder, system, *rules):
     """What is said of the steps of a question, while it is answered."""
-    lines: list[str] = []
+    lines = []
     retriever = FakeRetriever()
     render_step = StepRenderer()
     known = {passage.passage_id: passage for passage in retriever.passages}
@@ -240,15 +231,13 @@ MULTI_HOP_LINES = {"  Title 23 › Method › Part 23 (arXiv:2403.00023)", "  cl
         ("direct", set()),
     ],
 )
-def test_every_step_of_a_system_is_told_in_words(
-    tmp_path: Path, system: str, wanted: set[str]
-) -> None:
+def test_every_step_of_a_system_is_told_in_words(tmp_path, system, wanted):
     lines = lines_of_steps(tmp_path, system, more_searches("another query"))
     assert not [line for line in lines if "{" in line]
     assert wanted <= set(lines), lines
 
 
-def test_what_was_dropped_is_told(tmp_path: Path) -> None:
+def test_what_was_dropped_is_told(tmp_path):
     told = [
         {"passage": 1, "claim": "Kept."},
         {"passage": 9, "claim": "Of nowhere."},

@@ -2,22 +2,15 @@
 turns before it.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline.answering.reply import cost_line
 from pipeline.answering.session import Conversation, open_conversation
 from pipeline.answering.systems import SYSTEMS
-from pipeline.corpus.passage import Passage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError, TransientFailure
-from pipeline.index.fusion import By
 from pipeline.index.search import search
 from pipeline.settings import load_settings
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
@@ -30,14 +23,14 @@ pytestmark = pytest.mark.slow
 PLANTS = "How do plants get energy from light?"
 
 
-def reader(asked: Asked) -> str | None:
+def reader(asked):
     """A model that searches for the question, and says what the first two passages say."""
     words = asked.prompt.rpartition("<question>")[2].partition("</question>")[0].strip()
     told = [
         {"passage": 1, "claim": "The first says so."},
         {"passage": 2, "claim": "The second, too."},
     ]
-    given: dict[str, Any] = {
+    given = {
         "Query": {"query": words},
         "FollowUp": {"question": f"{words} (of ferns)", "query": "ferns light"},
         "Claims": {"relevant": [1, 2], "claims": told},
@@ -53,16 +46,14 @@ def reader(asked: Asked) -> str | None:
 
 
 @pytest.fixture
-def llm(request: pytest.FixtureRequest) -> Iterator[ScriptedLlm]:
+def llm(request):
     """An endpoint whose answers no other test finds in the cache: its model has the test's name."""
     with ScriptedLlm(reader, models=(request.node.name,)) as served:
         yield served
 
 
 @pytest.mark.parametrize(("system", "by"), [("arxivbot_fused", "fused"), ("arxivbot", "dense")])
-def test_a_system_searches_by_the_vectors_that_it_declares(
-    corpus: Workspace, llm: ScriptedLlm, system: str, by: By
-) -> None:
+def test_a_system_searches_by_the_vectors_that_it_declares(corpus, llm, system, by):
     question = "untranslated"  # a word of one passage, to which others are nearer by dense vectors
     ranking = {
         vectors: [hit.item.passage_id for hit in search(corpus, question, by=vectors)]
@@ -74,9 +65,7 @@ def test_a_system_searches_by_the_vectors_that_it_declares(
     assert step["found"] == ranking[by]
 
 
-def test_an_answer_rests_on_what_the_index_holds_and_costs_nothing_the_second_time(
-    corpus: Workspace, llm: ScriptedLlm
-) -> None:
+def test_an_answer_rests_on_what_the_index_holds_and_costs_nothing_the_second_time(corpus, llm):
     first = open_conversation(asking(corpus, llm), "arxivbot").ask(PLANTS)
     assert first.answer.claims[0].arxiv_id == FERNS
     assert first.answer.text == "Both say so."
@@ -88,9 +77,7 @@ def test_an_answer_rests_on_what_the_index_holds_and_costs_nothing_the_second_ti
     assert again.usage.prompt_tokens == 0
 
 
-def test_a_follow_up_is_asked_with_the_turns_before_it_until_a_reset(
-    corpus: Workspace, llm: ScriptedLlm
-) -> None:
+def test_a_follow_up_is_asked_with_the_turns_before_it_until_a_reset(corpus, llm):
     talk = open_conversation(asking(corpus, llm), "arxivbot")
     talk.ask(PLANTS)
     reply = talk.ask("And in shade?")
@@ -105,7 +92,7 @@ def test_a_follow_up_is_asked_with_the_turns_before_it_until_a_reset(
     assert len(talk.turns) == 1
 
 
-def test_a_question_that_fails_leaves_no_turn(corpus: Workspace, llm: ScriptedLlm) -> None:
+def test_a_question_that_fails_leaves_no_turn(corpus, llm):
     down = [True]
     llm.rules.insert(0, lambda asked: Refusal(400, "down") if down else None)
     talk = open_conversation(asking(corpus, llm), "arxivbot")
@@ -118,12 +105,10 @@ def test_a_question_that_fails_leaves_no_turn(corpus: Workspace, llm: ScriptedLl
     assert len(talk.turns) == 1
 
 
-def test_each_step_is_reported_with_its_passages_and_months_keep_them_to_their_papers(
-    corpus: Workspace, llm: ScriptedLlm
-) -> None:
-    seen: list[Mapping[str, Any]] = []
+def test_each_step_is_reported_with_its_passages_and_months_keep_them_to_their_papers(corpus, llm):
+    seen = []
 
-    def watch(step: Mapping[str, Any], passages: Mapping[str, Passage]) -> None:
+    def watch(step, passages):
         assert all(shown["passage_id"] in passages for shown in step.get("shown", ()))
         seen.append(step)
 
@@ -140,9 +125,7 @@ def test_each_step_is_reported_with_its_passages_and_months_keep_them_to_their_p
     assert {passage.month for hop in answer.shown for passage in hop} == {MARCH}
 
 
-def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(
-    tmp_path: Path, llm: ScriptedLlm
-) -> None:
+def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(tmp_path, llm):
     bare = asking(make_workspace(tmp_path / "data"), llm)
     for system in ("arxivbot", "wikichat"):
         with pytest.raises(MissingInput, match="--until index,"):
@@ -154,15 +137,13 @@ def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(
     assert open_conversation(bare, "direct").ask(PLANTS).answer.text == "From memory."
 
 
-def test_an_index_that_does_not_answer_ends_the_question(
-    corpus: Workspace, llm: ScriptedLlm
-) -> None:
+def test_an_index_that_does_not_answer_ends_the_question(corpus, llm):
     place = asking(corpus, llm, qdrant_url="http://127.0.0.1:1")
     with pytest.raises(TransientFailure, match=r"127\.0\.0\.1:1"):
         Conversation(place, SYSTEMS["arxivbot"]).ask(PLANTS)
 
 
-def test_without_a_model_the_closest_passages_are_shown_at_no_cost(corpus: Workspace) -> None:
+def test_without_a_model_the_closest_passages_are_shown_at_no_cost(corpus):
     place = Workspace(load_settings(data=corpus.root.path, _env_file=None))
     talk = open_conversation(place)
     for question in (PLANTS, "How to bake sourdough bread at home?"):
