@@ -29,10 +29,11 @@ from benchmarks.generate import one_after_another
 from benchmarks.harness import Claim, report
 from benchmarks.scripted_endpoint import MODEL, ask, serving
 from pipeline import tables
-from pipeline.answering.answer import Answer, answer_of_row
+from pipeline.answering.answer import answer_of_row
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS
 from pipeline.arxiv.metadata_stage import METADATA
+from pipeline.corpus.nouns import Answer
 from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.embedding.stages import EMBEDDINGS

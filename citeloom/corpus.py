@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, Ty
 
 if TYPE_CHECKING:
     from pipeline.answering.reply import Reply
-    from pipeline.corpus.paper import FullPaper
+    from pipeline.corpus.nouns import FullPaper
     from pipeline.corpus.references.citation_index import CitingPaper
     from pipeline.draft_check.check import DraftCheck, PaperToCite
     from pipeline.engine.stage import Workspace
@@ -243,7 +243,7 @@ class Corpus:
         """A paper with its passages and references. Raises MissingInput if there is none."""
         from pipeline.index.papers import read_paper
 
-        return read_paper(self._workspace.root, arxiv_id)
+        return read_paper(self._workspace, arxiv_id)
 
     @_checks_arguments
     def cited_by(self, arxiv_id: str) -> list[CitingPaper]:

@@ -203,7 +203,7 @@ def sentence_of(workspace: Workspace, row: Row) -> str:
     if "sentence" in row:
         return one_line(row["sentence"].replace("[CITE]", "[@KEY]"))
     begin = _words(row["begins"].replace("[CITE]", ""))
-    for passage in read_paper(workspace.root, row["citing"]).passages:
+    for passage in read_paper(workspace, row["citing"]).passages:
         for sentence in split_sentences(passage.text):
             text = one_line(CITATION_MARKER.sub(" ", sentence))
             if begin in _words(text):

@@ -1,14 +1,21 @@
-"""An answer: its sentences, claims and passages, the trace of its steps, and its row."""
+"""Answers made of their parts, and their rows."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, NamedTuple
+from dataclasses import asdict
+from typing import Any, NamedTuple
 
 from pipeline.answering.model_calls import StepLog
-from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
+from pipeline.corpus.nouns import (
+    PASSAGE_COLUMNS,
+    Answer,
+    AnswerSentence,
+    Claim,
+    ClaimOrigin,
+    Passage,
+)
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.llm.messages import Spent
 from pipeline.storage.writing import Row
@@ -18,8 +25,6 @@ from pipeline.text import one_line
 ABSTAINED = "The corpus does not hold the answer to this question."
 """The text of every answer whose claims do not hold it."""
 
-ClaimOrigin = Literal["passage", "model", "front_matter"]
-"""Origin of a claim: its passage, the model (supported by its passage), or a row of a table."""
 MOST_CLAIMS = 3
 """Most claims of one hop; the report has six from two hops."""
 
@@ -30,61 +35,6 @@ class UnnumberedClaim(NamedTuple):
     text: str
     passage: Passage
     source: ClaimOrigin = "passage"
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One fact, numbered from 1, with the passage that it rests on and the hop that read it."""
-
-    number: int
-    text: str
-    passage_id: str
-    arxiv_id: str
-    anchor: str
-    hop: int
-    source: ClaimOrigin = "passage"
-
-    def line(self) -> str:
-        """The claim in a prompt."""
-        return f"[{self.number}] {self.text}"
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerSentence:
-    """One sentence of an answer, and the numbers of the claims that it rests on."""
-
-    text: str
-    claims: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One system's answer to one question.
-
-    Every claim rests on a passage that was shown, and every sentence on a claim. Only a system that
-    retrieves nothing has sentences without claims.
-    """
-
-    text: str
-    sentences: tuple[AnswerSentence, ...]
-    claims: tuple[Claim, ...] = ()
-    queries: tuple[str, ...] = ()
-    """The query of each hop."""
-    shown: tuple[tuple[Passage, ...], ...] = ()
-    """The passages that the model read in each hop."""
-    hops: int = 0
-    abstained: bool = False
-    trace: Mapping[str, Any] = field(default_factory=dict)
-    spent: Spent = field(default_factory=Spent)
-
-    @property
-    def passages(self) -> dict[str, Passage]:
-        """The passages that were shown, by id."""
-        return {passage.passage_id: passage for hop in self.shown for passage in hop}
-
-    def trace_json(self) -> str:
-        """The trace as text, the same for the same answer."""
-        return json.dumps(self.trace, ensure_ascii=False, sort_keys=True)
 
 
 def number_claims(claims: Iterable[UnnumberedClaim], hop: int, after: int = 0) -> tuple[Claim, ...]:

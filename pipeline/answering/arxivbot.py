@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from pipeline.answering.answer import (
-    MOST_CLAIMS,
-    Answer,
-    Claim,
-    UnnumberedClaim,
-    grounded_answer,
-    number_claims,
-)
+from pipeline.answering.answer import MOST_CLAIMS, UnnumberedClaim, grounded_answer, number_claims
 from pipeline.answering.claim_extraction import extract_claims
 from pipeline.answering.composition import compose
 from pipeline.answering.facts import fact_claims, named_papers
@@ -24,7 +17,7 @@ from pipeline.answering.model_calls import CHARS_PER_TOKEN, StepLog, Tools
 from pipeline.answering.ranking import rank, search
 from pipeline.answering.retriever import QUERY_CHARS, distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion, plan_query
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Answer, Claim, Passage
 from pipeline.llm.context import first_that_fit
 from pipeline.llm.messages import Spent
 from pipeline.llm.structured import AnswerForm, AtMost

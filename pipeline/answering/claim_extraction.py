@@ -10,7 +10,7 @@ from functools import cache
 from itertools import dropwhile
 from typing import Annotated, Any
 
-from pipeline.answering.answer import Claim, UnnumberedClaim, number_claims
+from pipeline.answering.answer import UnnumberedClaim, number_claims
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     StepLog,
@@ -18,7 +18,7 @@ from pipeline.answering.model_calls import (
     passage_trace,
 )
 from pipeline.answering.prompt_injection import suspicious_ids
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Claim, Passage
 from pipeline.llm.client import StructuredAnswer
 from pipeline.llm.context import cut_to_share, first_that_fit
 from pipeline.llm.messages import Spent

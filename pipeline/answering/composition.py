@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from pipeline.answering.answer import AnswerSentence, Claim
 from pipeline.answering.model_calls import (
     CHARS_PER_TOKEN,
     StepLog,
     Tools,
     as_word,
 )
+from pipeline.corpus.nouns import AnswerSentence, Claim
 from pipeline.llm.context import first_that_fit
 from pipeline.llm.messages import Spent
 from pipeline.llm.structured import AtMost, make_form

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pipeline.answering.answer import Answer, plain_answer
+from pipeline.answering.answer import plain_answer
 from pipeline.answering.model_calls import PROMPTS, TEMPERATURE, StepLog, Tools
 from pipeline.answering.user_question import UserQuestion
+from pipeline.corpus.nouns import Answer
 from pipeline.llm.messages import spent
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pipeline.answering.answer import UnnumberedClaim
 from pipeline.answering.front_matter import FrontMatter, FrontMatterTables
 from pipeline.answering.question_words import content_words
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Passage
 from pipeline.identity.identifiers import arxiv_ids_among_words
 from pipeline.text import number_of, one_line
 

@@ -12,9 +12,9 @@ from pipeline import tables
 from pipeline.answering.paper_lists import list_papers, papers_of_author
 from pipeline.answering.question_words import content_words
 from pipeline.answering.retriever import ALL_MONTHS, MonthSpan
+from pipeline.corpus.nouns import PASSAGE_COLUMNS, Passage
 from pipeline.corpus.paper_index import find_papers, papers_named_in
 from pipeline.corpus.parse.parsed_page import Author
-from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.embedding.lexical import term_id, terms_of
 from pipeline.engine.stage import Workspace
 from pipeline.identity.identifiers import month_of

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.retriever import PassageSearch
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Passage
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, StructuredAnswer
 from pipeline.llm.context import fit
 from pipeline.llm.messages import Spent

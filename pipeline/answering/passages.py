@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from pipeline.answering.answer import (
-    MOST_CLAIMS,
-    Answer,
-    AnswerSentence,
-    grounded_answer,
-    number_claims,
-)
+from pipeline.answering.answer import MOST_CLAIMS, grounded_answer, number_claims
 from pipeline.answering.facts import (
     asks_only_for_facts,
     facets_of,
@@ -26,7 +20,7 @@ from pipeline.answering.question_words import names_in
 from pipeline.answering.ranking import search
 from pipeline.answering.retriever import distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Answer, AnswerSentence, Passage
 from pipeline.identity.identifiers import arxiv_ids_among_words
 from pipeline.identity.titles import title_words
 from pipeline.llm.messages import Spent

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from itertools import islice
 
 from pipeline.answering.model_calls import PROMPTS, TEMPERATURE, StepLog, Tools
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Passage
 from pipeline.index.scored import Scored
 from pipeline.llm.context import cut_to_share
 from pipeline.llm.messages import Completion, Spent, spent

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.answering.answer import Answer, Claim, ClaimOrigin
 from pipeline.corpus.links import passage_url, source_name
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Answer, Claim, ClaimOrigin, Passage
 from pipeline.text import number_of, one_line, visible
 
 # Of a passage among the steps; the link leads to the whole.

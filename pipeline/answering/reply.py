@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.answering.answer import Answer, Claim
 from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.rendering import (
     CLAIM_ORIGINS,
@@ -17,7 +16,7 @@ from pipeline.answering.rendering import (
 )
 from pipeline.answering.systems import AnsweringSystem
 from pipeline.corpus.links import abstract_url, passage_url
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Answer, Claim, Passage
 from pipeline.index.excerpts import Excerpt, excerpts
 from pipeline.llm.messages import Usage
 from pipeline.text import number_of

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline import tables
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Passage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.identity.months import select_months

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from pipeline.answering.answer import Answer
 from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.model_calls import Tools
 from pipeline.answering.reply import Reply
@@ -21,7 +20,7 @@ from pipeline.answering.retriever import (
 )
 from pipeline.answering.systems import ANSWERING_WRITERS, AnsweringSystem
 from pipeline.answering.user_question import MOST_TURNS, Turn, UserQuestion
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Answer, Passage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.opening import live_index

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
-from pipeline.answering.answer import Answer, answer_row, plain_answer
+from pipeline.answering.answer import answer_row, plain_answer
 from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.model_calls import PROMPTS, Tools
 from pipeline.answering.questions import (
@@ -35,7 +35,7 @@ from pipeline.answering.questions import (
 from pipeline.answering.retriever import MonthSpan, PassageSearch, SearchFunction, index_search
 from pipeline.answering.systems import ANSWERING_WRITERS, SYSTEMS, AnsweringSystem
 from pipeline.answering.user_question import UserQuestion
-from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
+from pipeline.corpus.nouns import PASSAGE_COLUMNS, Answer, Passage
 from pipeline.corpus.passages.text import FORM
 from pipeline.engine.digests import digest_of, digest_until
 from pipeline.engine.parts import build_parts

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.answering import arxivbot, wikichat
-from pipeline.answering.answer import Answer
 from pipeline.answering.direct import direct
 from pipeline.answering.model_calls import Tools
 from pipeline.answering.passages import passages
 from pipeline.answering.user_question import UserQuestion
+from pipeline.corpus.nouns import Answer
 from pipeline.engine.systems import System, Writers, in_order
 from pipeline.index.fusion import By
 from pipeline.system_names import ANSWERING_SYSTEMS, FORMER_ANSWERING_SYSTEMS

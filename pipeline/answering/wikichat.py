@@ -14,14 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from pipeline.answering.answer import (
-    Answer,
-    AnswerSentence,
-    Claim,
-    UnnumberedClaim,
-    grounded_answer,
-    number_claims,
-)
+from pipeline.answering.answer import UnnumberedClaim, grounded_answer, number_claims
 from pipeline.answering.composition import (
     answer_tokens,
     compose,
@@ -41,7 +34,7 @@ from pipeline.answering.prompt_injection import suspicious_ids
 from pipeline.answering.ranking import rank, search
 from pipeline.answering.retriever import distinct_passages, searchable
 from pipeline.answering.user_question import UserQuestion, plan_query
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Answer, AnswerSentence, Claim, Passage
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
 from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Spent

@@ -16,7 +16,7 @@ from pipeline.errors import CiteloomError, SettingError, exit_code_of
 if TYPE_CHECKING:
     from pipeline.answering.reply import Reply
     from pipeline.answering.session import Conversation, StepObserver
-    from pipeline.corpus.passage import Passage
+    from pipeline.corpus.nouns import Passage
     from pipeline.engine.stage import Workspace
 
 PapersOfOption = Annotated[

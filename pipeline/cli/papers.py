@@ -15,7 +15,7 @@ from pipeline.text import number_of
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pipeline.corpus.paper import FullPaper
+    from pipeline.corpus.nouns import FullPaper
     from pipeline.corpus.references.citation_index import CitingPaper
     from pipeline.index.corpus_papers import PaperListing
 
@@ -138,7 +138,7 @@ def paper(
     if cited_by:
         _show_citing_papers(arxiv_id, read_citing_papers(workspace, arxiv_id), as_json=as_json)
         return 0
-    full_paper = read_paper(workspace.root, arxiv_id)
+    full_paper = read_paper(workspace, arxiv_id)
     if references:
         _show_references(full_paper, as_json=as_json)
     else:
@@ -161,7 +161,7 @@ def _show_paper(full_paper: FullPaper, citing: Sequence[CitingPaper], *, as_json
         visible(", ".join(full_paper.authors)),
         " · ".join(filter(None, facts)),
         "",
-        visible(full_paper.abstract),
+        visible(full_paper.abstract or ""),
         "",
         *_outline(full_paper),
         "",

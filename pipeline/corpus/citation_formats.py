@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.corpus.links import abstract_url
-from pipeline.corpus.paper import Paper
+from pipeline.corpus.nouns import Paper
 from pipeline.corpus.parse.policies import citation_marker
 from pipeline.identity.people import parse_name
 from pipeline.text import one_line

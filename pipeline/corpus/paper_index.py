@@ -11,7 +11,7 @@ from typing import Any
 from rapidfuzz import fuzz, process
 
 from pipeline import tables
-from pipeline.corpus.paper import PAPER_COLUMNS, Paper
+from pipeline.corpus.nouns import PAPER_COLUMNS, Paper
 from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.corpus.citation_formats import bibtex_entry, bibtex_item, bibtex_keys
-from pipeline.corpus.paper import PAPER_COLUMNS, Paper
+from pipeline.corpus.nouns import PAPER_COLUMNS, Paper
 from pipeline.draft_check.citations import CitationCheck, check_citations, judge_name
 from pipeline.draft_check.draft import Draft, DraftSentence, describe_problems
 from pipeline.draft_check.failure_kinds import FAILURES

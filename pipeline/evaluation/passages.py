@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
+from pipeline.corpus.nouns import PASSAGE_COLUMNS, Passage
 from pipeline.corpus.parse.policies import without_markers
-from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.identity.identifiers import month_of
 from pipeline.index.exact import fused_scores, lexical_scores

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.corpus.paper import Paper
+from pipeline.corpus.nouns import Paper
 from pipeline.corpus.paper_index import authors_like, find_papers, years_of_papers
 from pipeline.corpus.references.citation_index import count_citing_papers
 from pipeline.index.papers import count_passages

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.corpus.paper import PaperReference
+from pipeline.corpus.nouns import Reference
 from pipeline.corpus.parse.policies import without_known_markers
 from pipeline.index.paper_results import PaperHit, SearchResults
 from pipeline.index.scored import Hit
@@ -56,7 +56,7 @@ class PaperJson(BaseModel):
     month: str
     url: str
     passages: tuple[PassageJson, ...]
-    references: tuple[PaperReference, ...]
+    references: tuple[Reference, ...]
 
 
 def as_rows(hits: Sequence[Hit]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipeline import tables
 from pipeline.corpus.citation_formats import bibtex_of
-from pipeline.corpus.paper import PAPER_COLUMNS, Paper
+from pipeline.corpus.nouns import PAPER_COLUMNS, Paper
 from pipeline.corpus.parse.policies import without_known_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.corpus.passages.text import embedded_text

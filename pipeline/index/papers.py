@@ -8,14 +8,23 @@ import contextlib
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import fields
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from pipeline import tables
-from pipeline.corpus.paper import PAPER_COLUMNS, FullPaper, Paper, PaperReference
-from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
+from pipeline.corpus.nouns import (
+    PAPER_COLUMNS,
+    PASSAGE_COLUMNS,
+    FullPaper,
+    Paper,
+    Passage,
+    Reference,
+)
+from pipeline.corpus.paper_index import papers_with_ids
 from pipeline.corpus.passages.text import embedded_text
+from pipeline.corpus.references.citation_index import count_citing_papers
 from pipeline.errors import MissingInput, SettingError
 from pipeline.identity.identifiers import arxiv_id_of, group_by_month
 from pipeline.index.opening import live_index
@@ -42,31 +51,35 @@ _REFERENCE_COLUMNS = [
     "doi",
     "cited_arxiv_id",
 ]
+_FRONT_MATTER = [*PAPER_COLUMNS, "abstract", "grade", "subset"]
 
 
-def read_paper(root: DataRoot, identifier: str) -> FullPaper:
+def read_paper(workspace: Workspace, identifier: str) -> FullPaper:
     """The paper with this arXiv id, in any spelling, or at this address.
 
     Passages and references are empty where their tables have not been made yet. Raises MissingInput
     if the corpus does not hold the paper, PermanentFailure if a table cannot be read.
     """
     arxiv_id = arxiv_id_of(identifier) or identifier.strip()
-    for row in rows_of_papers(root, tables.PAPERS, [arxiv_id], [*PAPER_COLUMNS, "abstract"]):
-        paper = Paper.from_row(row)
+    with workspace.read_cache():
+        paper = read_papers(workspace, [arxiv_id]).get(arxiv_id)
+        if paper is None:
+            raise MissingInput(
+                f"the corpus at {workspace.root.path} holds no paper {identifier[:80]!r}: give an"
+                " arXiv id such as 2404.90003, of a month that citeloom run has processed"
+            )
         return FullPaper(
-            arxiv_id=paper.arxiv_id,
-            title=paper.title,
-            authors=paper.authors,
-            year=paper.year,
-            categories=paper.categories,
-            abstract=row["abstract"] or "",
-            passages=_read_passages(root, arxiv_id),
-            references=_read_references(root, arxiv_id),
+            **{part.name: getattr(paper, part.name) for part in fields(Paper)},
+            passages=_read_passages(workspace.root, arxiv_id),
+            references=_read_references(workspace, arxiv_id),
         )
-    raise MissingInput(
-        f"the corpus at {root.path} holds no paper {identifier[:80]!r}: give an arXiv id such as"
-        " 2404.90003, of a month that citeloom run has processed"
-    )
+
+
+def read_papers(workspace: Workspace, arxiv_ids: Collection[str]) -> dict[str, Paper]:
+    """The papers of these ids that the corpus holds, with abstract, grade and citations."""
+    rows = list(rows_of_papers(workspace.root, tables.PAPERS, arxiv_ids, _FRONT_MATTER))
+    cited_by = count_citing_papers(workspace, arxiv_ids) if rows else Counter[str]()
+    return {row["arxiv_id"]: Paper.from_row(row, cited_by[row["arxiv_id"]]) for row in rows}
 
 
 def _read_passages(root: DataRoot, arxiv_id: str) -> tuple[Passage, ...]:
@@ -75,20 +88,29 @@ def _read_passages(root: DataRoot, arxiv_id: str) -> tuple[Passage, ...]:
     return tuple(Passage.from_row(row) for row in sorted(rows, key=itemgetter("ordinal")))
 
 
-def _read_references(root: DataRoot, arxiv_id: str) -> tuple[PaperReference, ...]:
-    rows = rows_of_papers(root, tables.REFERENCES, [arxiv_id], _REFERENCE_COLUMNS)
+def _read_references(workspace: Workspace, arxiv_id: str) -> tuple[Reference, ...]:
+    rows = list(rows_of_papers(workspace.root, tables.REFERENCES, [arxiv_id], _REFERENCE_COLUMNS))
+    cited = [row["cited_arxiv_id"] for row in rows if row["cited_arxiv_id"]]
+    held = papers_with_ids(workspace, cited) if cited else {}
     return tuple(
-        PaperReference(
-            key=row["key"],
-            raw=clip(row["raw"] or ""),
-            title=row["title"] and clip(row["title"]),
-            authors=tuple(map(clip, row["authors"] or ())),
-            year=row["year"],
-            venue=row["venue"],
-            doi=row["doi"],
-            arxiv_id=row["cited_arxiv_id"],
-        )
+        _reference(row, held.get(row["cited_arxiv_id"]))
         for row in sorted(rows, key=itemgetter("ordinal"))
+    )
+
+
+def _reference(row: Mapping[str, Any], paper: Paper | None) -> Reference:
+    """The reference of a row. paper: the cited one, if the corpus holds it."""
+    title = (paper and paper.title) or row["title"]
+    return Reference(
+        key=row["key"],
+        raw=clip(row["raw"] or ""),
+        title=title and clip(title),
+        authors=tuple(map(clip, row["authors"] or ())),
+        year=row["year"],
+        venue=row["venue"],
+        doi=row["doi"],
+        arxiv_id=row["cited_arxiv_id"],
+        in_corpus=paper is not None,
     )
 
 

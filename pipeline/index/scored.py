@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pipeline.corpus.links import abstract_url
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Passage
 from pipeline.text import clip
 
 Item = TypeVar("Item", covariant=True)
@@ -24,7 +24,7 @@ class Scored(Generic[Item]):
     fits: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedPassage(Passage):
     """A passage with what the index holds of its paper. subset: severity of the page in the dump.
     grade: quality of the page, A to D.

@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import Any
 
 from pipeline import tables
+from pipeline.corpus.nouns import PASSAGE_COLUMNS, Passage
 from pipeline.corpus.parse.policies import without_markers
-from pipeline.corpus.passage import PASSAGE_COLUMNS, Passage
 from pipeline.corpus.references.citation_index import cited_months
 from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Workspace

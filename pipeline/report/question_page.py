@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline import tables
-from pipeline.answering.answer import Answer, Claim, answer_of_row
+from pipeline.answering.answer import answer_of_row
 from pipeline.answering.questions import (
     GoldClaim,
     PosedQuestion,
@@ -17,7 +17,7 @@ from pipeline.answering.questions import (
 )
 from pipeline.answering.rendering import CLAIM_ORIGINS, StepRenderer, place_in_paper
 from pipeline.corpus.links import passage_url
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Answer, Claim, Passage
 from pipeline.evaluation.answers.measures import age_of, answer_measures
 from pipeline.evaluation.prose import parted
 from pipeline.index.papers import rows_of_papers

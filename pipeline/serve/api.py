@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from pipeline import __version__
 from pipeline.corpus.citation_formats import bibtex_of
-from pipeline.corpus.paper import FullPaper, PaperReference
+from pipeline.corpus.nouns import FullPaper, Reference
 from pipeline.corpus.references.citation_index import CitingPaper, read_citing_papers
 from pipeline.errors import MissingInput, SettingError
 from pipeline.identity.identifiers import arxiv_id_of
@@ -146,7 +146,7 @@ def _papers(site: Site, request: Request) -> PaperListing:
 
 def _requested_paper(site: Site, request: Request) -> FullPaper:
     """The paper that an address names. Raises MissingInput if the corpus does not hold it."""
-    return read_paper(site.root, request.path_params["id"])
+    return read_paper(site.workspace, request.path_params["id"])
 
 
 @_endpoint(f"{_OF_PAPER}/outline", "Sections of a paper", list[Heading])
@@ -154,8 +154,8 @@ def _paper_outline(site: Site, request: Request) -> list[Heading]:
     return list(outline_of(_requested_paper(site, request)))
 
 
-@_endpoint(f"{_OF_PAPER}/references", "Bibliography of a paper", list[PaperReference])
-def _paper_references(site: Site, request: Request) -> list[PaperReference]:
+@_endpoint(f"{_OF_PAPER}/references", "Bibliography of a paper", list[Reference])
+def _paper_references(site: Site, request: Request) -> list[Reference]:
     return list(_requested_paper(site, request).references)
 
 

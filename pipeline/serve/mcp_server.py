@@ -26,10 +26,9 @@ from pipeline import __version__
 from pipeline.answering.prompt_injection import looks_like_prompt_injection
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.links import abstract_url
-from pipeline.corpus.paper import FullPaper, Paper
+from pipeline.corpus.nouns import FullPaper, Paper, Passage
 from pipeline.corpus.paper_index import papers_with_ids
 from pipeline.corpus.parse.policies import without_known_markers
-from pipeline.corpus.passage import Passage
 from pipeline.corpus.references.citation_index import read_citing_papers
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
@@ -313,7 +312,7 @@ class CorpusTools:
             authors=_names(paper.authors),
             categories=_categories(paper.categories),
             url=paper.url,
-            abstract=_fenced(paper.abstract[:MOST_PASSAGE_CHARACTERS]),
+            abstract=_fenced((paper.abstract or "")[:MOST_PASSAGE_CHARACTERS]),
             sections=[
                 OutlineEntry(
                     title=_line(heading.title),
@@ -462,7 +461,7 @@ class CorpusTools:
         return Formulas(formulas=page, next_start=_next(start, len(page), len(formulas)))
 
     def _paper(self, arxiv_id: str) -> FullPaper:
-        return read_paper(self._site.root, arxiv_id)
+        return read_paper(self._site.workspace, arxiv_id)
 
     def _search_passages(self, form: SearchForm, start: int, limit: int) -> PassageResults:
         page = run_passage_search(self._site, form.model_copy(update={"limit": limit}), start)

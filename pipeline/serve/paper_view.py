@@ -9,9 +9,8 @@ from itertools import chain, combinations
 from pipeline import tables
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.links import abstract_url
-from pipeline.corpus.paper import FullPaper, Paper
+from pipeline.corpus.nouns import FullPaper, Paper, Passage
 from pipeline.corpus.paper_index import papers_with_ids
-from pipeline.corpus.passage import Passage
 from pipeline.corpus.references.citation_index import (
     CitingPaper,
     count_shared_works,
@@ -102,7 +101,7 @@ class PaperView:
 
 def read_paper_view(workspace: Workspace, identifier: str) -> PaperView:
     """A paper with its surroundings. Raises MissingInput if the corpus does not hold it."""
-    paper = read_paper(workspace.root, identifier)
+    paper = read_paper(workspace, identifier)
     cited = [reference.arxiv_id for reference in paper.references if reference.arxiv_id]
     with workspace.read_cache():
         return PaperView(
@@ -136,7 +135,7 @@ def read_outside_paper(workspace: Workspace, identifier: str) -> OutsidePaper | 
     cited_by = read_citing_papers(workspace, arxiv_id)
     title = ""
     if cited_by:
-        references = read_paper(workspace.root, cited_by[0].arxiv_id).references
+        references = read_paper(workspace, cited_by[0].arxiv_id).references
         titles = (reference.title for reference in references if reference.arxiv_id == arxiv_id)
         title = next(titles, None) or ""
     return OutsidePaper(arxiv_id, title, tuple(cited_by))

@@ -26,7 +26,7 @@ from pipeline.storage.data_root import DataRoot
 if TYPE_CHECKING:
     from pipeline.answering.reply import Reply
     from pipeline.answering.session import StepObserver
-    from pipeline.corpus.passage import Passage
+    from pipeline.corpus.nouns import Passage
 
 # A month takes 0.1 s to look at.
 _OVERVIEW_SECONDS = 60.0

@@ -133,7 +133,7 @@ def test_a_verdict_leads_to_its_passage(checked, workspace):
     judged = [check for check in checked.citations if check.passage_id]
     assert len(judged) > 10
     for check in judged:
-        paper = read_paper(workspace.root, check.arxiv_id or "")
+        paper = read_paper(workspace, check.arxiv_id or "")
         (passage,) = [each for each in paper.passages if each.passage_id == check.passage_id]
         assert check.url == passage.url
         text = without_markers(passage.text)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from pipeline import tables
-from pipeline.answering.answer import Answer
 from pipeline.answering.model_calls import short_question
 from pipeline.answering.questions import Question, paper_months, read_posed_questions
+from pipeline.corpus.nouns import Answer
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.engine.stage import Job, Workspace
 from pipeline.evaluation.answers.measures import Outcome, gold_shown_by_hop

@@ -16,8 +16,8 @@ from statistics import fmean
 from typing import Any, Literal, get_args
 
 from pipeline import tables
-from pipeline.answering.answer import Answer
 from pipeline.answering.questions import Question
+from pipeline.corpus.nouns import Answer
 from pipeline.errors import SettingError
 from pipeline.evaluation.marks import CLAIM_POINTS, GOLD_POINTS
 from pipeline.evaluation.quotes import is_evidence

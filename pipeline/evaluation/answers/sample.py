@@ -13,10 +13,11 @@ from itertools import pairwise
 from typing import Annotated
 
 from pipeline import tables
-from pipeline.answering.answer import Answer, answer_of_row, hides_failure
+from pipeline.answering.answer import answer_of_row, hides_failure
 from pipeline.answering.model_calls import CHARS_PER_TOKEN, NOTHING, short_question
 from pipeline.answering.questions import PosedQuestion, Question
 from pipeline.answering.systems import writes_answers
+from pipeline.corpus.nouns import Answer
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.engine.sampling import shuffled
 from pipeline.engine.stage import Job

@@ -12,8 +12,9 @@ import uuid
 from dataclasses import dataclass
 
 from pipeline import tables
-from pipeline.answering.answer import Answer, answer_of_row
+from pipeline.answering.answer import answer_of_row
 from pipeline.answering.stages import ANSWERS, QUESTIONS
+from pipeline.corpus.nouns import Answer
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.index.opening import close_indexes

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pipeline.answering.model_calls import Tools
 from pipeline.answering.systems import SYSTEMS
 from pipeline.answering.user_question import UserQuestion as Question
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Passage
 from pipeline.index.scored import Scored
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run

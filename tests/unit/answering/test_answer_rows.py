@@ -7,13 +7,8 @@ import pyarrow as pa
 import pytest
 
 from pipeline import tables
-from pipeline.answering.answer import (
-    ABSTAINED,
-    Answer,
-    answer_of_row,
-    answer_row,
-    plain_answer,
-)
+from pipeline.answering.answer import ABSTAINED, answer_of_row, answer_row, plain_answer
+from pipeline.corpus.nouns import Answer
 from pipeline.llm.messages import Spent
 from pipeline.tables.writers import Writer
 from tests.unit.evaluation.answers.graded import grounded

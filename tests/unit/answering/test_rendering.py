@@ -7,17 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.answering.answer import (
-    ABSTAINED,
-    Answer,
-    AnswerSentence,
-    Claim,
-    plain_answer,
-)
+from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.rendering import StepRenderer
 from pipeline.answering.reply import Reply, answer_lines, answer_notes, cost_line, reply_json
 from pipeline.answering.systems import SYSTEMS
+from pipeline.corpus.nouns import Answer, AnswerSentence, Claim
 from pipeline.llm.messages import Prices, Usage
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.scripted_answers import (

@@ -17,7 +17,7 @@ from pipeline.answering.retriever import (
     month_span,
     searchable,
 )
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Passage
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.index.scored import Scored
 from tests.month_tables import write_table

@@ -3,17 +3,10 @@
 from dataclasses import replace
 
 from pipeline import tables
-from pipeline.answering.answer import (
-    ABSTAINED,
-    Answer,
-    AnswerSentence,
-    Claim,
-    answer_row,
-    plain_answer,
-)
+from pipeline.answering.answer import ABSTAINED, answer_row, plain_answer
 from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.questions import KINDS, GoldClaim, Question
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Answer, AnswerSentence, Claim, Passage
 from pipeline.evaluation.answers.measures import gold_shown_by_hop
 from pipeline.llm.messages import Spent
 from pipeline.system_names import ANSWERING_SYSTEMS

@@ -136,7 +136,7 @@ def test_citing_papers_are_those_of_all_months_as_they_are_now(workspace):
 
 
 def test_a_paper_has_its_passages_and_references_in_order(workspace):
-    paper = read_paper(workspace.root, "2403.00001")
+    paper = read_paper(workspace, "2403.00001")
     assert (paper.title, paper.authors, paper.month) == ("One", ("A. Bee",), MONTH)
     assert [passage.passage_id for passage in paper.passages] == ["p1", "p2", "p3"]
     assert [reference.arxiv_id for reference in paper.references] == [
@@ -146,14 +146,15 @@ def test_a_paper_has_its_passages_and_references_in_order(workspace):
         None,
     ]
     with pytest.raises(MissingInput, match=r"2403\.00009"):
-        read_paper(workspace.root, "2403.00009")
+        read_paper(workspace, "2403.00009")
 
 
 def test_a_paper_is_read_without_pandas(workspace):
     code = (
-        "import sys; from pathlib import Path; from pipeline.index.papers import read_paper;"
-        " from pipeline.storage.data_root import DataRoot;"
-        f" paper = read_paper(DataRoot(Path({str(workspace.root.path)!r})), '2403.00001');"
+        "import sys; from pipeline.engine.stage import Workspace;"
+        " from pipeline.index.papers import read_paper; from pipeline.settings import load_settings;"
+        f" workspace = Workspace(load_settings(data={str(workspace.root.path)!r}));"
+        " paper = read_paper(workspace, '2403.00001');"
         " print(len(paper.passages), 'pandas' in sys.modules)"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "3 False\n"

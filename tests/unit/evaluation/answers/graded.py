@@ -3,9 +3,9 @@
 import json
 import re
 
-from pipeline.answering.answer import Answer, AnswerSentence, Claim, plain_answer
+from pipeline.answering.answer import plain_answer
 from pipeline.answering.questions import GoldClaim, Question
-from pipeline.corpus.passage import Passage
+from pipeline.corpus.nouns import Answer, AnswerSentence, Claim, Passage
 from pipeline.engine.stage import Job
 from pipeline.evaluation.answers.judge import grade_answers
 from pipeline.evaluation.answers.sample import SampledAnswer

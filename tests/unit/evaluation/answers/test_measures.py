@@ -2,7 +2,8 @@
 
 import pytest
 
-from pipeline.answering.answer import Answer, plain_answer
+from pipeline.answering.answer import plain_answer
+from pipeline.corpus.nouns import Answer
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.measures import (
     MEASURES,
