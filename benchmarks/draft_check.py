@@ -262,7 +262,13 @@ def write_draft(works: Sequence[Mapping[str, Any]], folder: Path) -> Path:
 
 def seconds_of_check(workspace: Workspace, draft: Path) -> float:
     """Processor seconds of a whole process `citeloom check`, median of three, on one thread."""
-    command = [sys.executable, "-c", "from pipeline.cli import main; main()", "check", str(draft)]
+    command = [
+        sys.executable,
+        "-c",
+        "from pipeline.doors.cli import main; main()",
+        "check",
+        str(draft),
+    ]
     environment = os.environ | {
         "CITELOOM_DATA": str(workspace.root.path),
         "CITELOOM_METADATA_SNAPSHOT": str(workspace.settings.metadata_snapshot),

@@ -22,9 +22,9 @@ from pathlib import Path
 from benchmarks.harness import Claim, report
 from citeloom import Corpus
 from pipeline import tables
-from pipeline.cli.common import open_workspace
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
+from pipeline.doors.cli.common import open_workspace
 from pipeline.engine.stage import Workspace
 from pipeline.ops.run_months import known_months, run_months
 from pipeline.stages import choose_stages

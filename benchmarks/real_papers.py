@@ -30,7 +30,7 @@ from zipfile import ZipFile
 
 from benchmarks.harness import Claim, report
 from citeloom import Corpus
-from pipeline.cli.common import open_workspace
+from pipeline.doors.cli.common import open_workspace
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 from pipeline.ops.run_months import known_months, run_months

@@ -45,7 +45,7 @@ SECONDS, QUICK_SECONDS, ROUNDS = 20.0, 5.0, 5
 CLI_SEARCHES, QUICK_CLI_SEARCHES = 10, 2
 _TIMEOUT = 10.0
 _WORDS = (2, 12)
-COMMAND = [sys.executable, "-c", "from pipeline.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from pipeline.doors.cli import main; main()"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from pipeline.cli.app import app
+from pipeline.doors.cli.app import app
 
 
 def invoke(*arguments, **options):

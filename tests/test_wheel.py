@@ -58,7 +58,7 @@ def _environment():
 
 def _citeloom(installed, *arguments):
     python, folder = installed
-    command = [str(python), "-c", "from pipeline.cli import main; main()", *arguments]
+    command = [str(python), "-c", "from pipeline.doors.cli import main; main()", *arguments]
     ended = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -104,7 +104,7 @@ def test_the_ui_starts(installed):
     command = [
         str(python),
         "-c",
-        "from pipeline.cli import main; main()",
+        "from pipeline.doors.cli import main; main()",
         "ui",
         "--port",
         str(port),

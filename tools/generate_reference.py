@@ -90,7 +90,7 @@ message that names the command which makes it again. How tables depend on each o
 
 def commands_page() -> str:
     """commands.md: every command by group, with its arguments and options."""
-    from pipeline.cli.app import GROUPS, GROUPS_PANEL, PANELS
+    from pipeline.doors.cli.app import GROUPS, GROUPS_PANEL, PANELS
 
     parts = [COMMANDS_INTRODUCTION]
     for panel, commands in PANELS.items():
@@ -116,7 +116,7 @@ def commands_page() -> str:
 
 def _command(name: str, function: Callable[..., Any]) -> Iterator[str]:
     """Paragraphs of help and epilog, then the parameters; a code block after `Examples:`."""
-    from pipeline.cli.app import EPILOGS
+    from pipeline.doors.cli.app import EPILOGS
 
     text = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{EPILOGS.get(name, '')}"
     for paragraph in re.split(r"\n\s*\n", text.strip()):

@@ -17,7 +17,7 @@ import pytest
 from filelock import FileLock
 
 from assets.partitions import offer_months
-from pipeline.cli.dagster_reporter import reporting_to_dagster
+from pipeline.doors.cli.dagster_reporter import reporting_to_dagster
 from pipeline.engine.stage import Workspace
 from pipeline.ops.run_months import run_months
 from pipeline.ops.services import release_services

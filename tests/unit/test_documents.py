@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 import typer
 
-from pipeline.serve.guard import ProblemKind
+from pipeline.doors.web.guard import ProblemKind
 from pipeline.settings import Settings
 from pipeline.stages import STAGES
 from tests.cases import cases
@@ -30,7 +30,7 @@ pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relativ
 
 @cache
 def _citeloom():
-    from pipeline.cli.app import app
+    from pipeline.doors.cli.app import app
 
     return typer.main.get_command(app)
 

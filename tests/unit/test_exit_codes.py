@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from pipeline.cli.exit_codes import run_command
+from pipeline.doors.cli.exit_codes import run_command
 from pipeline.errors import SettingError
 
 

@@ -67,7 +67,7 @@ def test_the_sample_runs_to_the_index_without_them(tmp_path):
         "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]),
         "CITELOOM_DATA": str(tmp_path / "data"),
     }
-    command = [sys.executable, "-c", "from pipeline.cli import main; main()"]
+    command = [sys.executable, "-c", "from pipeline.doors.cli import main; main()"]
     command += ["run", "--months", "2024-03"]
 
     def run(*arguments, **settings):

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from pipeline.cli.exit_codes import run_command
+from pipeline.doors.cli.exit_codes import run_command
 from pipeline.engine.redaction import (
     LIBRARY_SECRETS,
     MIN_SECRET_LENGTH,

@@ -33,7 +33,7 @@ def test_dagster_starts_behind_the_proxy_and_a_ui_in_a_shells_background_can_be_
         patience.append(int(os.environ["DAGSTER_GRPC_PROXY_HEARTBEAT_TTL_SECONDS"]))
         answers.append(httpx2.get(f"http://127.0.0.1:{port}/", timeout=None).status_code)
         for proxy in psutil.Process().children():
-            if "pipeline.serve.dagster_proxy" in proxy.cmdline():
+            if "pipeline.doors.web.dagster_proxy" in proxy.cmdline():
                 proxy.kill()
 
     monkeypatch.setattr(os, "execv", in_its_place)

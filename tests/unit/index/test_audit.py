@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipeline import tables
-from pipeline.cli.index import audit_lines
+from pipeline.doors.cli.index import audit_lines
 from pipeline.embedding.embedder import SparseRows
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import MissingInput, SettingError

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from pipeline.cli.search import search_table
 from pipeline.corpus.links import abstract_url, passage_url
+from pipeline.doors.cli.search import search_table
 from pipeline.index.output import as_markdown, as_rows, batch_markdown, batch_rows
 from pipeline.index.scored import Hit
 from pipeline.text import visible

@@ -8,8 +8,8 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
+from pipeline.doors.web.app import make_app
 from pipeline.index.opening import close_indexes
-from pipeline.serve.app import make_app
 from tests.processes import PATIENCE, free_port
 from tests.unit.serve.corpus import make_corpus
 

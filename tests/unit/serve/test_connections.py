@@ -7,8 +7,8 @@ import pytest
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 
-from pipeline.serve.app import DeadlineProtocol, refuse, with_budget
-from pipeline.serve.guard import Guard
+from pipeline.doors.web.app import DeadlineProtocol, refuse, with_budget
+from pipeline.doors.web.guard import Guard
 from tests.processes import PATIENCE
 from tests.unit.serve.conftest import serving
 from tests.workspaces import changed

@@ -9,7 +9,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
-from pipeline.serve.dagster_proxy import make_proxy
+from pipeline.doors.web.dagster_proxy import make_proxy
 from tests.cases import cases
 from tests.processes import free_port
 from tests.unit.serve.conftest import serving

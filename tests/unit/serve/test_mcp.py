@@ -15,11 +15,11 @@ import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 
+from pipeline.doors import mcp as mcp_server
+from pipeline.doors.mcp import INSTRUCTIONS, MOST_CHARACTERS, CorpusTools
+from pipeline.doors.web.app import make_app, pass_on
+from pipeline.doors.web.site import Site
 from pipeline.index.opening import close_indexes
-from pipeline.serve import mcp_server
-from pipeline.serve.app import make_app, pass_on
-from pipeline.serve.mcp_server import INSTRUCTIONS, MOST_CHARACTERS, CorpusTools
-from pipeline.serve.site import Site
 from tests.processes import PATIENCE
 from tests.unit.serve.conftest import serving
 from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
@@ -54,7 +54,7 @@ def connect(request, corpus):
     else:
         close_indexes()
         environment = {**os.environ, "CITELOOM_DATA": str(corpus.root.path)}
-        command = ["-c", "from pipeline.cli import main; main()", "mcp"]
+        command = ["-c", "from pipeline.doors.cli import main; main()", "mcp"]
         target = StdioServerParameters(command=sys.executable, args=command, env=environment)
 
     def run(use):

@@ -11,11 +11,11 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
+from pipeline.doors.api import ENDPOINTS, openapi
+from pipeline.doors.web.app import make_app
+from pipeline.doors.web.site import LiveAnswer, Site
 from pipeline.index.opening import edge_folder, live_index
 from pipeline.report import rendering
-from pipeline.serve.api import ENDPOINTS, openapi
-from pipeline.serve.app import make_app
-from pipeline.serve.site import LiveAnswer, Site
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import asking
 from tests.unit.answering.scripted_answers import faithful, form_of
@@ -183,7 +183,7 @@ def test_a_link_on_another_site_runs_no_question_and_a_failure_is_shown(client):
 
 
 def test_more_questions_than_may_be_answered_at_once_are_sent_away(corpus, monkeypatch):
-    monkeypatch.setattr("pipeline.serve.site.MOST_QUESTIONS", 0)
+    monkeypatch.setattr("pipeline.doors.web.site.MOST_QUESTIONS", 0)
     client = client_of(corpus)
     answer = client.get("/api/ask", params={"q": "What is fusion?"})
     assert (answer.status_code, answer.json()["type"]) == (503, "urn:citeloom:temporary")

@@ -4,11 +4,11 @@ another process.
 
 import pytest
 
+from pipeline.doors.web.pages import render_passage
+from pipeline.doors.web.search_results import SearchForm
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes, edge_folder
 from pipeline.index.typed_query import NOTHING_FITS
-from pipeline.serve.pages import render_passage
-from pipeline.serve.search_results import SearchForm
 from tests.unit.index.building import opened_by_another_process
 from tests.unit.serve.corpus import BEAM, FUSION, RETRIEVAL
 

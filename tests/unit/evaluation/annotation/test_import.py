@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.cli.app import app
+from pipeline.doors.cli.app import app
 from pipeline.engine.locks import month_lock
 from pipeline.errors import MissingInput, SettingError
 from pipeline.evaluation.annotation.importer import import_files

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.common import (
+from pipeline.doors.cli.common import (
     AsJson,
     MonthsOption,
     SelectOption,
@@ -62,7 +62,7 @@ def run(
     if select is not None and not selected:
         raise SettingError("--select names no stage: give one or more, comma-separated")
 
-    from pipeline.cli.console import print_note
+    from pipeline.doors.cli.console import print_note
     from pipeline.ops.run_months import RunReport, failed_stages, failures_in, known_months
     from pipeline.stages import choose_stages
 
@@ -97,8 +97,8 @@ def run_and_report(
 
     Raises SettingError where a setting does not suit the stages, before anything runs.
     """
-    from pipeline.cli.console import showing
-    from pipeline.cli.dagster_reporter import reporting_to_dagster
+    from pipeline.doors.cli.console import showing
+    from pipeline.doors.cli.dagster_reporter import reporting_to_dagster
     from pipeline.ops.preflight import check
     from pipeline.ops.run_months import run_months
 
@@ -109,7 +109,7 @@ def run_and_report(
 
 def show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:
     """Print what a run did: a row a stage, its failures, and where the report lies."""
-    from pipeline.cli.console import out, print_failures, print_json, run_table
+    from pipeline.doors.cli.console import out, print_failures, print_json, run_table
 
     page = _report_page(workspace)
     failures = [
@@ -132,7 +132,7 @@ def show_run(workspace: Workspace, report: RunReport, *, as_json: bool) -> None:
 
 def print_report_address(workspace: Workspace) -> None:
     """Print where the overall page of the reports lies, if there is one."""
-    from pipeline.cli.console import out
+    from pipeline.doors.cli.console import out
 
     page = _report_page(workspace)
     if page.exists():

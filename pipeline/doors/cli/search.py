@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pipeline.cli.common import AsJson, open_workspace
+from pipeline.doors.cli.common import AsJson, open_workspace
 from pipeline.errors import SettingError
 from pipeline.text import number_of, one_line, visible
 
@@ -147,7 +147,7 @@ def search(
             "give the words to search for, or --queries FILE, or --like ID, and only one of them"
         )
 
-    from pipeline.cli.console import print_note
+    from pipeline.doors.cli.console import print_note
     from pipeline.index.search_options import SearchOptions, parse_years
 
     first_year, last_year = parse_years(year)
@@ -189,7 +189,7 @@ def search(
 def _find_papers(
     texts: Sequence[str], like: str | None, options: SearchOptions
 ) -> list[SearchResults]:
-    from pipeline.cli.console import spinner
+    from pipeline.doors.cli.console import spinner
 
     with spinner("loading the model, searching"):
         from pipeline.index.paper_results import papers_like, search_papers
@@ -203,7 +203,7 @@ def _find_papers(
 def _find_passages(
     texts: Sequence[str], like: str | None, options: SearchOptions
 ) -> list[PassageRanking]:
-    from pipeline.cli.console import spinner
+    from pipeline.doors.cli.console import spinner
 
     with spinner("loading the model, searching"):
         from pipeline.index.passage_results import passages_like, search_passages
@@ -215,7 +215,7 @@ def _find_passages(
 
 
 def _print_notes(texts: Sequence[str], notes: Sequence[str], *, is_batch: bool) -> None:
-    from pipeline.cli.console import print_note
+    from pipeline.doors.cli.console import print_note
     from pipeline.ops.run_months import loading_note
 
     loading = loading_note(open_workspace())
@@ -227,8 +227,8 @@ def _print_notes(texts: Sequence[str], notes: Sequence[str], *, is_batch: bool) 
 
 
 def _print_papers(answers: Sequence[SearchResults], form: str, *, is_batch: bool) -> None:
-    from pipeline.cli.console import out, print_json
     from pipeline.corpus.citation_formats import bibtex_of
+    from pipeline.doors.cli.console import out, print_json
     from pipeline.index.output import papers_markdown
 
     if form == "json":
@@ -252,7 +252,7 @@ def _print_passages(
     is_batch: bool,
 ) -> None:
     """first: the number of the first hit."""
-    from pipeline.cli.console import out, print_json
+    from pipeline.doors.cli.console import out, print_json
     from pipeline.index import output
 
     if form == "json":
@@ -357,7 +357,7 @@ def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) 
     from rich.markup import escape
     from rich.text import Text
 
-    from pipeline.cli.console import make_table
+    from pipeline.doors.cli.console import make_table
 
     heading = "" if query is None else f"{escape(visible(query))}: "
     if not hits:

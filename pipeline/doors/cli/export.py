@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pipeline.cli.common import AsJson, MonthsOption, open_workspace
+from pipeline.doors.cli.common import AsJson, MonthsOption, open_workspace
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,7 +35,7 @@ def export(
       citeloom export --to my-dataset
       citeloom export --to my-dataset --months 2024-03 --texts open
     """
-    from pipeline.cli.console import out, print_json, spinner
+    from pipeline.doors.cli.console import out, print_json, spinner
     from pipeline.ops.export import ExportRequest
     from pipeline.ops.export import export as write_export
 
@@ -52,7 +52,7 @@ def export(
 
 def _tables_table(exported: Export) -> Table:
     """The exported tables, a row for each."""
-    from pipeline.cli.console import make_table
+    from pipeline.doors.cli.console import make_table
 
     numbers = ("files", "rows", "KB")
     shown = make_table("Exported", ("table", "columns left out", *numbers), right=numbers)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.common import AsJson, MonthsOption, export_settings, open_workspace
+from pipeline.doors.cli.common import AsJson, MonthsOption, export_settings, open_workspace
 from pipeline.stage_names import plain_name
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def audit(
       citeloom audit
       citeloom audit --months 2024-03 --repair
     """
-    from pipeline.cli.console import out, print_json, print_note, spinner
+    from pipeline.doors.cli.console import out, print_json, print_note, spinner
     from pipeline.index.audit import audit_months
     from pipeline.index.audit import repair as repair_index
 
@@ -64,7 +64,7 @@ def _audit_table(audit: IndexAudit) -> Table:
     """One row per month; if there are many, only those that are not in order."""
     from rich.markup import escape
 
-    from pipeline.cli.console import make_table
+    from pipeline.doors.cli.console import make_table
     from pipeline.index.load import KINDS
 
     columns = ("expected", "present", *KINDS)
@@ -132,7 +132,7 @@ def reindex(
       CITELOOM_QDRANT_QUANTIZATION=none citeloom reindex
       CITELOOM_QDRANT_URL=http://localhost:6333 citeloom reindex
     """
-    from pipeline.cli.console import print_json, print_note
+    from pipeline.doors.cli.console import print_json, print_note
     from pipeline.index.reindex import reindex as switch_collection
     from pipeline.ops.preflight import check_data_root
 
@@ -157,7 +157,7 @@ def reindex(
 
 def _load(workspace: Workspace, months: Sequence[str]) -> list[tuple[str, str, str]]:
     """Run the stages that load these months; returns (stage, month, message) of each failure."""
-    from pipeline.cli.console import showing
+    from pipeline.doors.cli.console import showing
     from pipeline.index.reindex import STAGES
     from pipeline.ops.run_months import run_months
     from pipeline.stages import choose_stages

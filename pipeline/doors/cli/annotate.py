@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pipeline.cli.common import AsJson, MonthsOption, check_file, open_workspace, split_names
+from pipeline.doors.cli.common import AsJson, MonthsOption, check_file, open_workspace, split_names
 
 KindArgument = Annotated[
     Literal["ratings", "grades"],
@@ -72,7 +72,7 @@ def export(
       citeloom annotate export ratings --to sheets --systems chatcite,zero_shot
       citeloom annotate export grades --to sheets --items 50 --sentences
     """
-    from pipeline.cli.console import print_note
+    from pipeline.doors.cli.console import print_note
     from pipeline.errors import SettingError
     from pipeline.evaluation.annotation.export import write_files
     from pipeline.evaluation.annotation.grades import answers_to_grade
@@ -125,7 +125,7 @@ def import_(
     for file in files:
         check_file("FILES", file)
 
-    from pipeline.cli.console import print_error
+    from pipeline.doors.cli.console import print_error
     from pipeline.evaluation.annotation.importer import import_files
 
     sheets = import_files(open_workspace(), files)
@@ -152,7 +152,7 @@ def results(
       citeloom annotate results ratings
       citeloom annotate results grades --name pilot --json
     """
-    from pipeline.cli.console import print_json, print_section
+    from pipeline.doors.cli.console import print_json, print_section
     from pipeline.errors import MissingInput
     from pipeline.evaluation.annotation.grades import GradeResults, read_grade_results
     from pipeline.evaluation.annotation.ratings import RatingResults, read_rating_results

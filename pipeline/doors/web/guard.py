@@ -23,12 +23,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pipeline.doors.web.same_origin import is_cross_site, names_loopback, opens_page
 from pipeline.engine.redaction import collect_secrets, redact_error
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, MissingInput, SettingError, TransientFailure
 from pipeline.index.edge_folder import IndexInUse
 from pipeline.report.rendering import script_source
-from pipeline.serve.same_origin import is_cross_site, names_loopback, opens_page
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self';"

@@ -48,7 +48,7 @@ def run_command(function: Callable[P, int | None], *arguments: P.args, **options
     too. The option `months` is checked first, so that a malformed one is an error of its own,
     before other errors.
     """
-    from pipeline.cli.console import print_error, print_json
+    from pipeline.doors.cli.console import print_error, print_json
 
     previous = signal.signal(signal.SIGTERM, _interrupt)
     try:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli.common import AsJson, check_file, open_workspace, split_names
+from pipeline.doors.cli.common import AsJson, check_file, open_workspace, split_names
 from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.errors import SettingError
 
@@ -50,7 +50,7 @@ def check(
       citeloom check paper.tex
       citeloom check paper.tex --report check --fail-on number_not_found,missing
     """
-    from pipeline.cli.console import print_json, print_note, print_section, spinner
+    from pipeline.doors.cli.console import print_json, print_note, print_section, spinner
     from pipeline.draft_check.bibliography import write_bibliography
     from pipeline.draft_check.check import check_draft
     from pipeline.draft_check.citations import judge_name
@@ -134,8 +134,8 @@ def cite(
     """
     from rich.text import Text
 
-    from pipeline.cli.console import make_table, out, print_json, spinner
     from pipeline.corpus.parse.policies import without_known_markers
+    from pipeline.doors.cli.console import make_table, out, print_json, spinner
     from pipeline.draft_check.check import papers_to_cite
     from pipeline.text import visible
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.common import AsJson, open_workspace
+from pipeline.doors.cli.common import AsJson, open_workspace
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def doctor(
       citeloom doctor --online --json
       citeloom doctor --model
     """
-    from pipeline.cli.console import out, print_json
+    from pipeline.doors.cli.console import out, print_json
 
     findings, code = _try_models(yes=yes) if model else _examine(online=online)
     counts = Counter(finding.state.value for finding in findings)
@@ -83,7 +83,7 @@ def _try_models(*, yes: bool) -> tuple[list[DoctorFinding], int]:
 
 def _examine(*, online: bool) -> tuple[list[DoctorFinding], int]:
     """The findings and the exit code."""
-    from pipeline.cli.console import spinner
+    from pipeline.doors.cli.console import spinner
     from pipeline.ops.doctor.checks import all_probes, invalid_settings
     from pipeline.ops.doctor.findings import FindingState, Probe, mask_secrets, run_probes
     from resources.dagster_home import probe_instance
@@ -113,7 +113,7 @@ def _examine(*, online: bool) -> tuple[list[DoctorFinding], int]:
 def _findings_table(findings: Sequence[DoctorFinding]) -> Table:
     from rich.text import Text
 
-    from pipeline.cli.console import make_table
+    from pipeline.doors.cli.console import make_table
 
     table = make_table("Checks", ("check", "state", "finding"))
     for finding in findings:

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from pipeline import __version__
-from pipeline.cli import (
+from pipeline.doors.cli import (
     annotate,
     ask,
     check,
@@ -30,7 +30,7 @@ from pipeline.cli import (
     sources,
     status,
 )
-from pipeline.cli.exit_codes import with_exit_code
+from pipeline.doors.cli.exit_codes import with_exit_code
 from pipeline.stage_names import STAGE_NAMES, plain_name
 
 Commands = Mapping[str, Callable[..., int | None]]
@@ -107,7 +107,7 @@ def main() -> None:
     try:
         sys.exit(app(standalone_mode=False))
     except typer.TyperException as error:
-        from pipeline.cli.console import print_error, print_json
+        from pipeline.doors.cli.console import print_error, print_json
 
         print_json({"error": "UsageError", "message": error.format_message()})
         print_error(error.format_message())

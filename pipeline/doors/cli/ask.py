@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.common import AnsweringSystemOption, AsJsonNotText, open_workspace
+from pipeline.doors.cli.common import AnsweringSystemOption, AsJsonNotText, open_workspace
 from pipeline.errors import CiteloomError, SettingError, exit_code_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def ask(
 
     from pipeline.answering.reply import reply_json as reply_as_json
     from pipeline.answering.session import open_conversation
-    from pipeline.cli.console import print_json
+    from pipeline.doors.cli.console import print_json
 
     workspace = open_workspace()
     conversation = open_conversation(workspace, system, months)
@@ -87,7 +87,7 @@ def chat(
       citeloom chat --system wikichat --months 2024-03
     """
     from pipeline.answering.session import open_conversation
-    from pipeline.cli.console import print_note
+    from pipeline.doors.cli.console import print_note
 
     workspace = open_workspace()
     conversation = open_conversation(workspace, system, months)
@@ -111,7 +111,7 @@ def chat(
 
 def _warn_of_small_model(conversation: Conversation) -> None:
     """Say before the bundled model answers that it is slow and mostly wrong."""
-    from pipeline.cli.console import print_note
+    from pipeline.doors.cli.console import print_note
     from pipeline.llm.models import is_small_model
 
     if is_small_model(conversation.model):
@@ -124,7 +124,7 @@ def _warn_of_small_model(conversation: Conversation) -> None:
 
 
 def _say_how_much_is_loaded(workspace: Workspace) -> None:
-    from pipeline.cli.console import print_note
+    from pipeline.doors.cli.console import print_note
     from pipeline.ops.run_months import loading_note
 
     note = loading_note(workspace)
@@ -158,7 +158,7 @@ class _ChatSession:
 
     def _run_command(self, text: str) -> int:
         from pipeline.answering.rendering import terminal_line
-        from pipeline.cli.console import print_note
+        from pipeline.doors.cli.console import print_note
 
         if text == "/reset":
             self._conversation.reset()
@@ -187,7 +187,7 @@ class _ChatSession:
             typer.echo()
 
     def _print_failure(self, error: CiteloomError) -> None:
-        from pipeline.cli.console import print_error
+        from pipeline.doors.cli.console import print_error
 
         if self._as_json:
             _print_json_line({"error": type(error).__name__, "message": str(error)})
@@ -195,7 +195,7 @@ class _ChatSession:
 
 
 def _answer(conversation: Conversation, question: str, *, show_work: bool) -> Reply:
-    from pipeline.cli.console import spinner
+    from pipeline.doors.cli.console import spinner
 
     with spinner(f"{conversation.system} reads and answers") as show_step:
         return conversation.ask(question, _step_printer(show_step, show_work=show_work))
@@ -204,7 +204,7 @@ def _answer(conversation: Conversation, question: str, *, show_work: bool) -> Re
 def _step_printer(show_step: Callable[[str], None], *, show_work: bool) -> StepObserver:
     """A callback after each step: it updates the spinner and, with `show_work`, prints the step."""
     from pipeline.answering.rendering import StepRenderer
-    from pipeline.cli.console import print_note
+    from pipeline.doors.cli.console import print_note
 
     render_step = StepRenderer()
 
@@ -220,7 +220,7 @@ def _step_printer(show_step: Callable[[str], None], *, show_work: bool) -> StepO
 def _print_reply(reply: Reply) -> None:
     """Print the answer and its sources on standard output, notes and costs on standard error."""
     from pipeline.answering.reply import answer_notes, cost_line
-    from pipeline.cli.console import print_note
+    from pipeline.doors.cli.console import print_note
     from pipeline.llm.models import small_model_note
 
     typer.echo(str(reply))

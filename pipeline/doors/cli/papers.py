@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.common import AsJson, open_workspace
+from pipeline.doors.cli.common import AsJson, open_workspace
 from pipeline.errors import SettingError
 from pipeline.text import number_of
 
@@ -49,8 +49,8 @@ def papers(
         raise SettingError("--bibtex and --json exclude each other: give one of them")
 
     from pipeline import tables
-    from pipeline.cli.console import out, print_json, print_note
     from pipeline.corpus.citation_formats import bibtex_of
+    from pipeline.doors.cli.console import out, print_json, print_note
     from pipeline.index.corpus_papers import list_papers
 
     workspace = open_workspace()
@@ -76,7 +76,7 @@ def _papers_table(listing: PaperListing) -> Table | str:
     from rich.style import Style
     from rich.text import Text
 
-    from pipeline.cli.console import make_table
+    from pipeline.doors.cli.console import make_table
     from pipeline.text import visible
 
     if not listing.papers:
@@ -148,7 +148,7 @@ def paper(
 
 
 def _show_paper(full_paper: FullPaper, citing: Sequence[CitingPaper], *, as_json: bool) -> None:
-    from pipeline.cli.console import out, print_json
+    from pipeline.doors.cli.console import out, print_json
     from pipeline.index.output import PaperJson
     from pipeline.text import visible
 
@@ -196,7 +196,7 @@ def _outline(paper: FullPaper) -> list[str]:
 def _show_references(full_paper: FullPaper, *, as_json: bool) -> None:
     from rich.text import Text
 
-    from pipeline.cli.console import make_table, out, print_json
+    from pipeline.doors.cli.console import make_table, out, print_json
     from pipeline.text import visible
 
     if as_json:
@@ -220,7 +220,7 @@ def _show_references(full_paper: FullPaper, *, as_json: bool) -> None:
 def _show_citing_papers(arxiv_id: str, papers: Sequence[CitingPaper], *, as_json: bool) -> None:
     from rich.text import Text
 
-    from pipeline.cli.console import make_table, out, print_json
+    from pipeline.doors.cli.console import make_table, out, print_json
     from pipeline.text import visible
 
     if as_json:
@@ -250,7 +250,7 @@ def find_quote(
     """
     from rich.text import Text
 
-    from pipeline.cli.console import make_table, out, print_json, spinner
+    from pipeline.doors.cli.console import make_table, out, print_json, spinner
     from pipeline.index.output import place
     from pipeline.index.quotes import find_quote as find
     from pipeline.text import visible

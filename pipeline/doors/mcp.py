@@ -30,6 +30,10 @@ from pipeline.corpus.nouns import FullPaper, Paper, Passage
 from pipeline.corpus.paper_index import papers_with_ids
 from pipeline.corpus.parse.policies import without_known_markers
 from pipeline.corpus.references.citation_index import read_citing_papers
+from pipeline.doors.web.guard import problem_of
+from pipeline.doors.web.paper_view import outline_of, section_passages
+from pipeline.doors.web.search_results import SearchForm, run_passage_search, run_search
+from pipeline.doors.web.site import Site
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput
 from pipeline.index.corpus_papers import list_papers
@@ -39,10 +43,6 @@ from pipeline.index.quotes import find_quote
 from pipeline.index.scored import Hit
 from pipeline.index.search_options import LONGEST_QUERY
 from pipeline.llm.prompts import fenced
-from pipeline.serve.guard import problem_of
-from pipeline.serve.paper_view import outline_of, section_passages
-from pipeline.serve.search_results import SearchForm, run_passage_search, run_search
-from pipeline.serve.site import Site
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.store import file_stat
 from pipeline.tables import PAPERS

@@ -8,6 +8,6 @@ def main() -> None:
     # Python looks for modules in the working folder first where it is started with -c or -m, as for
     # worker processes and the Dagster UI: a draft's folder may hold a multiprocessing.py.
     os.environ["PYTHONSAFEPATH"] = "1"
-    from pipeline.cli.app import main as run
+    from pipeline.doors.cli.app import main as run
 
     run()

@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli.common import AsJson, AsJsonNotText, MonthsOption, open_workspace, split_names
+from pipeline.doors.cli.common import (
+    AsJson,
+    AsJsonNotText,
+    MonthsOption,
+    open_workspace,
+    split_names,
+)
 from pipeline.errors import SettingError
 
 
@@ -29,7 +35,7 @@ def harvest(
       citeloom harvest --from 2026-11-01
     """
     from pipeline.arxiv.harvest import harvest as harvest_metadata
-    from pipeline.cli.console import out, print_json, showing
+    from pipeline.doors.cli.console import out, print_json, showing
 
     workspace = open_workspace()
     with showing(workspace.root):
@@ -52,9 +58,9 @@ def convert(
       citeloom convert
       citeloom convert --months 2026-10
     """
-    from pipeline.cli.run import run_and_report, show_run
     from pipeline.corpus.sources.archives import months_of_sources
     from pipeline.corpus.sources.stage import PAGES
+    from pipeline.doors.cli.run import run_and_report, show_run
     from pipeline.identity.months import select_months
 
     workspace = open_workspace()
@@ -96,8 +102,8 @@ def fetch_html(
       citeloom fetch-html --month 2026-10 --accept-terms
       citeloom fetch-html --ids 2610.01234,2610.04321 --accept-terms
     """
-    from pipeline.cli.console import out, print_json, showing
     from pipeline.corpus.fetching import TERMS, fetch, select_papers
+    from pipeline.doors.cli.console import out, print_json, showing
 
     workspace = open_workspace()
     if not accept_terms:

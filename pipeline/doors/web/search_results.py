@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.corpus.references.citation_index import CitingPaper
+from pipeline.doors.web.site import Site
 from pipeline.errors import SettingError
 from pipeline.index.corpus_papers import PaperListing, list_papers
 from pipeline.index.excerpts import RankedPassage, rank_sentences
 from pipeline.index.paper_results import SearchResults, search_papers
 from pipeline.index.passage_results import search_passages
 from pipeline.index.search_options import DEEPEST, LONGEST_QUERY, MOST, SearchOptions, parse_years
-from pipeline.serve.site import Site
 
 RESULTS_PER_PAGE = 10
 # Of a parameter that takes several.

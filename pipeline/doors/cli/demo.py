@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.common import AsJson
-from pipeline.cli.run import print_report_address, run_and_report, show_run
+from pipeline.doors.cli.common import AsJson
+from pipeline.doors.cli.run import print_report_address, run_and_report, show_run
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def demo(
       citeloom demo --with-model
       CITELOOM_DATA=demo-data citeloom demo --json
     """
-    from pipeline.cli.console import out, run_table
+    from pipeline.doors.cli.console import out, run_table
     from pipeline.engine.stage import Workspace
     from pipeline.ops.preflight import mark_demo
     from pipeline.ops.run_months import known_months
@@ -94,7 +94,7 @@ def _print_texts(workspace: Workspace, task: Mapping[str, Any], cited: Sequence[
     """Print notes for a related-work section and an answer, of sentences of the papers."""
     from pipeline.answering.reply import answer_lines
     from pipeline.answering.session import open_conversation
-    from pipeline.cli.console import out, print_error, spinner
+    from pipeline.doors.cli.console import out, print_error, spinner
     from pipeline.errors import CiteloomError
     from pipeline.related_work.relate import relate
     from pipeline.related_work.systems import NOTES
@@ -115,7 +115,7 @@ def _print_texts(workspace: Workspace, task: Mapping[str, Any], cited: Sequence[
 
 def _print_text_of_model(workspace: Workspace, description: str, cited: Sequence[str]) -> None:
     """Print what the small model writes on some of the papers that a paper of this text cites."""
-    from pipeline.cli.console import out, print_error, print_note
+    from pipeline.doors.cli.console import out, print_error, print_note
     from pipeline.engine.stage import Workspace
     from pipeline.errors import CiteloomError
     from pipeline.llm.models import BUNDLED_MODEL, small_model_note
@@ -144,7 +144,7 @@ def whole_sentences(text: str) -> str:
 
 
 def _print_heading(text: str) -> None:
-    from pipeline.cli.console import out
+    from pipeline.doors.cli.console import out
 
     out.print(text, style="bold", markup=False, highlight=False)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.common import (
+from pipeline.doors.cli.common import (
     AsJson,
     RelatedWorkSystemOption,
     check_file,
@@ -73,7 +73,7 @@ def relate(
     check_file("--bib", bib)
     check_file("--task", task)
 
-    from pipeline.cli.console import print_json, print_note
+    from pipeline.doors.cli.console import print_json, print_note
 
     related = _write(target, bib, reference or [], task, system)
     for note in related.notes:
@@ -94,7 +94,7 @@ def _write(
     task: Path | None,
     system: str | None,
 ) -> Related:
-    from pipeline.cli.console import spinner
+    from pipeline.doors.cli.console import spinner
     from pipeline.draft_check.related_work import relate_draft
     from pipeline.related_work.relate import relate_file
     from pipeline.related_work.systems import RELATED_WORK_WRITERS
@@ -154,7 +154,7 @@ def import_tasks(
         if not path.is_dir():
             raise SettingError(f"{path} is no folder: give the folder of {data_set}")
 
-    from pipeline.cli.console import print_json, print_note
+    from pipeline.doors.cli.console import print_json, print_note
     from pipeline.identity.months import parse_month
     from pipeline.related_work.task import write_task_file
 
@@ -177,7 +177,7 @@ def import_tasks(
 
 
 def _imported(paths: list[Path], month: str | None) -> list[ImportedTask]:
-    from pipeline.cli.console import print_note
+    from pipeline.doors.cli.console import print_note
     from pipeline.related_work.importers.nudtrwg import import_nudtrwg
 
     tasks = []

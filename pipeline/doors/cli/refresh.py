@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli.common import AsJson, MonthsOption, UntilOption, open_workspace
+from pipeline.doors.cli.common import AsJson, MonthsOption, UntilOption, open_workspace
 from pipeline.stage_names import plain_name
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def refresh(
       citeloom refresh
       citeloom refresh --no-harvest --months 2024-03
     """
-    from pipeline.cli.console import print_json, showing
-    from pipeline.cli.dagster_reporter import reporting_to_dagster
+    from pipeline.doors.cli.console import print_json, showing
+    from pipeline.doors.cli.dagster_reporter import reporting_to_dagster
     from pipeline.engine.stage import Workspace
     from pipeline.ops.refresh.plan import token_limit
     from pipeline.ops.refresh.run import refresh as bring_up_to_date
@@ -89,7 +89,7 @@ def refresh(
 
 
 def _show(report: RefreshReport, root: DataRoot) -> None:
-    from pipeline.cli.console import out, print_error, print_failures, print_note
+    from pipeline.doors.cli.console import out, print_error, print_failures, print_note
     from pipeline.ops.refresh.summary import summary_file
 
     summary = report.summary
@@ -109,7 +109,7 @@ def _show(report: RefreshReport, root: DataRoot) -> None:
 
 def _table(summary: RefreshSummary) -> Table:
     """A line for each month that was run, and one for all."""
-    from pipeline.cli.console import make_table
+    from pipeline.doors.cli.console import make_table
 
     table = make_table("What changed", ("month", "papers", "passages", "vectors"))
     for month, changes in summary.months.items():

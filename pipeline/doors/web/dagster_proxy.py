@@ -29,7 +29,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.typing import Subprotocol
 
-from pipeline.serve.same_origin import is_cross_site, names_loopback, opens_page
+from pipeline.doors.web.same_origin import is_cross_site, names_loopback, opens_page
 
 # RFC 9110, section 7.6.1: they concern one connection.
 _HOP_BY_HOP = {

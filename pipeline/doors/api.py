@@ -16,22 +16,15 @@ from pipeline import __version__
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.nouns import FullPaper, Reference
 from pipeline.corpus.references.citation_index import CitingPaper, read_citing_papers
-from pipeline.errors import MissingInput, SettingError
-from pipeline.identity.identifiers import arxiv_id_of
-from pipeline.index.corpus_papers import PaperListing
-from pipeline.index.output import PaperJson
-from pipeline.index.paper_results import SearchResults
-from pipeline.index.papers import read_paper
-from pipeline.index.quotes import QuoteSource, find_quote
-from pipeline.serve.guard import FORMS, PROBLEM_TYPE, Problem
-from pipeline.serve.paper_view import (
+from pipeline.doors.web.guard import FORMS, PROBLEM_TYPE, Problem
+from pipeline.doors.web.paper_view import (
     Heading,
     RelatedPaper,
     outline_of,
     papers_citing_the_same,
     similar_papers,
 )
-from pipeline.serve.search_results import (
+from pipeline.doors.web.search_results import (
     AddressForm,
     ListingForm,
     PassagePage,
@@ -40,7 +33,14 @@ from pipeline.serve.search_results import (
     run_passage_search,
     run_search,
 )
-from pipeline.serve.site import CorpusView, Site, ask, asks_model
+from pipeline.doors.web.site import CorpusView, Site, ask, asks_model
+from pipeline.errors import MissingInput, SettingError
+from pipeline.identity.identifiers import arxiv_id_of
+from pipeline.index.corpus_papers import PaperListing
+from pipeline.index.output import PaperJson
+from pipeline.index.paper_results import SearchResults
+from pipeline.index.papers import read_paper
+from pipeline.index.quotes import QuoteSource, find_quote
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,23 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from pipeline.answering.rendering import claims_by_passage
 from pipeline.answering.reply import answer_notes, cost_line
 from pipeline.corpus.parse.policies import CITATION_MARKER, cited_keys
+from pipeline.doors.web.guard import Problem, problem_of, report_policy
+from pipeline.doors.web.paper_view import (
+    RelatedPaper,
+    read_outside_paper,
+    read_paper_view,
+    similar_papers,
+)
+from pipeline.doors.web.same_origin import is_cross_site
+from pipeline.doors.web.search_results import (
+    ListingForm,
+    PassagePage,
+    SearchForm,
+    run_paper_listing,
+    run_passage_search,
+    run_search,
+)
+from pipeline.doors.web.site import LiveAnswer, Site, asks_model
 from pipeline.errors import CiteloomError, MissingInput
 from pipeline.identity.months import month_name
 from pipeline.index.output import place
@@ -30,23 +47,6 @@ from pipeline.ops.run_months import loading_note
 from pipeline.report import publish as reports
 from pipeline.report import rendering
 from pipeline.report.formatting import passage_link
-from pipeline.serve.guard import Problem, problem_of, report_policy
-from pipeline.serve.paper_view import (
-    RelatedPaper,
-    read_outside_paper,
-    read_paper_view,
-    similar_papers,
-)
-from pipeline.serve.same_origin import is_cross_site
-from pipeline.serve.search_results import (
-    ListingForm,
-    PassagePage,
-    SearchForm,
-    run_paper_listing,
-    run_passage_search,
-    run_search,
-)
-from pipeline.serve.site import LiveAnswer, Site, asks_model
 from pipeline.settings import SUBSETS
 from pipeline.tables import GRADES
 

@@ -24,12 +24,13 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from pipeline.doors import api
+from pipeline.doors.mcp import make_server
+from pipeline.doors.web import pages
+from pipeline.doors.web.guard import FORMS, Guard, Problem, problem_of, problem_response
+from pipeline.doors.web.site import Site
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, SettingError
-from pipeline.serve import api, pages
-from pipeline.serve.guard import FORMS, Guard, Problem, problem_of, problem_response
-from pipeline.serve.mcp_server import make_server
-from pipeline.serve.site import Site
 
 _MOST_BODY_BYTES = 1 << 20
 # More are answered with status 503.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.common import AsJson, MonthsOption, SystemsOption, open_workspace
+from pipeline.doors.cli.common import AsJson, MonthsOption, SystemsOption, open_workspace
 from pipeline.engine.progress import duration
 from pipeline.stage_names import plain_name
 from pipeline.text import number_of
@@ -47,7 +47,7 @@ def status(
     if failed:
         return _show_failures(months, as_json=as_json)
 
-    from pipeline.cli.console import out, print_error, print_json
+    from pipeline.doors.cli.console import out, print_error, print_json
     from pipeline.engine.status import month_status
     from pipeline.ops.run_months import months_of_status
     from pipeline.stages import STAGES
@@ -76,7 +76,7 @@ def status(
 
 
 def _show_failures(months: str, *, as_json: bool) -> int:
-    from pipeline.cli.console import out, print_json
+    from pipeline.doors.cli.console import out, print_json
     from pipeline.ops.run_months import failures_in
 
     workspace = open_workspace()
@@ -136,7 +136,7 @@ def _stages_table(rows: Sequence[StatusRow], months: Sequence[str]) -> Table:
     """A row for each stage, a column for each month."""
     from rich.text import Text
 
-    from pipeline.cli.console import make_table
+    from pipeline.doors.cli.console import make_table
 
     cells = {
         (row["stage"], row["month"]): Text(_describe_row(row), _COLOURS[row["state"]])
@@ -164,7 +164,7 @@ def _describe_row(row: StatusRow) -> str:
 
 def _months_table(rows: Sequence[StatusRow], months: Sequence[str]) -> Table:
     """A row for each month: how many of its stages are in each state, and what they left out."""
-    from pipeline.cli.console import make_table
+    from pipeline.doors.cli.console import make_table
 
     columns = (*_STATES.values(), "left out")
     table = make_table("", ("month", *columns), right=columns)
@@ -189,7 +189,7 @@ def estimate(
       citeloom estimate --months 2024-03
       citeloom estimate --systems chatcite,zero_shot --json
     """
-    from pipeline.cli.console import out, print_json, print_note, spinner
+    from pipeline.doors.cli.console import out, print_json, print_note, spinner
     from pipeline.ops.estimate import estimate as estimate_months
     from pipeline.ops.run_months import months_of_status
 
@@ -211,7 +211,7 @@ def _estimate_table(estimate: CostEstimate) -> Table:
     """The cost of each stage that calls a language model, by writer, over the months."""
     from rich import box
 
-    from pipeline.cli.console import make_table
+    from pipeline.doors.cli.console import make_table
     from pipeline.identity.months import describe_months
     from pipeline.ops.estimate import sum_parts
     from pipeline.tables.writers import short_names

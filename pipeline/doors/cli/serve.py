@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli.common import AsJson, export_settings, open_workspace
+from pipeline.doors.cli.common import AsJson, export_settings, open_workspace
 from pipeline.errors import CiteloomError, SettingError
 
 # Dagster's own options, as environment variables.
@@ -57,7 +57,7 @@ def serve(
       citeloom serve --port 8080
       CITELOOM_SERVE_TOKEN=... citeloom serve --host 0.0.0.0
     """
-    from pipeline.cli.console import err, print_json
+    from pipeline.doors.cli.console import err, print_json
     from pipeline.ops.preflight import check_data_root
     from pipeline.settings.urls import is_loopback
 
@@ -76,7 +76,7 @@ def serve(
         )
     check_data_root(workspace)
 
-    from pipeline.serve.app import check_port, run_server
+    from pipeline.doors.web.app import check_port, run_server
 
     check_port(host, port)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -96,7 +96,7 @@ def mcp() -> int:
       citeloom mcp
       CITELOOM_DATA=/data/papers citeloom mcp
     """
-    from pipeline.serve.app import run_mcp
+    from pipeline.doors.web.app import run_mcp
 
     # A thread waits for standard input, which no exception would end.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -122,7 +122,7 @@ def ui(
       citeloom ui --port 3001
     """
     from assets.partitions import offer_months
-    from pipeline.cli.console import err, print_json
+    from pipeline.doors.cli.console import err, print_json
     from pipeline.ops.preflight import check_data_root
     from pipeline.ops.run_months import months_of_status
     from pipeline.settings import PROJECT
@@ -153,7 +153,7 @@ def ui(
     os.chdir(home)
     # No other site can guess this address, so that its pages reach Dagster by the proxy alone.
     dagster_host, dagster_port = _unguessable_address()
-    proxy = [sys.executable, "-m", "pipeline.serve.dagster_proxy"]
+    proxy = [sys.executable, "-m", "pipeline.doors.web.dagster_proxy"]
     proxy += ["--socket", str(listener.fileno()), "--parent", str(os.getpid())]
     proxy += ["--dagster", f"http://{dagster_host}:{dagster_port}"]
     if public_host is not None:

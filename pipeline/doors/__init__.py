@@ -1,0 +1,1 @@
+"""What people and programs use the corpus by: command line, pages, JSON API, MCP."""
