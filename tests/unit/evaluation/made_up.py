@@ -1,10 +1,8 @@
 """A made-up month of every table that a report reads, written by hand."""
 
 import json
-from collections.abc import Callable
 from dataclasses import fields
 from string import ascii_uppercase
-from typing import Any
 
 from pipeline import tables
 from pipeline.engine.stage import Workspace
@@ -14,15 +12,10 @@ from pipeline.llm.messages import Spent
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.summary import cited_numbers, make_summary
 from pipeline.settings import load_settings
-from pipeline.storage.provenance import Provenance
-from pipeline.storage.writing import MonthWriter
 from pipeline.tables import CRITERIA
-from pipeline.tables.writers import Writer, parse_writer
+from pipeline.tables.writers import parse_writer, writer_name
 from pipeline.text import text_digest
 from tests.month_tables import write_table
-
-Text = Callable[[str], str]
-Row = dict[str, Any]
 
 GOLD = (
     "Retrieval over long documents was first studied with sparse vectors [Reference 1]. Later work"
@@ -36,8 +29,6 @@ DRAFT = (
     " [Reference 7] in that it learns the weight.\n\n## Comparison\n\n* Both need **one** pass.\n*"
     " Neither looks at tables."
 )
-
-
 QUOTE = "Dense retrieval embeds terms in place of counting them."
 SEARCHING = ("chatcite", "chatcite_no_elements", "chatcite_no_reflection")
 
@@ -53,10 +44,11 @@ def workspace(folder, **settings):
 
 def write_ledger(root, stage, month, rows):
     """Write a stage's ledger: (subject, reason, detail)."""
-    with MonthWriter(tables.LEDGER, root.ledger_file(stage, month)) as writer:
-        for subject, reason, detail in rows:
-            writer.add({"subject": subject, "stage": stage, "reason": reason, "detail": detail})
-        writer.commit(Provenance("ledger", month, tables.LEDGER.version, 1, "0", "", {}, {}))
+    named = [
+        {"subject": subject, "stage": stage, "reason": reason, "detail": detail}
+        for subject, reason, detail in rows
+    ]
+    write_table(root, tables.LEDGER, month, named, file=root.ledger_file(stage, month))
 
 
 def write_month(
@@ -81,15 +73,16 @@ def write_month(
     """
     short = month[2:4] + month[5:]
     ids = [f"{short}.{90001 + number}" for number in range(papers)]
-    task_rows = [task(ids[number], text) for number in range(tasks)]
+    task_rows = [task(each, text) for each in ids[:tasks]]
     written = [summary(row, system, text, model) for system in sorted(systems) for row in task_rows]
+    judges = (judges or (model,)) if judged else ()
     marked = [
         row
         for task_row in task_rows
-        for judge in ((judges or (model,)) if judged else ())
-        for row in judgements(task_row, systems, judge, repeats, model)
+        for judge in judges
+        for row in judgements(task_row["task_id"], systems, judge, repeats, model)
     ]
-    digests = {(row["task_id"], row["system"]): text_digest(row["text"]) for row in written}
+    sections = sorted(written, key=lambda row: (row["task_id"], systems.index(row["system"])))
     rows = {
         tables.DUMP_MEMBERS: [
             *({"arxiv_id": i, "subset": "no_problem"} for i in ids),
@@ -97,32 +90,45 @@ def write_month(
         ],
         tables.METADATA: [{"arxiv_id": i, "status": "present"} for i in ids],
         tables.PAPERS: [paper(i, text) for i in ids],
-        tables.PASSAGES: [row for i in ids for row in passages(i, text)],
-        tables.REFERENCES: [row for i in ids for row in references(i, ids)],
+        tables.PASSAGES: [
+            {
+                "passage_id": f"{i}-{number}",
+                "arxiv_id": i,
+                "anchor": f"S{number}.p1",
+                "words": 15 + (number * 53) % 300,
+                "text": text("words"),
+            }
+            for i in ids
+            for number in range(12)
+        ],
+        tables.REFERENCES: [
+            {"arxiv_id": i, "key": f"bib{number}", "cited_arxiv_id": cited}
+            for i in ids
+            for number, cited in enumerate([*ids, *[None] * 9][:9])
+        ],
         tables.EMBEDDINGS: [{"passage_id": f"{i}-{n}"} for i in ids for n in range(12)],
-        tables.INDEX_RECEIPTS: [receipt(12 * len(ids), text)],
+        tables.INDEX_RECEIPTS: [
+            {
+                "collection": text("citeloom"),
+                "engine": "edge",
+                "model": text("minilm"),
+                "ids_sha256": "0",
+                **dict.fromkeys(("expected", "present"), 12 * papers),
+                **dict.fromkeys(("missing", "stale"), 0),
+            }
+        ],
         tables.RELATED_WORK_TASKS: task_rows,
         tables.KEY_ELEMENTS: [e for row in task_rows for e in elements(row, text, model)],
         tables.SUMMARIES: [row | {"repeat": n} for row in written for n in range(repeats)],
         tables.G_SCORES: marked,
-        tables.CITATION_SUPPORT: [
-            row | {"model": model}
-            for task_row in task_rows
-            for system in systems
-            for row in citations(task_row, system, text, model)
-        ],
-        tables.SCORES: [
-            row
-            for task_row in task_rows
-            for system in systems
-            for row in scores(task_row, Writer(system, model), marked, repeats)
-        ],
+        tables.CITATION_SUPPORT: [row for each in sections for row in citations(each, text)],
+        tables.SCORES: [row for each in sections for row in scores(each, marked, repeats)],
     }
     if raters:
         rows[tables.HUMAN_RATINGS] = [
-            row | {"text_sha256": digests[row["task_id"], row["system"]], "model": model}
-            for task_row in task_rows
-            for row in rated(task_row, systems, raters)
+            rating(each, rater, systems.index(each["system"]))
+            for each in sections
+            for rater in range(raters)
         ]
     for table, of_table in rows.items():
         write_table(root, table, month, of_table)
@@ -157,36 +163,6 @@ def paper(arxiv_id, text=same):
     }
 
 
-def passages(arxiv_id, text):
-    for number in range(12):
-        yield {
-            "passage_id": f"{arxiv_id}-{number}",
-            "arxiv_id": arxiv_id,
-            "anchor": f"S{number}.p1",
-            "words": 15 + (number * 53) % 300,
-            "text": text("words"),
-        }
-
-
-def references(arxiv_id, known):
-    for number in range(9):
-        cited = known[number] if number < len(known) else None
-        yield {"arxiv_id": arxiv_id, "key": f"bib{number}", "cited_arxiv_id": cited}
-
-
-def receipt(points, text):
-    return {
-        "collection": text("citeloom"),
-        "engine": "edge",
-        "model": text("minilm"),
-        "expected": points,
-        "present": points,
-        "missing": 0,
-        "stale": 0,
-        "ids_sha256": "0",
-    }
-
-
 def task(arxiv_id, text=same):
     references = [
         {
@@ -212,46 +188,52 @@ def task(arxiv_id, text=same):
 
 def elements(row, text, model):
     papers = [row["arxiv_id"], *(item["arxiv_id"] for item in row["references"])]
+    names = [each.name for each in fields(KeyElements)]
     for number, arxiv_id in enumerate(papers):
         yield {
             "task_id": row["task_id"],
             "arxiv_id": arxiv_id,
             "number": number,
             "model": model,
-            **{
-                each.name: text(f"The {each.name}: it weighs both.") for each in fields(KeyElements)
-            },
+            **{name: text(f"The {name}: it weighs both.") for name in names},
             "content_cut": number == 2,
-            "calls": 1,
-            "prompt_tokens": 900,
-            "completion_tokens": 200,
+            **spent(1, 900, 200),
         }
 
 
-def summary(row, system, text=same, model="some-model"):
-    whole = text(DRAFT if system in SEARCHING else GOLD)
-    told = make_summary(whole, {1, 2, 3}, {}, Spent())
-    sentences = [
-        {
-            "text": sentence.text,
-            "references": list(sentence.references),
-            "passages": [],
-            "support": None,
-        }
-        for sentence in told.sentences
-    ]
+def spent(calls, prompt_tokens, completion_tokens):
     return {
-        "task_id": row["task_id"],
+        "calls": calls,
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+    }
+
+
+def section(text, numbers, system="zero_shot", task_id="2403.90001#S2", model="scripted", **trace):
+    """A row of `summaries` as the system itself would make it of a model's text."""
+    made = make_summary(text, set(numbers), trace, Spent())
+    return {
+        "task_id": task_id,
         "system": system,
         "model": model,
         "repeat": 0,
+        "text": made.text,
+        "sentences": [
+            {"text": sentence.text, "references": list(sentence.references), "passages": []}
+            for sentence in made.sentences
+        ],
+        "trace": json.dumps(made.trace),
+    }
+
+
+def summary(row, system, text=same, model="some-model"):
+    """The section that a system wrote for a task, as its table has it."""
+    searched = system in SEARCHING
+    return {
+        **section(text(DRAFT if searched else GOLD), (1, 2, 3), system, row["task_id"], model),
         "settings": "{}",
-        "text": told.text,
-        "sentences": sentences,
         "trace": trace(system, text),
-        "calls": 42 if system in SEARCHING else 1,
-        "prompt_tokens": 61_204,
-        "completion_tokens": 9_120,
+        **spent(42 if searched else 1, 61_204, 9_120),
     }
 
 
@@ -259,8 +241,7 @@ def trace(system, text=same):
     """As the systems record it: rounds of the searching ones, one for each of three references;
     LitLLM's separate plan.
     """
-    citations = {"respelt": 0, "bare": 0, "out_of_range": [7], "uncited": []}
-    told = {"citations": citations}
+    told = {"citations": {"respelt": 0, "bare": 0, "out_of_range": [7], "uncited": []}}
     if system in SEARCHING:
         told["rounds"] = [_round(number, text) for number in (1, 2, 3)]
     if system == "litllm_plan":
@@ -274,17 +255,16 @@ def trace(system, text=same):
 
 
 def _round(reference, text):
-    drafts = [
-        {
-            "choice": choice,
-            "parent": 0 if reference == 1 else 1 + choice % 2,
-            "text": text(f"Draft {choice}. {DRAFT}"),
-        }
-        for choice in (1, 2, 3, 4)
-    ]
     return {
         "reference": reference,
-        "drafts": drafts,
+        "drafts": [
+            {
+                "choice": choice,
+                "parent": 0 if reference == 1 else 1 + choice % 2,
+                "text": text(f"Draft {choice}. {DRAFT}"),
+            }
+            for choice in (1, 2, 3, 4)
+        ],
         "votes": [2, 3, 2, None, 2],
         "abstentions": 1,
         "tallies": [0, 3, 1, 0],
@@ -313,18 +293,15 @@ def judgement(task_id, marks, best=None, **changes):
         ],
         "best": best,
         "cut": [],
-        "calls": 1,
-        "prompt_tokens": 2_000,
-        "completion_tokens": 160,
+        **spent(1, 2_000, 160),
         **changes,
     }
 
 
-def judgements(row, systems, judge, repeats, model):
+def judgements(task_id, systems, judge, repeats, model):
     """A judge's on each candidate set: in two orders, and on each repeat in the first of these; the
     first system of the set is voted the best.
     """
-    task_id = row["task_id"]
     writers = [f"{system}@{model}" for system in systems]
     for name, candidates in candidate_sets(load_settings(_env_file=None), writers).items():
         in_order = [writer for writer in writers if writer in candidates]
@@ -353,42 +330,13 @@ def _marks(*names):
     return {name: 1 + (seed >> 3 * place) % 5 for place, name in enumerate(CRITERIA)}
 
 
-def citations(row, system, text, judge):
-    """A verdict on each citation of the system's section, all kinds in turn."""
-    section = summary(row, system, text)
-    titles = {each["number"]: each["arxiv_id"] for each in row["references"]}
-    turn = 0
-    for place, sentence in enumerate(section["sentences"], 1):
-        for number in cited_numbers(sentence["text"]):
-            turn += 1
-            yield _citation(row, system, place, number, titles.get(number), turn, text, judge)
-
-
-def _citation(
-    row,
-    system,
-    place,
-    number,
-    arxiv_id,
-    turn,
-    text,
-    judge,
-):
-    base = {
-        "task_id": row["task_id"],
-        "system": system,
-        "sentence": place,
-        "number": number,
-        "arxiv_id": arxiv_id,
-    }
-    spent = {"calls": 1, "prompt_tokens": 800, "completion_tokens": 60}
-    if arxiv_id is None:
-        return base | {
-            "unjudged": "out_of_range",
-            "calls": 0,
-            "prompt_tokens": 0,
-            "completion_tokens": 0,
-        }
+def citations(written, text):
+    """A verdict of the writer's model on each citation of a section, all kinds in turn."""
+    cited = [
+        (place, number)
+        for place, sentence in enumerate(written["sentences"], 1)
+        for number in cited_numbers(sentence["text"])
+    ]
     shown = [
         {
             "passage_id": "p-7",
@@ -397,40 +345,41 @@ def _citation(
         },
         {"passage_id": "p-8", "anchor": "abstract", "text": text("An abstract of the cited work.")},
     ]
-    return (
-        base
-        | spent
-        | {
+    for turn, (place, number) in enumerate(cited, 1):
+        row = {name: written[name] for name in ("task_id", "system", "model")}
+        row |= {"sentence": place, "number": number}
+        if number > 3:
+            yield row | {"unjudged": "out_of_range", **spent(0, 0, 0)}
+            continue
+        yield row | {
+            "arxiv_id": f"2401.0000{number}",
             "source": "full_text",
             "verdict": ("supported", "partly", "not")[turn % 3],
             "quote": QUOTE,
             "quote_found": turn % 2 == 0,
             "passages": shown,
             "quoted": 0,
-            "judge": judge,
+            "judge": written["model"],
+            **spent(1, 800, 60),
         }
-    )
 
 
-def rated(row, systems, raters):
-    for rater in range(raters):
-        for place, system in enumerate(systems):
-            yield {
-                "study": "first",
-                "rater": f"rater {rater}",
-                "task_id": row["task_id"],
-                "system": system,
-                "label": ascii_uppercase[place],
-                **_marks(row["task_id"], rater // 2, system),
-                "preferred": place == rater % 2,
-                "comment": None,
-            }
+def rating(written, rater, place):
+    return {
+        "study": "first",
+        "rater": f"rater {rater}",
+        **{name: written[name] for name in ("task_id", "system", "model")},
+        "text_sha256": text_digest(written["text"]),
+        "label": ascii_uppercase[place],
+        **_marks(written["task_id"], rater // 2, written["system"]),
+        "preferred": place == rater % 2,
+    }
 
 
-def scores(row, writer, judgements, repeats):
+def scores(written, judgements, repeats):
     """As the stage makes them: ROUGE, citations, and the judgements in long form."""
-    base = {"task_id": row["task_id"], **writer.columns, "repeat": 0}
-    seed = int(text_digest(f"{row['task_id']}{writer.system}"), 16)
+    base = {name: written[name] for name in ("task_id", "system", "model")}
+    seed = int(text_digest(f"{written['task_id']}{written['system']}"), 16)
     plain = {
         "rouge1": 25.5 + seed % 4,
         "rouge2": 6.25,
@@ -445,16 +394,19 @@ def scores(row, writer, judgements, repeats):
         "citation_out_of_range": 1.0,
         "words": 40.0 + seed % 90,
     }
-    if writer.system in SEARCHING:
+    if written["system"] in SEARCHING:
         plain["retention"] = 0.9
     for repeat in range(repeats):
         for metric, value in plain.items():
-            yield {**base, "repeat": repeat, "metric": metric, "value": value / (1 + repeat)}
+            yield base | {"repeat": repeat, "metric": metric, "value": value / (1 + repeat)}
     for judged in judgements:
-        for marks in judged["marks"] if judged["task_id"] == row["task_id"] else ():
-            if marks["system"] == writer.system:
-                shown = {name: judged[name] for name in ("judge", "candidate_set")}
-                shown["repeat"] = judged["section_repeat"]
-                shown["order"] = ",".join(parse_writer(each).system for each in judged["order"])
+        for marks in judged["marks"]:
+            if (judged["task_id"], writer_name(marks)) == (base["task_id"], writer_name(base)):
+                shown = {
+                    "judge": judged["judge"],
+                    "candidate_set": judged["candidate_set"],
+                    "repeat": judged["section_repeat"],
+                    "order": ",".join(parse_writer(each).system for each in judged["order"]),
+                }
                 for metric, value in metrics(marks, judged["best"]).items():
                     yield {**base, **shown, "metric": metric, "value": value}

@@ -1,4 +1,8 @@
-"""What holds for every judge: a failure is recorded by its kind and asked for again, and no verdict."""
+"""What holds for every judge: it is named, told no writer's name, and its failures are recorded by
+kind and asked for again; they are no verdict.
+"""
+
+import json
 
 import pytest
 
@@ -7,10 +11,11 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import PermanentFailure
 from pipeline.evaluation.stages import ANSWER_GRADES, CITATION_SUPPORT, G_SCORES
 from pipeline.storage.reading import read_table
+from tests.models_file import write_models
 from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.evaluation.citation_support.building import TEXTS, passage_rows, reference
-from tests.unit.evaluation.made_up import summary, task, workspace
+from tests.unit.evaluation.made_up import section, task, workspace
 from tests.unit.evaluation.made_up_answers import write_answers
 
 MONTH = "2024-03"
@@ -27,23 +32,17 @@ SECOND = {
 }
 
 
-def month(folder, llm):
+def month(folder, llm, **settings):
     """Two sections of two tasks with a citation each, and two answers."""
-    work = workspace(
-        folder, llm_url=llm.url, llm_model=llm.model, judge_repeats=1, support_passages=1
-    )
+    asked = {"llm_url": llm.url, "llm_model": llm.model, "judge_repeats": 1, "support_passages": 1}
+    work = workspace(folder, **asked | settings)
     tasks = [
         {**task(f"2403.9000{number}"), "references": [reference(1)], "gold": "Gold."}
         for number in (1, 2)
     ]
     texts = ("Stones are weighed [Reference 1].", "Kites fly [Reference 1]. The second section.")
     sections = [
-        {
-            **summary(row, "zero_shot"),
-            "text": text,
-            "sentences": [{"text": text, "references": [1]}],
-        }
-        for row, text in zip(tasks, texts, strict=True)
+        section(text, [1], task_id=row["task_id"]) for row, text in zip(tasks, texts, strict=True)
     ]
     write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, tasks)
     write_table(work.root, tables.SUMMARIES, MONTH, sections)
@@ -84,6 +83,27 @@ def test_a_failure_has_its_kind_and_no_verdict_and_is_asked_for_alone(tmp_path, 
         assert [SECOND[stage] in prompt for prompt in prompts] == [True]
         assert state(stage, work, MONTH) is State.DONE
         assert work.root.rows(stage.table, MONTH) == never_failed != failed
+
+
+@STAGES
+def test_a_judge_that_did_not_write_is_asked_within_its_limit_and_told_no_writers_name(
+    tmp_path, stage
+):
+    with ScriptedLlm(models=("strict",), latency=0.02) as llm:
+        models = write_models(tmp_path / "settings", llm.url, "strict", concurrency=1)
+        asked = {"llm_model": "writing", "models": models, "judges": "strict"}
+        work = month(tmp_path, llm, **asked)
+        outcome = run_stage(stage, work, MONTH)
+        rows = work.root.rows(stage.table, MONTH)
+        assert {row["judge"] for row in rows} == {"strict"}
+        calls = outcome.measured["llm_calls"]
+        assert sum(row["calls"] for row in rows) == calls == llm.generations
+        assert (llm.at_once, {body["temperature"] for body in llm.requests}) == (1, {0.0})
+        sent = json.dumps(llm.requests).lower().replace("-", "_")
+        assert not [name for name in ("zero_shot", "direct", "writing") if name in sent]
+        outcome = run_stage(stage, work, MONTH, force=True)
+        assert work.root.rows(stage.table, MONTH) == rows
+        assert outcome.measured["llm_cached"] == calls == llm.generations
 
 
 @STAGES

@@ -1,4 +1,6 @@
-"""Intervals, differences and agreement by hand and by theory."""
+"""Intervals, differences and agreement by hand, by theory, by published worked examples and by
+another implementation.
+"""
 
 import math
 
@@ -13,20 +15,19 @@ from pipeline.evaluation.statistics import (
     Agreement,
     Estimate,
     agreement,
+    alpha,
     clear_winner,
     estimate,
     mean_ends,
     paired_difference,
     rank_correlation,
 )
+from tests.cases import cases
 from tests.unit.evaluation.made_up import judgement
 
+pytestmark = pytest.mark.slow
 
-def ends_of_mean(values, papers):
-    low, high = mean_ends(values, [str(paper) for paper in papers])
-    assert low is not None
-    assert high is not None
-    return low, high
+CASES = "unit/evaluation/cases.toml"
 
 
 @given(
@@ -35,9 +36,9 @@ def ends_of_mean(values, papers):
     ).filter(lambda pairs: len({paper for paper, _ in pairs}) > 1)
 )
 def test_an_interval_holds_the_mean(pairs):
-    values = np.array([value for _, value in pairs])
-    low, high = ends_of_mean(values, (paper for paper, _ in pairs))
-    assert -1e-9 <= low <= values.mean() <= high <= 1 + 1e-9
+    papers, values = zip(*pairs, strict=True)
+    low, high = mean_ends(np.array(values), list(map(str, papers)))
+    assert -1e-9 <= low <= np.mean(values) <= high <= 1 + 1e-9
 
 
 def test_one_paper_or_one_task_gives_no_interval():
@@ -47,42 +48,42 @@ def test_one_paper_or_one_task_gives_no_interval():
     assert estimate({}) == Estimate(None)
 
 
+def width(values, papers):
+    low, high = mean_ends(values, list(map(str, papers)))
+    return high - low
+
+
 def test_sentences_of_one_paper_count_as_dependent():
     """Ten papers of ten sentences each, alike within a paper: as wide as ten sentences, not as a
     hundred.
     """
     values = np.repeat([0.0, 1.0], 50)
-    low, high = ends_of_mean(values, (number // 10 for number in range(100)))
-    low_apart, high_apart = ends_of_mean(values, range(100))
-    assert high - low > 2 * (high_apart - low_apart)
+    of_ten = (number // 10 for number in range(100))
+    assert width(values, of_ten) > 2 * width(values, range(100))
 
 
 def test_an_interval_is_about_as_wide_as_theory_says():
     values = np.random.default_rng(3).normal(3.0, 0.5, 200)
     theory = 2 * 1.96 * values.std() / math.sqrt(200)
-    low, high = ends_of_mean(values, range(200))
-    assert high - low == pytest.approx(theory, rel=0.1)
+    assert width(values, range(200)) == pytest.approx(theory, rel=0.1)
     found = estimate({f"t{number}": [value] for number, value in enumerate(values)})
     assert found.value == pytest.approx(values.mean())
-    assert found.low is not None
-    assert found.high is not None
     assert found.high - found.low == pytest.approx(theory, rel=0.05)
 
 
 def test_an_interval_over_very_many_tasks_is_that_of_draws():
     many = {f"{number:05}": [float(number % 7)] for number in range(MOST_DRAWN)}
     drawn, normal = estimate(many), estimate({**many, "more": [3.0]})
-    assert normal.value == pytest.approx(drawn.value, abs=0.01)
-    assert normal.low == pytest.approx(drawn.low, abs=0.01)
-    assert normal.high == pytest.approx(drawn.high, abs=0.01)
+    for name in ("value", "low", "high"):
+        assert getattr(normal, name) == pytest.approx(getattr(drawn, name), abs=0.01)
 
 
 def test_the_same_papers_are_drawn_every_time():
     values = np.random.default_rng(2).random(30)
-    papers = [number % 7 for number in range(30)]
-    low, high = ends_of_mean(values, papers)
-    assert ends_of_mean(values, papers) == (low, high)
-    assert ends_of_mean(1 - values, papers) == pytest.approx((1 - high, 1 - low))
+    papers = [str(number % 7) for number in range(30)]
+    low, high = mean_ends(values, papers)
+    assert mean_ends(values, papers) == (low, high)
+    assert mean_ends(1 - values, papers) == pytest.approx((1 - high, 1 - low))
 
 
 def test_repeats_of_a_task_are_one_value_and_a_task_weighs_the_same_with_many():
@@ -102,53 +103,36 @@ def test_a_difference_is_paired_by_task():
     assert paired_difference(first, {"t1": [1.0]}) is None
 
 
-@pytest.mark.parametrize(
-    ("words", "scores", "expected"),
-    [
-        ([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], 1 - 6 * 4 / (5 * 24)),  # 1 - 6 Σd² / n(n² - 1)
-        ([100, 200, 300, 150], [1.0, 3.0, 4.0, 2.0], 1.0),
-        ([], [], None),
-        ([1, 2], [1, 2], None),
-        ([5, 5, 5], [1, 2, 3], None),
-        ([1, 2, 3], [4, 4, 4], None),
-    ],
-)
+# Of the first: 1 - 6 Σd² / n(n² - 1).
+@cases(CASES, "rank_correlation", ["words", "scores", "expected"])
 def test_rank_correlation_is_that_of_the_definition_and_none_of_too_few_or_of_a_constant(
     words, scores, expected
 ):
     assert rank_correlation(words, scores) == pytest.approx(expected)
 
 
+def sections(**tasks):
+    """(Task, section) → its mark."""
+    return {
+        (task, str(place)): mark
+        for task, marks in tasks.items()
+        for place, mark in enumerate(marks)
+    }
+
+
 def test_agreement_counts_the_pairs_that_neither_scores_alike():
-    first = {
-        ("a", "x"): 1.0,
-        ("a", "y"): 2.0,
-        ("a", "z"): 3.0,
-        ("b", "x"): 4.0,
-        ("b", "y"): 4.0,
-        ("c", "x"): 1.0,
-    }
-    second = {
-        ("a", "x"): 2.0,
-        ("a", "y"): 1.0,
-        ("a", "z"): 5.0,
-        ("b", "x"): 4.0,
-        ("b", "y"): 5.0,
-        ("d", "x"): 1.0,
-    }
-    found = agreement(first, second)
+    first = sections(a=[1.0, 2.0, 3.0], b=[4.0, 4.0], c=[1.0])
+    second = sections(a=[2.0, 1.0, 5.0], b=[4.0, 5.0], d=[1.0])
     spearman = rank_correlation([1, 2, 3, 4, 4], [2, 1, 5, 4, 5])
-    assert found is not None
+    found = agreement(first, second)
     assert (found.tasks, found.sections, found.compared, found.spearman) == (2, 5, 3, spearman)
-    assert found.same_order == pytest.approx(2 / 3)
-    assert found.mean_difference == pytest.approx(0.6)
-    assert agreement(first, {("d", "x"): 1.0}) is None
-    assert agreement({("a", "x"): 1.0}, {("a", "x"): 2.0}) == Agreement(1, 1, None, None, 0, 1.0)
+    assert (found.same_order, found.mean_difference) == pytest.approx((2 / 3, 0.6))
+    assert agreement(first, sections(d=[1.0])) is None
+    one, other = sections(a=[1.0]), sections(a=[2.0])
+    assert agreement(one, other) == Agreement(1, 1, None, None, 0, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("votes", "winner"), [("xyx", "x"), ("x", "x"), ("xy", None), ("xxyyz", None), ("", None)]
-)
+@cases(CASES, "winners", ["votes", "winner"])
 def test_the_winner_has_more_votes_than_any_other(votes, winner):
     assert clear_winner(votes) == winner
 
@@ -161,5 +145,62 @@ def test_votes_are_by_task_in_the_order_of_repeats():
         judgement("c", {}),
     ]
     assert votes_by_task(rows, "two") == {"b": ["x"]}
-    one = next(row["judge"] for row in rows)
-    assert votes_by_task(rows, one) == {"a": ["y", "x"]}
+    assert votes_by_task(rows, "strict") == {"a": ["y", "x"]}
+
+
+# Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section E: four observers, twelve
+# units; 0: no mark.
+OBSERVERS = ("123321412000", "123322412503", "033323422510", "123324412510")
+UNITS = [[mark for mark in map(int, unit) if mark] for unit in zip(*OBSERVERS, strict=True)]
+
+
+def alpha_of(units, level="ordinal"):
+    return alpha(units, [str(place) for place in range(len(units))], level).value
+
+
+@pytest.mark.parametrize(("level", "published"), [("nominal", 0.743), ("ordinal", 0.815)])
+def test_alpha_is_that_of_krippendorffs_own_example(level, published):
+    assert alpha_of(UNITS, level) == pytest.approx(published, abs=0.0005)
+
+
+@given(st.lists(st.lists(st.integers(1, 5), max_size=4), min_size=1, max_size=12))
+def test_nominal_alpha_is_that_of_nltk(units):
+    from nltk.metrics.agreement import AnnotationTask
+    from nltk.metrics.distance import binary_distance
+
+    triples = [
+        (str(rater), str(place), mark)
+        for place, unit in enumerate(units)
+        for rater, mark in enumerate(unit)
+        if len(unit) > 1
+    ]
+    found = alpha_of(units, "nominal")
+    if len({mark for _, _, mark in triples}) < 2:
+        assert found is None
+    else:
+        other = AnnotationTask(data=triples, distance=binary_distance)
+        assert found == pytest.approx(other.alpha())
+
+
+def test_full_agreement_is_1_with_an_interval_of_no_width_and_what_contradicts_is_below_0():
+    found = alpha([[1, 1], [5, 5], [2, 2], [4, 4]], ["a", "b", "c", "d"])
+    assert (found.value, found.low, found.high) == (1, 1, 1)
+    assert alpha_of([[1, 5], [5, 1]]) < 0
+    assert alpha_of([["x", "x", "x"], ["y", "y", "y"]], "nominal") == 1
+
+
+def test_agreement_on_nothing_and_on_a_single_mark_or_choice_is_absent():
+    for units in ([], [[3]], [[3], [4], []], [[4, 4], [4, 4, 4]]):
+        assert alpha_of(units) is None
+    assert alpha_of([["x", "x"], ["x", "x", "x"]], "nominal") is None
+
+
+def test_the_interval_of_alpha_is_around_it_and_the_same_every_time_and_of_one_task_there_is_none():
+    tasks = [f"task {place // 3}" for place in range(len(UNITS))]
+    found = alpha(UNITS, tasks)
+    assert found.value == pytest.approx(0.815, abs=0.0005)
+    assert found.count == 11
+    assert found.low < 0.815 < found.high
+    assert alpha(UNITS, tasks) == found
+    alone = alpha(UNITS, ["the only task"] * len(UNITS))
+    assert (alone.value, alone.low, alone.high) == (found.value, None, None)

@@ -12,15 +12,15 @@ from pipeline.evaluation.annotation.study import make_study, write_key
 from pipeline.settings import Settings
 from tests.month_tables import write_table
 from tests.unit.evaluation.answers.graded import PAPER, grade
-from tests.unit.evaluation.made_up import same
+from tests.unit.evaluation.made_up import same, section
 
 MONTH = "2024-03"
 WRITERS = ("chatcite", "few_shot", "zero_shot")
 ANSWERERS = ("arxivbot", "direct")
 
 
-def write_sections(root, month=MONTH, *, tasks=4, systems=WRITERS, text=same):
-    """Tasks of a month, and a section of each system for each of them."""
+def write_sections(root, month=MONTH, *, tasks=4, text=same):
+    """Tasks of a month, and a section of each writer for each of them."""
     names = [f"{month[2:4]}{month[5:]}.{90001 + number}#S2" for number in range(tasks)]
     rows = [
         {
@@ -32,17 +32,12 @@ def write_sections(root, month=MONTH, *, tasks=4, systems=WRITERS, text=same):
         }
         for number, name in enumerate(names)
     ]
-    write_table(root, tables.RELATED_WORK_TASKS, month, rows)
     sections = [
-        {
-            "task_id": name,
-            "system": system,
-            "repeat": 0,
-            "text": text(f"Text {place} on {name[:10]}. It builds on [Reference 1]."),
-        }
-        for place, system in enumerate(systems)
+        section(text(f"Text {place} on {name[:10]}. See [Reference 1]."), [1], system, name, None)
+        for place, system in enumerate(WRITERS)
         for name in names
     ]
+    write_table(root, tables.RELATED_WORK_TASKS, month, rows)
     write_table(root, tables.SUMMARIES, month, sections)
 
 
@@ -70,7 +65,6 @@ def write_answers(root, month=MONTH, *, first=1, grades=None, words="", abstains
         }
         for n in numbers
     ]
-    write_table(root, tables.QUESTIONS, month, questions)
     rows = [
         {
             "question_id": f"q{n}",
@@ -82,23 +76,24 @@ def write_answers(root, month=MONTH, *, first=1, grades=None, words="", abstains
         for system in ANSWERERS
         for n in numbers
     ]
+    grades = month_grades(first=first) if grades is None else grades
+    write_table(root, tables.QUESTIONS, month, questions)
     write_table(root, tables.ANSWERS, month, rows)
-    mine = month_grades(first=first) if grades is None else grades
-    write_table(root, tables.ANSWER_GRADES, month, mine)
+    write_table(root, tables.ANSWER_GRADES, month, grades)
     write_table(root, tables.PAPERS, "2024-03", [{"arxiv_id": PAPER, "title": "Boats"}])
 
 
-def give_out(root, folder, annotators=1, **choices):
+def give_out(
+    root, folder, annotators=1, *, kind="grades", name="pilot", months="all", systems=None, **more
+):
     """A study of ratings or grades with its key, and the sheets of its annotators."""
-    given = {"kind": "grades", "name": "pilot", "months": "all", "systems": None}
-    given |= {"most": 50, "seed": 7} | choices
-    kind, name, months, systems = (given.pop(key) for key in ("kind", "name", "months", "systems"))
+    more = {"most": 50, "seed": 7} | more
     if kind == "ratings":
-        given = {"with_gold": True} | given
-        _, items = sections_to_rate(root, Settings(_env_file=None), months, systems, **given)
+        more = {"with_gold": True} | more
+        _, items = sections_to_rate(root, Settings(_env_file=None), months, systems, **more)
     else:
-        _, items = answers_to_grade(root, months, systems, **given)
-    study = make_study(kind, name, given["seed"], items)
+        _, items = answers_to_grade(root, months, systems, **more)
+    study = make_study(kind, name, more["seed"], items)
     write_key(root, study)
     files = write_files(study, items, folder, annotators)
     return study, [file for file in files if file.suffix == ".csv"]

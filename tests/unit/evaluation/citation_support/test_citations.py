@@ -1,6 +1,4 @@
-"""Which citations a section has, how a sentence is searched for and shown, and which are taken
-where a limit is.
-"""
+"""Which citations a section has, and how a sentence is searched for and shown to a judge."""
 
 import pytest
 
@@ -13,12 +11,8 @@ def test_every_number_of_a_sentence_is_a_citation_once_also_one_that_the_task_or
         {"text": "Both [Reference 2] and [Reference 9] weigh [Reference 2].", "references": [2]},
         {"text": "It weighs [Reference 1].", "references": [1, 3]},
     ]
-    assert [(each.sentence, each.number) for each in citations_of(sentences)] == [
-        (2, 2),
-        (2, 9),
-        (3, 1),
-        (3, 3),
-    ]
+    cited = [(each.sentence, each.number) for each in citations_of(sentences)]
+    assert cited == [(2, 2), (2, 9), (3, 1), (3, 3)]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +30,6 @@ def test_a_search_is_asked_for_the_words_without_the_markers(text, claim):
 
 
 def test_a_judge_is_told_which_citation_is_meant_and_no_number():
-    cited = Citation(
-        1, 2, "Unlike [Reference 12], [Reference 2] weighs stones, as [Reference 2] says."
-    )
-    assert cited.marked == "Unlike [another work], [this work] weighs stones, as [this work] says."
+    text = "Unlike [Reference 12], [Reference 2] weighs stones, as [Reference 2] says."
+    marked = "Unlike [another work], [this work] weighs stones, as [this work] says."
+    assert Citation(1, 2, text).marked == marked

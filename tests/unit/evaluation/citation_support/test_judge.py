@@ -48,8 +48,5 @@ def test_where_many_passages_would_leave_nothing_of_each_the_best_are_shown():
     assert 1 < len(made.shown) < 50
     assert all(len(passage.text.split()) >= 10 for passage in made.shown)
     assert made.cut == len(many)
-
-
-def test_a_context_without_room_names_its_setting():
     with pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT"):
         asked(context=1024)

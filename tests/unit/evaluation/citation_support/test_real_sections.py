@@ -8,7 +8,8 @@ import re
 from pipeline.evaluation.citation_support.measures import citation_measures
 from tests.real_targets import read_real_targets
 from tests.scripted_llm import ScriptedLlm
-from tests.unit.evaluation.citation_support.building import judged, place_with, section
+from tests.unit.evaluation.citation_support.building import judged, place_with
+from tests.unit.evaluation.made_up import section
 
 
 def copies(asked):

@@ -1,5 +1,5 @@
-"""The stage citation_support: a row for every citation, what is not judged and why, and what makes
-it out of date.
+"""The stage citation_support: a row for every citation, what is not judged and why, and what makes it
+out of date.
 """
 
 import json
@@ -28,228 +28,161 @@ from tests.unit.evaluation.citation_support.building import (
     passage_rows,
     place_with,
     reference,
-    section,
     stage_with,
     verdict_on,
 )
+from tests.unit.evaluation.made_up import section
 
 pytestmark = pytest.mark.slow
 
+SHIPS = "We count ships in ports. It takes a year."
 REFERENCES = [
     reference(1),
     reference(2),
-    reference(3, "abstract", "We count ships in ports. It takes a year."),
+    reference(3, "abstract", SHIPS),
     reference(4, "item", "A. Lovelace. Stones. 1843."),
 ]
-NUMBERS = (1, 2, 3, 4)
 TEXT = (
     "Stones are old. Quartz is weighed by [Reference 1] and [Reference 9]. Ships were counted in"
     " ports [Reference 3]. More is in [Reference 4]."
 )
 
 
-def told(row):
-    return row["sentence"], row["number"], row["verdict"], row["unjudged"]
+def place(folder, text=TEXT, llm=None, references=REFERENCES, **settings):
+    """A month of one section."""
+    return place_with(folder, [section(text, (1, 2, 3, 4))], references, llm, **settings)
 
 
-def test_every_citation_has_a_row_with_its_verdict_or_why_there_is_none(
-    tmp_path,
-):
-    quartz = verdict_on(
-        "weighed by [this work] and [another work]", "supported", "weighs quartz by its colour"
-    )
+def repeated(count):
+    """A section with so many sentences on one work."""
+    return " ".join(f"It weighs {number} stones [Reference 1]." for number in range(count))
+
+
+def test_every_citation_has_a_row_with_its_verdict_or_why_there_is_none(tmp_path):
+    weighed = "weighed by [this work] and [another work]"
+    quartz = verdict_on(weighed, "supported", "weighs quartz by its colour")
     ships = verdict_on("Ships were counted", "partly", "We count boats")
     with ScriptedLlm(quartz, ships) as llm:
-        work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, llm)
-        outcome, rows = judged(work)
-    assert [told(row) for row in rows] == [
-        (2, 1, "supported", None),
-        (2, 9, None, "out_of_range"),
-        (3, 3, "partly", None),
-        (4, 4, None, "no_text"),
+        outcome, rows = judged(place(tmp_path, llm=llm))
+    columns = (
+        "sentence", "number", "verdict", "unjudged", "quote_found", "quoted", "source", "judge", "calls",
+    )  # fmt: skip
+    assert [tuple(row[name] for name in columns) for row in rows] == [
+        (2, 1, "supported", None, True, 0, "full_text", "scripted", 1),
+        (2, 9, None, "out_of_range", None, None, None, None, 0),
+        (3, 3, "partly", None, False, None, "abstract", "scripted", 1),
+        (4, 4, None, "no_text", None, None, "item", None, 0),
     ]
-    first, outside, ships_row, item = rows
-    assert (first["quote_found"], first["quoted"], first["judge"], first["calls"]) == (
-        True,
-        0,
-        "scripted",
-        1,
-    )
-    assert [each["anchor"] for each in first["passages"]] == ["S1.p2", "S1.p1"]
-    assert first["passages"][0]["passage_id"] == "2401.00001/2"
-    assert (ships_row["quote_found"], ships_row["quoted"]) == (False, None)
-    assert ships_row["passages"] == [
-        {"passage_id": None, "anchor": None, "text": REFERENCES[2]["text"]}
-    ]
-    assert (outside["source"], outside["arxiv_id"], outside["passages"]) == (None, None, [])
-    assert (item["source"], item["judge"], item["quote"], item["quote_found"], item["calls"]) == (
-        "item",
-        None,
-        None,
-        None,
-        0,
-    )
+    first, outside, ships_row, _ = (row["passages"] for row in rows)
+    places = [(each["passage_id"], each["anchor"]) for each in first]
+    assert places == [("2401.00001/2", "S1.p2"), ("2401.00001/1", "S1.p1")]
+    assert (outside, ships_row) == ([], [{"passage_id": None, "anchor": None, "text": SHIPS}])
     assert outcome.notes["judged"] == 2
     assert outcome.notes["unjudged"] == {"no_text": 1, "out_of_range": 1}
     assert outcome.notes["works_ranked"] == {"by_vectors_and_words": 0, "by_words_alone": 1}
 
 
-def test_the_limit_takes_citations_from_the_whole_section_and_tells_of_the_rest(
-    tmp_path,
-):
-    text = (
-        " ".join(f"It weighs {place} stones [Reference 1]." for place in range(6))
-        + " So it is [Reference 9]."
-    )
+def test_the_limit_takes_citations_from_the_whole_section_and_tells_of_the_rest(tmp_path):
     with ScriptedLlm() as llm:
-        work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES, llm)
-        _, rows = judged(work, most_citations=2)
+        _, rows = judged(place(tmp_path, repeated(6) + " So it is [Reference 9].", llm), 2)
     assert [row["sentence"] for row in rows if row["verdict"]] == [2, 5]
     assert [row["unjudged"] for row in rows].count("over_the_limit") == 4
     assert rows[-1]["unjudged"] == "out_of_range"
     assert llm.generations == 2
 
 
-def test_the_bundled_model_judges_a_few_citations_of_a_section(tmp_path):
-    text = " ".join(f"It weighs {place} stones [Reference 1]." for place in range(6))
-    work = place_with(tmp_path, [section(text, NUMBERS)], REFERENCES)
+def estimated(work, embedder=None):
+    """(Rows, calls, how works were ranked) of an estimate."""
     rehearsal = Rehearsal(lambda prompt, tokens, own: own)
-    job = Job(
-        ClientWorkspace(work.settings, rehearsal.make_client),
-        MONTH,
-        stage_with(None),
-        rehearsal=True,
-    )
+    space = ClientWorkspace(work.settings, rehearsal.make_client)
+    job = Job(space, MONTH, stage_with(embedder), rehearsal=True)
     with without_waiting():
         rows = list(job.stage.build(job))
-    assert len(rows) == 6
-    assert rehearsal.count("calls") == 4
+    return len(rows), rehearsal.count("calls"), job.notes["works_ranked"]
+
+
+def test_the_bundled_model_judges_a_few_citations_of_a_section(tmp_path):
+    assert estimated(place(tmp_path, repeated(6)))[:2] == (6, 4)
+
+
+@pytest.mark.parametrize("claims", [1, MOST_REHEARSED + 1])
+def test_an_estimate_of_many_claims_waits_for_no_vectors(tmp_path, claims):
+    endpoint = {"llm_url": "http://127.0.0.1:1/v1", "llm_model": "m"}
+    work = place(tmp_path, repeated(claims), **endpoint)
+    vectors = embedding_rows(passage_rows("2401.00001"))
+    write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, vectors)
+    rows, calls, ranked = estimated(work, WordEmbedder() if claims == 1 else None)
+    assert (rows, calls, ranked["by_words_alone"]) == (claims, claims, claims > 1)
 
 
 def test_without_passages_or_an_endpoint_and_a_system_that_calls_a_model_it_is_off(tmp_path):
-    work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES, systems="lexrank")
+    work = place(tmp_path, systems="lexrank")
     outcome, rows = judged(work)
     assert rows == []
     assert outcome.notes["off"].startswith("no endpoint is set")
     assert fingerprint(CITATION_SUPPORT, work, MONTH).inputs == outcome.notes
     with ScriptedLlm() as llm:
-        sections = [section(TEXT, NUMBERS)]
-        work = place_with(tmp_path / "none", sections, REFERENCES, llm, support_passages=0)
-        outcome, rows = judged(work)
+        outcome, rows = judged(place(tmp_path / "none", llm=llm, support_passages=0))
     assert (rows, llm.requests) == ([], [])
     assert outcome.notes["off"].startswith("CITELOOM_SUPPORT_PASSAGES is 0")
 
 
-def test_a_paper_of_the_corpus_without_passages_is_told_and_has_no_text_to_judge_by(
-    tmp_path,
-):
-    sections = [section("It is [Reference 5]. So is [Reference 5]. It is [Reference 1].", (1, 5))]
-    work = place_with(tmp_path, sections, [reference(1), reference(5)])
-    write_table(
-        work.root, tables.PASSAGES, CITED_MONTH, passage_rows("2401.00001", [])
-    )  # front matter alone
+def test_a_paper_of_the_corpus_without_passages_is_told_and_has_no_text_to_judge_by(tmp_path):
+    text = "It is [Reference 5]. So is [Reference 5]. It is [Reference 1]."
+    work = place(tmp_path, text, references=[reference(1), reference(5)])
+    front_matter = passage_rows("2401.00001", [])
+    write_table(work.root, tables.PASSAGES, CITED_MONTH, front_matter)
     outcome, rows = judged(work)
     assert [(row["number"], row["unjudged"]) for row in rows] == [
-        (5, "no_text"),
-        (5, "no_text"),
-        (1, "no_text"),
+        (number, "no_text") for number in (5, 5, 1)
     ]
     assert outcome.left_out == {"cited_paper_without_passages": 2}
 
 
-def test_a_file_of_tasks_may_bring_a_whole_text(tmp_path):
-    """Its headings are no passages."""
-    whole = {
-        **reference(1),
-        "arxiv_id": None,
-        "text": "# A work\n\n## Method\n\nIt weighs\nquartz.\n\nIt ends.",
-    }
+def test_a_file_of_tasks_may_bring_a_whole_text_whose_headings_are_no_passages(tmp_path):
+    text = "# A work\n\n## Method\n\nIt weighs\nquartz.\n\nIt ends."
+    whole = {**reference(1, text=text), "arxiv_id": None}
     with ScriptedLlm() as llm:
-        _, rows = judged(
-            place_with(tmp_path, [section("It is [Reference 1].", (1,))], [whole], llm)
-        )
+        _, rows = judged(place(tmp_path, "It is [Reference 1].", llm, [whole]))
     assert sorted(each["text"] for each in rows[0]["passages"]) == ["It ends.", "It weighs quartz."]
 
 
-def test_a_section_without_citations_has_no_rows_and_one_whose_task_is_gone_is_told(
-    tmp_path,
-):
-    outcome, rows = judged(
-        place_with(tmp_path / "one", [section("Stones are old.", NUMBERS)], REFERENCES)
-    )
+def test_a_section_without_citations_has_no_rows_and_one_whose_task_is_gone_is_told(tmp_path):
+    work = place(tmp_path, "Stones are old.")
+    outcome, rows = judged(work)
     assert (rows, outcome.left_out) == ([], {})
-    work = place_with(tmp_path / "other", [section("It is [Reference 1].", NUMBERS)], REFERENCES)
     write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, [])
     outcome, rows = judged(work)
     assert (rows, outcome.left_out) == ([], {"section_without_task": 1})
 
 
-def test_the_first_judge_is_asked_and_named_and_a_work_without_a_title_by_its_identifier(
-    tmp_path,
-):
+def test_the_first_judge_is_asked_and_named_and_a_work_without_a_title_by_its_identifier(tmp_path):
     with ScriptedLlm(models=("judging",)) as llm:
-        models = write_models(tmp_path / "settings", llm.url, "judging")
-        work = place_with(
-            tmp_path,
-            [section("It is [Reference 1].", NUMBERS)],
-            [{**reference(1), "title": None}],
-            llm_url=llm.url,
-            llm_model="writing",
-            models=models,
-            judges="judging",
-        )
-        _, rows = judged(work)
-    (asked,) = llm.requests
-    assert (rows[0]["judge"], asked["max_tokens"]) == ("judging", FINDING_TOKENS)
-    assert "<work>\n2401.00001\n</work>" in asked["messages"][1]["content"]
+        asked = {"llm_url": llm.url, "llm_model": "writing", "judges": "judging"}
+        asked["models"] = write_models(tmp_path / "settings", llm.url, "judging")
+        untitled = {**reference(1), "title": None}
+        _, rows = judged(place(tmp_path, "It is [Reference 1].", references=[untitled], **asked))
+    (body,) = llm.requests
+    assert (rows[0]["judge"], body["max_tokens"]) == ("judging", FINDING_TOKENS)
+    assert "<work>\n2401.00001\n</work>" in body["messages"][1]["content"]
 
 
 def test_sentences_on_one_work_are_asked_one_after_another(tmp_path):
     """So that a server that keeps the beginning of a prompt finds it again."""
-    text = (
-        "It weighs quartz [Reference 1]. They weigh quartz [Reference 2]. It weighed quartz"
-        " [Reference 1]."
-    )
+    text = "It weighs [Reference 1]. They weigh [Reference 2]. It weighed [Reference 1]."
     with ScriptedLlm() as llm:
-        judged(place_with(tmp_path, [section(text, NUMBERS)], REFERENCES, llm, llm_concurrency=1))
+        judged(place(tmp_path, text, llm, llm_concurrency=1))
     titles = [json.dumps(body["messages"]).split("Cited work ")[1][0] for body in llm.requests]
     assert titles == ["1", "1", "2"]
 
 
 @pytest.mark.parametrize("changed", [tables.PASSAGES, tables.EMBEDDINGS])
 def test_other_passages_or_vectors_of_what_is_cited_are_other_inputs(tmp_path, changed):
-    work = place_with(tmp_path, [section(TEXT, NUMBERS)], REFERENCES)
+    work = place(tmp_path)
     before = inputs(work, MONTH)
     rows = passage_rows("2401.00001", ["Other words."])
-    write_table(
-        work.root,
-        changed,
-        CITED_MONTH,
-        rows if changed is tables.PASSAGES else embedding_rows(rows),
-    )
+    rows = rows if changed is tables.PASSAGES else embedding_rows(rows)
+    write_table(work.root, changed, CITED_MONTH, rows)
     after = inputs(work, MONTH)
-    assert {name for name in before if before[name] != after[name]} == {
-        f"{changed.name} of cited papers"
-    }
-
-
-@pytest.mark.parametrize("claims", [1, MOST_REHEARSED + 1])
-def test_an_estimate_of_many_claims_waits_for_no_vectors(tmp_path, claims):
-    text = " ".join(f"It weighs {place} stones [Reference 1]." for place in range(claims))
-    work = place_with(
-        tmp_path,
-        [section(text, NUMBERS)],
-        REFERENCES,
-        llm_url="http://127.0.0.1:1/v1",
-        llm_model="m",
-    )
-    write_table(
-        work.root, tables.EMBEDDINGS, CITED_MONTH, embedding_rows(passage_rows("2401.00001"))
-    )
-    rehearsal = Rehearsal(lambda prompt, tokens, own: own)
-    stage = stage_with(WordEmbedder() if claims == 1 else None)
-    job = Job(ClientWorkspace(work.settings, rehearsal.make_client), MONTH, stage, rehearsal=True)
-    with without_waiting():
-        assert len(list(stage.build(job))) == claims
-    assert rehearsal.count("calls") == claims
-    assert job.notes["works_ranked"]["by_words_alone"] == (claims > 1)
+    differ = {name for name in before if before[name] != after[name]}
+    assert differ == {f"{changed.name} of cited papers"}

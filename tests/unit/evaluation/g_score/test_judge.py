@@ -2,42 +2,28 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
 from itertools import islice, pairwise, permutations
 
 import pytest
 
-from pipeline.evaluation.g_score.judge import (
-    CRITERIA,
-    NoRoom,
-    answer_schema,
-    g_score_request,
-)
+from pipeline.evaluation.g_score.judge import CRITERIA, answer_schema, g_score_request
 from pipeline.evaluation.g_score.measures import metrics
 from pipeline.evaluation.g_score.sample import TaskSections, shown_orders
 from pipeline.llm.context import count_message_tokens
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 
-SYSTEMS = ("chatcite", "zero_shot")
+TASK, SYSTEMS = "2403.90001#S2", ("chatcite", "zero_shot")
+SECTIONS = ("Both [Reference 1] and we learn weights.", "There is [Reference 1].")
 
 
-def case(**changes):
-    sections = {
-        "chatcite": "Both [Reference 1] and we learn weights.",
-        "zero_shot": "There is [Reference 1].",
-    }
-    made = TaskSections(
-        "2403.90001#S2", "# A target", "[Reference 1] Cited Work", "As [Reference 1] did.", sections
-    )
-    return replace(made, **changes)
+def asked(order, context=8192, target="# A target", gold="As [Reference 1] did.", sections=SECTIONS):
+    texts = dict(zip(SYSTEMS if len(order) < 3 else order, sections, strict=True))
+    sections = TaskSections(TASK, target, "[Reference 1] Cited Work", gold, texts)
+    return g_score_request(sections, order, context)
 
 
-def marks(*six):
-    return dict(zip(CRITERIA, six, strict=True))
-
-
-def orders(systems, repeats):
-    return list(islice(shown_orders("2403.90001#S2", RELATED_WORK_SYSTEMS[:systems]), repeats))
+def orders(systems, repeats=None):
+    return list(islice(shown_orders(TASK, RELATED_WORK_SYSTEMS[:systems]), repeats))
 
 
 def test_each_system_is_shown_first_in_about_half_of_the_tasks():
@@ -48,25 +34,19 @@ def test_each_system_is_shown_first_in_about_half_of_the_tasks():
 def test_the_first_order_depends_on_the_task_alone_and_is_the_one_that_answers_were_kept_under():
     systems = ["chatcite", "few_shot", "litllm", "zero_shot"]
     kept = ("zero_shot", "chatcite", "litllm", "few_shot")
-    assert (
-        next(shown_orders("2403.90001#S2", systems))
-        == next(shown_orders("2403.90001#S2", reversed(systems)))
-        == kept
-    )
-    assert list(shown_orders("2403.90001#S2", [])) == []
+    assert next(shown_orders(TASK, systems)) == next(shown_orders(TASK, reversed(systems))) == kept
+    assert list(shown_orders(TASK, [])) == []
 
 
 @pytest.mark.parametrize("systems", range(1, 6))
 def test_every_order_comes_once_and_none_is_missing(systems):
-    found = list(shown_orders("2403.90001#S2", RELATED_WORK_SYSTEMS[:systems]))
+    found = orders(systems)
     assert len(found) == len(set(found))
     assert set(found) == set(permutations(RELATED_WORK_SYSTEMS[:systems]))
 
 
 @pytest.mark.parametrize("systems", range(2, 9))
-def test_each_system_stands_in_every_place_and_behind_every_other_equally_often(
-    systems,
-):
+def test_each_system_stands_in_every_place_and_behind_every_other_equally_often(systems):
     found = orders(systems, systems if systems % 2 == 0 else 2 * systems)
     places = Counter((place, name) for order in found for place, name in enumerate(order))
     followers = Counter(pair for order in found for pair in pairwise(order))
@@ -74,29 +54,26 @@ def test_each_system_stands_in_every_place_and_behind_every_other_equally_often(
     assert set(places.values()) == {len(found) // systems}
     assert len(followers) == systems * (systems - 1)
     assert len(set(followers.values())) == 1
-
-
-@pytest.mark.parametrize("systems", range(2, 9))
-def test_after_every_second_repeat_each_mean_place_is_the_middle(systems):
+    # After every second repeat each mean place is the middle.
     found = orders(systems, 6 if systems > 2 else 2)
     for repeats in range(2, len(found) + 1, 2):
-        places = Counter[str]()
+        sums = Counter[str]()
         for order in found[:repeats]:
-            places.update({name: place for place, name in enumerate(order)})
-        assert set(places.values()) == {repeats * (systems - 1) / 2}
+            sums.update({name: place for place, name in enumerate(order)})
+        assert set(sums.values()) == {repeats * (systems - 1) / 2}
 
 
 @pytest.mark.parametrize(
     ("best", "vote"), [("zero_shot", {"g_vote": 0.0}), ("chatcite", {"g_vote": 1.0}), (None, {})]
 )
 def test_the_g_score_is_the_mean_of_the_six_and_who_was_judged_alone_has_no_vote(best, vote):
-    six = marks(1, 2, 3, 4, 5, 5)
-    expected = {f"g_{criterion}": mark for criterion, mark in six.items()}
+    six = dict(zip(CRITERIA, (1, 2, 3, 4, 5, 5), strict=True))
     found = metrics({"system": "chatcite", "model": None, **six}, best)
-    assert found == {**expected, "g_score": pytest.approx(20 / 6), **vote}
+    marks = {f"g_{criterion}": mark for criterion, mark in six.items()}
+    assert found == {**marks, "g_score": pytest.approx(20 / 6), **vote}
 
 
-ONES = marks(1, 1, 1, 1, 1, 1)
+ONES = dict.fromkeys(CRITERIA, 1)
 
 
 @pytest.mark.parametrize(
@@ -112,19 +89,19 @@ ONES = marks(1, 1, 1, 1, 1, 1)
 )
 def test_an_answer_that_does_not_fit_is_refused(answer):
     with pytest.raises(ValueError, match="Judgement"):
-        answer_schema(["A", "B"]).model_validate(answer)
+        answer_schema("AB").model_validate(answer)
 
 
 def test_one_section_is_asked_for_by_the_same_criteria_as_several_without_a_vote():
-    made = g_score_request(case(), ("zero_shot",), 8192)
+    made = asked(SYSTEMS[1:])
     sent = json.dumps([message.content for message in made.messages])
     assert made.labels == {"A": "zero_shot"}
     assert list(answer_schema(made.labels).model_fields) == ["A"]
-    assert "There is [Reference 1]." in sent
+    assert SECTIONS[1] in sent
     assert not [word for word in ("learn weights", "vote", "best") if word in sent]
     together, alone = (
         [line for line in each.messages[0].content.splitlines() if line.startswith("- ")]
-        for each in (g_score_request(case(), SYSTEMS, 8192), made)
+        for each in (asked(SYSTEMS), made)
     )
     assert together == alone
     assert len(alone) == len(CRITERIA)
@@ -133,14 +110,7 @@ def test_one_section_is_asked_for_by_the_same_criteria_as_several_without_a_vote
 @pytest.mark.parametrize("context", [2048, 4096, 8192])
 def test_a_conversation_its_answer_and_a_repair_fit_into_the_context(context):
     long = "A sentence about $\\alpha_{i}$ and [Reference 1]. " * 2000
-    made = g_score_request(
-        case(target=long, gold=long, sections={"a": long, "b": long, "c": "short"}), "abc", context
-    )
+    made = asked("abc", context, long, long, (long, long, "short"))
     assert count_message_tokens(made.messages) + 2 * (64 + 3 * 128) <= context
     assert set(made.cut) >= {"a", "b", "gold"}
     assert "c" not in made.cut
-
-
-def test_a_context_without_room_is_said_to_be_too_small():
-    with pytest.raises(NoRoom, match="CITELOOM_LLM_CONTEXT"):
-        g_score_request(case(), SYSTEMS, 1024)

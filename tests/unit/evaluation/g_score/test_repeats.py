@@ -2,16 +2,17 @@
 apart.
 """
 
-import statistics
+import math
 from collections import Counter
+from dataclasses import asdict
+from statistics import fmean, stdev, variance
 
-import numpy as np
 import pytest
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import SettingError
-from pipeline.evaluation.g_score.measures import spread
+from pipeline.evaluation.g_score.measures import Spread, spread
 from pipeline.evaluation.stages import CITATION_SUPPORT, G_SCORES, SCORES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from tests.models_file import write_models
@@ -59,11 +60,8 @@ def sections(place):
     return {(row["task_id"], row["system"], row["repeat"]): row["text"] for row in rows}
 
 
-def test_the_first_tasks_are_written_again_by_each_system_that_calls_a_model(
-    repeated,
-):
-    place, _ = repeated
-    written = sections(place)
+def test_the_first_tasks_are_written_again_by_each_system_that_calls_a_model(repeated):
+    written = sections(repeated[0])
     assert Counter((task, system) for task, system, _ in written) == {
         (task, system): 1 if system == "lead" or task == THIRD else 3
         for task in (FIRST, SECOND, THIRD)
@@ -73,9 +71,7 @@ def test_the_first_tasks_are_written_again_by_each_system_that_calls_a_model(
         assert len({written[FIRST, system, repeat] for repeat in range(3)}) == 3
 
 
-def test_repeat_0_is_the_section_that_is_written_once_and_nothing_is_paid_twice(
-    tmp_path,
-):
+def test_repeat_0_is_the_section_that_is_written_once_and_nothing_is_paid_twice(tmp_path):
     with ScriptedLlm() as llm:
         place = prepared(llm, tmp_path, summary_repeats=1)
         for stage in STAGES[:2]:
@@ -119,14 +115,11 @@ def test_a_repeated_system_that_does_not_write_is_refused(tmp_path):
             run_stage(SUMMARIES, place, MONTH)
 
 
-def test_each_repeat_is_marked_beside_the_same_writers_in_the_same_order(
-    repeated,
-):
+def test_each_repeat_is_marked_beside_the_same_writers_in_the_same_order(repeated):
     place, llm = repeated
     rows = place.root.rows(tables.G_SCORES, MONTH)
-    assert [
-        (row["task_id"], row["candidate_set"], row["section_repeat"], row["judge"]) for row in rows
-    ] == [
+    columns = ("task_id", "candidate_set", "section_repeat", "judge")
+    assert [tuple(row[name] for name in columns) for row in rows] == [
         (task, candidates, repeat, JUDGE)
         for task in (FIRST, SECOND, THIRD)
         for candidates in ("ablations", "main")
@@ -144,26 +137,22 @@ def test_each_repeat_is_marked_beside_the_same_writers_in_the_same_order(
     assert [text[FIRST, "lead", 0] in prompt for prompt in shown].count(True) == 1
 
 
-def test_a_repeat_has_its_own_rouge_and_coverage_but_nobody_judges_its_citations(
-    repeated,
-):
+def test_a_repeat_has_its_own_rouge_and_coverage_but_nobody_judges_its_citations(repeated):
     place, _ = repeated
-    rows = [
-        row
-        for row in place.root.rows(tables.SCORES, MONTH)
-        if row["task_id"] == FIRST and row["candidate_set"] is None
-    ]
-    of_repeat = [
-        {row["metric"] for row in rows if (row["system"], row["repeat"]) == ("chatcite", n)}
-        for n in (0, 1)
-    ]
-    assert {"rouge1", "rougeLsum", "reference_coverage", "words"} <= of_repeat[1] <= of_repeat[0]
-    assert not any(
-        metric.startswith(("citation_precision", "citation_recall")) for metric in of_repeat[1]
+    once, again = (
+        {
+            row["metric"]
+            for row in place.root.rows(tables.SCORES, MONTH)
+            if (row["task_id"], row["system"], row["repeat"]) == (FIRST, "chatcite", repeat)
+            and row["candidate_set"] is None
+        }
+        for repeat in (0, 1)
     )
+    assert {"rouge1", "rougeLsum", "reference_coverage", "words"} <= again <= once
+    assert not [name for name in again if name.startswith(("citation_precision", "citation_rec"))]
     citations = place.root.rows(tables.CITATION_SUPPORT, MONTH)
-    assert {row["task_id"] for row in citations} == {FIRST, SECOND, THIRD}
     cited = {(row["task_id"], row["system"], row["sentence"], row["number"]) for row in citations}
+    assert {task for task, *_ in cited} == {FIRST, SECOND, THIRD}
     assert len(cited) == len(citations)
 
 
@@ -177,31 +166,23 @@ def scores(values, system="chatcite"):
 
 def test_spread_is_over_runs_and_within_tasks():
     values = {"a": [1.0, 2.0, 3.0, 5.0], "b": [2.0, 2.0, 4.0, 3.0]}
-    (found,) = spread(list(reversed(scores(values))))
-    runs = [1.5, 2.0, 3.5, 4.0]
-    assert found.runs == tuple(runs)
-    assert (found.low, found.high, found.mean) == (1.5, 4.0, 2.75)
-    assert found.median == 2.75
-    assert found.sd == pytest.approx(np.std(runs, ddof=1))
-    assert found.sd_of_a_task == pytest.approx(
-        np.sqrt(statistics.fmean(np.var(v, ddof=1) for v in values.values()))
-    )
-    assert found.tasks == 2
+    runs = (1.5, 2.0, 3.5, 4.0)
+    pooled = math.sqrt(fmean(variance(of_task) for of_task in values.values()))
+    found = spread(scores(values)[::-1])
+    expected = Spread("chatcite", 2, runs, 1.5, 2.75, 4.0, 2.75, stdev(runs), pooled)
+    assert [asdict(each) for each in found] == [pytest.approx(asdict(expected))]
 
 
 def test_a_task_that_lacks_a_score_is_in_no_run_and_what_was_not_repeated_has_no_spread():
     (found,) = spread(scores({"a": [1.0, 3.0], "b": [5.0, None], "c": [2.0]}))
     assert (found.runs, found.tasks) == ((1.0, 3.0), 1)
-    assert spread([]) == []
-    assert spread(scores({"a": [3.0]})) == []
-    assert spread(scores({"a": [3.0, None], "b": [None, 2.0]})) == []
+    for values in ({}, {"a": [3.0]}, {"a": [3.0, None], "b": [None, 2.0]}):
+        assert spread(scores(values)) == []
 
 
 def test_systems_and_metrics_have_spreads_of_their_own():
-    rows = scores({"a": [1.0, 2.0]}) + scores({"a": [4.0, 4.0]}, "chatcite_no_reflection")
+    rows = scores({"a": [1.0, 2.0]}) + scores({"a": [4.0, 4.0]}, "lead")
     rows += [row | {"metric": "rouge1", "value": 9.0} for row in rows]
-    assert [(each.system, each.mean) for each in spread(rows)] == [
-        ("chatcite", 1.5),
-        ("chatcite_no_reflection", 4.0),
-    ]
+    found = [(each.system, each.mean) for each in spread(rows)]
+    assert found == [("chatcite", 1.5), ("lead", 4.0)]
     assert [each.mean for each in spread(rows, "rouge1")] == [9.0, 9.0]
