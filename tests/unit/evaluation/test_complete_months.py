@@ -2,7 +2,6 @@
 
 import pytest
 
-from pipeline import tables
 from pipeline.answering.stages import ANSWERS
 from pipeline.evaluation.stages import G_SCORES
 from pipeline.related_work.stages import SUMMARIES

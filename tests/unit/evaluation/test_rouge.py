@@ -13,25 +13,14 @@ from nltk.stem.porter import PorterStemmer
 
 from pipeline.evaluation.rouge import METRICS, floor_task, rouge, stem
 from pipeline.related_work.summary import split_sentences
+from tests.cases import cases
 
 pytestmark = pytest.mark.slow
 
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.parametrize(
-    ("gold", "text", "values"),
-    [
-        # 6 words, 5 pairs and 5 words, 4 pairs. Shared: 4 words, the pairs "cat sat" and "sat on",
-        # an LCS of 4.
-        ("The cat sat on the mat.", "A cat sat on mat", (8 / 11, 4 / 9, 8 / 11, 8 / 11)),
-        # As one sequence 2 of 4 words; by sentence both sentences are found whole.
-        ("Alpha beta. Gamma delta.", "Gamma delta. Alpha beta.", (1, 2 / 3, 0.5, 1)),
-        ("[Reference 3]", "reference 4", (0.5, 0, 0.5, 0.5)),
-        ("", "a text", (0, 0, 0, 0)),
-        ("一二三", "一二三", (0, 0, 0, 0)),
-    ],
-)
+@cases("unit/evaluation/cases.toml", "rouge", ["gold", "text", "values"])
 def test_values_are_those_worked_out_by_hand(gold, text, values):
     expected = {name: 100 * value for name, value in zip(METRICS, values, strict=True)}
     assert rouge(gold, text) == pytest.approx(expected)

@@ -30,20 +30,12 @@ PASSAGES = {
 
 def question(number=1, *gold, papers=(PAPER,), kind="summary"):
     told = gold or ("Every boat of the study floats.", "The study has twelve boats.")
-    claims = tuple(GoldClaim(claim=each, paper=papers[0]) for each in told)
-    text = f"Do the boats of study {number} float?"
     return Question(
         id=f"q{number}",
-        question=text,
+        question=f"Do the boats of study {number} float?",
         kind=kind,
         papers=tuple(papers),
-        claims=claims,
-    )
-
-
-def found(number):
-    return Passage(
-        f"p{number}", PAPER, f"S{number}", "paragraph", "Boats", (), f"Passage {number}."
+        claims=tuple(GoldClaim(claim=each, paper=papers[0]) for each in told),
     )
 
 
@@ -51,22 +43,21 @@ def grounded(text, *hops):
     """An answer whose hops were shown passages of these numbers, and that rests on the first of
     them.
     """
-    shown = tuple(tuple(found(number) for number in hop) for hop in hops)
-    first = shown[0][0]
-    claim = Claim(
-        1, "Its own claim, which nobody grades.", first.passage_id, first.arxiv_id, first.anchor, 1
+    shown = tuple(
+        tuple(
+            Passage(f"p{n}", PAPER, f"S{n}", "paragraph", "Boats", (), f"Passage {n}.") for n in hop
+        )
+        for hop in hops
     )
+    first = shown[0][0]
+    own = "Its own claim, which nobody grades."
+    claim = Claim(1, own, first.passage_id, first.arxiv_id, first.anchor, 1)
     queries = tuple(f"query {hop}" for hop in range(len(hops)))
     return Answer(text, (AnswerSentence(text, (1,)),), (claim,), queries, shown, hops=len(hops))
 
 
-def case(
-    text="All boats float. There are nine boats.",
-    system="direct",
-    of=None,
-    gold_passages=None,
-):
-    return SampledAnswer(of or question(), system, plain_answer(text), gold_passages or {})
+def case(text="All boats float. There are nine boats.", system="direct", of=None, answer=None):
+    return SampledAnswer(of or question(), system, answer or plain_answer(text), {})
 
 
 def form_of(asked):
@@ -83,27 +74,21 @@ def sentences_as_claims(asked):
     """A splitter that takes every line of the part for a claim."""
     if form_of(asked) != "AnswerClaims":
         return None
-    return json.dumps(
-        {
-            "claims": [
-                line
-                for line in fence(asked, "answer").split("\n")
-                if "float" in line or "boat" in line
-            ]
-        }
-    )
+    lines = fence(asked, "answer").split("\n")
+    return json.dumps({"claims": [line for line in lines if "float" in line or "boat" in line]})
 
 
 def verdicts(claim, gold):
     """A judge with a verdict and a quote for each claim, and for each gold claim."""
 
     def rule(asked):
-        told = {"ClaimFinding": (claim, "claim"), "GoldFinding": (gold, "fact")}.get(form_of(asked))
-        if told is None:
+        form = form_of(asked)
+        if form not in ("ClaimFinding", "GoldFinding"):
             return None
-        verdict, quote = told[0].get(
-            fence(asked, told[1]), ("wrong" if told[0] is claim else "not", "")
+        known, name, other = (
+            (claim, "claim", "wrong") if form == "ClaimFinding" else (gold, "fact", "not")
         )
+        verdict, quote = known.get(fence(asked, name), (other, ""))
         return json.dumps({"quote": quote, "verdict": verdict})
 
     return rule
@@ -139,30 +124,16 @@ def forms(llm):
     return sorted(form_of(Asked(body, 0)) for body in llm.requests)
 
 
-def claim_row(claim, verdict, quote="", quoted=None, **more):
-    """A claim of a row of `answer_grades`."""
-    row = {
-        "claim": claim,
-        "verdict": verdict,
-        "quote": quote,
-        "quoted": quoted,
-        "passage_id": None,
-        "passages": [],
-    }
-    return {**row, "cut": False, "failure": None, **more}
-
-
 def gold_row(claim, verdict, quote="", quoted=False):
-    """A gold claim of such a row, which no hop showed."""
-    row = {
-        "claim": claim,
-        "verdict": verdict,
-        "quote": quote,
-        "quoted": quoted,
-        "cut": False,
-        "failure": None,
-    }
-    return {**row, "shown_in_hop": None, "has_passage": False}
+    """A gold claim of a row of `answer_grades`, which no hop showed."""
+    judged = {"claim": claim, "verdict": verdict, "quote": quote, "quoted": quoted}
+    return {**judged, "cut": False, "failure": None, "shown_in_hop": None, "has_passage": False}
+
+
+def claim_row(claim, verdict, quote="", quoted=None, **more):
+    """A claim of such a row."""
+    judged = {"claim": claim, "verdict": verdict, "quote": quote, "quoted": quoted}
+    return {**judged, "passage_id": None, "passages": [], "cut": False, "failure": None, **more}
 
 
 def grade(
@@ -183,6 +154,7 @@ def grade(
     """
     hops = first_hop or {}
     held = [gold_row(f"Fact {place}.", each) for place, each in enumerate(gold, 1)]
+    counts = ("parts", "parts_full", "parts_cut", "calls", "prompt_tokens", "completion_tokens")
     return {
         "question_id": f"q{number}",
         "system": system,
@@ -197,11 +169,6 @@ def grade(
             for place, each in enumerate(held)
         ],
         "hops_shown": hops_shown,
-        "parts": 0,
-        "parts_full": 0,
-        "parts_cut": 0,
         "split_failures": [],
-        "calls": 0,
-        "prompt_tokens": 0,
-        "completion_tokens": 0,
+        **dict.fromkeys(counts, 0),
     }

@@ -3,12 +3,9 @@ their digest.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
-
-import pytest
 
 from pipeline.answering.questions import gold_passages, read_questions
 from pipeline.corpus.parse import html
@@ -16,39 +13,29 @@ from pipeline.corpus.passages.packing import pack, with_ids
 from pipeline.evaluation.answers import judge
 from pipeline.evaluation.answers.judge import CLAIM, GOLD
 from pipeline.evaluation.answers.sample import SPLIT
-from pipeline.evaluation.passages import (
-    EvidencePassage,
-    passages_by_paper,
-)
+from pipeline.evaluation.passages import EvidencePassage, passages_by_paper
 from tests.unit.evaluation.answers.graded import OTHER, PAPER, evidence_by_words, question
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 PROMPT_FOLDER = Path(judge.__file__).parent / "prompts"
-Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def row(**changed):
-    place = {
+def test_a_passage_stands_under_its_title_and_sections_without_markers():
+    row = {
         "passage_id": "p1",
         "arxiv_id": PAPER,
         "ordinal": 3,
         "anchor": "S1.p1",
         "kind": "paragraph",
         "title": "Boats",
-    }
-    return {
-        **place,
         "section_path": ["Data", "Size"],
         "text": "There are twelve [@bib1]. ",
-        **changed,
     }
-
-
-def test_a_passage_stands_under_its_title_and_sections_without_markers():
     passage = EvidencePassage("There are twelve.", 3, "p1", PAPER, "S1.p1", "Boats > Data > Size")
-    assert passages_by_paper([row()], with_headings=True) == {PAPER: [passage]}
-    (bare,) = passages_by_paper([row(title=None, section_path=None)], with_headings=True)[PAPER]
-    assert bare.with_heading() == "\nThere are twelve."
+    assert passages_by_paper([row], with_headings=True) == {PAPER: [passage]}
+    bare = row | {"title": None, "section_path": None}
+    (passage,) = passages_by_paper([bare], with_headings=True)[PAPER]
+    assert passage.with_heading() == "\nThere are twelve."
 
 
 def test_passages_of_all_papers_of_a_question_are_ranked_together_and_of_no_other():
@@ -64,60 +51,41 @@ def test_the_digest_holds_every_prompt():
     assert {file.stem for file in PROMPT_FOLDER.glob("[!_]*.j2")} == {SPLIT, CLAIM, GOLD}
 
 
-@pytest.fixture(scope="module")
-def sample():
-    """Passages of the sample papers, made from their pages."""
+def passages_of_sample(questions):
+    """Passages of the sample papers that questions are about, made from their pages."""
     lines = (EXAMPLES / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
     records = {record["id"]: record for record in map(json.loads, lines)}
-    wanted = {
-        paper
-        for question in read_questions(EXAMPLES / "questions.jsonl")
-        for paper in question.papers
-    }
+    wanted = {paper for question in questions for paper in question.papers}
     found = {}
     for name in sorted((EXAMPLES / "dump").glob("*.zip")):
         with ZipFile(name) as archive:
             for member in archive.namelist():
                 if (paper := Path(member).stem) in wanted:
-                    found[paper] = made_passages(paper, archive.read(member), records[paper])
+                    categories = records[paper]["categories"].split()
+                    about = {"arxiv_id": paper, "year": 2024, "categories": categories}
+                    parsed = {**html.parse(archive.read(member)).as_row(), **about}
+                    own = {"arxiv_id": paper, "title": parsed["title"]}
+                    found[paper] = [
+                        {"passage_id": name, "ordinal": ordinal, **own, **passage._asdict()}
+                        for ordinal, (name, passage) in enumerate(with_ids(paper, pack(parsed)))
+                    ]
     return found
 
 
-def made_passages(paper, page, record):
-    made = {
-        **html.parse(page).as_row(),
-        "arxiv_id": paper,
-        "year": 2024,
-        "categories": record["categories"].split(),
-    }
-    return [
-        {
-            "passage_id": name,
-            "arxiv_id": paper,
-            "ordinal": ordinal,
-            "title": made["title"],
-            **passage._asdict(),
-        }
-        for ordinal, (name, passage) in enumerate(with_ids(paper, pack(made)))
-    ]
-
-
-def test_gold_claims_of_the_shipped_questions_find_their_passages_among_the_first_three(
-    sample,
-):
+def test_gold_claims_of_the_shipped_questions_find_their_passages_among_the_first_three():
     """A right claim must be shown what bears it out, else a judge cannot know: 209 of 212 by words
     alone.
     """
-    rows = [row for rows in sample.values() for row in rows]
-    passages = passages_by_paper(rows, with_headings=True)
+    questions = list(read_questions(EXAMPLES / "questions.jsonl"))
+    sample = passages_of_sample(questions)
+    passages = passages_by_paper(chain(*sample.values()), with_headings=True)
     found = []
-    for asked in read_questions(EXAMPLES / "questions.jsonl"):
+    for asked in questions:
         gold = gold_passages(asked, sample)
-        evidence = evidence_by_words(asked, [claim.claim for claim in asked.claims], 3, passages)
-        shown = [
-            {passage.passage_id for passage in evidence[asked.id, claim.claim]}
-            for claim in asked.claims
-        ]
-        found += [bool(ids & set(gold[place])) for place, ids in enumerate(shown)]
+        claims = [claim.claim for claim in asked.claims]
+        evidence = evidence_by_words(asked, claims, 3, passages)
+        for place, claim in enumerate(claims):
+            shown = {passage.passage_id for passage in evidence[asked.id, claim]}
+            found.append(not shown.isdisjoint(gold[place]))
     assert len(found) == 212
     assert sum(found) >= 0.95 * len(found)

@@ -1,19 +1,16 @@
-"""Answers graded at a scripted endpoint: what is asked, how often, of whom nothing is said, and
-what is recorded.
-"""
+"""Answers graded at a scripted endpoint: what is asked, how often, and what is recorded."""
 
 import json
 
 import pytest
 
-from pipeline.answering.answer import ABSTAINED, plain_answer
+from pipeline.answering.answer import ABSTAINED
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.answers.sample import (
     MOST_CLAIMS,
     PART_SENTENCES,
     SPLIT_TOKENS,
-    SampledAnswer,
     parts_of,
 )
 from tests.scripted_llm import Asked
@@ -43,25 +40,28 @@ def prompts(llm, form):
     return [asked for body in llm.requests if form_of(asked := Asked(body, 0)) == form]
 
 
+def claim_of(folder, verdict, quote, of=None):
+    """(One claim as it was graded by this verdict and quote, the endpoint)."""
+    rule = verdicts({FLOATS: (verdict, quote)}, {})
+    [found], llm = graded(folder, [case(FLOATS, of=of)], sentences_as_claims, rule)
+    return found["claims"][0], llm
+
+
 def test_an_answer_is_split_and_its_claims_and_the_gold_claims_are_each_judged_by_one_call(
     tmp_path,
 ):
     [found], llm = graded(tmp_path, [case()], sentences_as_claims, JUDGE)
     assert forms(llm) == ["AnswerClaims"] + ["ClaimFinding"] * 2 + ["GoldFinding"] * 2
-    assert [(claim["claim"], claim["verdict"], claim["quoted"]) for claim in found["claims"]] == [
-        (FLOATS, "correct", "passage"),
-        (NINE, "wrong", "passage"),
+    columns = ("claim", "verdict", "quoted", "passage_id")
+    assert [tuple(claim[name] for name in columns) for claim in found["claims"]] == [
+        (FLOATS, "correct", "passage", "p1"),
+        (NINE, "wrong", "passage", "p2"),
     ]
-    assert [claim["passage_id"] for claim in found["claims"]] == ["p1", "p2"]
     first = found["claims"][0]["passages"][0]
-    assert (first["anchor"], first["text"]) == (
-        "S1.p1",
-        "Boats > Results\nWe saw every boat float on the river.",
-    )
-    assert [(each["verdict"], each["quoted"]) for each in found["gold"]] == [
-        ("held", True),
-        ("partly", False),
-    ]
+    text = "Boats > Results\nWe saw every boat float on the river."
+    assert (first["anchor"], first["text"]) == ("S1.p1", text)
+    gold = [(each["verdict"], each["quoted"]) for each in found["gold"]]
+    assert gold == [("held", True), ("partly", False)]
     read = [
         sum(len(message["content"]) for message in body["messages"]) // 4 for body in llm.requests
     ]
@@ -72,28 +72,18 @@ def test_an_answer_is_split_and_its_claims_and_the_gold_claims_are_each_judged_b
     assert answer_measures(found)["coverage"] == 0.75
 
 
-def test_no_judge_is_told_the_system_or_its_own_claims(tmp_path):
-    cases = [
-        SampledAnswer(question(), "arxivbot", grounded("All boats float.", [1], [2]), {}),
-        case("All boats float.", "imported chat site"),
-    ]
-    found, llm = graded(tmp_path, cases, sentences_as_claims, JUDGE)
-    text = json.dumps(llm.requests)
-    assert [each["system"] for each in found] == ["arxivbot", "imported chat site"]
-    assert "arxivbot" not in text.casefold()
-    assert "chat site" not in text
-    assert "Its own claim" not in text
-
-
-def test_what_systems_say_alike_or_again_is_asked_once_and_judged_alike(tmp_path):
-    cases = [case(system=name) for name in ("one", "two", "three")]
+def test_what_systems_say_alike_or_again_is_asked_once_and_judged_alike_by_no_claim_of_their_own(
+    tmp_path,
+):
+    answer = grounded(case().answer.text, [1], [2])
+    cases = [case(system=name, answer=answer) for name in ("one", "two", "three")]
     found, llm = graded(tmp_path, cases, sentences_as_claims, JUDGE)
     assert llm.generations == 5
-    assert [{**each, "system": ""} for each in found] == [{**found[0], "system": ""}] * 3
-    assert [each["calls"] for each in found] == [5, 5, 5]
+    assert "Its own claim" not in json.dumps(llm.requests)
+    alike = [{**found[0], "system": name} for name in ("one", "two", "three")]
+    assert found == alike
     again, llm = graded(tmp_path, cases)
-    assert again == found
-    assert llm.requests == []
+    assert (again, llm.requests) == (found, [])
 
 
 def test_grades_depend_neither_on_the_order_of_answers_nor_on_how_many_are_asked_at_once(
@@ -110,40 +100,32 @@ def test_grades_depend_neither_on_the_order_of_answers_nor_on_how_many_are_asked
 
 def test_an_order_that_judges_see_follows_from_the_question_alone(tmp_path):
     several = [f"Boat {name} floats." for name in "ABCDEF"]
-    _, llm = graded(
-        tmp_path, [case(of=question(n, *several)) for n in (1, 2, 3)], sentences_as_claims, JUDGE
-    )
-    seen = {fence(asked, "question"): set() for asked in prompts(llm, "ClaimFinding")}
-    for asked in prompts(llm, "ClaimFinding"):
-        seen[fence(asked, "question")].add(fence(asked, "facts"))
-    orders = [facts for each in seen.values() for facts in each]
-    assert len(orders) == len(set(orders)) == 3
+    cases = [case(of=question(n, *several)) for n in (1, 2, 3)]
+    _, llm = graded(tmp_path, cases, sentences_as_claims, JUDGE)
+    seen = {
+        (fence(asked, "question"), fence(asked, "facts")) for asked in prompts(llm, "ClaimFinding")
+    }
+    orders = {facts for _, facts in seen}
+    assert len(seen) == len(orders) == 3
     assert all(sorted(facts.split("\n")) == several for facts in orders)
 
 
-def test_an_abstention_costs_no_call_and_an_answer_that_claims_nothing_costs_one(
-    tmp_path,
-):
-    abstained = SampledAnswer(question(), "arxivbot", plain_answer(""), {0: ["p1"]})
+def test_an_abstention_costs_no_call_and_an_answer_that_claims_nothing_costs_one(tmp_path):
+    abstained = case("")
     assert abstained.answer.text == ABSTAINED
     [nothing], llm = graded(tmp_path / "abstained", [abstained])
     assert (nothing["outcome"], nothing["claims"], llm.requests) == ("abstained", [], [])
     [unsure], llm = graded(tmp_path / "unsure", [case("I do not know.")], sentences_as_claims)
     assert (unsure["outcome"], forms(llm)) == ("claims_nothing", ["AnswerClaims"])
-    for found in (nothing, unsure):
-        assert answer_measures(found) == {
-            "coverage": 0.0,
-            "coverage_full": 0.0,
-            "coverage_quoted": 0.0,
-        }
+    zero = dict.fromkeys(("coverage", "coverage_full", "coverage_quoted"), 0.0)
+    assert answer_measures(nothing) == answer_measures(unsure) == zero
 
 
 def test_an_answer_that_cannot_be_split_is_unreadable_and_still_searched_for_gold_claims(
     tmp_path,
 ):
-    [found], llm = graded(
-        tmp_path, [case()], lambda asked: "?" if form_of(asked) == "AnswerClaims" else None, JUDGE
-    )
+    unreadable = lambda asked: "?" if form_of(asked) == "AnswerClaims" else None  # noqa: E731
+    [found], llm = graded(tmp_path, [case()], unreadable, JUDGE)
     assert (found["outcome"], found["claims"]) == ("unreadable", [])
     assert forms(llm) == ["AnswerClaims"] * 2 + ["GoldFinding"] * 2
     assert "coverage" in answer_measures(found)
@@ -156,62 +138,38 @@ def test_an_answer_that_cannot_be_split_is_unreadable_and_still_searched_for_gol
     [("Partly correct.", "partly"), ("INCORRECT", "wrong"), ("not-checkable", "not_checkable")],
 )
 def test_a_verdict_in_other_letters_is_the_same(tmp_path, given, read):
-    [found], llm = graded(
-        tmp_path, [case(FLOATS)], sentences_as_claims, verdicts({FLOATS: (given, "")}, {})
-    )
-    assert found["claims"][0]["verdict"] == read
-    assert llm.generations == 4
+    claim, llm = claim_of(tmp_path, given, "")
+    assert (claim["verdict"], llm.generations) == (read, 4)
 
 
-def test_a_heading_is_shown_and_is_no_evidence(tmp_path):
-    [found], llm = graded(
-        tmp_path,
-        [case(FLOATS)],
-        sentences_as_claims,
-        verdicts({FLOATS: ("correct", "Boats > Results")}, {}),
-    )
-    assert "Boats > Results\nWe saw every boat float" in fence(
-        prompts(llm, "ClaimFinding")[0], "passages"
-    )
-    assert tuple(found["claims"][0][name] for name in ("verdict", "quoted", "passage_id")) == (
-        "correct",
-        None,
-        None,
-    )
-
-
-def test_without_any_passage_a_claim_is_judged_by_gold_claims(tmp_path):
-    rule = verdicts({FLOATS: ("correct", "Every boat of the study floats")}, {})
-    [found], llm = graded(
-        tmp_path, [case(FLOATS, of=question(1, papers=("2401.00009",)))], sentences_as_claims, rule
-    )
-    assert tuple(found["claims"][0][name] for name in ("quoted", "passage_id", "passages")) == (
-        "gold",
-        None,
-        [],
-    )
+def test_a_heading_is_shown_and_is_no_evidence_and_without_passages_gold_claims_are(tmp_path):
+    claim, llm = claim_of(tmp_path / "heading", "correct", "Boats > Results")
+    passages = fence(prompts(llm, "ClaimFinding")[0], "passages")
+    assert "Boats > Results\nWe saw every boat float" in passages
+    assert (claim["verdict"], claim["quoted"], claim["passage_id"]) == ("correct", None, None)
+    elsewhere = question(1, papers=("2401.00009",))
+    claim, llm = claim_of(tmp_path / "gold", "correct", "Every boat of the study floats", elsewhere)
+    assert (claim["quoted"], claim["passage_id"], claim["passages"]) == ("gold", None, [])
     assert "<passages>" not in prompts(llm, "ClaimFinding")[0].prompt
 
 
 def test_a_long_answer_is_split_in_parts_each_with_what_comes_before_it(tmp_path):
-    text = " ".join(f"Boat {number} can float." for number in range(2 * PART_SENTENCES + 1))
+    sentences = [f"Boat {number} can float." for number in range(2 * PART_SENTENCES + 1)]
+    text = " ".join(sentences)
     [found], llm = graded(tmp_path / "long", [case(text)], sentences_as_claims)
-    asked = prompts(llm, "AnswerClaims")
-    assert len(asked) == len(parts_of(text)) == 3
-    assert sorted((fence(each, "before"), fence(each, "answer")) for each in asked) == sorted(
-        zip(["", *parts_of(text)], parts_of(text), strict=False)
-    )
-    assert [claim["claim"] for claim in found["claims"]] == [
-        f"Boat {n} can float." for n in range(2 * PART_SENTENCES + 1)
-    ]
+    asked = {
+        (fence(each, "before"), fence(each, "answer")) for each in prompts(llm, "AnswerClaims")
+    }
+    parts = parts_of(text)
+    assert len(parts) == found["parts"] == 3
+    assert asked == {("", parts[0]), (parts[0], parts[1]), (parts[1], parts[2])}
+    assert [claim["claim"] for claim in found["claims"]] == sentences
     assert (found["parts_full"], llm.requests[0]["max_tokens"]) == (0, SPLIT_TOKENS)
-    many = [f"Boat {number} floats." for number in range(MOST_CLAIMS + 1)]
-    rule = lambda asked: json.dumps({"claims": many}) if form_of(asked) == "AnswerClaims" else None  # noqa: E731
+    many = json.dumps({"claims": [f"Boat {number} floats." for number in range(MOST_CLAIMS + 1)]})
+    rule = lambda asked: many if form_of(asked) == "AnswerClaims" else None  # noqa: E731
     [found], _ = graded(tmp_path / "many", [case()], rule)
-    assert (found["parts_full"], len(found["claims"])) == (
-        1,
-        MOST_CLAIMS + 1,
-    ), "as many claims as may be are told of"
+    counts = found["parts_full"], len(found["claims"])
+    assert counts == (1, MOST_CLAIMS + 1), "as many claims as may be are told of"
 
 
 def test_what_has_no_room_in_the_context_is_cut_and_told_of_and_too_small_a_context_is_named(

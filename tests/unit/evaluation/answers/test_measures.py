@@ -6,7 +6,6 @@ from pipeline.answering.answer import plain_answer
 from pipeline.corpus.nouns import Answer
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.measures import (
-    MEASURES,
     age_of,
     answer_measures,
     coverage,
@@ -16,12 +15,16 @@ from pipeline.evaluation.answers.measures import (
 )
 from pipeline.evaluation.answers.results import (
     ALL,
+    HopGain,
     QuestionGroup,
     difference,
     hop_gains,
     results,
 )
+from tests.cases import cases
 from tests.unit.evaluation.answers.graded import claim_row, gold_row, grade, grounded, question
+
+CASES = "unit/evaluation/cases.toml"
 
 
 def test_partial_points_of_claims_and_gold_claims():
@@ -55,12 +58,10 @@ def test_a_verdict_counts_as_quoted_where_three_words_stand_where_they_should():
 
 
 def test_what_nothing_could_be_computed_for_is_absent():
-    assert answer_measures(grade(["correct"], [None]))["factual"] == 1.0
-    assert "coverage" not in answer_measures(grade(["correct"], [None]))
+    found = answer_measures(grade(["correct"], [None]))
+    assert (found["factual"], "coverage" in found) == (1.0, False)
     assert "factual_checkable" not in answer_measures(grade(["not_checkable"]))
-    assert not {name for name in MEASURES if name.startswith("factual")} & set(
-        answer_measures(grade([None]))
-    )
+    assert not [name for name in answer_measures(grade([None])) if name.startswith("factual")]
     assert answer_measures(grade(outcome="unreadable")) == {}
 
 
@@ -105,47 +106,31 @@ def test_a_mean_weighs_questions_alike_and_abstentions_count_for_coverage_alone(
     found = results(GRADES)[0]
     assert (found.judge, found.system, found.group, found.questions) == ("judge", "direct", ALL, 5)
     assert found.outcomes == {"abstained": 1, "answered": 2, "claims_nothing": 1, "unreadable": 1}
-    assert (found.measures["factual"].value, found.measures["factual"].count) == (0.75, 2)
-    assert (found.measures["coverage"].value, found.measures["coverage"].count) == (0.4, 5)
+    factual, coverage = (found.measures[name] for name in ("factual", "coverage"))
+    assert (factual.value, factual.count, coverage.value, coverage.count) == (0.75, 2, 0.4, 5)
+    assert 0.0 <= coverage.low < 0.4 < coverage.high <= 1.0
     assert found.measures["claims"].value == 1.5
-    low, high = found.measures["coverage"].low, found.measures["coverage"].high
-    assert low is not None
-    assert high is not None
-    assert 0.0 <= low < 0.4 < high <= 1.0
     assert "gold_shown" not in found.measures
 
 
 def test_results_come_by_kind_and_by_age_where_there_are_any():
     found = {result.group: result for result in results(GRADES, "2023-12")}
-    assert list(found) == [
-        ALL,
-        QuestionGroup("kind", "author"),
-        QuestionGroup("kind", "summary"),
-        QuestionGroup("age", "old"),
-        QuestionGroup("age", "recent"),
-    ]
-    assert found[QuestionGroup("age", "old")].measures["factual"].value == 0.5
-    assert found[QuestionGroup("age", "old")].measures["factual"].low is None
-    assert found[QuestionGroup("age", "recent")].questions == 4
-    assert QuestionGroup("age", "old") not in {result.group for result in results(GRADES)}
+    kinds = [QuestionGroup("kind", kind) for kind in ("author", "summary")]
+    old, recent = (QuestionGroup("age", age) for age in ("old", "recent"))
+    assert list(found) == [ALL, *kinds, old, recent]
+    factual = found[old].measures["factual"]
+    assert (factual.value, factual.low, found[recent].questions) == (0.5, None, 4)
+    assert old not in {result.group for result in results(GRADES)}
 
 
 def test_judges_and_systems_are_never_put_together_and_no_answer_is_graded_twice():
+    pairs = [(judge, system) for judge in "ab" for system in "xy"]
     several = [
-        {**grade, "judge": judge, "system": system}
-        for grade in GRADES
-        for judge in "ab"
-        for system in "xy"
+        grade | {"judge": judge, "system": system} for grade in GRADES for judge, system in pairs
     ]
-    assert [
-        (result.judge, result.system) for result in results(several) if result.group == ALL
-    ] == [
-        ("a", "x"),
-        ("a", "y"),
-        ("b", "x"),
-        ("b", "y"),
-    ]
-    assert results(several[::-1]) == results(several)
+    found = results(several)
+    assert [(each.judge, each.system) for each in found if each.group == ALL] == pairs
+    assert results(several[::-1]) == found
     with pytest.raises(ValueError, match="q1 twice"):
         results([GRADES[0], GRADES[0]])
 
@@ -153,36 +138,26 @@ def test_judges_and_systems_are_never_put_together_and_no_answer_is_graded_twice
 def test_systems_are_compared_over_the_questions_that_both_have():
     """Of factual %: questions 1 and 2, where the other has 1 and 1: differences of -1/2 and 0."""
     others = [grade(["correct"], ["held"], number=number, system="other") for number in (1, 2, 3)]
-    found = difference([*GRADES, *others], "judge", "direct", "other", "factual")
-    assert found is not None
-    assert found.value == -0.25
-    assert difference([*GRADES, *others[:1]], "judge", "direct", "other", "factual") is None
+    compared = ("judge", "direct", "other", "factual")
+    assert difference([*GRADES, *others], *compared).value == -0.25
+    assert difference([*GRADES, *others[:1]], *compared) is None
 
 
 def test_where_the_second_hop_helped():
     """Three took one hop, two of them a second, which first showed two gold claims: one held in
     part, one not.
     """
+    two = {"hops_shown": [0.5, 1.0], "first_hop": {0: 1, 1: 2}}
     told = [
-        grade(
-            ["correct"], ["held", "partly"], number=1, hops_shown=[0.5, 1.0], first_hop={0: 1, 1: 2}
-        ),
-        grade(
-            ["correct"], ["held", "not"], number=2, hops_shown=[0.5, 1.0], first_hop={0: 1, 1: 2}
-        ),
+        grade(["correct"], ["held", "partly"], number=1, **two),
+        grade(["correct"], ["held", "not"], number=2, **two),
         grade(["correct"], ["held"], number=3, hops_shown=[0.0], first_hop={0: None}),
         grade(["correct"], ["held"], number=4),
     ]
-    first, second = hop_gains(told)
-    assert (first.hop, first.questions, first.known, first.shown, first.held) == (1, 3, 5, 2, 2.0)
-    assert (second.hop, second.questions, second.known, second.shown, second.held) == (
-        2,
-        2,
-        4,
-        2,
-        0.5,
-    )
-    assert second.helped == ("q1",)
+    assert hop_gains(told) == [
+        HopGain("judge", "direct", 1, 3, known=5, shown=2, held=2.0, helped=("q1", "q2")),
+        HopGain("judge", "direct", 2, 2, known=4, shown=2, held=0.5, helped=("q1",)),
+    ]
 
 
 def test_the_latest_cut_off_is_by_day_and_a_month_counts_to_its_end():
@@ -190,25 +165,12 @@ def test_the_latest_cut_off_is_by_day_and_a_month_counts_to_its_end():
     assert latest_cutoff([]) == ""
 
 
-@pytest.mark.parametrize(
-    ("paper", "cutoff", "age"),
-    [
-        ("2023-12-31", "2023-12", "old"),
-        ("2024-01-01", "2023-12", "recent"),
-        ("2023-12", "2023-12", "old"),
-        ("2023-12", "2023-12-15", "recent"),
-        ("2023-12-15", "2023-12-15", "old"),
-        ("2024-02", "2024-02-29", "old"),
-        ("2024-03", "", None),
-    ],
-)
+@cases(CASES, "ages", ["paper", "cutoff", "age"])
 def test_a_paper_is_old_for_a_model_that_can_have_read_it(paper, cutoff, age):
     assert age_of(paper, cutoff) == age
 
 
-@pytest.mark.parametrize(
-    "cutoff", ["December 2023", "2023-13", "2023-00", "2023", "2023-02-30", "0000-01"]
-)
-def test_a_cut_off_that_is_no_day_is_told(cutoff):
+@cases(CASES, "no_cutoffs")
+def test_a_cut_off_that_is_no_day_is_told(case):
     with pytest.raises(SettingError, match="knowledge cut-off: write it as YYYY-MM"):
-        age_of("2024-03", cutoff)
+        age_of("2024-03", case)

@@ -1,8 +1,7 @@
 """Which citations a section has, and how a sentence is searched for and shown to a judge."""
 
-import pytest
-
 from pipeline.evaluation.citation_support.sample import Citation, citations_of
+from tests.cases import cases
 
 
 def test_every_number_of_a_sentence_is_a_citation_once_also_one_that_the_task_or_the_text_lacks():
@@ -15,16 +14,7 @@ def test_every_number_of_a_sentence_is_a_citation_once_also_one_that_the_task_or
     assert cited == [(2, 2), (2, 9), (3, 1), (3, 3)]
 
 
-@pytest.mark.parametrize(
-    ("text", "claim"),
-    [
-        ("As [Reference 1] shows, stones are old.", "As shows, stones are old."),
-        ("[Reference 1], a study of stones, is old.", "a study of stones, is old."),
-        ("Stones are old [Reference 1] [Reference 2].", "Stones are old."),
-        ("Stones (see [Reference 1]) are old.", "Stones are old."),
-        ("[Reference 1]", ""),
-    ],
-)
+@cases("unit/evaluation/cases.toml", "claims_of_sentences", ["text", "claim"])
 def test_a_search_is_asked_for_the_words_without_the_markers(text, claim):
     assert Citation(1, 1, text).claim == claim
 

@@ -10,6 +10,7 @@ from pipeline.evaluation.citation_support.measures import (
     is_heading,
     retention_by_round,
 )
+from tests.cases import cases
 from tests.unit.evaluation.citation_support.building import reference, task
 from tests.unit.evaluation.made_up import section
 
@@ -114,16 +115,7 @@ def test_a_section_that_cites_nothing_supports_no_sentence_and_an_empty_one_has_
     assert measured("") == nothing
 
 
-@pytest.mark.parametrize(
-    ("text", "heading"),
-    [
-        ("## Related Work", True),
-        ("---", True),
-        ("## Related Work Stones are old.", False),
-        ("Stones are old", False),
-        ("# 1", True),
-    ],
-)
+@cases("unit/evaluation/cases.toml", "headings", ["text", "heading"])
 def test_a_heading_is_no_sentence(text, heading):
     assert is_heading(text) is heading
     found = measured(f"{text}\n\nIt is [Reference 1].", [support(2, 1, "supported")])

@@ -16,7 +16,9 @@ TASK, SYSTEMS = "2403.90001#S2", ("chatcite", "zero_shot")
 SECTIONS = ("Both [Reference 1] and we learn weights.", "There is [Reference 1].")
 
 
-def asked(order, context=8192, target="# A target", gold="As [Reference 1] did.", sections=SECTIONS):
+def asked(
+    order, context=8192, target="# A target", gold="As [Reference 1] did.", sections=SECTIONS
+):
     texts = dict(zip(SYSTEMS if len(order) < 3 else order, sections, strict=True))
     sections = TaskSections(TASK, target, "[Reference 1] Cited Work", gold, texts)
     return g_score_request(sections, order, context)
