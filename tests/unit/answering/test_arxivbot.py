@@ -15,6 +15,7 @@ from pipeline.corpus.parse.parsed_page import Author
 from pipeline.errors import SettingError
 from pipeline.llm.messages import LlmAnswerError
 from pipeline.settings import Settings
+from tests.cases import cases
 from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.scripted_answers import (
@@ -318,9 +319,10 @@ def test_a_question_that_is_none_is_refused(text):
         Question(text, question_id="q7")
 
 
-@pytest.mark.parametrize(
-    ("candidates", "windows", "most", "wanted", "hops"),
-    [(1, 0, 3, 0, 1), (3, 0, 3, 1, 2), (20, 1, 3, 9, 3), (25, 2, 1, 9, 1), (25, 2, 4, 9, 4)],
+@cases(
+    "unit/answering/cases.toml",
+    "hops_end_at_the_most_and_calls_are",
+    ["candidates", "windows", "most", "wanted", "hops"],
 )
 def test_hops_end_at_the_most_and_calls_are_those_that_are_planned(
     tmp_path, candidates, windows, most, wanted, hops

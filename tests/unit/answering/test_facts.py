@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from pipeline.answering.facts import MOST_AUTHORS, facets_of, fact_claims, named_papers
 from pipeline.answering.front_matter import FrontMatter
 from pipeline.answering.questions import read_questions
@@ -40,16 +38,7 @@ FOUND = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("question", "papers"),
-    [
-        ("Who wrote arXiv:2403.00009v2 and cs.LG/0112017?", ["2403.00009", "cs/0112017"]),
-        ("Who wrote on night trains?", ["2403.00003"]),
-        ("Who wrote QuillNet and On Night Trains?", ["2403.00001", "2403.00003"]),
-        ("Who introduced attention?", ["2403.00001"]),
-        ("Who wrote the paper with 1234.5678 trees?", ["2403.00001"]),
-    ],
-)
+@cases("unit/answering/cases.toml", "the_papers_that_a_question_is_on_are", ["question", "papers"])
 def test_the_papers_that_a_question_is_on_are_named_by_id_title_or_rank(question, papers):
     assert named_papers(question, FOUND) == papers
 

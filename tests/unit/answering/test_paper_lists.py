@@ -10,6 +10,7 @@ from pipeline.answering.retriever import ALL_MONTHS, MonthSpan
 from pipeline.engine.stage import Workspace
 from pipeline.identity.identifiers import month_of
 from pipeline.settings import load_settings
+from tests.cases import cases
 from tests.month_tables import write_table
 
 PAPERS = {
@@ -92,13 +93,6 @@ def test_of_many_papers_the_newest_are_named(workspace):
     assert sentence.endswith(", and 10 others.")
 
 
-@pytest.mark.parametrize(
-    ("question", "papers"),
-    [
-        ("Where does Ada Quill work?", ["2405.00001", "2403.00001"]),
-        ("Which nets do Quill et al. (2024) use?", ["2403.00001"]),
-        ("Which nets do Vellum et al. use?", []),
-    ],
-)
+@cases("unit/answering/cases.toml", "papers_of_an_author_are_those_of_the", ["question", "papers"])
 def test_papers_of_an_author_are_those_of_the_first_one_before_et_al(workspace, question, papers):
     assert papers_of_author(workspace, ALL_MONTHS, question) == papers

@@ -13,6 +13,7 @@ from pipeline.answering.user_question import Turn, UserQuestion
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.llm.loop import run
 from pipeline.settings import load_settings
+from tests.cases import cases
 from tests.unit.answering.corpus import MAY
 from tests.unit.answering.scripted_answers import FakeRetriever, FakeTables, passage, shown_ids
 
@@ -36,14 +37,7 @@ def test_the_first_passages_of_three_papers_are_shown_without_a_claim(fits):
     assert answered.queries == ("How much fuel does it save?",)
 
 
-@pytest.mark.parametrize(
-    ("question", "absent"),
-    [
-        ("Does HullNet save more fuel than RWKV and PaLM 2?", "RWKV"),
-        ("Does the RWKV save fuel?", "RWKV"),
-        ("Does arXiv:2403.00001 save fuel?", ""),
-    ],
-)
+@cases("unit/answering/cases.toml", "a_name_that_no_passage_has_is_said", ["question", "absent"])
 def test_a_name_that_no_passage_has_is_said_above_the_nearest_passages(question, absent):
     tables = FakeTables(names={"HullNet": ["2403.00001"]}, absent={"RWKV", "HullNet"})
     answered = answer(question, FakeRetriever(passage(1)), tables)

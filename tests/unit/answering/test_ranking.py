@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.answering.ranking import PASSAGE_CHARS, read_ranking, windows
+from tests.cases import cases
 from tests.unit.answering.scripted_answers import (
     FakeRetriever,
     answer,
@@ -17,18 +18,7 @@ from tests.unit.answering.scripted_answers import (
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "order", "missing"),
-    [
-        ("[2] > [1] > [3]", [2, 1, 3], []),
-        ("Best is [3], then [ 1 ] and [2].", [3, 1, 2], []),
-        ("3 > 1 > 2", [3, 1, 2], []),
-        ("[3] > [3] > [1]", [3, 1, 2], [2]),
-        ("[7] > [2] > [0]", [2, 1, 3], [1, 3]),
-        ("I cannot rank these.", [1, 2, 3], [1, 2, 3]),
-        ("[123456789012345] > [2]", [2, 1, 3], [1, 3]),
-    ],
-)
+@cases("unit/answering/cases.toml", "a_ranking_is_read_and_mended", ["text", "order", "missing"])
 def test_a_ranking_is_read_and_mended(text, order, missing):
     assert read_ranking(text, 3) == (order, missing)
 

@@ -6,6 +6,7 @@ from pipeline.answering.answer import ABSTAINED
 from pipeline.answering.user_question import Turn
 from pipeline.answering.user_question import UserQuestion as Question
 from pipeline.settings import Settings
+from tests.cases import cases
 from tests.planned_calls import answering_calls
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.answering.scripted_answers import (
@@ -55,14 +56,8 @@ def test_all_stages_run_and_the_draft_is_of_bullets_and_supported_claims(tmp_pat
     assert (answered.hops, len(llm.requests)) == (1, answered.spent.calls)
 
 
-@pytest.mark.parametrize(
-    ("told", "verdict"),
-    [
-        ("REFUTES", "REFUTES"),
-        ("NOT ENOUGH INFO", "NOT ENOUGH INFO"),
-        ("refuted", "REFUTES"),
-        ("not_enough_info", "NOT ENOUGH INFO"),
-    ],
+@cases(
+    "unit/answering/cases.toml", "a_claim_without_a_supporting_verdict_is_not", ["told", "verdict"]
 )
 def test_a_claim_without_a_supporting_verdict_is_not_said(tmp_path, told, verdict):
     check = {"reasoning": "No.", "verdict": told, "passage": 1}
@@ -124,8 +119,10 @@ def test_a_draft_stays_where_it_needs_no_refinement_or_gets_none(tmp_path, told,
     assert steps(answered, "refine")[0]["kept"] == kept
 
 
-@pytest.mark.parametrize(
-    ("candidates", "windows", "made"), [(2, 0, 8), (20, 1, 0), (25, 2, 1), (3, 0, 11)]
+@cases(
+    "unit/answering/cases.toml",
+    "calls_are_those_that_are_planned_and_at",
+    ["candidates", "windows", "made"],
 )
 def test_calls_are_those_that_are_planned_and_at_most_eight_claims_are_checked(
     tmp_path, candidates, windows, made
@@ -153,9 +150,7 @@ def test_direct_asks_the_model_alone_and_retrieves_nothing(tmp_path):
     assert sentences == ["QuillNet reads margins.", "It is small, e.g. 3 MB."]
 
 
-@pytest.mark.parametrize(
-    ("system", "forms_read"), [("direct", ["Text"]), ("wikichat", ["Search", "Text"])]
-)
+@cases("unit/answering/cases.toml", "the_model_reads_the_conversation", ["system", "forms_read"])
 def test_the_model_reads_the_conversation(tmp_path, system, forms_read):
     question = Question("And how large is it?", (Turn("What is QuillNet?", "A reader."),))
     _, llm = answer(tmp_path, system, faithful, question=question)

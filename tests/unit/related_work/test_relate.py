@@ -15,6 +15,7 @@ from pipeline.corpus.citation_formats import (
 from pipeline.errors import SettingError
 from pipeline.related_work.relate import relate, relate_file
 from pipeline.related_work.systems import SYSTEMS
+from tests.cases import cases
 from tests.planned_calls import beam_calls
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import (
@@ -205,30 +206,14 @@ def test_bibtex_escapes_what_tex_would_read():
     assert entry.endswith("\n}")
 
 
-@pytest.mark.parametrize(
-    ("title", "shown"),
-    [
-        (r"Min-$p$ and $\{a_1\}$ at 5%", r"Min-$p$ and $\{a_1\}$ at 5\%"),
-        (r"Schr\"odinger, G\'{e}rard and \L{}uk", r"Schr\"odinger, G\'{e}rard and \L{}uk"),
-        (r"\emph{Fast} A\&B_c", r"\emph{Fast} A\&B\_c"),
-        (
-            r"\input{x} $\input{x}$ }",
-            r"\textbackslash{}input\{x\} \$\textbackslash{}input\{x\}\$ \}",
-        ),
-    ],
-)
+@cases("unit/related_work/cases.toml", "bibtex_keeps_what_tex_can_set", ["title", "shown"])
 def test_bibtex_keeps_what_tex_can_set(title, shown):
     paper = paper_row("2403.00001") | {"title": title, "authors": []}
     assert f"title = {{{{{shown}}}}}" in bibtex_entry("k", paper)
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("Hal Daumé III", "Daumé, III, Hal"),
-        ("Ann Lee Jr.", "Lee, Jr., Ann"),
-        ("Diego de las Casas", "Diego de las Casas"),
-    ],
+@cases(
+    "unit/related_work/cases.toml", "bibtex_keeps_a_suffix_apart_from_the_family", ["name", "shown"]
 )
 def test_bibtex_keeps_a_suffix_apart_from_the_family_name(name, shown):
     paper = paper_row("2403.00001") | {"authors": [name]}

@@ -11,6 +11,7 @@ from pipeline.related_work.summary import (
     normalize,
     split_sentences,
 )
+from tests.cases import cases
 
 
 @pytest.mark.parametrize(
@@ -52,16 +53,7 @@ def test_sentences_know_the_references_that_they_cite():
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "sentences"),
-    [
-        ("It is fast. [Reference 1] It is small.", ["It is fast. [Reference 1]", "It is small."]),
-        (
-            "One\nline\n\nAnother e.g. Smith et al. wrote it!  Really?",
-            ["One line", "Another e.g. Smith et al. wrote it!", "Really?"],
-        ),
-    ],
-)
+@cases("unit/related_work/cases.toml", "text_is_split_into_sentences", ["text", "sentences"])
 def test_text_is_split_into_sentences(text, sentences):
     assert split_sentences(text) == sentences
 

@@ -166,13 +166,10 @@ def tasks_with(folder, **settings):
     return place.root.rows(tables.RELATED_WORK_TASKS, "2024-04")
 
 
-@pytest.mark.parametrize(
-    ("outside", "sources", "left"),
-    [
-        ("item", ["full_text", "abstract", "item", "item"], 0),
-        ("abstract", ["full_text", "abstract"], 2),
-        ("drop", ["full_text"], 3),
-    ],
+@cases(
+    "unit/related_work/cases.toml",
+    "a_setting_says_what_becomes_of_works_outside",
+    ["outside", "sources", "left"],
 )
 def test_a_setting_says_what_becomes_of_works_outside_the_corpus(tmp_path, outside, sources, left):
     (task,) = tasks_with(tmp_path / "few", outside_references=outside)
@@ -188,9 +185,10 @@ def test_a_setting_says_what_becomes_of_works_outside_the_corpus(tmp_path, outsi
         ]
 
 
-@pytest.mark.parametrize(
-    ("outside", "fewest", "tasks"),
-    [("item", 2, 1), ("item", 3, 0), ("abstract", 2, 1), ("drop", 2, 0), ("drop", 1, 1)],
+@cases(
+    "unit/related_work/cases.toml",
+    "works_with_a_known_text_make_a_paper",
+    ["outside", "fewest", "tasks"],
 )
 def test_works_with_a_known_text_make_a_paper_a_task(tmp_path, outside, fewest, tasks):
     assert len(tasks_with(tmp_path, outside_references=outside, min_references=fewest)) == tasks

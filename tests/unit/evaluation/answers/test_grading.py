@@ -13,6 +13,7 @@ from pipeline.evaluation.answers.sample import (
     SPLIT_TOKENS,
     parts_of,
 )
+from tests.cases import cases
 from tests.scripted_llm import Asked
 from tests.unit.evaluation.answers.graded import (
     case,
@@ -133,10 +134,7 @@ def test_an_answer_that_cannot_be_split_is_unreadable_and_still_searched_for_gol
     assert len(found["split_failures"]) == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "read"),
-    [("Partly correct.", "partly"), ("INCORRECT", "wrong"), ("not-checkable", "not_checkable")],
-)
+@cases("unit/evaluation/cases.toml", "a_verdict_in_other_letters_is_the_same", ["given", "read"])
 def test_a_verdict_in_other_letters_is_the_same(tmp_path, given, read):
     claim, llm = claim_of(tmp_path, given, "")
     assert (claim["verdict"], llm.generations) == (read, 4)
