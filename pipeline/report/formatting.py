@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pipeline.corpus.links import abstract_url, passage_url
+from pipeline.evaluation.prose import printable
+from pipeline.identity.identifiers import month_of
 from pipeline.identity.months import month_name
 from pipeline.tables.writers import parse_writer
 from pipeline.text import number_of, text_digest
@@ -39,6 +42,10 @@ _NAMES = {
     "abstract": "abstract only",
     "full_text": "full text",
 }
+# A passage of the corpus has some 200 words; an abstract given by a file may be a book.
+_MOST_PASSAGE_CHARS = 6_000
+# Of a text in a trace.
+_BEGINNING_CHARS = 2_000
 _SAFE_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 _ENDS_LIKE_DIGEST = re.compile(r"-[0-9a-f]{8}$")
 
@@ -90,9 +97,33 @@ def reference(number: int) -> str:
     return f"[Reference {number}]"
 
 
-def references(numbers: object) -> str:
-    """Several references, comma-separated."""
-    return ", ".join(map(reference, numbers))  # type: ignore[call-overload]
+def beginning(text: str, most: int = _BEGINNING_CHARS) -> str:
+    """The first characters of a text, with an ellipsis where there are more."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def words_pattern(text: str) -> re.Pattern[str]:
+    """A pattern of these words, in any case, with any white space between them."""
+    return re.compile(r"\s+".join(map(re.escape, printable(text).split())), re.IGNORECASE)
+
+
+def at_quote(text: str | None, quote: str | None) -> tuple[str, str, str]:
+    """A passage before, in and after a quote, which is found apart from white space and case."""
+    shown = beginning(printable(text or ""), _MOST_PASSAGE_CHARS)
+    match = words_pattern(quote).search(shown) if quote and quote.strip() else None
+    start, end = match.span() if match else (len(shown), len(shown))
+    return shown[:start], shown[start:end], shown[end:]
+
+
+def place_in_paper(passage: Mapping[str, Any]) -> str:
+    """Title and sections, or the kind of a passage outside of sections."""
+    path = passage["section_path"] or [words(passage["kind"])]
+    return " › ".join([passage["title"] or "", *path])
+
+
+def question_date(row: Mapping[str, Any]) -> str:
+    """The date of a question's newest paper, or its month. row: of `questions`."""
+    return row["date"] or max(filter(None, map(month_of, row["papers"])))
 
 
 def month_range(months: Sequence[str]) -> str:

@@ -30,7 +30,6 @@ from pipeline.report.formatting import (
 )
 from pipeline.report.grid import PageSection, present
 from pipeline.report.summary import ANSWER_STAGES, FUNNEL, FUNNEL_STAGES, MODEL_STAGES
-from pipeline.report.task_page import TaskEntry
 from pipeline.text import number_of
 
 SAMPLE_NOTE = (
@@ -91,14 +90,11 @@ class MonthReport:
         return [*self.related_work, *self.answers, self.failures[0]]
 
 
-def month_report(
-    data: ReportData, tasks: Sequence[TaskEntry], unreadable: Sequence[LeftOut]
-) -> MonthReport:
-    """The report of a month. tasks: all that have pages. unreadable: answers of models that systems
-    went on without.
-    """
+def month_report(data: ReportData, unreadable: Sequence[LeftOut]) -> MonthReport:
+    """The report of a month. unreadable: answers of models that systems went on without."""
     (month,) = data.months
-    task_ids = {task.task_id for task in tasks}
+    tasks = related_work.read_tasks(data.root, month.month)
+    task_ids = {task["task_id"] for task in tasks}
     question_ids = {question["id"] for question in data.answers.questions}
     ledger = read_ledger(data.root, month.month, MODEL_STAGES)
     failures = [replace(item, page=_page_of(item, task_ids, question_ids)) for item in ledger]

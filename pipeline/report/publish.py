@@ -15,16 +15,16 @@ from pipeline.errors import CiteloomError
 from pipeline.llm.models import known_cutoffs, known_prices, models_served_as
 from pipeline.report import VERSION, pages
 from pipeline.report.data import (
+    LeftOut,
     ReportData,
     judges_of,
     read_month_report,
     read_overall_report,
 )
 from pipeline.report.formatting import ANSWERS_PAGE, FAILURES_PAGE
-from pipeline.report.question_page import question_pages
 from pipeline.report.rendering import render, templates_digest
 from pipeline.report.summary import summary_key
-from pipeline.report.task_page import task_pages
+from pipeline.report.written import written_pages
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.read_cache import once, remember
 from pipeline.storage.store import DataPath, file_stat
@@ -54,17 +54,13 @@ def _files(data: ReportData) -> Iterator[tuple[str, bytes]]:
     """The month's files, name and content: pages of tasks and questions first, since the others
     list them.
     """
-    tasks, unreadable = [], []
-    for task in task_pages(data):
-        tasks.append(task.entry)
-        unreadable += task.unreadable
-        yield task.file, render("task.html.j2", task)
-        if task.has_steps:
-            yield task.written_file, render("written.html.j2", task)
-    for question in question_pages(data):
-        unreadable += question.unreadable
-        yield question.file, render("question.html.j2", question)
-    report = pages.month_report(data, tasks, unreadable)
+    failures: list[LeftOut] = []
+    for page in written_pages(data):
+        failures += page.failures
+        yield page.file, render("written.html.j2", page)
+        if page.traces_file:
+            yield page.traces_file, render("traces.html.j2", page)
+    report = pages.month_report(data, failures)
     if data.answers.questions:
         yield ANSWERS_PAGE, render(_SECTIONS, pages.answers_page(report))
     yield FAILURES_PAGE, render(_SECTIONS, pages.failures_page(report))

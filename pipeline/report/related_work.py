@@ -21,6 +21,7 @@ from pipeline.report.formatting import (
     PUBLISHED,
     count,
     interval_notes,
+    task_file,
     words,
 )
 from pipeline.report.grid import (
@@ -52,8 +53,9 @@ from pipeline.report.measures import (
     system_rows,
     with_short_titles,
 )
-from pipeline.report.task_page import TaskEntry
-from pipeline.tables import CITATION_SUPPORT
+from pipeline.report.summary import Row, iterate
+from pipeline.storage.data_root import DataRoot
+from pipeline.tables import CITATION_SUPPORT, RELATED_WORK_TASKS
 from pipeline.tables.writers import by_system, parse_writer
 from pipeline.text import number_of
 
@@ -141,7 +143,7 @@ _CITATION_MEASURES = select(
 _VERDICTS = {"supported": "Supported", "partly": "Partly supported", "not": "Not supported"}
 
 
-def sections(data: RelatedWorkData, tasks: Sequence[TaskEntry] = ()) -> list[PageSection]:
+def sections(data: RelatedWorkData, tasks: Sequence[Row] = ()) -> list[PageSection]:
     """The related work of some months; none where there is no task. tasks: those that have pages
     in the report.
     """
@@ -486,7 +488,17 @@ def _verdict_grid(data: RelatedWorkData) -> Grid:
     return Grid("verdicts", "Citations by verdict", columns, rows, about=about)
 
 
-def _task_list(data: RelatedWorkData, tasks: Sequence[TaskEntry]) -> PageSection:
+def read_tasks(root: DataRoot, month: str) -> list[Row]:
+    """The tasks of a month by id, with the number of their references."""
+    columns = ["task_id", "arxiv_id", "title", "references", "outside"]
+    tasks = (
+        {**row, "references": len(row["references"])}
+        for row in iterate(root, RELATED_WORK_TASKS, month, columns)
+    )
+    return sorted(tasks, key=lambda row: str(row["task_id"]))
+
+
+def _task_list(data: RelatedWorkData, tasks: Sequence[Row]) -> PageSection:
     """The month's tasks with their main score by system."""
     main, systems = main_measure(data), data.sets[0].systems
     by_judge = (
@@ -501,15 +513,15 @@ def _task_list(data: RelatedWorkData, tasks: Sequence[TaskEntry]) -> PageSection
     listed, notes = first_rows(tasks, "the tables; each has its page")
     rows = []
     for task in listed:
-        values = data.scores.of_task(task.task_id, systems, main.metric)
-        best = data.scores.best_voted(task.task_id, systems)
+        values = data.scores.of_task(task["task_id"], systems, main.metric)
+        best = data.scores.best_voted(task["task_id"], systems)
         scores = [
             Cell(values.get(system), "two", tag="best" if system in best else "")
             for system in systems
         ]
-        title = Cell(task.title, page=task.page)
-        paper = Cell(task.arxiv_id, arxiv_id=task.arxiv_id)
-        rows.append([title, paper, task.references, task.outside, *scores])
+        title = Cell(task["title"], page=task_file(task["task_id"]))
+        paper = Cell(task["arxiv_id"], arxiv_id=task["arxiv_id"])
+        rows.append([title, paper, task["references"], task["outside"], *scores])
     columns = ["Target", "arXiv", "References", "Not used", *map(words, systems)]
     grid = Grid("tasks", "Tasks", columns, rows, about=about, notes=notes, stacked=True)
     return PageSection("tasks", "Tasks", (), (grid,))

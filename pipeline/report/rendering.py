@@ -23,7 +23,9 @@ from xml.etree.ElementTree import Element
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
+from pipeline.answering.rendering import CLAIM_ORIGINS
 from pipeline.corpus.links import abstract_url
+from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.prose import make_environment, policy_hash, printable
 from pipeline.identity.months import month_name
 from pipeline.report import formatting
@@ -31,25 +33,28 @@ from pipeline.text import number_of, text_digest
 
 TEMPLATES = Path(__file__).parent / "templates"
 _FILTERS = (
-    "answering_system", "count", "fixed", "reference", "references",
-    "small_model_note", "words",
+    "at_quote", "beginning", "count", "fixed", "passage_link", "percent", "place_in_paper",
+    "reference", "small_model_note", "words",
 )  # fmt: skip
-# A verdict has a sign and a word beside its colour, which not everybody sees.
+# Of citations, of claims and of gold claims: the style, and a sign and a word beside its colour,
+# which not everybody sees.
 _VERDICTS = {
-    "supported": ("✓", "supported"),
-    "partly": ("◐", "partly supported"),
-    "not": ("✗", "not supported"),
-    "unjudged": ("?", "not judged"),
-}
-# Verdicts on claims of answers and on gold claims: the colour, a sign, a word.
-_GRADES = {
+    "supported": ("supported", "✓", "supported"),
+    "partly": ("partly", "◐", "partly"),
+    "not": ("not", "✗", "not supported"),
+    "unjudged": ("unjudged", "?", "not judged"),
     "correct": ("supported", "✓", "correct"),
     "held": ("supported", "✓", "held"),
-    "partly": ("partly", "◐", "partly"),
     "wrong": ("not", "✗", "wrong"),
-    "not": ("not", "✗", "not held"),
+    "not_held": ("not", "✗", "not held"),
     "not_checkable": ("unjudged", "?", "could not be checked"),
-    "": ("unjudged", "?", "no readable verdict"),
+    "unread": ("unjudged", "?", "no readable verdict"),
+}
+_UNJUDGED = {
+    "out_of_range": "The task has no such reference.",
+    "no_text": "Only the bibliography item of this work is known.",
+    "unreadable_answer": "The judge's answer could not be read.",
+    "over_the_limit": "Not among the citations that were judged.",
 }
 # As Pandoc has it: no white space inside the dollar signs, no digit after them where one is behind
 # the first, so that prices stay text.
@@ -97,6 +102,7 @@ def environment_with_filters(*folders: Path) -> Environment:
     environment.filters.update(
         {name: getattr(formatting, name) for name in _FILTERS},
         abstract_url=abstract_url,
+        answer_measures=answer_measures,
         month_name=month_name,
         number_of=number_of,
         tex=render_formulas,
@@ -115,7 +121,8 @@ def _environment() -> Environment:
         policy=policy,
         script_policy=f"{policy}; script-src {_source(script)}",
         verdicts=_VERDICTS,
-        grades=_GRADES,
+        unjudged=_UNJUDGED,
+        origins=CLAIM_ORIGINS,
         answers_file=formatting.ANSWERS_PAGE,
         failures_file=formatting.FAILURES_PAGE,
     )

@@ -205,21 +205,20 @@ def test_a_sentence_leads_to_its_claims_and_their_passages(month):
     panel = shown.css_first("#arxivbot-1")
     assert "Claim 1 of the answer." in panel.text()
     assert panel.css_first(".source").text() == "2403.90001 sample"
-    assert [link.text() for link in panel.css(".tag a")] == ["1"]
+    assert panel.css_first(".tag.kept").text() == "holds gold claim 1"
 
 
 def test_a_question_shows_its_gold_claims_where_they_stand_and_which_answers_hold_them(month):
     shown = parsed_page(month, "question-q1.html")
     assert "2403.90001 sample · S0.p1" in folded(shown.css_first("#gold-1").text())
-    assert shown.css("#gold-1 a") == []  # nowhere on arXiv
+    links = [link.attributes["href"] for link in shown.css("#gold-1 a")]
+    assert links == ["#at-gold-1"]  # nowhere on arXiv
     assert "no passage of the corpus is known to hold it" in shown.css_first("#gold-2").text()
     assert shown.css_first("#gold-3 q").text() == "as it says in place 3"
     text = folded(shown.text())
     assert "How are the weights of study 1 learned?" in text
     assert "newest paper: 2024-03-02, old" in text
-    held = [folded(row.text()) for row in shown.css("table.figures tbody tr")]
-    assert held[2].startswith("Gold claim 3")
-    assert "shown in hop 2" in held[2]
+    assert "Gold claim 3 ✓ held shown in hop 2" in text
 
 
 def test_an_answer_shows_its_queries_what_was_read_its_grades_and_its_steps(month):
@@ -229,11 +228,8 @@ def test_an_answer_shows_its_queries_what_was_read_its_grades_and_its_steps(mont
         "Hop 2: searched for “weights 2”",
         "holds gold claim 3",
         "Step by step (",
-        "order: 2 > 1 > 3",
         "reflection: not enough; next search: weights 2",
-        "written elsewhere",
-        "It rests on no passage: the system did not search.",
-        "Gold claims one by one (3)",
+        "It read no passage.",
     ):
         assert words in text, words
     shown = [parsed_page(month, f"question-q{number}.html") for number in range(1, 5)]
@@ -274,7 +270,7 @@ def test_an_imported_system_may_be_called_anything(tmp_path):
         assert_inert(file, content)
     shown = parsed_page(place, "question-q1.html")
     assert shown.css_first("#answer-1 h3").text().strip() == name
-    assert "written elsewhere" in shown.css_first("#answer-1").text()
+    assert "no model here" in shown.css_first("#answer-1").text()
 
 
 def test_pages_of_questions_that_are_no_more_go_away(tmp_path):
@@ -305,7 +301,7 @@ def test_a_month_without_a_question_says_why_and_names_its_stages_in_one_line(tm
 def test_questions_that_no_system_answered_are_listed_all_the_same(tmp_path):
     place = published(tmp_path, systems=())
     assert "No system answered" in text_of(place, "answers.html")
-    assert "No system answered this question" in text_of(place, "question-q1.html")
+    assert "No system wrote anything" in text_of(place, "question-q1.html")
 
 
 def test_the_overall_index_pools_the_questions_of_all_months(two_months):
