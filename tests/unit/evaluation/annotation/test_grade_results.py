@@ -25,36 +25,22 @@ from tests.unit.evaluation.annotation.studies import (
 from tests.unit.evaluation.answers.graded import grade
 from tests.unit.evaluation.made_up import workspace
 
-GRADES = [
-    grade(["correct", "wrong"], ["held"], number=1, system="alpha"),
-    grade(["correct"], ["not"], number=1, system="beta"),
-    grade(["not_checkable"], ["partly"], number=2, system="alpha"),
-    grade(gold=["not"], number=2, system="beta", outcome="abstained"),
-]
+GRADES = month_grades()
+VERDICTS = {"c": "correct", "p": "partly", "w": "wrong", "x": "not_checkable", "h": "held"}
+VERDICTS |= {"n": "not", ".": None}
 
 
-def rows(number, system, text, letters):
+def rows(question, system, text, letters):
     """A letter for each grader: "ccw" are the verdicts correct, correct, wrong of graders 0, 1, 2;
     a dot is a comment without a verdict.
     """
-    words = {
-        "c": "correct",
-        "p": "partly",
-        "w": "wrong",
-        "x": "not_checkable",
-        "h": "held",
-        "n": "not",
-        ".": None,
-    }
+    about = {"question_id": question, "system": system, "text": text, "study": "pilot"}
     return [
-        {
-            "question_id": f"q{number}",
-            "system": system,
+        about
+        | {
             "part": "claim" if text.startswith("Claim") else "gold",
-            "text": text,
-            "study": "pilot",
             "grader": f"{grader}",
-            "verdict": words[letter],
+            "verdict": VERDICTS[letter],
             "comment": "I cannot tell." if letter == "." else None,
         }
         for grader, letter in enumerate(letters)
@@ -62,22 +48,22 @@ def rows(number, system, text, letters):
 
 
 ROWS = [
-    *rows(1, "alpha", "Claim 1.", "ccw"),
-    *rows(1, "alpha", "Claim 2.", "ccp"),
-    *rows(1, "beta", "Claim 1.", "cw"),
-    *rows(2, "alpha", "Claim 1.", "xxx"),
-    *rows(1, "alpha", "Fact 1.", "hhh"),
-    *rows(1, "beta", "Fact 1.", "nnp"),
+    *rows("q1", "arxivbot", "Claim 1.", "ccw"),
+    *rows("q1", "arxivbot", "Claim 2.", "ccp"),
+    *rows("q1", "direct", "Claim 1.", "cw"),
+    *rows("q2", "arxivbot", "Claim 1.", "xxx"),
+    *rows("q1", "arxivbot", "Fact 1.", "hhh"),
+    *rows("q1", "direct", "Fact 1.", "nnp"),
 ]
 
 
 def test_a_verdict_that_is_not_there_counts_for_nothing():
-    found = grade_results([*ROWS, *rows(2, "alpha", "Fact 1.", "...")], GRADES)
+    found = grade_results([*ROWS, *rows("q2", "arxivbot", "Fact 1.", "...")], GRADES)
     assert (found.comments, found.verdicts) == (3, len(ROWS))
     assert found.accuracy == grade_results(ROWS, GRADES).accuracy
-    comments = grade_results(rows(1, "alpha", "Claim 1.", "."), GRADES).accuracy["judge"]["claim"]
-    assert (comments.undecided, comments.units, comments.same) == (0, 0, None)
-    assert comments.alpha.value is None
+    comment = rows("q1", "arxivbot", "Claim 1.", ".")
+    alone = grade_results(comment, GRADES).accuracy["judge"]["claim"]
+    assert (alone.undecided, alone.units, alone.same, alone.alpha.value) == (0, 0, None, None)
 
 
 def test_how_often_the_judge_is_right_where_most_graders_agree():
@@ -92,8 +78,6 @@ def test_how_often_the_judge_is_right_where_most_graders_agree():
         ("correct", "wrong", 1),
         ("not_checkable", "not_checkable", 1),
     ]
-    assert claims.low is not None
-    assert claims.high is not None
     assert claims.low <= 2 / 3 <= claims.high
     assert (gold.units, gold.same, gold.low) == (2, 1.0, None)
     # Observed disagreement 1/3. Of six verdicts 3 are correct, 1 wrong, 2 not checkable: by chance
@@ -102,15 +86,14 @@ def test_how_often_the_judge_is_right_where_most_graders_agree():
 
 
 def test_systems_are_compared_on_the_claims_of_each_grader():
-    """Of alpha's claims on question 1, graders 0 and 1 have 1 and 1, grader 2 has 0 and 1/2;
+    """Of arXivBot's claims on question 1, graders 0 and 1 have 1 and 1, grader 2 has 0 and 1/2;
     question 2 has 0 for all. The judge has 1/2 and 0 of the same claims.
     """
-    found = {system.system: system for system in grade_results(ROWS, GRADES).systems}
-    alpha = found["alpha"]
-    assert alpha.people["factual"].value == pytest.approx(((1 + 1 + 0.25) / 3 + 0) / 2)
-    assert alpha.judged["factual"].value == pytest.approx((0.5 + 0) / 2)
-    # beta abstains from question 2, whose gold claims nobody graded: one question.
-    assert found["beta"].people["coverage"].count == 1
+    bot, alone = grade_results(ROWS, GRADES).systems
+    assert bot.people["factual"].value == pytest.approx(((1 + 1 + 0.25) / 3 + 0) / 2)
+    assert bot.judged["factual"].value == pytest.approx((0.5 + 0) / 2)
+    # The other abstains from question 2, whose gold claims nobody graded: one question.
+    assert alone.people["coverage"].count == 1
 
 
 @pytest.fixture
@@ -133,7 +116,7 @@ def test_grades_of_answers_that_were_written_or_split_anew_are_left_out(work, tm
     write_answers(work.root, words=" Mended.")
     found = results(work, read_grades(work.root, MONTH))
     assert (found.outdated, found.answers) == (2 * 2, 2)
-    regraded = [grade(["correct"], ["held"], system="arxivbot"), *month_grades()[1:]]
+    regraded = [grade(["correct"], ["held"], system="arxivbot"), *GRADES[1:]]
     assert results(work, regraded).outdated == 2 * 2 + 2
     work.root.file(QUESTIONS, MONTH).unlink()
     assert results(work, regraded).answers == 0
@@ -150,7 +133,7 @@ def test_where_no_judge_graded_the_sentences_are_graded_and_have_results(work, t
         assert (system.people["factual"].value, system.people["coverage"].value) == (0.5, 1.0)
         assert (system.judged["factual"].value, system.difference["factual"]) == (None, None)
     # A judge grades these answers later, and splits them otherwise.
-    both = results(work, month_grades())
+    both = results(work, GRADES)
     assert (both.outdated, both.verdicts) == (0, 8)
     own = [system for system in both.systems if system.judge == NO_JUDGE]
     assert [system.people["factual"].value for system in own] == [0.5] * len(ANSWERERS)
@@ -165,9 +148,9 @@ def test_a_sentence_is_split_by_its_verdicts_also_where_a_judge_has_split_the_an
     imported(work, fill(one, always("correct, wrong, correct", "held")))
     imported(work, fill(other, always("partly", "held")))
     found = results(work, read_grades(work.root, MONTH))
-    own = [system for system in found.systems if system.judge == NO_JUDGE]
+    own = next(system for system in found.systems if system.judge == NO_JUDGE)
     # One grader finds three claims in each sentence, two of them correct; the other finds one.
-    assert own[0].people["factual"].value == pytest.approx((2 / 3 + 1 / 2) / 2)
+    assert own.people["factual"].value == pytest.approx((2 / 3 + 1 / 2) / 2)
     assert found.verdicts == len(study.units) * 2 + 2 * 4
     assert "which they split into claims themselves" in grades_section(found).paragraphs[0]
 

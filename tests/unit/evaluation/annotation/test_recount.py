@@ -1,0 +1,197 @@
+"""Tables and figures of a report counted again from sheets and rows, by arithmetic of this file."""
+
+import json
+from collections import defaultdict
+from statistics import fmean, stdev
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+from pipeline import tables
+from pipeline.engine.run import run_stage
+from pipeline.evaluation.annotation.importer import import_files
+from pipeline.report.stages import REPORT
+from tests.unit.evaluation.annotation.studies import MONTH, fill, give_out, rows_of, save
+from tests.unit.evaluation.made_up import workspace, write_month
+from tests.unit.evaluation.made_up_answers import write_answers
+
+pytestmark = pytest.mark.slow
+
+SECTIONS = {"chatcite": "ChatCite", "few_shot": "few-shot", "zero_shot": "zero-shot"}
+ABLATION = {"chatcite_no_elements": "ChatCite without key elements"}
+# Marks of two raters on the first task and on the second, where the second left a section out.
+MARKS = {"chatcite": [5, 4, 3, 3], "few_shot": [2, 4, 4, ""], "zero_shot": [1, 3, 5, 1]}
+BEST = ("chatcite", "few_shot", "zero_shot", "zero_shot")
+SHARES = {"ChatCite": 1 / 4, "few-shot": 1 / 4, "zero-shot": 2 / 4}
+ANSWERERS = {"direct": "the model alone", "a chat site": "a chat site"}
+TURNS = {"claim": ("correct", "partly", "wrong"), "gold": ("held", "not", "partly")}
+POINTS = {"correct": 1, "held": 1, "partly": 0.5, "wrong": 0, "not": 0, "not_checkable": 0}
+
+
+def mean_by(pairs):
+    """The mean over tasks or questions of the mean of each one's values."""
+    values = defaultdict(list)
+    for item, value in pairs:
+        values[item].append(value)
+    return pytest.approx(fmean(map(fmean, values.values())))
+
+
+def mean_mark(marks):
+    return fmean(marks[criterion] for criterion in tables.CRITERIA)
+
+
+def named(rows, column="System", **wanted):
+    """Name → the row of a table, each cell as its number alone, of rows with these values."""
+    plain = (
+        {name: cell["value"] if isinstance(cell, dict) else cell for name, cell in row.items()}
+        for row in rows
+    )
+    return {row[column]: row for row in plain if row | wanted == row}
+
+
+def bars(page, title):
+    """(Heading, label) → number, of the figure whose caption begins so."""
+    figure = next(f for f in page.css("figure.of-bars") if f.text().strip().startswith(title))
+    return {
+        (group.css_first("h4").text(), bar.css_first("span").text()): bar.css_first(".n").text()
+        for group in figure.css(".bars > div")
+        for bar in group.css(".bar")
+    }
+
+
+@pytest.fixture
+def place(tmp_path):
+    place = workspace(tmp_path / "data", judges="strict", llm_model="some-model")
+    writers = [*SECTIONS, *ABLATION]
+    write_month(place.root, MONTH, systems=writers, judges=["strict"], repeats=2)
+    write_answers(place.root, MONTH, systems=list(ANSWERERS), judges=["strict"])
+    return place
+
+
+def reported(place, sheets):
+    """(Key → rows of a table, index page) of the month's report once the sheets came back."""
+    import_files(place, sheets)
+    run_stage(REPORT, place, MONTH)
+    folder = place.root.path / "reports" / MONTH
+    found = json.loads((folder / "report.json").read_text())["tables"]
+    page = LexborHTMLParser((folder / "index.html").read_text())
+    return {key: table["rows"] for key, table in found.items()}, page
+
+
+def test_tables_and_figures_of_sections_are_those_counted_by_hand(place, tmp_path):
+    study, sheets = give_out(place.root, tmp_path / "out", 2, kind="ratings")
+    for rater, sheet in enumerate(sheets):
+        lines = []
+        for line in rows_of(sheet):
+            unit = study.units[line["unit"]]
+            system = unit.system.removesuffix("@some-model")
+            turn = rater + 2 * unit.item_id.endswith("2#S2")
+            marks = dict.fromkeys(tables.CRITERIA, MARKS[system][turn])
+            lines.append(line | marks | {"preferred": "x" if BEST[turn] == system else ""})
+        save(sheet, lines)
+    found, page = reported(place, sheets)
+
+    figure, people = bars(page, "Figure 4: the six criteria (main"), "People, 4 votes on 2 tasks"
+    marked = named(found["criteria"], group="People")
+    for system, name in SECTIONS.items():
+        mean = mean_by((turn // 2, mark) for turn, mark in enumerate(MARKS[system]) if mark)
+        assert (marked[name]["Fluency"], marked[name]["G-Score"]) == (mean, mean)
+        assert float(figure["Fluency", f"{name}, people"]) == pytest.approx(
+            mean.expected, abs=0.006
+        )
+    votes, figure = named(found["preference"]), bars(page, "Figure 5: preference (main")
+    for name, share in SHARES.items():
+        assert (votes[name][people], figure[people, name]) == (share, f"{100 * share:.0f} %")
+    agreed = named(found["people"], "What was rated")
+    compared = [agreed[name]["Rated twice or more"] for name in ("Fluency", "Preference")]
+    assert compared == [5, 2]
+
+    judged = place.root.rows(tables.G_SCORES, MONTH)
+    scores = place.root.rows(tables.SCORES, MONTH)
+    for table, of_criteria, candidates, names in (
+        ("table_1", "criteria", "main", SECTIONS),
+        ("table_2", "criteria_ablations", "ablations", ABLATION),
+    ):
+        ours, marked = (
+            named(found[table], group="Ours"),
+            named(found[of_criteria], group="Judge strict"),
+        )
+        runs = named(
+            row
+            for row in found["stability"]
+            if candidates in row["group"] and row["Metric"] == "G-Score"
+        )
+        for system, name in names.items():
+            writer = f"{system}@some-model"
+            given = [
+                (row, marks)
+                for row in judged
+                for marks in row["marks"]
+                if (row["candidate_set"], marks["system"]) == (candidates, system)
+            ]
+            first = [(row, marks) for row, marks in given if not row["section_repeat"]]
+            mean = mean_by((row["task_id"], mean_mark(marks)) for row, marks in first)
+            assert (ours[name]["G-Score"], marked[name]["G-Score"]) == (mean, mean)
+            fluency = mean_by((row["task_id"], marks["fluency"]) for row, marks in first)
+            assert marked[name]["Fluency"] == fluency
+            voted = mean_by((row["task_id"], 100 * (row["best"] == writer)) for row, _ in first)
+            assert ours[name]["Best, %"] == voted
+            wanted = {"system": system, "metric": "rouge1", "repeat": 0}
+            rouge = mean_by((r["task_id"], r["value"]) for r in scores if r | wanted == r)
+            assert ours[name]["R-1"] == rouge
+            # Marks of all runs are of one order.
+            of_run = [
+                fmean(
+                    mean_mark(m) for r, m in given if (r["section_repeat"], r["repeat"]) == (run, 0)
+                )
+                for run in (0, 1)
+            ]
+            told = tuple(runs[name][column] for column in ("Mean", "SD of runs", "Runs", "Tasks"))
+            assert told == pytest.approx((fmean(of_run), stdev(of_run), 2, 2))
+
+
+def test_tables_of_answers_by_people_are_those_counted_by_hand(place, tmp_path):
+    study, sheets = give_out(place.root, tmp_path / "out", 2)
+    units = dict(sorted(study.units.items()))
+    given = [
+        {
+            name: TURNS[unit.part][turn * (grader + 1) % 3]
+            for turn, (name, unit) in enumerate(units.items())
+        }
+        for grader in (0, 1)
+    ]
+    for sheet, verdicts in zip(sheets, given, strict=True):
+        fill(sheet, lambda line, verdicts=verdicts: verdicts[line["unit"]])
+    found, _ = reported(place, sheets)
+
+    verdicts = {
+        (row["question_id"], row["system"], claim["claim"]): claim["verdict"]
+        for row in place.root.rows(tables.ANSWER_GRADES, MONTH)
+        for claim in (*row["claims"], *row["gold"])
+    }
+    judge = {
+        name: verdicts[unit.item_id, unit.system.removesuffix("@some-model"), unit.text]
+        for name, unit in units.items()
+    }
+    judged = [name for name in units if judge[name]]
+    compared = named(found["judge_accuracy"], "What was graded")
+    for part, share, title in (
+        ("claim", "Factual", "Claims of answers"),
+        ("gold", "Coverage", "Gold claims"),
+    ):
+        rows = named(found["people_table_1"], Share=share)
+        for system, name in ANSWERERS.items():
+            mine = [
+                u for u in judged if units[u].part == part and units[u].system.startswith(system)
+            ]
+            people = mean_by((units[u].item_id, POINTS[v[u]]) for u in mine for v in given)
+            own = mean_by((units[u].item_id, POINTS[judge[u]]) for u in mine)
+            assert (rows[name]["People"], rows[name]["Judge"]) == (people, own)
+            less = 100 * (people.expected - own.expected)
+            assert rows[name]["Difference"] == pytest.approx(less)
+        agreed = [u for u in judged if units[u].part == part and given[0][u] == given[1][u]]
+        split = sum(units[u].part == part for u in judged) - len(agreed)
+        row = compared[title]
+        assert (row["Compared"], row["Graders split"]) == (len(agreed), split)
+        right = fmean(given[0][u] == judge[u] for u in agreed)
+        assert row["Same verdict"] == pytest.approx(right)
