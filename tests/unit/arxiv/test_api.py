@@ -18,6 +18,7 @@ from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.retries import Clock
 from pipeline.settings import load_settings
+from tests.cases import cases
 from tests.fake_arxiv import FEED, entry, feed, record, reply, status
 from tests.fake_clock import FakeClock
 
@@ -131,8 +132,8 @@ def test_an_answer_is_read_in_any_order_with_the_primary_category_first(arxiv, a
     assert [record.status for record in found.values()] == ["present", "withdrawn", "present"]
 
 
-@pytest.mark.parametrize(
-    ("announced", "listed"), [("100", [1, 9]), ("-1", [1]), ("", [1]), ("many", [1]), ("0", [])]
+@cases(
+    "unit/arxiv/cases.toml", "papers_that_an_answer_lacks_are_asked_for", ["announced", "listed"]
 )
 def test_papers_that_an_answer_lacks_are_asked_for_once_more_and_no_others_kept(
     arxiv, api, announced, listed
@@ -333,16 +334,7 @@ def test_a_server_that_is_not_there_is_named_with_what_to_do(tmp_path):
         assert api.requests == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("arxiv_api_url", "nonsense"),
-        ("arxiv_api_url", "ftp://arxiv.org/api"),
-        ("arxiv_api_url", "http://host:port"),
-        ("arxiv_user_agent", "Jörg <j@example.org>"),
-        ("arxiv_user_agent", "two\nlines"),
-    ],
-)
+@cases("unit/arxiv/cases.toml", "an_address_or_a_user_agent_that_cannot", ["name", "value"])
 def test_an_address_or_a_user_agent_that_cannot_be_used_is_a_wrong_setting(tmp_path, name, value):
     settings = load_settings(**{name: value})
     with (

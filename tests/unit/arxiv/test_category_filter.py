@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.arxiv.category_filter import verdict
 from pipeline.settings import load_settings
+from tests.cases import cases
 
 
 def keeps(borne, *, primary=None, **settings):
@@ -35,18 +36,7 @@ def test_a_cross_list_to_computer_science_is_kept_unless_the_primary_must_match(
     assert keeps(["cs.LG", "stat.ML"], category_match="primary")
 
 
-@pytest.mark.parametrize(
-    ("asked", "borne"),
-    [
-        ("math.NA", "cs.NA"),
-        ("cs.SY", "eess.SY"),
-        ("cs.CL", "cmp-lg"),
-        ("cs.IT", "math.IT"),
-        ("math-ph", "math.MP"),
-        ("math.ST", "stat.TH"),
-        ("econ.GN", "q-fin.EC"),
-    ],
-)
+@cases("unit/arxiv/cases.toml", "an_alias_answers_to_either_name", ["asked", "borne"])
 def test_an_alias_answers_to_either_name(asked, borne):
     assert keeps([borne], categories=(asked,))
     assert keeps([asked], categories=(borne,))

@@ -13,6 +13,7 @@ from pipeline.corpus.references.stages import REFERENCES
 from pipeline.engine.progress import StageAdvanced, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import SettingError
+from tests.cases import cases
 from tests.fake_arxiv import entry
 from tests.month_tables import write_table
 from tests.workspaces import changed
@@ -99,17 +100,7 @@ def test_progress_tells_how_many_papers_the_api_has_yet_to_tell(
     assert steps[:4] == [(100, 250), (200, 250), (250, 250), (251, 251)]
 
 
-@pytest.mark.parametrize(
-    ("broken", "reason"),
-    [
-        ("{broken", "snapshot.jsonl has no readable line of this paper"),
-        ('{"id": "2403.00002", "title": 7}', "line 2 of snapshot.jsonl cannot be read"),
-        (
-            '{"id": "2403.00002", "title": "On it", "categories": " "}',
-            "line 2 of snapshot.jsonl cannot be read",
-        ),
-    ],
-)
+@cases("unit/arxiv/cases.toml", "a_paper_without_a_readable_line_is_a", ["broken", "reason"])
 def test_a_paper_without_a_readable_line_is_a_row_and_in_the_ledger(
     workspace, snapshot_file, broken, reason
 ):

@@ -296,14 +296,7 @@ def test_a_damaged_conversion_is_made_again(snapshot_file, cache):
         assert find_one(snapshot_file, cache)
 
 
-@pytest.mark.parametrize(
-    ("content", "counts"),
-    [
-        ("", "(0 lines)"),
-        ("\nno json\n\x00\n", "(2 lines, of which 2 cannot be read (first: line 2))"),
-        ('{"id": "row-1", "text": "of another data set"}', "(1 line)"),
-    ],
-)
+@cases("unit/arxiv/cases.toml", "a_file_without_a_line_of_arxivs_is", ["content", "counts"])
 def test_a_file_without_a_line_of_arxivs_is_refused(snapshot_file, cache, content, counts):
     snapshot_file.write_text(content)
     for _ in range(2):

@@ -117,15 +117,8 @@ def test_characters_of_bylines_count_as_often_as_they_stand_there():
     assert lost == len("{,}@x.nl")
 
 
-@pytest.mark.parametrize(
-    ("thanks", "remarks"),
-    [
-        (
-            "Work performed at X Research.Work performed at OpenAI.",
-            ["Work performed at X Research.", "Work performed at OpenAI."],
-        ),
-        ("Equal contribution.", ["Equal contribution."]),
-    ],
+@cases(
+    "unit/corpus/cases.toml", "thanks_that_are_no_affiliation_are_remarks", ["thanks", "remarks"]
 )
 def test_thanks_that_are_no_affiliation_are_remarks(thanks, remarks):
     assert read([Byline("Ann Lee", remarks=[thanks])])[1] == remarks

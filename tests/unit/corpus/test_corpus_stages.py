@@ -17,6 +17,7 @@ from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS, PaperBuilder
 from pipeline.engine.progress import Notice, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import MissingInput, PermanentFailure
+from tests.cases import cases
 from tests.unit.corpus import harmful_parser
 from tests.unit.corpus.building import (
     MONTH,
@@ -287,16 +288,7 @@ def test_both_parsers_write_rows_of_the_same_paper(tmp_path):
     assert fast["sections"] == slow["sections"]
 
 
-@pytest.mark.parametrize(
-    ("word", "reason", "detail"),
-    [
-        ("crash", "parser_crashed", ""),
-        ("loop", "too_slow", ""),
-        ("grow", "out_of_memory", ""),
-        ("raise", "parser_error", "IndexError: list index out of range"),
-        ("surrogate", "parser_error", "UnicodeEncodeError"),
-    ],
-)
+@cases("unit/corpus/cases.toml", "a_page_that_harms_its_worker_is_in", ["word", "reason", "detail"])
 def test_a_page_that_harms_its_worker_is_in_the_ledger_and_its_neighbours_are_parsed(
     workspace, word, reason, detail
 ):
@@ -310,14 +302,10 @@ def test_a_page_that_harms_its_worker_is_in_the_ledger_and_its_neighbours_are_pa
     assert outcome.left_out == {reason: 1}
 
 
-@pytest.mark.parametrize(
-    ("word", "pages", "message"),
-    [
-        ("package", 1, r"No module named 'bs4'"),
-        ("disk", 1, r"No space left on device"),
-        ("raise", 20, r"first 20 pages of 2024-03 all failed alike \(parser_error\)"),
-        ("crash", 20, r"all failed alike \(parser_crashed\)"),
-    ],
+@cases(
+    "unit/corpus/cases.toml",
+    "a_fault_of_the_environment_fails_the_month",
+    ["word", "pages", "message"],
 )
 def test_a_fault_of_the_environment_fails_the_month(workspace, word, pages, message):
     harm = page(section(para(word)))

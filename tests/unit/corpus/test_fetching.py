@@ -26,6 +26,7 @@ from pipeline.corpus.parse import html, reference
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import SAMPLE_DUMP, load_settings
+from tests.cases import cases
 from tests.fake_arxiv import FakeSite, reply, status
 from tests.fake_clock import FakeClock
 from tests.unit.arxiv.conftest import line
@@ -238,7 +239,9 @@ def test_what_robots_txt_says_holds(place, site):
     assert site.asked == ["robots"]
 
 
-@pytest.mark.parametrize(("asked", "gap", "kept"), [(15, 0.0, 15), (1, 3.0, 3)])
+@cases(
+    "unit/corpus/cases.toml", "of_the_pauses_that_robots_txt_and_arxiv", ["asked", "gap", "kept"]
+)
 def test_of_the_pauses_that_robots_txt_and_arxiv_ask_for_the_longer_is_kept(
     place, site, asked, gap, kept
 ):

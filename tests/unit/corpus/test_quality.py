@@ -10,6 +10,7 @@ from pipeline.corpus.parse import html
 from pipeline.corpus.parse.measures import unconverted_macros
 from pipeline.corpus.parse.parsed_page import Block, ParsedPage
 from pipeline.settings import SAMPLE_DUMP
+from tests.cases import cases
 from tests.unit.corpus.building import pages_of
 
 CLEAN = ParsedPage(
@@ -19,14 +20,18 @@ CLEAN = ParsedPage(
 )
 
 
-@pytest.mark.parametrize(("errors", "expected"), [(0, "A"), (1, "B"), (5, "C"), (20, "D")])
+@cases("unit/corpus/cases.toml", "flaws_are_counted_by_the_word", ["errors", "expected"])
 def test_flaws_are_counted_by_the_word(errors, expected):
     assert grade(replace(CLEAN, ltx_errors=errors)).grade == expected
     twice = replace(CLEAN, blocks=CLEAN.blocks * 2, ltx_errors=2 * errors)
     assert grade(twice).grade == expected
 
 
-@pytest.mark.parametrize(("missing", "expected"), [(0, "A"), (1, "B"), (30, "C")])
+@cases(
+    "unit/corpus/cases.toml",
+    "missing_citations_are_weighed_against_those_that_are",
+    ["missing", "expected"],
+)
 def test_missing_citations_are_weighed_against_those_that_are_there(missing, expected):
     cited = Block(
         "paragraph", "S1.p2", (), "word " * 1000, tuple(f"bib.bib{number}" for number in range(15))
@@ -34,7 +39,7 @@ def test_missing_citations_are_weighed_against_those_that_are_there(missing, exp
     assert grade(replace(CLEAN, blocks=(cited,), missing_citations=missing)).grade == expected
 
 
-@pytest.mark.parametrize(("kept", "expected"), [(3700, "A"), (3500, "B"), (2900, "C"), (1900, "D")])
+@cases("unit/corpus/cases.toml", "text_that_was_lost_lowers_the_grade", ["kept", "expected"])
 def test_text_that_was_lost_lowers_the_grade(kept, expected):
     assert grade(replace(CLEAN, chars_kept=kept)).grade == expected
 
@@ -69,16 +74,7 @@ def test_flaws_are_named_and_the_worst_decides(flaws, expected):
     assert grade(replace(CLEAN, **flaws)) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Plain words", 0),
-        (r"left \foo as it was", 1),
-        (r"in $\alpha$ and $$\beta$$", 0),
-        (r"$$U:\mbox{$|x\rangle$}\mapsto\mbox{$y\oplus z$}$$ then \foo", 1),
-        (r"after one $\alpha$$\beta$ the other", 0),
-    ],
-)
+@cases("unit/corpus/cases.toml", "macros_within_formulas_are_no_flaw", ["text", "expected"])
 def test_macros_within_formulas_are_no_flaw(text, expected):
     assert unconverted_macros(None, [Block("paragraph", "S1.p1", (), text)]) == expected
 

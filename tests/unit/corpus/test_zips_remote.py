@@ -14,6 +14,7 @@ from pipeline.corpus.dump.folder import LONGEST_SPAN, WIDEST_GAP, RemoteFile, Re
 from pipeline.corpus.dump.member import MemberError
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput, SettingError, TransientFailure
+from tests.cases import cases
 from tests.unit.corpus.building import dump_settings, members_of, write_zip
 
 PAGES = {
@@ -91,7 +92,11 @@ def through(protocol, bucket):
     return bucket.replace("memory", protocol)
 
 
-@pytest.mark.parametrize(("planned", "requests"), [(40, 1), (0, 40), (5, 36)])
+@cases(
+    "unit/corpus/cases.toml",
+    "planned_neighbours_are_fetched_by_one_request_and",
+    ["planned", "requests"],
+)
 def test_planned_neighbours_are_fetched_by_one_request_and_other_pages_by_one_each(
     bucket, tmp_path, planned, requests
 ):
@@ -133,10 +138,7 @@ def test_a_store_without_a_zip_is_named(tmp_path):
         months_in_dump(dump_settings(address, tmp_path / "data"))
 
 
-@pytest.mark.parametrize(
-    ("address", "told"),
-    [("foo://bucket", "Protocol not known"), ("s3://bucket/dump", "[Ii]nstall s3fs")],
-)
+@cases("unit/corpus/cases.toml", "an_address_that_nothing_here_reads_is_a", ["address", "told"])
 def test_an_address_that_nothing_here_reads_is_a_wrong_setting(tmp_path, address, told):
     if address.startswith("s3") and find_spec("s3fs") is not None:
         pytest.skip("s3fs is installed here")

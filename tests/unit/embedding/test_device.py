@@ -19,15 +19,7 @@ def test_several_devices_may_be_named():
     assert pick_devices("cpu, cpu:0") == ("cpu", "cpu")
 
 
-@pytest.mark.parametrize(
-    ("wanted", "message"),
-    [
-        ("tpu", "_DEVICE"),
-        ("cpu,tpu", "_DEVICE"),
-        ("", "_DEVICE"),
-        ("cuda:99", "torch cannot use cuda:99 here"),
-    ],
-)
+@cases("unit/embedding/cases.toml", "a_device_that_cannot_be_is_named", ["wanted", "message"])
 def test_a_device_that_cannot_be_is_named(wanted, message):
     with pytest.raises(SettingError, match=message):
         pick_devices(wanted)
@@ -60,8 +52,10 @@ def test_a_gpu_has_half_precision():
 
 
 @pytest.mark.usefixtures("_hopper_without_triton")
-@pytest.mark.parametrize(
-    ("precision", "device"), [("int8", "cuda:0"), ("fp8", "cuda:0"), ("fp16", "cpu")]
+@cases(
+    "unit/embedding/cases.toml",
+    "a_precision_that_a_device_lacks_is_refused",
+    ["precision", "device"],
 )
 def test_a_precision_that_a_device_lacks_is_refused(precision, device):
     with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION"):

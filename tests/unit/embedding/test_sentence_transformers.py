@@ -114,12 +114,10 @@ def test_a_model_is_named_by_what_lies_in_its_folder(bert, tmp_path):
         assert model_name(_settings(copy)) != before
 
 
-@pytest.mark.parametrize(
-    ("file", "values", "message"),
-    [
-        ("config_sentence_transformers.json", {"similarity_fn_name": "dot"}, "compared by dot"),
-        ("1_Pooling/config.json", {"include_prompt": False}, "leaves the prompt out"),
-    ],
+@cases(
+    "unit/embedding/cases.toml",
+    "a_model_whose_vectors_would_be_others_is",
+    ["file", "values", "message"],
 )
 def test_a_model_whose_vectors_would_be_others_is_refused(bert, file, values, message):
     modules = json.loads((bert / "modules.json").read_text())

@@ -13,6 +13,7 @@ import pytest
 
 from pipeline.engine.locks import month_lock, pool_lock
 from pipeline.errors import PermanentFailure
+from tests.cases import cases
 from tests.processes import PATIENCE
 from tests.workspaces import make_workspace
 
@@ -106,14 +107,7 @@ def test_what_a_machine_has_once_is_used_by_one_process_at_a_time(workspace, tmp
     assert is_free(tmp_path, pool=pool)
 
 
-@pytest.mark.parametrize(
-    ("pool", "settings"),
-    [
-        ("qdrant", {"qdrant_url": "http://127.0.0.1:6333"}),
-        ("llm", {"llm_url": "http://127.0.0.1:8000/v1", "llm_model": "m"}),
-        ("arxiv_api", {}),
-    ],
-)
+@cases("unit/engine/cases.toml", "a_server_is_used_by_many_at_once", ["pool", "settings"])
 def test_a_server_is_used_by_many_at_once(tmp_path, pool, settings):
     with pool_lock(make_workspace(tmp_path, **settings), pool):
         assert is_free(tmp_path, pool=pool, settings=settings)

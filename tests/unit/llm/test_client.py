@@ -23,6 +23,7 @@ from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import LlmAnswerError, Message
 from pipeline.llm.structured import AtMost
 from pipeline.settings import load_settings
+from tests.cases import cases
 from tests.models_file import write_models
 from tests.processes import PATIENCE
 from tests.scripted_llm import Refusal, ScriptedLlm
@@ -180,9 +181,8 @@ def test_two_processes_at_once_pay_for_each_call_once(tmp_path, executor):
     assert llm.generations == 60
 
 
-@pytest.mark.parametrize(
-    ("executor", "kind", "log"),
-    [("in_process", "ext4", "wal"), ("ray", "ext4", "delete"), ("in_process", "nfs4", "delete")],
+@cases(
+    "unit/llm/cases.toml", "what_other_machines_may_write_too_has_no", ["executor", "kind", "log"]
 )
 def test_what_other_machines_may_write_too_has_no_log_in_shared_memory(
     tmp_path, monkeypatch, executor, kind, log
@@ -533,14 +533,10 @@ def test_a_client_works_where_a_loop_is_running_already(tmp_path):
         assert asyncio.run(outer()) == ask(place, texts)
 
 
-@pytest.mark.parametrize(
-    ("status", "complaint", "field"),
-    [
-        (400, "System role not supported", "system"),
-        (400, "Conversation roles must alternate user/assistant", "system"),
-        (422, "[{'type': 'extra', 'loc': ['body', 'x']}]", "response_format"),
-        (500, "Internal error in outlines", "response_format"),
-    ],
+@cases(
+    "unit/llm/cases.toml",
+    "what_an_endpoint_does_not_take_is_left",
+    ["status", "complaint", "field"],
 )
 def test_what_an_endpoint_does_not_take_is_left_out(
     tmp_path, monkeypatch, status, complaint, field

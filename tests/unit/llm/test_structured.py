@@ -4,32 +4,14 @@ import pytest
 from pydantic import BaseModel
 
 from pipeline.llm.structured import TextFields, copyable, parse_answer
+from tests.cases import cases
 
 
 class Verdict(BaseModel):
     why: str
 
 
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        (
-            r"$\frac{1}{2}\theta \times \rho$",
-            r"$\frac{1}{2}\theta \times \rho$",
-        ),  # JSON knows all four escapes
-        (r"$\alpha \geq \underline{x} \,$", r"$\alpha \geq \underline{x} \,$"),  # and none of these
-        (r"$\\frac{1}{2} \\alpha \\notice$", r"$\frac{1}{2} \alpha \notice$"),
-        (r"it\'s", "it's"),
-        (r"$\\\\alpha \\\\\\\\ \\\\beta$", r"$\alpha \\ \beta$"),  # escaped twice
-        (r"$\\alpha \\\\b$", r"$\alpha \\b$"),  # once, with a new line of a formula
-        (r"one\ntwo \"three\" \u00e9 \\\\ a\/b\tc", 'one\ntwo "three" é \\\\ a/b\tc'),
-        (
-            r"\textile \nothing \tangent \betas",
-            "\textile \nothing \tangent \betas",
-        ),  # longer words are no macros
-        (r"half \ud83d of \ud83d\ude00", "half \ufffd of \U0001f600"),
-    ],
-)
+@cases("unit/llm/cases.toml", "a_formula_keeps_its_macros_and_half_a", ["written", "read"])
 def test_a_formula_keeps_its_macros_and_half_a_character_is_replaced(written, read):
     assert parse_answer(f'{{"why": "{written}"}}', Verdict).why == read
 
@@ -86,21 +68,7 @@ class Elements(TextFields):
     results: str
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "Research questions: Which?\nMethodology: A beam: wide.\nResults: 3 of 4.",
-        (
-            "They are:\n\n1. **Research Questions:** Which?\n\n2. **Methodology**: A"
-            " beam:\nwide.\n3. **Results:** 3 of 4."
-        ),
-        "# Research-questions:\nWhich?\n# Methodology:\nA beam: wide.\n# Results:\n3 of 4.",
-        (
-            '{\n  "research_questions": "Which?",\n  "methodology": "A beam: wide."\n  "results":'
-            ' "3 of 4.",\n}'
-        ),
-    ],
-)
+@cases("unit/llm/cases.toml", "headed_lines_are_read_as_an_object_of", "answer")
 def test_headed_lines_are_read_as_an_object_of_texts(answer):
     elements = parse_answer(answer, Elements)
     assert (elements.research_questions, elements.results) == ("Which?", "3 of 4.")

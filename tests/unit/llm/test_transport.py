@@ -20,6 +20,7 @@ from pipeline.llm.loop import run, side_by_side, without_waiting
 from pipeline.llm.models import get_model
 from pipeline.llm.transport import PaidInVain, Transport, UnusableAnswer
 from pipeline.settings import load_settings
+from tests.cases import cases
 
 MINUTE = 60.0
 SECRET = "sk-sentinel-9f31"
@@ -119,14 +120,7 @@ def no_connection():
     return httpx2.ConnectError("connection refused")
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry_after": "7"}, 7),
-        ({"retry_after_ms": "1500", "retry_after": "2"}, 1.5),
-        ({"retry_after": "100"}, 100),
-    ],
-)
+@cases("unit/llm/cases.toml", "a_refusal_is_obeyed_for_as_long_as", ["headers", "seconds"])
 def test_a_refusal_is_obeyed_for_as_long_as_it_asks(headers, seconds):
     reply, moment, asked = ask_once(until(seconds, lambda: refused(429, **headers)))
     assert isinstance(reply, EndpointReply)
@@ -292,6 +286,7 @@ READ = """
 import resource
 from pipeline.llm.completion import read_reply
 from pipeline.llm.structured import make_form, parse_answer
+from tests.cases import cases
 text = '{"choices":[' + "1," * 1_000_000 + "1]}"
 Form = make_form("Form", choices=list[str])
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

@@ -6,6 +6,7 @@ from pipeline.errors import SettingError
 from pipeline.ops.refresh.plan import token_limit
 from pipeline.settings import load_settings
 from pipeline.stages import CORPUS_STAGES, LLM_STAGES, STAGES
+from tests.cases import cases
 
 
 def test_the_stages_of_the_corpus_ask_no_model_and_read_nothing_of_one():
@@ -16,8 +17,8 @@ def test_the_stages_of_the_corpus_ask_no_model_and_read_nothing_of_one():
     assert {"scores", "report"} <= {stage.name for stage in STAGES} - prepared
 
 
-@pytest.mark.parametrize(
-    ("refresh", "run", "most"), [(0, 0, 0), (0, 500, 0), (70, 0, 70), (70, 500, 70), (70, 9, 9)]
+@cases(
+    "unit/refresh/cases.toml", "a_refresh_may_spend_the_lesser_of_its", ["refresh", "run", "most"]
 )
 def test_a_refresh_may_spend_the_lesser_of_its_budget_and_the_runs(refresh, run, most):
     assert token_limit(load_settings(refresh_llm_tokens=refresh, llm_budget_tokens=run)) == most
