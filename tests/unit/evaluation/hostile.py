@@ -1,69 +1,10 @@
-"""Titles and texts that a page must show and not obey.
+"""Titles and texts that a page must show and not obey: those of `hostile.toml`, and long ones."""
 
-Each stands for one way into a page: elements, attributes, addresses, styles, templates, directions
-of writing, length.
-"""
+import tomllib
+from pathlib import Path
 
 HOSTILE = (
-    "<script>alert(1)</script>",
-    "</title><script>alert(1)</script>",
-    "</style><script>alert(1)</script>",
-    "</summary></details><script src=//evil.example/x.js></script>",
-    "</span></a></p><script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "<IMG SRC=x OnErRoR=alert(1)//",
-    "<svg onload=alert(1)>",
-    "<svg><script>alert(1)</script></svg>",
-    "<svg><animate onbegin=alert(1) attributeName=x dur=1s>",
-    '<svg><use href="data:image/svg+xml,<svg id=x onload=alert(1)>#x">',
-    '<svg><foreignObject><iframe srcdoc="<script>alert(1)</script>"></foreignObject></svg>',
-    "<iframe src=javascript:alert(1)></iframe>",
-    "<a href=javascript:alert(1)>click</a>",
-    '<a href="&#x6A;avascript:alert(1)">click</a>',
-    '<a href="java\tscript:alert(1)">click</a>',
-    "[click](javascript:alert(1))",
-    "![pixel](https://evil.example/p.png)",
-    "<body onload=alert(1)>",
-    "<input autofocus onfocus=alert(1)>",
-    "<details open ontoggle=alert(1)>",
-    "<video><source onerror=alert(1)></video>",
-    "<marquee onstart=alert(1)>x</marquee>",
-    (
-        "<math><mtext><table><mglyph><style><img src=x"
-        " onerror=alert(1)></style></mglyph></table></mtext></math>"
-    ),
-    '" onmouseover="alert(1)" x="',
-    "' onmouseover='alert(1)' x='",
-    "` onmouseover=alert(1) `",
-    "{{ 7 * 7 }} {% raw %}{{ config }}{% endraw %}",
-    "{{ ''.__class__.__mro__ }}",
-    "{% include '/etc/passwd' %} {# comment",
-    "${7*7} <%= 7*7 %> #{7*7}",
-    "<!--<img src=x onerror=alert(1)>-->",
-    "<!-- unclosed",
-    "<![CDATA[<script>alert(1)</script>]]>",
-    "&lt;script&gt;alert(1)&lt;/script&gt;",
-    "&#106;avascript:alert(1) &amp;amp; &nosuch; &#0;",
-    "<base href=https://evil.example/>",
-    "<meta http-equiv=refresh content=0;url=https://evil.example/>",
-    "<link rel=stylesheet href=https://evil.example/x.css>",
-    "<form action=https://evil.example/><button>Go</button></form>",
-    "<style>*{background:url(https://evil.example/)}</style>",
-    '<div style="position:fixed;inset:0;background:url(https://evil.example/)">covered</div>',
-    "}</style> * { display: none } @import url(https://evil.example/x.css); /*",
-    "<object data=data:text/html,<script>alert(1)</script>></object>",
-    "<embed src=data:image/svg+xml;base64,PHN2ZyBvbmxvYWQ9YWxlcnQoMSk+>",
-    '[Reference 1](javascript:alert(1)) [Reference "><script>alert(1)</script>]',
-    "<xmp><script>alert(1)</script></xmp><plaintext>",
-    "<textarea><noscript><title>",
-    "<table><tr><td></table></td></tr></div></main></body></html>",
-    "\u202egnp.exe\u202c \u2066isolated \u200f\u200bzero",
-    "null \x00 bell \x07 escape \x1b[31m delete \x7f c1 \x85",
+    *tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["texts"],
     "X" * 3_000,
     "Donaudampfschifffahrts" * 60 + " " + "\u0301" * 40,
-    "\ufeff\ufffe\uffff \U0001f469\u200d\U0001f469\u200d\U0001f467",
-    "javascript:alert(1)",
-    "data:text/html,<script>alert(1)</script>",
-    "| a | b |\n|---|---|\n| <b onclick=alert(1)>x</b> |",
-    '../../../../etc/passwd%00.html#"><script>alert(1)</script>',
 )
