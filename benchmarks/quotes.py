@@ -81,11 +81,11 @@ def measure(corpus: Corpus, workspace: Workspace, count: int) -> None:
         started = time.perf_counter()
         for quote, sentence in quotes:
             sources = corpus.find_quote(quote, limit=1)
-            found += any(holds(source.hit.text, sentence) for source in sources)
+            found += any(holds(source.passages[0].text, sentence) for source in sources)
         seconds = time.perf_counter() - started
         for quote, sentence in quotes:
             hits = corpus.search_passages(quote, limit=1)
-            searched += any(holds(hit.text, sentence) for hit in hits)
+            searched += any(holds(hit.passages[0].text, sentence) for hit in hits)
         shares[form] = found / count
         figures |= {
             f"{form}: find-quote, first result": round(found / count, 4),

@@ -158,7 +158,7 @@ def papers_of(corpus: Corpus, query: str) -> list[str]:
         results = corpus.search(query, limit=FIRST_PAGE)
     except CiteloomError:
         return []
-    return [paper.arxiv_id for paper in results if results.fits]
+    return [hit.paper.arxiv_id for hit in results if results.fits]
 
 
 def first_paper(corpus: Corpus, query: str) -> str | None:
@@ -169,8 +169,8 @@ def first_paper(corpus: Corpus, query: str) -> str | None:
 def first_passage(corpus: Corpus, query: str) -> str | None:
     """The paper of the first passage, where that is the paper's abstract or front matter."""
     hits = corpus.search_passages(query, limit=1)
-    if hits and hits[0].kind in ("abstract", "front_matter"):
-        return hits[0].arxiv_id
+    if hits and hits[0].passages[0].kind in ("abstract", "front_matter"):
+        return hits[0].paper.arxiv_id
     return None
 
 
@@ -184,7 +184,7 @@ def repeats_a_paper(corpus: Corpus, query: str) -> bool:
     has_more = True
     while has_more:
         page = corpus.search(query, limit=FIRST_PAGE, offset=len(papers))
-        papers += [paper.arxiv_id for paper in page]
+        papers += [hit.paper.arxiv_id for hit in page]
         has_more = page.has_more
     return len(papers) > len(set(papers))
 

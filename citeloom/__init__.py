@@ -2,13 +2,13 @@
 
     >>> import citeloom
     >>> corpus = citeloom.open_corpus()
-    >>> for paper in corpus.search("how related work is summarized", limit=3):
-    ...     print(paper.title, paper.url)
+    >>> for hit in corpus.search("how related work is summarized", limit=3):
+    ...     print(hit.paper.title, hit.paper.url)
 
 docs/how-to/python.md is the guide.
 """
 
-from citeloom.corpus import Corpus, open_corpus
+from citeloom.corpus import Corpus, as_json, as_markdown, open_corpus
 from pipeline.errors import (
     CiteloomError,
     MissingInput,
@@ -24,5 +24,7 @@ __all__ = [
     "PermanentFailure",
     "SettingError",
     "TransientFailure",
+    "as_json",
+    "as_markdown",
     "open_corpus",
 ]

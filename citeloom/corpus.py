@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 if TYPE_CHECKING:
-    from pipeline.answering.reply import Reply
-    from pipeline.corpus.nouns import FullPaper
-    from pipeline.corpus.references.citation_index import CitingPaper
+    from pipeline.corpus.nouns import Answer, CitingPaper, FullPaper, Results
+    from pipeline.doors.papers import PaperListing
+    from pipeline.doors.search import Of
     from pipeline.draft_check.check import DraftCheck, PaperToCite
     from pipeline.engine.stage import Workspace
-    from pipeline.index.corpus_papers import PaperListing
-    from pipeline.index.paper_results import SearchResults
-    from pipeline.index.quotes import QuoteSource
-    from pipeline.index.scored import Hits
     from pipeline.related_work.relate import Related
 
 Arguments = ParamSpec("Arguments")
@@ -71,6 +68,20 @@ def _checks_arguments(
     return call
 
 
+def as_json(noun: Any) -> Any:
+    """A result, or a collection of them, as the values that `--json` and the JSON API have."""
+    from pipeline.doors import present
+
+    return present.as_json(noun)
+
+
+def as_markdown(noun: Any) -> str:
+    """A result, or a collection of them, as Markdown."""
+    from pipeline.doors import present
+
+    return present.as_markdown(noun)
+
+
 class Corpus:
     """Papers, their index, and texts written from them. Made by `open_corpus`.
 
@@ -94,125 +105,50 @@ class Corpus:
 
         return self._workspace.root.months(tables.PASSAGES)
 
-    @_checks_arguments
-    def search(
-        self,
-        query: str,
-        *,
-        limit: int = 10,
-        offset: int = 0,
-        categories: Sequence[str] = (),
-        first_month: str | None = None,
-        last_month: str | None = None,
-        kinds: Sequence[str] = (),
-        severities: Sequence[str] = (),
-        worst_quality: str | None = None,
-        authors: Sequence[str] = (),
-        venue: str = "",
-        first_year: int | None = None,
-        last_year: int | None = None,
-        by: Literal["fused", "dense", "sparse", "lexical"] = "fused",
-        exact: bool = False,
-        as_typed: bool = False,
-    ) -> SearchResults:
+    def search(self, query: str, **options: Any) -> Results:
         """A page of the papers that fit a query best, best first, each with its best passages;
         `results.fits` is false where nothing in the corpus fits well. `results.note` says how the
         query was read, where it is not as it was typed.
 
         query: words, a sentence, a whole paragraph, or an arXiv id, DOI, address or name of a
-        method, which gives its paper first, or an author's name. limit, offset: the part of the
-        ranking. categories: cs.CL, or an archive such as cs. first_month, last_month: YYYY-MM, both
-        included. kinds: of passages, such as table. severities: of the conversion, such as
-        no_problem. worst_quality: of the page, A to D. authors: by name. venue: words of the
-        journal reference or comment. first_year, last_year: both included. by: vectors that rank.
-        exact: compare with every passage, uncompressed. as_typed: read no names
-        and correct no misspelt words.
+        method, which gives its paper first, or an author's name. options: fields of
+        `SearchOptions`, such as limit, offset, categories, first_month, kinds and authors; its help
+        describes them.
 
-        Raises SettingError for a wrong argument, MissingInput if nothing is indexed,
+        Raises SettingError for a wrong option, MissingInput if nothing is indexed,
         TransientFailure if the index does not answer or another process holds it.
         """
-        from pipeline.index.paper_results import search_papers
-        from pipeline.index.search_options import SearchOptions
+        return self._search(query, options, "papers")
 
-        options = SearchOptions(
-            limit=limit,
-            offset=offset,
-            categories=categories,
-            first_month=first_month,
-            last_month=last_month,
-            kinds=kinds,
-            severities=severities,
-            worst_quality=worst_quality,
-            authors=authors,
-            venue=venue,
-            first_year=first_year,
-            last_year=last_year,
-            by=by,
-            exact=exact,
-            as_typed=as_typed,
-        )
-        return search_papers(self._workspace, [query], options)[0]
-
-    @_checks_arguments
-    def search_passages(
-        self,
-        query: str,
-        *,
-        limit: int = 10,
-        offset: int = 0,
-        categories: Sequence[str] = (),
-        first_month: str | None = None,
-        last_month: str | None = None,
-        kinds: Sequence[str] = (),
-        severities: Sequence[str] = (),
-        worst_quality: str | None = None,
-        authors: Sequence[str] = (),
-        venue: str = "",
-        first_year: int | None = None,
-        last_year: int | None = None,
-        papers: Sequence[str] = (),
-        by: Literal["fused", "dense", "sparse", "lexical"] = "fused",
-        exact: bool = False,
-        as_typed: bool = False,
-    ) -> Hits:
-        """The passages that fit a query best, of all papers, best first; `hits.fits` is false where
-        nothing fits well, and `hits.note` says how the query was read.
-
-        papers: arXiv ids of the only papers. Other arguments and errors as those of `search`.
+    def search_passages(self, query: str, **options: Any) -> Results:
+        """The passages that fit a query best, of all papers, best first. Options and errors as
+        those of `search`.
         """
-        from pipeline.index.passage_results import search_passages
+        return self._search(query, options, "passages")
+
+    def _search(self, query: str, options: Mapping[str, Any], of: Of) -> Results:
+        from pipeline.doors.search import search
         from pipeline.index.search_options import SearchOptions
 
-        options = SearchOptions(
-            limit=limit,
-            offset=offset,
-            categories=categories,
-            first_month=first_month,
-            last_month=last_month,
-            kinds=kinds,
-            severities=severities,
-            worst_quality=worst_quality,
-            authors=authors,
-            venue=venue,
-            first_year=first_year,
-            last_year=last_year,
-            papers=papers,
-            by=by,
-            exact=exact,
-            as_typed=as_typed,
-        )
-        return search_passages(self._workspace, [query], options)[0].hits
+        try:
+            checked = SearchOptions(**options)
+        except TypeError as error:
+            from pipeline.errors import SettingError
+
+            names = ", ".join(field.name for field in fields(SearchOptions))
+            raise SettingError(f"corpus.search: {error}; its options are {names}") from None
+        return search(self._workspace, [query], checked, of)[0]
 
     @_checks_arguments
-    def similar(self, identifier: str, *, limit: int = 10, offset: int = 0) -> SearchResults:
+    def similar(self, identifier: str, *, limit: int = 10, offset: int = 0) -> Results:
         """A page of the papers that are like a paper (its arXiv id) or a passage (its id).
 
         Raises SettingError for an id that the corpus does not have, and as `search` does.
         """
-        from pipeline.index.paper_results import papers_like
+        from pipeline.doors.search import search_like
         from pipeline.index.search_options import SearchOptions
 
-        return papers_like(self._workspace, identifier, SearchOptions(limit=limit, offset=offset))
+        return search_like(self._workspace, identifier, SearchOptions(limit=limit, offset=offset))
 
     @_checks_arguments
     def papers(
@@ -227,7 +163,7 @@ class Corpus:
         """The papers of the corpus, newest months first, or those whose title has these words, one
         of whose authors has this name, and of this year. `listing.has_more`: whether others follow.
         """
-        from pipeline.index.corpus_papers import list_papers
+        from pipeline.doors.papers import list_papers
 
         return list_papers(self._workspace, title, author, year, limit, offset)
 
@@ -256,9 +192,9 @@ class Corpus:
         return read_citing_papers(self._workspace, arxiv_id)
 
     @_checks_arguments
-    def find_quote(self, quote: str, *, limit: int = 5) -> list[QuoteSource]:
+    def find_quote(self, quote: str, *, limit: int = 5) -> Results:
         """The passages that a sentence or quote may be from, best first: by its exact words, nearly
-        the same words, or else by meaning (`source.match`).
+        the same words, or else by meaning (`hit.reason`).
 
         Raises SettingError for a quote of fewer than four words, and as `search` does.
         """
@@ -267,8 +203,9 @@ class Corpus:
         return find_quote(self._workspace, quote, limit)
 
     @_checks_arguments
-    def ask(self, question: str, *, system: str | None = None, months: str = "all") -> Reply:
-        """The answer to a question, with the passages that support each sentence.
+    def ask(self, question: str, *, system: str | None = None, months: str = "all") -> Answer:
+        """The answer to a question, with the passages that support each sentence; `as_markdown`
+        shows it as `citeloom ask` does.
 
         system: `arxivbot_fused`, `arxivbot`, `wikichat`, `direct` or `passages`, alone or with a
         model (`arxivbot@gpt-4`); by default `passages` without a model endpoint, else

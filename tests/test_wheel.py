@@ -85,16 +85,16 @@ def test_the_packaged_sample_is_indexed_and_searched(installed):
     )
     assert run["failures"] == []
     results = json.loads(_citeloom(installed, "search", "summaries of related work", "--json"))
-    assert results["papers"]
+    assert results["hits"]
     python, folder = installed
     code = (
         "import citeloom; print(citeloom.open_corpus().search('summaries of related"
-        " work')[0].arxiv_id)"
+        " work')[0].paper.arxiv_id)"
     )
     printed = subprocess.run(
         [str(python), "-c", code], cwd=folder, env=_environment(), capture_output=True, text=True
     )
-    assert printed.stdout.strip() == results["papers"][0]["arxiv_id"]
+    assert printed.stdout.strip() == results["hits"][0]["paper"]["arxiv_id"]
     assert [path.name for path in installed[1].iterdir()] == ["data"]
 
 

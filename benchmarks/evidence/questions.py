@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.harness import PROJECT, Claim, percent
 from benchmarks.real_papers import DATA, make_corpus
-from citeloom import Corpus
+from citeloom import Corpus, as_markdown
 from pipeline.corpus.parse.policies import without_markers
 
 LABELS = PROJECT / "tests" / "labels" / "shown_passages.jsonl"
@@ -69,20 +69,20 @@ def measure(corpus: Corpus, row: Row) -> dict[str, bool]:
     """Whether the truth is in the passages that ask shows, in what it prints of them, and in the
     first passages of plain search.
     """
-    reply = corpus.ask(row["question"], system="passages")
-    passages = list(reply.answer.passages.values())
+    answer = corpus.ask(row["question"], system="passages")
+    passages = list(answer.passages.values())
     hits = corpus.search_passages(row["question"], limit=SHOWN)
-    shown = [reply.answer.text, *(passage.text for passage in passages)]
+    shown = [answer.text, *(passage.text for passage in passages)]
     if not row["markers"]:
         return {
             "ask": _holds_all(row["papers"], (passage.arxiv_id for passage in passages)),
             "printed": _holds_all(row["papers"], (passage.arxiv_id for passage in passages)),
-            "search": _holds_all(row["papers"], (hit.arxiv_id for hit in hits)),
+            "search": _holds_all(row["papers"], (hit.paper.arxiv_id for hit in hits)),
         }
     return {
         "ask": holds(shown, row["markers"]),
-        "printed": holds([str(reply)], row["markers"]),
-        "search": holds([hit.text for hit in hits], row["markers"]),
+        "printed": holds([as_markdown(answer)], row["markers"]),
+        "search": holds([hit.passages[0].text for hit in hits], row["markers"]),
     }
 
 

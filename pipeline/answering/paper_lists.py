@@ -68,7 +68,7 @@ def list_papers(
     if _CITING.search(question):
         sentences = []
         for paper in papers:
-            citing = [citing.arxiv_id for citing in read_citing_papers(workspace, paper)]
+            citing = [citing.paper.arxiv_id for citing in read_citing_papers(workspace, paper)]
             found = _in_span(reversed(citing), span)
             verb = "cites" if len(found) == 1 else "cite"
             predicate = f"of this corpus {verb} arXiv:{paper}"

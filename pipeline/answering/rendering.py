@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.corpus.links import passage_url, source_name
-from pipeline.corpus.nouns import Answer, Claim, ClaimOrigin, Passage
+from pipeline.corpus.nouns import ClaimOrigin, Passage
 from pipeline.text import number_of, one_line, visible
 
 # Of a passage among the steps; the link leads to the whole.
@@ -56,18 +56,9 @@ def terminal_line(text: str, most: int | None = None) -> str:
     return f"{line[:most].rpartition(' ')[0] or line[:most]} …"
 
 
-def claims_by_passage(answer: Answer) -> list[tuple[Passage, list[Claim]]]:
-    """Each passage that claims rest on, once, with these claims; in the order of the first."""
-    claims: dict[str, list[Claim]] = {}
-    for claim in answer.claims:
-        claims.setdefault(claim.passage_id, []).append(claim)
-    return [(answer.passages[passage_id], of_passage) for passage_id, of_passage in claims.items()]
-
-
 def place_in_paper(passage: Passage) -> str:
     """Title and sections, or the kind of a passage outside of sections."""
-    path = passage.section_path or (passage.kind.replace("_", " "),)
-    return " › ".join((passage.title, *path))
+    return f"{passage.title} › {passage.place()}"
 
 
 def place_and_paper(passage: Passage) -> str:

@@ -6,11 +6,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.model_calls import Tools
-from pipeline.answering.reply import Reply
 from pipeline.answering.retriever import (
     ALL_MONTHS,
     MonthSpan,
@@ -23,11 +23,15 @@ from pipeline.answering.user_question import MOST_TURNS, Turn, UserQuestion
 from pipeline.corpus.nouns import Answer, Passage
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
+from pipeline.index.excerpts import with_excerpts
 from pipeline.index.opening import live_index
 from pipeline.llm.client import check_model, open_client
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Usage
 from pipeline.llm.models import settings_for
+
+# Characters of a passage that is shown in place of an answer.
+_EXCERPT = 900
 
 StepObserver = Callable[[Mapping[str, Any], Mapping[str, Passage]], None]
 """Called after each step, with the passages retrieved so far by id: steps name passages by id."""
@@ -67,7 +71,7 @@ class Conversation:
         """Forget the turns."""
         self._turns.clear()
 
-    def ask(self, question: str, observer: StepObserver | None = None) -> Reply:
+    def ask(self, question: str, observer: StepObserver | None = None) -> Answer:
         """The answer to a question; after the same turns the same answer, from the cache.
 
         Raises SettingError for a question that is empty or not valid Unicode, and as the client and
@@ -79,8 +83,18 @@ class Conversation:
         rests_on = answer.claims or answer.passages.values()
         papers = dict.fromkeys(item.arxiv_id for item in rests_on)
         self._turns.append(Turn(question, answer.text, tuple(papers)))
-        seconds = time.perf_counter() - started
-        return Reply(question, self._system, self.model, answer, usage, seconds)
+        seconds = round(time.perf_counter() - started, 3)
+        shown = answer.shown
+        if answer.closest_passages():
+            shown = tuple(tuple(with_excerpts(question, hop, _EXCERPT)) for hop in shown)
+        return replace(
+            answer,
+            shown=shown,
+            question=question,
+            system=self.system,
+            model=self.model,
+            cost={**usage.measured(), "seconds": seconds},
+        )
 
     async def _answer(
         self, question: UserQuestion, observer: StepObserver | None

@@ -3,44 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_type_hints
 
 import orjson
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from pipeline import __version__
 from pipeline.corpus.citation_formats import bibtex_of
-from pipeline.corpus.nouns import FullPaper, Reference
-from pipeline.corpus.references.citation_index import CitingPaper, read_citing_papers
-from pipeline.doors.web.guard import FORMS, PROBLEM_TYPE, Problem
-from pipeline.doors.web.paper_view import (
-    Heading,
-    RelatedPaper,
-    outline_of,
+from pipeline.corpus.nouns import (
+    Answer,
+    CitingPaper,
+    Claim,
+    FullPaper,
+    Hit,
+    Paper,
+    Passage,
+    Reference,
+    Results,
+    Section,
+)
+from pipeline.doors.papers import (
+    PaperListing,
+    citing_papers,
     papers_citing_the_same,
     similar_papers,
 )
-from pipeline.doors.web.search_results import (
+from pipeline.doors.present import HIDDEN, as_json, derived
+from pipeline.doors.web.forms import (
     AddressForm,
     ListingForm,
-    PassagePage,
     SearchForm,
     run_paper_listing,
-    run_passage_search,
     run_search,
 )
+from pipeline.doors.web.guard import FORMS, PROBLEM_TYPE, Problem
 from pipeline.doors.web.site import CorpusView, Site, ask, asks_model
-from pipeline.errors import MissingInput, SettingError
-from pipeline.identity.identifiers import arxiv_id_of
-from pipeline.index.corpus_papers import PaperListing
-from pipeline.index.output import PaperJson
-from pipeline.index.paper_results import SearchResults
+from pipeline.errors import SettingError
 from pipeline.index.papers import read_paper
-from pipeline.index.quotes import QuoteSource, find_quote
+from pipeline.index.quotes import find_quote
+
+_NOUNS = (Passage, Paper, FullPaper, Section, Hit, Claim, Answer)
+_REFERENCE = "#/components/schemas/{model}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,41 +99,39 @@ def _parameters_of(form: type[AddressForm]) -> list[Parameter]:
     ]
 
 
-@_endpoint("/api/search", "Search for papers", SearchResults, *_parameters_of(SearchForm))
-def _search(site: Site, request: Request) -> SearchResults:
+@_endpoint("/api/search", "Search for papers", Results, *_parameters_of(SearchForm))
+def _search(site: Site, request: Request) -> Results:
     return run_search(site, SearchForm.read(request.query_params.multi_items()))
 
 
-@_endpoint("/api/passages", "Search for passages", PassagePage, *_parameters_of(SearchForm))
-def _passages(site: Site, request: Request) -> PassagePage:
-    return run_passage_search(site, SearchForm.read(request.query_params.multi_items()))
+@_endpoint("/api/passages", "Search for passages", Results, *_parameters_of(SearchForm))
+def _passages(site: Site, request: Request) -> Results:
+    return run_search(site, SearchForm.read(request.query_params.multi_items()), "passages")
 
 
 @_endpoint(
     "/api/quotes",
     "Find where a sentence or quote is from",
-    list[QuoteSource],
+    Results,
     Parameter("q", "the quote, at least four words", _TEXT, required=True),
 )
-def _quotes(site: Site, request: Request) -> list[QuoteSource]:
+def _quotes(site: Site, request: Request) -> Results:
     return find_quote(site.workspace, request.query_params.get("q", ""))
 
 
 @_endpoint(
     "/api/ask",
     "Answer a question from the corpus",
-    dict[str, Any],
+    Answer,
     Parameter("q", "the question", _TEXT, required=True),
     Parameter("system", "arxivbot_fused, arxivbot, wikichat, direct or passages", _TEXT),
 )
-def _ask(site: Site, request: Request) -> dict[str, Any]:
-    from pipeline.answering.reply import reply_json
-
+def _ask(site: Site, request: Request) -> Answer:
     values = request.query_params
     system = values.get("system") or None
     if request.method != "POST" and asks_model(site, system):
         raise HTTPException(405, "a model answers: send the question by POST, as a form")
-    return reply_json(ask(site, values.get("q", ""), system))
+    return ask(site, values.get("q", ""), system)
 
 
 @_endpoint("/api/corpus", "Months, counts and index audits", CorpusView)
@@ -149,33 +154,28 @@ def _requested_paper(site: Site, request: Request) -> FullPaper:
     return read_paper(site.workspace, request.path_params["id"])
 
 
-@_endpoint(f"{_OF_PAPER}/outline", "Sections of a paper", list[Heading])
-def _paper_outline(site: Site, request: Request) -> list[Heading]:
-    return list(outline_of(_requested_paper(site, request)))
+@_endpoint(f"{_OF_PAPER}/outline", "Sections of a paper", tuple[Section, ...])
+def _paper_outline(site: Site, request: Request) -> tuple[Section, ...]:
+    return _requested_paper(site, request).sections
 
 
-@_endpoint(f"{_OF_PAPER}/references", "Bibliography of a paper", list[Reference])
-def _paper_references(site: Site, request: Request) -> list[Reference]:
-    return list(_requested_paper(site, request).references)
+@_endpoint(f"{_OF_PAPER}/references", "Bibliography of a paper", tuple[Reference, ...])
+def _paper_references(site: Site, request: Request) -> tuple[Reference, ...]:
+    return _requested_paper(site, request).references
 
 
 @_endpoint(f"{_OF_PAPER}/cited-by", "Papers of the corpus that cite a paper", list[CitingPaper])
 def _paper_cited_by(site: Site, request: Request) -> list[CitingPaper]:
-    # The cited paper need not be in the corpus.
-    text = request.path_params["id"]
-    arxiv_id = arxiv_id_of(text)
-    if arxiv_id is None:
-        raise MissingInput(f"{text[:80]!r} is not an arXiv id: give one such as 2404.90003")
-    return read_citing_papers(site.workspace, arxiv_id)
+    return citing_papers(site.workspace, request.path_params["id"])
 
 
-@_endpoint(f"{_OF_PAPER}/citing-the-same", "Papers that cite the same works", list[RelatedPaper])
-def _paper_citing_the_same(site: Site, request: Request) -> list[RelatedPaper]:
+@_endpoint(f"{_OF_PAPER}/citing-the-same", "Papers that cite the same works", list[Hit])
+def _paper_citing_the_same(site: Site, request: Request) -> list[Hit]:
     return papers_citing_the_same(site.workspace, _requested_paper(site, request))
 
 
-@_endpoint(f"{_OF_PAPER}/similar", "Papers with similar passages", list[RelatedPaper])
-def _paper_similar(site: Site, request: Request) -> list[RelatedPaper]:
+@_endpoint(f"{_OF_PAPER}/similar", "Papers with similar passages", list[Hit])
+def _paper_similar(site: Site, request: Request) -> list[Hit]:
     return similar_papers(site.workspace, _requested_paper(site, request).arxiv_id)
 
 
@@ -185,9 +185,9 @@ def _paper_bibtex(site: Site, request: Request) -> str:
 
 
 # Last, since an id may hold a slash.
-@_endpoint(_OF_PAPER, "A paper with its passages and references", PaperJson)
-def _paper(site: Site, request: Request) -> PaperJson:
-    return PaperJson.model_validate(_requested_paper(site, request))
+@_endpoint(_OF_PAPER, "A paper with its passages and references", FullPaper)
+def _paper(site: Site, request: Request) -> FullPaper:
+    return _requested_paper(site, request)
 
 
 def answer(endpoint: Endpoint, site: Site, request: Request) -> Response:
@@ -201,12 +201,7 @@ def answer(endpoint: Endpoint, site: Site, request: Request) -> Response:
     value = endpoint.call(site, request)
     if isinstance(value, str):
         return Response(value, media_type="text/plain")
-    return Response(orjson.dumps(value, default=_model_values), media_type="application/json")
-
-
-def _model_values(model: BaseModel) -> dict[str, Any]:
-    """The fields of a model, which orjson cannot write by itself."""
-    return model.model_dump()
+    return Response(orjson.dumps(as_json(value)), media_type="application/json")
 
 
 def openapi() -> dict[str, Any]:
@@ -215,9 +210,10 @@ def openapi() -> dict[str, Any]:
     returned["problem"] = Problem
     mode: Literal["serialization"] = "serialization"
     adapters = [(name, mode, TypeAdapter(kind)) for name, kind in returned.items()]
-    schemas, components = TypeAdapter.json_schemas(
-        adapters, ref_template="#/components/schemas/{model}"
-    )
+    schemas, components = TypeAdapter.json_schemas(adapters, ref_template=_REFERENCE)
+    components = components.get("$defs", {})
+    for noun in _NOUNS:
+        _describe_noun(components[noun.__name__], noun)
     failure = {
         "description": "A problem document (RFC 9457)",
         "content": {PROBLEM_TYPE: {"schema": schemas["problem", mode]}},
@@ -254,8 +250,20 @@ def openapi() -> dict[str, Any]:
             "description": "Read-only access to a corpus of papers.",
         },
         "paths": paths,
-        "components": {"schemas": components.get("$defs", {})},
+        "components": {"schemas": components},
     }
+
+
+def _describe_noun(schema: dict[str, Any], noun: type) -> None:
+    """Correct the schema of a noun's fields to what `as_json` gives."""
+    optional = {part.name for part in fields(noun) if "part" in part.metadata}
+    for name in HIDDEN:
+        schema["properties"].pop(name, None)
+    for name in derived(noun):
+        returned = get_type_hints(getattr(noun, name).fget)["return"]
+        described = TypeAdapter(returned).json_schema(ref_template=_REFERENCE)
+        schema["properties"][name] = {key: described[key] for key in described if key != "$defs"}
+    schema["required"] = [name for name in schema["properties"] if name not in optional]
 
 
 def _describe_parameters(endpoint: Endpoint) -> list[Mapping[str, Any]]:

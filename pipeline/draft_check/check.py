@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline import tables
 from pipeline.corpus.citation_formats import bibtex_entry, bibtex_item, bibtex_keys
-from pipeline.corpus.nouns import PAPER_COLUMNS, Paper
+from pipeline.corpus.nouns import Hit
 from pipeline.draft_check.citations import CitationCheck, check_citations, judge_name
 from pipeline.draft_check.draft import Draft, DraftSentence, describe_problems
 from pipeline.draft_check.failure_kinds import FAILURES
@@ -18,8 +17,7 @@ from pipeline.draft_check.known_papers import KnownPapers
 from pipeline.draft_check.reading import read_bibliography
 from pipeline.draft_check.references import ReferenceCheck, check_references, keys_by_paper
 from pipeline.engine.stage import Workspace
-from pipeline.index.papers import rows_of_papers
-from pipeline.index.scored import Hit
+from pipeline.index.papers import papers_of
 from pipeline.index.search import search, search_many
 from pipeline.index.search_options import SearchOptions
 
@@ -161,31 +159,25 @@ class PaperToCite:
     bibtex: str
     hit: Hit
 
-    def as_json(self) -> dict[str, Any]:
-        """The paper as plain data."""
-        return {"key": self.key, "bibtex": self.bibtex, **asdict(self.hit)}
-
 
 def papers_to_cite(
     workspace: Workspace, sentence: str, bibliography: Path | None, limit: int
 ) -> list[PaperToCite]:
     """The papers whose passages fit a sentence, best first, if any. Raises as `search` does."""
     ranking = search(workspace, sentence, limit=limit, per_paper=True)
-    hits = [Hit.of(scored) for scored in ranking if scored.fits]
+    fitting = [scored for scored in ranking if scored.fits]
     keys: dict[str, str] = {}
-    if bibliography is not None and hits:
+    if bibliography is not None and fitting:
         keys = keys_by_paper(workspace, read_bibliography(bibliography))
-    ids = [hit.arxiv_id for hit in hits]
-    papers = {
-        hit.arxiv_id: Paper(hit.arxiv_id, hit.title, (), None, hit.categories) for hit in hits
-    }
-    for row in rows_of_papers(workspace.root, tables.PAPERS, ids, PAPER_COLUMNS):
-        papers[row["arxiv_id"]] = Paper.from_row(row)
-    items = {arxiv_id: bibtex_item(paper) for arxiv_id, paper in papers.items()}
-    new_keys = bibtex_keys([items[arxiv_id] for arxiv_id in ids], keys)
+    papers = papers_of(workspace, [scored.item for scored in fitting])
+    items = [bibtex_item(paper) for paper in papers]
     return [
         PaperToCite(
-            key, "" if hit.arxiv_id in keys else bibtex_entry(key, items[hit.arxiv_id]), hit
+            key,
+            "" if paper.arxiv_id in keys else bibtex_entry(key, item),
+            Hit(paper, scored.score, "fits", (scored.item,)),
         )
-        for key, hit in zip(new_keys, hits, strict=True)
+        for key, item, paper, scored in zip(
+            bibtex_keys(items, keys), items, papers, fitting, strict=True
+        )
     ]

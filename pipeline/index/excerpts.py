@@ -8,14 +8,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Protocol
 
+from pipeline.corpus.nouns import Passage
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.lexical import term_id, terms_of
-from pipeline.index.scored import Hit
 
 _MOST_BEST = 2
 # A second sentence is marked only if it is nearly as good as the best.
@@ -24,37 +23,6 @@ _LEAST_OF_BEST = 0.7
 LISTED = 480
 _WHOLE_KINDS = ("table", "list", "algorithm")
 _FIRST_CELL = re.compile(r"\|(?:[^|\\]|\\.)*")
-
-
-class Text(Protocol):
-    """A passage. text: with citation marks."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Excerpt:
-    """A passage as a list of results shows it.
-
-    text: of the passage, without citation marks. best: its best sentences and table rows, parts of
-    the text; none where no sentence shares a word with the query. shown: the first of them and the
-    sentences around it, or the caption and header above it; all of a short passage.
-    """
-
-    text: str
-    best: tuple[str, ...]
-    shown: str
-
-
-@dataclass(frozen=True, slots=True)
-class RankedPassage(Hit):
-    """A hit with its best sentences, as `Excerpt` has them. text: without citation marks."""
-
-    best_sentences: tuple[str, ...] = ()
-    excerpt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +36,14 @@ class _Piece:
     shared: set[int]
 
 
-def rank_sentences(query: str, hits: Sequence[Hit]) -> list[RankedPassage]:
-    """The hits with their best sentences."""
-    ranked = []
-    for hit, excerpt in zip(hits, excerpts(query, hits, LISTED), strict=True):
-        values = {field.name: getattr(hit, field.name) for field in fields(Hit)}
-        values["text"] = excerpt.text
-        ranked.append(RankedPassage(**values, best_sentences=excerpt.best, excerpt=excerpt.shown))
-    return ranked
+def with_excerpts(query: str, passages: Sequence[Passage], length: int = LISTED) -> list[Passage]:
+    """The passages with their best sentences and table rows, none where no sentence shares a word
+    with the query, and the sentences around the first of them, or the caption and header above it;
+    all of a short passage.
 
-
-def excerpts(query: str, passages: Sequence[Text], length: int) -> list[Excerpt]:
-    """An excerpt of each passage. The best sentences are those with most of the query's stems, rare
-    ones first; a row counts where the query names it and a column of its table.
-
-    length: characters of an excerpt of prose, up to the end of a sentence.
+    The best sentences are those with most of the query's stems, rare ones first; a row counts where
+    the query names it and a column of its table. length: characters of an excerpt of prose, up to
+    the end of a sentence.
     """
     stems = _stems_of(query)
     texts = [without_markers(passage.text) for passage in passages]
@@ -91,10 +52,13 @@ def excerpts(query: str, passages: Sequence[Text], length: int) -> list[Excerpt]
     for of_passage in pieces:
         having.update(set[int]().union(*(piece.shared for piece in of_passage)))
     weights = {stem: math.log(1 + len(texts) / having[stem]) for stem in having}
-    return [
-        _excerpt(passage.kind, text, of_passage, weights, length)
-        for passage, text, of_passage in zip(passages, texts, pieces, strict=True)
-    ]
+    excerpts = []
+    for passage, text, of_passage in zip(passages, texts, pieces, strict=True):
+        places = _best_places(of_passage, weights)
+        shown = _excerpt(passage.kind, text, of_passage, places[0] if places else 0, length)
+        best = tuple(of_passage[place].text for place in places)
+        excerpts.append(replace(passage, excerpt=shown, best_sentences=best))
+    return excerpts
 
 
 def _stems_of(text: str) -> set[int]:
@@ -118,21 +82,16 @@ def _pieces(text: str, stems: set[int]) -> Iterator[_Piece]:
             yield _Piece(row, header, named | columns if named and columns else set())
 
 
-def _excerpt(
-    kind: str, text: str, pieces: Sequence[_Piece], weights: Mapping[int, float], length: int
-) -> Excerpt:
-    best = _best_places(pieces, weights)
-    first = best[0] if best else 0
+def _excerpt(kind: str, text: str, pieces: Sequence[_Piece], first: int, length: int) -> str:
+    """What is shown of a passage. first: place of its first best piece."""
     if len(text) <= length or not pieces:
-        shown = text
-    elif pieces[first].header:
+        return text
+    if pieces[first].header:
         caption = next((piece.text for piece in pieces[:first] if not piece.header), "")
-        shown = "\n".join([caption, pieces[first].header, pieces[first].text]).strip()
-    elif kind in _WHOLE_KINDS or any(piece.header for piece in pieces):
-        shown = text
-    else:
-        shown = _sentences_around([piece.text for piece in pieces], first, length)
-    return Excerpt(text, tuple(pieces[place].text for place in best), shown)
+        return "\n".join([caption, pieces[first].header, pieces[first].text]).strip()
+    if kind in _WHOLE_KINDS or any(piece.header for piece in pieces):
+        return text
+    return _sentences_around([piece.text for piece in pieces], first, length)
 
 
 def _best_places(pieces: Sequence[_Piece], weights: Mapping[int, float]) -> list[int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -80,6 +80,15 @@ def read_papers(workspace: Workspace, arxiv_ids: Collection[str]) -> dict[str, P
     rows = list(rows_of_papers(workspace.root, tables.PAPERS, arxiv_ids, _FRONT_MATTER))
     cited_by = count_citing_papers(workspace, arxiv_ids) if rows else Counter[str]()
     return {row["arxiv_id"]: Paper.from_row(row, cited_by[row["arxiv_id"]]) for row in rows}
+
+
+def papers_of(workspace: Workspace, passages: Sequence[Passage]) -> list[Paper]:
+    """The paper of each passage; without more than its title where its month is being made anew."""
+    papers = read_papers(workspace, {passage.arxiv_id for passage in passages})
+    return [
+        papers.get(passage.arxiv_id) or Paper(passage.arxiv_id, passage.title, (), None, ())
+        for passage in passages
+    ]
 
 
 def _read_passages(root: DataRoot, arxiv_id: str) -> tuple[Passage, ...]:

@@ -7,23 +7,23 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from pipeline.corpus.nouns import Hit, Passage, Reason, Results
 from pipeline.corpus.parse.policies import (
     MISSING_MARKER,
     without_known_markers,
     without_markers,
 )
 from pipeline.errors import SettingError
-from pipeline.index.scored import Hit, IndexedPassage, Scored
+from pipeline.index.excerpts import with_excerpts
+from pipeline.index.papers import papers_of
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions, check_length
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
-
-Match = Literal["exact", "near", "meaning"]
 
 # Passages whose words are compared with the quote's. The passage that a quote is from shares all
 # its words, so that lexical search ranks it high: benchmarks/quotes.py measures the recall.
@@ -32,59 +32,52 @@ _CANDIDATES = 50
 # sentence of ten leave 0.8 or more; sentences of other passages of a paper seldom reach 0.7.
 _LEAST_SIMILARITY = 0.78
 _FEWEST_WORDS = 4
+_NO_SOURCE = "no passage has these words or their meaning"
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteSource:
-    """A passage that a quote may be from.
+def find_quote(workspace: Workspace, quote: str, limit: int = 5) -> Results:
+    """The passages that a quote may be from, best first: exact matches (the same words in the same
+    order; case, punctuation and citation marks aside), then near ones, and only if there are none,
+    passages that fit by meaning.
 
-    match: `exact` (the same words in the same order; case, punctuation and citation marks aside),
-    `near` (almost the same words), or `meaning` (other words, found by fused search). similarity:
-    share of equal characters, 0 to 1; None for a match by meaning. text: the matching part of the
-    passage; the whole passage for a match by meaning.
-    """
-
-    match: Match
-    similarity: float | None
-    text: str
-    hit: Hit
-
-
-def find_quote(workspace: Workspace, quote: str, limit: int = 5) -> list[QuoteSource]:
-    """The passages that a quote may be from, best first: exact matches, then near ones, and only if
-    there are none, passages that fit by meaning.
-
-    Raises SettingError for a quote of fewer than four words or of more than 10,000 characters, and
-    as `search` does.
+    `score` of exact and near ones is the share of equal characters; the matching part of a passage
+    is its excerpt. Raises SettingError for a quote of fewer than four words or of more than 10,000
+    characters, and as `search` does.
     """
     check_length(quote, "the quote")
     words = [_normalize(word) for word in _WORD.findall(without_markers(quote))]
     if len(words) < _FEWEST_WORDS:
         raise SettingError(f"the quote has {len(words)} words: give at least {_FEWEST_WORDS}")
     lexical = search_many(workspace, [quote], SearchOptions(limit=_CANDIDATES, by="lexical"))[0]
-    sources = [source for scored in lexical if (source := _compare(words, scored)) is not None]
-    if not sources:
+    matches = [match for scored in lexical if (match := _compare(words, scored.item)) is not None]
+    matches.sort(key=lambda match: (-match[0], match[1].passage_id))
+    reason: Reason | None = None
+    if not matches:
         fused = search_many(workspace, [quote], SearchOptions(limit=limit))[0]
-        return [
-            QuoteSource("meaning", None, scored.item.text, Hit.of(scored))
-            for scored in fused
-            if scored.fits
-        ]
-    sources.sort(key=lambda source: (-(source.similarity or 0), source.hit.passage_id))
-    return sources[:limit]
+        fitting = [scored for scored in fused if scored.fits]
+        passages = with_excerpts(quote, [scored.item for scored in fitting])
+        scores = [scored.score for scored in fitting]
+        matches, reason = list(zip(scores, passages, strict=True)), "meaning"
+    papers = papers_of(workspace, [passage for _, passage in matches[:limit]])
+    hits = [
+        Hit(paper, score, reason or ("exact" if score == 1 else "near"), (passage,))
+        for paper, (score, passage) in zip(papers, matches, strict=False)
+    ]
+    return Results(quote, "passages", tuple(hits), note="" if hits else _NO_SOURCE)
 
 
-def _compare(quote: list[str], scored: Scored[IndexedPassage]) -> QuoteSource | None:
-    """The part of a passage that resembles the quote; None if no part does."""
+def _compare(quote: list[str], passage: Passage) -> tuple[float, Passage] | None:
+    """(share of equal characters, the passage with the part as excerpt that resembles the quote);
+    None if no part does.
+    """
     from rapidfuzz import fuzz
 
-    text = without_known_markers(scored.item.text)
+    text = without_known_markers(passage.text)
     bare = MISSING_MARKER.sub(lambda marker: " " * len(marker[0]), text)
     spans = [match.span() for match in _WORD.finditer(bare)]
     words = [_normalize(text[start:end]) for start, end in spans]
     needle, haystack = f" {' '.join(quote)} ", f" {' '.join(words)} "
-    match: Match = "exact"
     similarity = 1.0
     start = haystack.find(needle)
     end = start + len(needle)
@@ -94,7 +87,6 @@ def _compare(quote: list[str], scored: Scored[IndexedPassage]) -> QuoteSource | 
         )
         if alignment is None:
             return None
-        match = "near"
         # A quote that ends in the middle of a passage's word is no exact match, though all its
         # characters are equal.
         similarity = min(alignment.score / 100, 0.999)
@@ -103,7 +95,7 @@ def _compare(quote: list[str], scored: Scored[IndexedPassage]) -> QuoteSource | 
     first = max(bisect_right(word_starts, start + 1) - 1, 0)
     last = max(bisect_left(word_starts, end) - 1, first)
     part = text[spans[first][0] : spans[last][1]]
-    return QuoteSource(match, similarity, part, replace(Hit.of(scored), text=text))
+    return similarity, replace(passage, excerpt=part, best_sentences=(part,))
 
 
 def _normalize(word: str) -> str:

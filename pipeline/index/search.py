@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rapidfuzz import fuzz, process
 
 from pipeline import tables
+from pipeline.corpus.nouns import Passage
+from pipeline.corpus.paper_index import authors_like, authors_named
 from pipeline.corpus.passages.text import FORM, embedded_text
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.lexical import lexical_query, term_id, terms_of
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
+from pipeline.identity.people import author_keys
+from pipeline.identity.titles import title_words
 from pipeline.index.fusion import rank, with_payloads
 from pipeline.index.opening import live_index, missing_index
 from pipeline.index.papers import read_texts
@@ -25,9 +29,8 @@ from pipeline.index.passage_index import (
     ScoredPoint,
     month_number,
 )
-from pipeline.index.scored import IndexedPassage, Scored
+from pipeline.index.scored import Scored
 from pipeline.index.search_options import FIRST_DEPTH, MOST, SearchOptions, check_queries
-from pipeline.index.typed_query import TypedQuery, with_whole_names
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
@@ -43,7 +46,7 @@ _LISTED = {"category_keys": "--category", "kind": "--kind", "venue": "--venue"}
 _SUGGESTED = 5
 
 
-def search(workspace: Workspace, query: str, **options: Any) -> list[Scored[IndexedPassage]]:
+def search(workspace: Workspace, query: str, **options: Any) -> list[Scored[Passage]]:
     """The passages that fit a query best, best first. options: fields of `SearchOptions`, by name.
 
     Raises SettingError for a wrong option, or for a category or kind that no passage has;
@@ -58,7 +61,7 @@ def search_many(
     workspace: Workspace,
     queries: Sequence[str],
     options: SearchOptions = SearchOptions(),  # noqa: B008 - frozen
-) -> list[list[Scored[IndexedPassage]]]:
+) -> list[list[Scored[Passage]]]:
     """The passages of several queries, encoded and searched together. Raises as `search` does."""
     checked = options.checked()
     check_queries(queries)
@@ -72,7 +75,7 @@ def search_index(
     index: PassageIndex,
     queries: Sequence[str],
     options: SearchOptions,
-) -> list[list[Scored[IndexedPassage]]]:
+) -> list[list[Scored[Passage]]]:
     """As `search_many`, in one collection. options: as `SearchOptions.checked` returns them."""
     batch = QueryBatch(workspace, index, queries, options)
     numbers = range(len(queries))
@@ -101,7 +104,7 @@ class QueryBatch:
         layout = index.layout()
         if layout is None:  # another process has dropped it
             raise missing_index(workspace)
-        self.options = options = with_whole_names(workspace, options)
+        self.options = options = _with_whole_names(workspace, options)
         self.layout = layout
         self._workspace = workspace
         self._index = index
@@ -126,7 +129,7 @@ class QueryBatch:
 
     def passages(
         self, numbers: Sequence[int], rankings: Sequence[Sequence[ScoredPoint]]
-    ) -> list[list[Scored[IndexedPassage]]]:
+    ) -> list[list[Scored[Passage]]]:
         """The passages of points of these queries, with texts; those whose text or payload is gone
         are left out.
         """
@@ -141,19 +144,6 @@ class QueryBatch:
         """The points of one paper, best first; none where the options leave them out."""
         own = replace(self.options, papers=(paper,), without_papers=())
         return rank(self._index, [self._vectors[number]], own.ranking(MOST))[0]
-
-
-def batches(
-    workspace: Workspace, queries: Sequence[TypedQuery]
-) -> Iterator[tuple[QueryBatch, list[TypedQuery]]]:
-    """The queries that have a text, in batches of equal options. Raises as `search_many` does."""
-    by_options: dict[SearchOptions, list[TypedQuery]] = {}
-    for query in queries:
-        if query.text:
-            by_options.setdefault(query.options, []).append(query)
-    for options, group in by_options.items():
-        texts = [query.text for query in group]
-        yield QueryBatch(workspace, live_index(workspace), texts, options), group
 
 
 class PaperRankings:
@@ -200,6 +190,21 @@ def _by_paper(ranking: Sequence[ScoredPoint]) -> dict[str, list[ScoredPoint]]:
     return papers
 
 
+def _with_whole_names(workspace: Workspace, options: SearchOptions) -> SearchOptions:
+    """The options with each author who is named otherwise than by whole or family name under the
+    whole names that fit. Raises SettingError for one whom the corpus lacks.
+    """
+    names: list[str] = []
+    for name in options.authors:
+        authors = authors_named(workspace, name)
+        if not authors:
+            near = ", ".join(authors_like(workspace, name)[:_SUGGESTED])
+            raise SettingError(f"--author: no author has the name {name!r}; near: {near or 'none'}")
+        key = " ".join(title_words(name))
+        names += [name] if any(key in author_keys(author) for author in authors) else authors
+    return replace(options, authors=tuple(names))
+
+
 def encode_queries(embedder: Embedder, queries: Sequence[str]) -> list[QueryVectors]:
     """The vectors of queries: dense and lexical, and the model's sparse ones where it has them."""
     return [
@@ -244,14 +249,15 @@ def _embedder_of(layout: Layout, settings: Settings) -> Embedder:
 
 def _with_texts(
     page: Sequence[ScoredPoint], texts: Mapping[str, str], query: str, model: str
-) -> list[Scored[IndexedPassage]]:
+) -> list[Scored[Passage]]:
     """The passages of a page whose texts are there, and whether each fits the query."""
     passages = []
     for point in page:
         text = texts.get(point.passage_id)
         if text is None:
             continue
-        passage = IndexedPassage.from_payload(point.passage_id, point.payload, text)
+        row = {**point.payload, "passage_id": point.passage_id, "text": text}
+        passage = Passage.from_row(row)
         embedded = embedded_text(passage.title, passage.section_path, text)
         is_fit = fits(model, query, embedded, point.cosine)
         passages.append(Scored(passage, point.score, is_fit))

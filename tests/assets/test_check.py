@@ -200,7 +200,7 @@ def test_papers_that_fit_a_paragraph_are_suggested(workspace, tmp_path):
     papers = papers_to_cite(
         workspace, "position bias of judges in graded summaries", EXAMPLE / "references.bib", 3
     )
-    assert papers[0].hit.arxiv_id == "2404.90009"
+    assert papers[0].hit.paper.arxiv_id == "2404.90009"
     assert papers[0].bibtex.startswith(f"@misc{{{papers[0].key},")
 
 

@@ -126,7 +126,8 @@ def test_status_tells_every_stage_of_every_month(place):
 
 def test_search_finds_the_paper_that_says_it(place):
     query = "reciprocal rank fusion of dense and sparse retrieval"
-    papers = place.told("search", query, "--limit", "5")["papers"]
-    assert len(papers) == 5
-    assert papers[0]["arxiv_id"] == "2404.90001"
-    assert {"title", "authors", "abstract", "passages", "cited_by", "bibtex"} <= papers[0].keys()
+    hits = place.told("search", query, "--limit", "5")["hits"]
+    assert len(hits) == 5
+    assert hits[0]["paper"]["arxiv_id"] == "2404.90001"
+    assert {"title", "authors", "abstract", "cited_by"} <= hits[0]["paper"].keys()
+    assert [len(hit["passages"]) for hit in hits][:1] == [2]

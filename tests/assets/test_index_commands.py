@@ -74,7 +74,7 @@ def test_reindex_changes_over_and_drops_the_old_collection_where_it_is_told_to(o
         [first["before"]],
     )
     assert changed.told("audit")["clean"]
-    assert changed.told("search", "beam search", "--limit", "1")["papers"]
+    assert changed.told("search", "beam search", "--limit", "1")["hits"]
     assert changed.told("reindex", "--drop-old")["dropped"] == [first["before"]]
     assert "nothing was loaded" in changed.invoke("reindex").stdout
 
@@ -91,6 +91,6 @@ def test_the_script_of_the_guide_lists_the_papers_of_a_month(own, tmp_path):
     subprocess.run(["bash", folder / "new-papers.sh", "2024-04"], env=environment, check=True)
     listed = json.loads((folder / "new-2024-04.json").read_text())
     assert [answer["query"] for answer in listed] == ["beam search", "reciprocal rank fusion"]
-    papers = [paper for answer in listed for paper in answer["papers"]]
-    assert {paper["month"] for paper in papers} == {"2024-04"}
-    assert {"note", "papers"} <= listed[0].keys()
+    hits = [hit for answer in listed for hit in answer["hits"]]
+    assert {hit["paper"]["month"] for hit in hits} == {"2024-04"}
+    assert {"note", "hits"} <= listed[0].keys()

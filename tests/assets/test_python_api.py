@@ -28,11 +28,11 @@ def test_the_guide_says_what_happens(place, monkeypatch):
 
 
 def test_a_paper_has_what_its_tables_hold(corpus):
-    hit = corpus.search_passages("related work", limit=1)[0]
-    paper = corpus.paper(f"arXiv:{hit.arxiv_id}v1")
+    (hit,) = corpus.search_passages("related work", limit=1)
+    paper = corpus.paper(f"arXiv:{hit.paper.arxiv_id}v1")
+    (found,) = hit.passages
     passages = {passage.passage_id: passage for passage in paper.passages}
-    assert passages[hit.passage_id].text == hit.text
-    assert passages[hit.passage_id].url == hit.passage_url
+    assert passages[found.passage_id].text == found.text
     assert paper.month in MONTHS
     assert paper.authors
     keys = {reference.key for reference in paper.references}
@@ -46,12 +46,14 @@ def test_citations_agree_with_the_references_of_the_citing_papers(corpus):
     assert cited
     for arxiv_id in cited:
         own = next(
-            citing for citing in corpus.cited_by(arxiv_id) if citing.arxiv_id == paper.arxiv_id
+            citing
+            for citing in corpus.cited_by(arxiv_id)
+            if citing.paper.arxiv_id == paper.arxiv_id
         )
         assert set(own.passage_ids) <= {passage.passage_id for passage in paper.passages}
     sentence = paper.abstract.split(". ")[0]
     source = corpus.find_quote(sentence)[0]
-    assert (source.match, source.hit.arxiv_id) == ("exact", paper.arxiv_id)
+    assert (source.reason, source.paper.arxiv_id) == ("exact", paper.arxiv_id)
 
 
 @pytest.mark.parametrize("identifier", ["2404.99999", "1901.00001", "no id", ""])
@@ -75,7 +77,7 @@ def test_a_wrong_argument_is_refused_with_the_names_of_the_right_ones(corpus):
 
 def test_papers_can_be_listed_cited_and_checked(corpus, tmp_path):
     (paper,) = corpus.papers(author="Haddad", year=2024).papers
-    assert paper.arxiv_id not in {other.arxiv_id for other in corpus.similar(paper.arxiv_id)}
+    assert paper.arxiv_id not in {hit.paper.arxiv_id for hit in corpus.similar(paper.arxiv_id)}
     bibliography, draft = tmp_path / "refs.bib", tmp_path / "draft.tex"
     bibliography.write_text(corpus.bibtex([paper.arxiv_id]))
     key = bibliography.read_text().partition("{")[2].partition(",")[0]

@@ -4,8 +4,8 @@ import pytest
 from filelock import FileLock
 
 from tests.server.conftest import KEY
-from tests.unit.serve.conftest import client_of
-from tests.unit.serve.corpus import FUSION, MONTH, make_corpus
+from tests.unit.doors.conftest import client_of
+from tests.unit.doors.corpus import FUSION, MONTH, make_corpus
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_pages_and_api_read_the_servers_index_also_while_a_run_loads_it(corpus):
             found = client.get(
                 "/api/search", params={"q": "reciprocal rank fusion of two ranked lists"}
             ).json()
-        assert found["papers"][0]["arxiv_id"] == FUSION
+        assert found["hits"][0]["paper"]["arxiv_id"] == FUSION
         assert client.get(f"/api/papers/{FUSION}/similar").status_code == 200
         page = client.get("/search", params={"q": FUSION}, headers={"Accept": "text/html"})
         assert (page.status_code, KEY in page.text) == (200, False)

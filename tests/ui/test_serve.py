@@ -32,7 +32,7 @@ from tests.ui.browser import (
     overflow,
     tool,
 )
-from tests.unit.serve.corpus import FUSION, HOSTILE_TEXTS, RETRIEVAL, make_corpus, passage_id
+from tests.unit.doors.corpus import FUSION, HOSTILE_TEXTS, RETRIEVAL, make_corpus, passage_id
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 

@@ -6,10 +6,10 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pipeline import tables
+from pipeline.corpus.nouns import CitingPaper, Paper
 from pipeline.corpus.paper_index import papers_with_ids
 from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.engine.stage import Job, Workspace
@@ -67,18 +67,6 @@ def months_cited_by_references(workspace: Workspace, month: str) -> list[str]:
     return cited_months(workspace, REFERENCES, month, read_papers)
 
 
-@dataclass(frozen=True, slots=True)
-class CitingPaper:
-    """A paper that cites another one. passage_ids: its passages that do so, in order; empty if no
-    passage does.
-    """
-
-    arxiv_id: str
-    title: str
-    month: str
-    passage_ids: tuple[str, ...]
-
-
 def citation_index(workspace: Workspace) -> MonthIndex:
     """The index of the table `citations`."""
     return MonthIndex(
@@ -100,7 +88,7 @@ def read_citing_papers(workspace: Workspace, identifier: str) -> list[CitingPape
     arxiv_id = arxiv_id_of(identifier)
     if arxiv_id is None:
         raise SettingError(f"{identifier[:80]!r} is not an arXiv id: give one such as 2404.90003")
-    query = "select citing, month, passages from citations where cited = ? order by month, citing"
+    query = "select citing, passages from citations where cited = ? order by month, citing"
     with citation_index(workspace).open() as connection:
         rows = connection.execute(query, (arxiv_id,)).fetchall()
     return _citing_papers(workspace, rows)
@@ -114,22 +102,21 @@ def read_papers_citing_doi(workspace: Workspace, doi: str) -> tuple[str | None, 
     """
     root, columns = workspace.root, ["arxiv_id", "cited_arxiv_id"]
     rows = [
-        (row["arxiv_id"], month, row["cited_arxiv_id"])
+        (row["arxiv_id"], row["cited_arxiv_id"])
         for month in root.months(tables.REFERENCES)
         for row in root.rows_with(tables.REFERENCES, month, "doi", [doi], columns)
     ]
-    ids = Counter(arxiv_id for *_, arxiv_id in rows if arxiv_id)
-    citing = dict.fromkeys((paper, month, "") for paper, month, _ in rows)
+    ids = Counter(arxiv_id for _, arxiv_id in rows if arxiv_id)
+    citing = dict.fromkeys((paper, "") for paper, _ in rows)
     return max(ids, key=ids.__getitem__, default=None), _citing_papers(workspace, list(citing))
 
 
-def _citing_papers(workspace: Workspace, rows: Sequence[tuple[str, str, str]]) -> list[CitingPaper]:
-    """The papers of rows (paper, month, ids of its passages), with titles."""
-    papers = papers_with_ids(workspace, (citing for citing, _, _ in rows))
-    titles = {citing: paper.title for citing, paper in papers.items()}
+def _citing_papers(workspace: Workspace, rows: Sequence[tuple[str, str]]) -> list[CitingPaper]:
+    """The papers of rows (paper, ids of its passages)."""
+    papers = papers_with_ids(workspace, (citing for citing, _ in rows))
     return [
-        CitingPaper(citing, titles.get(citing, ""), month, tuple(passages.split()))
-        for citing, month, passages in rows
+        CitingPaper(papers.get(citing) or Paper(citing, "", (), None, ()), tuple(passages.split()))
+        for citing, passages in rows
     ]
 
 

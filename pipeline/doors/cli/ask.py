@@ -14,9 +14,8 @@ from pipeline.doors.cli.common import AnsweringSystemOption, AsJsonNotText, open
 from pipeline.errors import CiteloomError, SettingError, exit_code_of
 
 if TYPE_CHECKING:
-    from pipeline.answering.reply import Reply
     from pipeline.answering.session import Conversation, StepObserver
-    from pipeline.corpus.nouns import Passage
+    from pipeline.corpus.nouns import Answer, Passage
     from pipeline.engine.stage import Workspace
 
 PapersOfOption = Annotated[
@@ -55,7 +54,6 @@ def ask(
     if not question.strip():
         raise SettingError("the question is empty: write what you want to know")
 
-    from pipeline.answering.reply import reply_json as reply_as_json
     from pipeline.answering.session import open_conversation
     from pipeline.doors.cli.console import print_json
 
@@ -63,11 +61,11 @@ def ask(
     conversation = open_conversation(workspace, system, months)
     _warn_of_small_model(conversation)
     _say_how_much_is_loaded(workspace)
-    reply = _answer(conversation, question, show_work=show_work)
+    answer = _answer(conversation, question, show_work=show_work)
     if as_json:
-        print_json(reply_as_json(reply, steps=show_work))
+        print_json(_json(answer, show_work=show_work))
     else:
-        _print_reply(reply)
+        _print_answer(answer)
     return 0
 
 
@@ -175,15 +173,14 @@ class _ChatSession:
 
     def _answer(self, question: str) -> None:
         from pipeline.answering.rendering import terminal_line
-        from pipeline.answering.reply import reply_json
 
         if not sys.stdin.isatty() and not self._as_json:
             typer.echo(f"{_PROMPT}{terminal_line(question)}")
-        reply = _answer(self._conversation, question, show_work=self._show_work)
+        answer = _answer(self._conversation, question, show_work=self._show_work)
         if self._as_json:
-            _print_json_line(reply_json(reply, steps=self._show_work))
+            _print_json_line(_json(answer, show_work=self._show_work))
         else:
-            _print_reply(reply)
+            _print_answer(answer)
             typer.echo()
 
     def _print_failure(self, error: CiteloomError) -> None:
@@ -194,7 +191,7 @@ class _ChatSession:
         print_error(str(error))
 
 
-def _answer(conversation: Conversation, question: str, *, show_work: bool) -> Reply:
+def _answer(conversation: Conversation, question: str, *, show_work: bool) -> Answer:
     from pipeline.doors.cli.console import spinner
 
     with spinner(f"{conversation.system} reads and answers") as show_step:
@@ -217,18 +214,25 @@ def _step_printer(show_step: Callable[[str], None], *, show_work: bool) -> StepO
     return print_step
 
 
-def _print_reply(reply: Reply) -> None:
+def _json(answer: Answer, *, show_work: bool) -> dict[str, Any]:
+    """The answer as JSON values. show_work: with its trace."""
+    from pipeline.doors.present import as_json
+
+    return {**as_json(answer), **(as_json({"trace": answer.trace}) if show_work else {})}
+
+
+def _print_answer(answer: Answer) -> None:
     """Print the answer and its sources on standard output, notes and costs on standard error."""
-    from pipeline.answering.reply import answer_notes, cost_line
-    from pipeline.doors.cli.console import print_note
+    from pipeline.doors.cli.console import print_note, print_noun
+    from pipeline.doors.present import answer_notes, cost_line
     from pipeline.llm.models import small_model_note
 
-    typer.echo(str(reply))
+    print_noun(answer)
     sys.stdout.flush()
-    notes = list(answer_notes(reply))
-    if reply.system.retrieves and reply.answer.abstained:
+    notes = list(answer_notes(answer))
+    if answer.abstained and answer.queries:
         notes.append("--show-work shows the steps")
-    notes += [small_model_note(reply.model), cost_line(reply)]
+    notes += [small_model_note(answer.model), cost_line(answer)]
     for note in notes:
         if note:
             print_note(note)

@@ -132,29 +132,18 @@ def cite(
       citeloom cite "retrieval reduces invented citations"
       citeloom cite "drafts are written one reference at a time" --bib refs.bib
     """
-    from rich.text import Text
-
-    from pipeline.corpus.parse.policies import without_known_markers
-    from pipeline.doors.cli.console import make_table, out, print_json, spinner
+    from pipeline.corpus.nouns import Results
+    from pipeline.doors.cli.console import out, print_json, print_noun, spinner
+    from pipeline.doors.present import as_json as noun_json
     from pipeline.draft_check.check import papers_to_cite
-    from pipeline.text import visible
 
     check_file("--bib", bib)
     with spinner("searching"):
         papers = papers_to_cite(open_workspace(), sentence, bib, limit)
     if as_json:
-        print_json([paper.as_json() for paper in papers])
+        print_json(noun_json(papers))
         return 0
-    if not papers:
-        out.print("Nothing found.")
-        return 0
-    table = make_table("To cite", ("key", "paper", "passage"))
+    print_noun(Results(sentence, "passages", tuple(paper.hit for paper in papers)))
     for paper in papers:
-        passage = f"{visible(paper.hit.title)}\n{visible(without_known_markers(paper.hit.text))}"
-        table.add_row(Text(visible(paper.key)), paper.hit.arxiv_id, Text(passage))
-    out.print(table)
-    for paper in papers:
-        if paper.bibtex:
-            lines = map(visible, paper.bibtex.splitlines())
-            out.print(Text("\n".join(["", *lines])), soft_wrap=True)
+        out.print(f"\n{paper.bibtex or paper.key}", markup=False, soft_wrap=True)
     return 0

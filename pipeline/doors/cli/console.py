@@ -77,6 +77,23 @@ def print_json(value: Any) -> None:
     sys.stdout.write(UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text))
 
 
+def print_noun(noun: Any) -> None:
+    """Print a noun or a collection of them: Markdown, which a terminal shows formatted."""
+    from pipeline.doors.present import as_markdown
+
+    print_markdown(as_markdown(noun))
+
+
+def print_markdown(text: str) -> None:
+    """Print Markdown; formatted, with links, on a terminal."""
+    if out.is_terminal:
+        from rich.markdown import Markdown
+
+        out.print(Markdown(text, hyperlinks=True))
+    else:
+        sys.stdout.write(f"{visible(text)}\n")
+
+
 def print_failures(failures: Sequence[tuple[str, str, str]]) -> None:
     """Print which stages failed in which months, if any did. failures: (stage, month, message)."""
     months: dict[str, list[str]] = {}

@@ -92,9 +92,8 @@ def _task(workspace: Workspace) -> Mapping[str, Any] | None:
 
 def _print_texts(workspace: Workspace, task: Mapping[str, Any], cited: Sequence[str]) -> None:
     """Print notes for a related-work section and an answer, of sentences of the papers."""
-    from pipeline.answering.reply import answer_lines
     from pipeline.answering.session import open_conversation
-    from pipeline.doors.cli.console import out, print_error, spinner
+    from pipeline.doors.cli.console import out, print_error, print_noun, spinner
     from pipeline.errors import CiteloomError
     from pipeline.related_work.relate import relate
     from pipeline.related_work.systems import NOTES
@@ -102,14 +101,14 @@ def _print_texts(workspace: Workspace, task: Mapping[str, Any], cited: Sequence[
     try:
         with spinner("the works of a section are listed, and a question is answered"):
             notes = relate(workspace, task["description"], cited, NOTES).markdown
-            reply = open_conversation(workspace, "passages").ask(_QUESTION)
+            answer = open_conversation(workspace, "passages").ask(_QUESTION)
     except CiteloomError as error:  # another process may use the index
         print_error(f"notes and an answer cannot be shown: {error}")
         return
     _print_heading(f"Related work of “{task['title']}”, from the papers that it cites")
     out.print(notes, markup=False, highlight=False)
     _print_heading(f"Question: {_QUESTION}")
-    out.print("\n".join(answer_lines(reply)), markup=False, highlight=False, soft_wrap=True)
+    print_noun(answer)
     out.print()
 
 

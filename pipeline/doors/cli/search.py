@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,17 +11,11 @@ import typer
 
 from pipeline.doors.cli.common import AsJson, open_workspace
 from pipeline.errors import SettingError
-from pipeline.text import number_of, one_line, visible
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-    from rich.text import Text
-
-    from pipeline.index.paper_results import PaperHit, SearchResults
-    from pipeline.index.passage_results import PassageRanking
-    from pipeline.index.scored import Hit
-    from pipeline.index.search_options import SearchOptions
+    from pipeline.corpus.nouns import Results
+    from pipeline.doors.search import Of
+    from pipeline.engine.stage import Workspace
 
 QueriesOption = Annotated[
     Path | None,
@@ -74,9 +66,6 @@ ByOption = Annotated[
     Literal["fused", "dense", "lexical", "sparse"],
     typer.Option(help="Vectors that rank; fused is dense and lexical."),
 ]
-
-# Characters of a passage that a terminal shows; --json and --markdown print all of it.
-_CHARACTERS_SHOWN = 360
 
 
 def search(
@@ -139,7 +128,6 @@ def search(
     forms = [name for name, is_set in flags.items() if is_set]
     if len(forms) > 1:
         raise SettingError(f"--{forms[0]} and --{forms[1]} exclude each other: give one of them")
-    form = forms[0] if forms else "table"
     if passages and as_bibtex:
         raise SettingError("--passages and --bibtex exclude each other: entries are of papers")
     if sum(source is not None for source in (words, queries, like)) != 1:
@@ -147,7 +135,8 @@ def search(
             "give the words to search for, or --queries FILE, or --like ID, and only one of them"
         )
 
-    from pipeline.doors.cli.console import print_note
+    from pipeline.doors.cli.console import print_json, print_markdown, print_note, spinner
+    from pipeline.doors.present import as_json as noun_json
     from pipeline.index.search_options import SearchOptions, parse_years
 
     first_year, last_year = parse_years(year)
@@ -169,102 +158,54 @@ def search(
         as_typed=as_typed,
     ).checked()
     is_batch = queries is not None
-    texts = [like] if like is not None else _read_queries(words, queries)
-    if passages:
-        rankings = _find_passages(texts, like, options)
-        _print_notes(texts, [ranking.hits.note for ranking in rankings], is_batch=is_batch)
-        hits = [ranking.hits for ranking in rankings]
-        _print_passages(texts, hits, form, options.offset + 1, is_batch=is_batch)
-        return 0
-    answers = _find_papers(texts, like, options)
-    _print_notes(texts, [answer.note for answer in answers], is_batch=is_batch)
-    if answers[0].searched is not None and not is_batch:
-        print_note("--as-typed searches for the words as you typed them")
-    _print_papers(answers, form, is_batch=is_batch)
-    if form == "table" and answers[0].has_more and not is_batch:
-        print_note(f"more papers: --offset {options.end}")
+    texts = [] if like is not None else _read_queries(words, queries)
+    of: Of = "passages" if passages else "papers"
+    with spinner("loading the model, searching"):
+        from pipeline.doors.search import search as find
+        from pipeline.doors.search import search_like
+
+        workspace = open_workspace()
+        if like is not None:
+            pages = [search_like(workspace, like, options, of)]
+        else:
+            pages = find(workspace, texts, options, of)
+    _print_notes(workspace, pages, is_batch=is_batch)
+    if as_json:
+        print_json(noun_json(pages if is_batch else pages[0]))
+    elif as_bibtex:
+        from pipeline.corpus.citation_formats import bibtex_of
+
+        typer.echo(bibtex_of([hit.paper for page in pages for hit in page]))
+    elif as_markdown:
+        typer.echo(_markdown(pages, is_batch=is_batch))
+    else:
+        print_markdown(_markdown(pages, is_batch=is_batch))
+        if pages[0].has_more and not is_batch:
+            print_note(f"more {of}: --offset {options.end}")
     return 0
 
 
-def _find_papers(
-    texts: Sequence[str], like: str | None, options: SearchOptions
-) -> list[SearchResults]:
-    from pipeline.doors.cli.console import spinner
-
-    with spinner("loading the model, searching"):
-        from pipeline.index.paper_results import papers_like, search_papers
-
-        workspace = open_workspace()
-        if like is not None:
-            return [papers_like(workspace, like, options)]
-        return search_papers(workspace, texts, options)
-
-
-def _find_passages(
-    texts: Sequence[str], like: str | None, options: SearchOptions
-) -> list[PassageRanking]:
-    from pipeline.doors.cli.console import spinner
-
-    with spinner("loading the model, searching"):
-        from pipeline.index.passage_results import passages_like, search_passages
-
-        workspace = open_workspace()
-        if like is not None:
-            return [passages_like(workspace, like, options)]
-        return search_passages(workspace, texts, options)
-
-
-def _print_notes(texts: Sequence[str], notes: Sequence[str], *, is_batch: bool) -> None:
+def _print_notes(workspace: Workspace, pages: Sequence[Results], *, is_batch: bool) -> None:
     from pipeline.doors.cli.console import print_note
     from pipeline.ops.run_months import loading_note
 
-    loading = loading_note(open_workspace())
+    loading = loading_note(workspace)
     if loading:
         print_note(loading)
-    for text, note in zip(texts, notes, strict=True):
-        if note:
-            print_note(f"{text}: {note}" if is_batch else note)
+    for page in pages:
+        if page.note:
+            print_note(f"{page.query}: {page.note}" if is_batch else page.note)
+    if pages[0].searched is not None and not is_batch:
+        print_note("--as-typed searches for the words as you typed them")
 
 
-def _print_papers(answers: Sequence[SearchResults], form: str, *, is_batch: bool) -> None:
-    from pipeline.corpus.citation_formats import bibtex_of
-    from pipeline.doors.cli.console import out, print_json
-    from pipeline.index.output import papers_markdown
+def _markdown(pages: Sequence[Results], *, is_batch: bool) -> str:
+    """The hits of each page; those of a file of queries under headings."""
+    from pipeline.doors.present import as_markdown, escaped
 
-    if form == "json":
-        rows = [asdict(answer) for answer in answers]
-        print_json(rows if is_batch else rows[0])
-    elif form == "bibtex":
-        typer.echo(bibtex_of([hit.paper for answer in answers for hit in answer]))
-    elif form == "markdown":
-        typer.echo(papers_markdown(answers, headings=is_batch))
-    else:
-        for answer in answers:
-            out.print(papers_listing(answer, with_query=is_batch))
-
-
-def _print_passages(
-    texts: Sequence[str],
-    answers: Sequence[Sequence[Hit]],
-    form: str,
-    first: int,
-    *,
-    is_batch: bool,
-) -> None:
-    """first: the number of the first hit."""
-    from pipeline.doors.cli.console import out, print_json
-    from pipeline.index import output
-
-    if form == "json":
-        rows = output.batch_rows(texts, answers)
-        print_json(rows if is_batch else rows[0]["hits"])
-    elif form == "markdown" and is_batch:
-        typer.echo(output.batch_markdown(texts, answers, first))
-    elif form == "markdown":
-        typer.echo(output.as_markdown(answers[0], first))
-    else:
-        for text, hits in zip(texts, answers, strict=True):
-            out.print(search_table(hits, first, text if is_batch else None))
+    if not is_batch:
+        return as_markdown(pages[0])
+    return "\n\n".join(f"## {escaped(page.query)}\n\n{as_markdown(page)}" for page in pages)
 
 
 def _read_queries(words: Sequence[str] | None, file: Path | None) -> list[str]:
@@ -284,103 +225,3 @@ def _read_queries(words: Sequence[str] | None, file: Path | None) -> list[str]:
             f"--queries {file} cannot be read ({error.strerror}): give a file of queries"
         ) from error
     return read_queries(content, str(file))
-
-
-def papers_listing(results: SearchResults, *, with_query: bool = False) -> RenderableType:
-    """The papers of a page: number, title, authors, facts, abstract, and passages with places.
-
-    with_query: the query stands above them.
-    """
-    from rich.console import Group
-    from rich.text import Text
-
-    blocks: list[RenderableType] = []
-    if with_query:
-        blocks.append(Text(f"{one_line(visible(results.query))}:", style="bold"))
-    if not results.papers:
-        blocks.append(Text("Nothing found." if results.first == 1 else "No more papers."))
-    for number, paper in enumerate(results.papers, results.first):
-        blocks.append(_paper_block(number, paper))
-    return Group(*blocks)
-
-
-def _paper_block(number: int, paper: PaperHit) -> RenderableType:
-    from rich.console import Group
-    from rich.padding import Padding
-    from rich.style import Style
-    from rich.text import Text
-
-    from pipeline.index.output import facts_of, place
-
-    indent = len(f"{number}. ")
-    title = Text.assemble(f"{number}. ", (visible(paper.title), Style(bold=True, link=paper.url)))
-    lines: list[RenderableType] = [Text(visible(facts_of(paper)), style="dim")]
-    if paper.abstract:
-        lines.append(Text(one_line(visible(paper.abstract))))
-    for passage in paper.passages:
-        anchor = f" #{passage.anchor}" if passage.anchor else ""
-        where = Text(
-            visible(f"{place(passage)}{anchor}: "), style=Style(link=passage.passage_url, dim=True)
-        )
-        lines.append(Padding(Text.assemble(where, _shortened(passage.excerpt)), (0, 0, 0, 2)))
-    return Group(title, Padding(Group(*lines), (0, 0, 1, indent)))
-
-
-def _shortened(text: str) -> str:
-    """A passage as a terminal shows it, cut between words: prose on one line, each row of a table
-    on one of its own.
-    """
-    from pipeline.corpus.parse.policies import without_known_markers
-
-    blocks = groupby(
-        visible(without_known_markers(text)).splitlines(), lambda line: line.startswith("|")
-    )
-    lines: list[str] = []
-    for is_table, block in blocks:
-        if is_table:
-            rows = (row for row in block if not set(row) <= set("|-: "))
-            lines += [one_line(row.removeprefix("|").removesuffix("|")) for row in rows]
-        else:
-            lines.append(one_line(" ".join(block)))
-    whole = "\n".join(lines)
-    if len(whole) <= _CHARACTERS_SHOWN:
-        return whole
-    return f"{whole[:_CHARACTERS_SHOWN].rsplit(' ', 1)[0]} …"
-
-
-def search_table(hits: Sequence[Hit], first: int = 1, query: str | None = None) -> Table | str:
-    """The hits of a query: number, score, paper, section and anchor, text.
-
-    first: the number of the first hit. query: shown above the table; given if there are several
-    queries.
-    """
-    from rich.markup import escape
-    from rich.text import Text
-
-    from pipeline.doors.cli.console import make_table
-
-    heading = "" if query is None else f"{escape(visible(query))}: "
-    if not hits:
-        return f"{heading}Nothing found."
-    count = number_of(len(hits), "passage")
-    table = make_table(f"{heading}{count}", (), show_lines=True)
-    table.add_column("", justify="right")
-    table.add_column("score", justify="right")
-    table.add_column("paper", ratio=1)
-    table.add_column("passage", ratio=2)
-    for number, hit in enumerate(hits, first):
-        score = f"{hit.score:.3f}"
-        table.add_row(str(number), score, _describe_paper(hit), Text(_shortened(hit.text)))
-    return table
-
-
-def _describe_paper(hit: Hit) -> Text:
-    """The title, which a terminal may link to the passage, and the place in the paper."""
-    from rich.style import Style
-    from rich.text import Text
-
-    from pipeline.index.output import place
-
-    title = Text(visible(hit.title), style=Style(link=hit.passage_url))
-    anchor = f" · #{hit.anchor}" if hit.anchor else ""
-    return Text.assemble(title, "\n", (visible(f"{hit.arxiv_id} · {place(hit)}{anchor}"), "dim"))

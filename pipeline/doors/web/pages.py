@@ -7,7 +7,7 @@ Every text of a paper is escaped: all elements are written here or by `render_fo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,34 +19,28 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from pipeline.answering.rendering import claims_by_passage
-from pipeline.answering.reply import answer_notes, cost_line
+from pipeline.corpus.citation_formats import bibtex_of
+from pipeline.corpus.nouns import Answer, Claim, Hit, Passage
 from pipeline.corpus.parse.policies import CITATION_MARKER, cited_keys
-from pipeline.doors.web.guard import Problem, problem_of, report_policy
-from pipeline.doors.web.paper_view import (
-    RelatedPaper,
-    read_outside_paper,
-    read_paper_view,
+from pipeline.corpus.references.citation_index import read_citing_papers
+from pipeline.doors.papers import (
+    outside_paper,
+    papers_citing_the_same,
+    read_quality,
     similar_papers,
 )
+from pipeline.doors.present import answer_notes, cost_line, first_sentences
+from pipeline.doors.search import Of
+from pipeline.doors.web.forms import ListingForm, SearchForm, run_paper_listing, run_search
+from pipeline.doors.web.guard import Problem, problem_of, report_policy
 from pipeline.doors.web.same_origin import is_cross_site
-from pipeline.doors.web.search_results import (
-    ListingForm,
-    PassagePage,
-    SearchForm,
-    run_paper_listing,
-    run_passage_search,
-    run_search,
-)
 from pipeline.doors.web.site import LiveAnswer, Site, asks_model
 from pipeline.errors import CiteloomError, MissingInput
 from pipeline.identity.months import month_name
-from pipeline.index.output import place
-from pipeline.index.paper_results import SearchResults
+from pipeline.index.papers import read_paper
 from pipeline.ops.run_months import loading_note
 from pipeline.report import publish as reports
 from pipeline.report import rendering
-from pipeline.report.formatting import passage_link
 from pipeline.settings import SUBSETS
 from pipeline.tables import GRADES
 
@@ -92,9 +86,9 @@ def _environment() -> Environment:
         render_passage=render_passage,
         render_inline=render_inline,
         paper_path=paper_path,
-        passage_link=passage_link,
         search_path=search_path,
-        place=place,
+        bibtex_of=bibtex_of,
+        first_sentences=first_sentences,
     )
     return environment
 
@@ -136,20 +130,15 @@ def problem_page(request: Request, problem: Problem) -> Response:
 
 def search_page(site: Site, request: Request) -> Response:
     """The page of papers; without a query, the form and what the corpus holds."""
-    return _results_page(site, request, "/search", run_search)
+    return _results_page(site, request, "/search", "papers")
 
 
 def passages_page(site: Site, request: Request) -> Response:
     """The page of passages of all papers."""
-    return _results_page(site, request, "/passages", run_passage_search)
+    return _results_page(site, request, "/passages", "passages")
 
 
-def _results_page(
-    site: Site,
-    request: Request,
-    path: str,
-    run: Callable[[Site, SearchForm], SearchResults | PassagePage],
-) -> Response:
+def _results_page(site: Site, request: Request, path: str, of: Of) -> Response:
     pairs = request.query_params.multi_items()
     form = SearchForm.read(pairs)
     if any(not value.strip() for _, value in pairs):  # a form sends its empty fields too
@@ -157,7 +146,7 @@ def _results_page(
     results, problem = None, None
     if form.q:
         try:
-            results = run(site, form)
+            results = run_search(site, form, of)
         except CiteloomError as error:
             problem = problem_of(error, site.workspace)
     # (Name, value, address without it) of each filter.
@@ -167,7 +156,7 @@ def _results_page(
         others = [pair for pair in form_pairs if pair != (name, value)]
         removable.append((name, value, f"{path}?{urlencode(others)}"))
     response = _page(
-        f"{path.removeprefix('/')}.html.j2",
+        "results.html.j2",
         request,
         problem.status if problem else 200,
         form=form,
@@ -196,30 +185,34 @@ def papers_page(site: Site, request: Request) -> Response:
 
 def paper_page(site: Site, request: Request) -> Response:
     """The page of a paper, or of one outside of the corpus with the papers that cite it."""
+    workspace, identifier = site.workspace, request.path_params["id"]
     try:
-        view = read_paper_view(site.workspace, request.path_params["id"])
+        paper = read_paper(workspace, identifier)
     except MissingInput:
-        outside = read_outside_paper(site.workspace, request.path_params["id"])
+        outside = outside_paper(workspace, identifier)
         if outside is None:
             raise
-        status = 200 if outside.cited_by else 404
-        return _page("outside_paper.html.j2", request, status, paper=outside)
-    similar: list[RelatedPaper] = []
+        other, citing = outside
+        status = 200 if citing else 404
+        return _page("outside_paper.html.j2", request, status, paper=other, citing=citing)
+    similar: list[Hit] = []
     notice = ""
     try:
-        similar = similar_papers(site.workspace, view.paper.arxiv_id)
+        similar = similar_papers(workspace, paper.arxiv_id)
     except CiteloomError as error:
-        notice = problem_of(error, site.workspace).detail
-    numbers = {reference.key: number for number, reference in enumerate(view.paper.references, 1)}
-    return _page(
-        "paper.html.j2",
-        request,
-        view=view,
-        paper=view.paper,
-        similar=similar,
-        notice=notice,
-        numbers=numbers,
-    )
+        notice = problem_of(error, workspace).detail
+    with workspace.read_cache():
+        return _page(
+            "paper.html.j2",
+            request,
+            paper=paper,
+            citing=read_citing_papers(workspace, paper.arxiv_id),
+            citing_the_same=papers_citing_the_same(workspace, paper),
+            quality=read_quality(workspace.root, paper),
+            similar=similar,
+            notice=notice,
+            numbers={item.key: number for number, item in enumerate(paper.references, 1)},
+        )
 
 
 def ask_page(site: Site, request: Request) -> Response:
@@ -292,6 +285,14 @@ def _with_links_of_site(report: str) -> str:
     )
     report = _LINK_TO_ARXIV.sub(r'<a class="id" href="/paper/\1">', report)
     return _SAMPLE_PAPER.sub(r'<a class="id" href="/paper/\1">\1</a>', report)
+
+
+def claims_by_passage(answer: Answer) -> list[tuple[Passage, list[Claim]]]:
+    """Each passage that claims rest on, once, with these claims; in the order of the first."""
+    claims: dict[str, list[Claim]] = {}
+    for claim in answer.claims:
+        claims.setdefault(claim.passage_id, []).append(claim)
+    return [(answer.passages[passage_id], of_passage) for passage_id, of_passage in claims.items()]
 
 
 def render_passage(

@@ -24,9 +24,8 @@ from pipeline.stages import STAGES
 from pipeline.storage.data_root import DataRoot
 
 if TYPE_CHECKING:
-    from pipeline.answering.reply import Reply
     from pipeline.answering.session import StepObserver
-    from pipeline.corpus.nouns import Passage
+    from pipeline.corpus.nouns import Answer, Passage
 
 # A month takes 0.1 s to look at.
 _OVERVIEW_SECONDS = 60.0
@@ -88,7 +87,7 @@ def asks_model(site: Site, system: str | None = None) -> bool:
 
 def ask(
     site: Site, question: str, system: str | None = None, observer: StepObserver | None = None
-) -> Reply:
+) -> Answer:
     """The answer to a question. system: None for the default of the settings.
 
     Raises SettingError for an unknown system or an empty question, TransientFailure if too many
@@ -108,7 +107,7 @@ def ask(
 
 
 class LiveAnswer:
-    """A question that is being answered: `progress` yields each step, then `reply` or `error` is
+    """A question that is being answered: `progress` yields each step, then `answer` or `error` is
     set. steps: the lines of the steps so far.
     """
 
@@ -117,7 +116,7 @@ class LiveAnswer:
         self._lines: queue.SimpleQueue[list[str] | None] = queue.SimpleQueue()
         self._render_step = StepRenderer()
         self.steps: list[list[str]] = []
-        self.reply: Reply | None = None
+        self.answer: Answer | None = None
         self.error: Exception | None = None
 
     def progress(self) -> Iterator[str]:
@@ -129,7 +128,7 @@ class LiveAnswer:
 
     def _run(self) -> None:
         try:
-            self.reply = ask(self._site, self._question, self._system, self._observe)
+            self.answer = ask(self._site, self._question, self._system, self._observe)
         except Exception as error:  # the page shows it: the response has begun
             self.error = error
         self._lines.put(None)

@@ -2,7 +2,6 @@
 terminal.
 """
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -10,9 +9,9 @@ import pytest
 from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.rendering import StepRenderer
-from pipeline.answering.reply import Reply, answer_lines, answer_notes, cost_line, reply_json
-from pipeline.answering.systems import SYSTEMS
 from pipeline.corpus.nouns import Answer, AnswerSentence, Claim
+from pipeline.doors.present import answer_notes, as_json, as_markdown, cost_line
+from pipeline.index.excerpts import with_excerpts
 from pipeline.llm.messages import Prices, Usage
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.scripted_answers import (
@@ -40,8 +39,10 @@ def claim(number, found, text="", source="passage"):
     )
 
 
-def reply(answered, system="arxivbot", usage=None):
-    return Reply("What is it?", SYSTEMS[system], "a model", answered, usage or Usage(), 1.25)
+def told(answer, system="arxivbot", usage=None):
+    """The answer as somebody gets it who asked just now."""
+    cost = {**(usage or Usage()).measured(), "seconds": 1.25}
+    return replace(answer, question="What is it?", system=system, model="a model", cost=cost)
 
 
 def grounded(claims, *sentences, found=()):
@@ -56,73 +57,65 @@ ONE, TWO = (
 BOTH = [claim(1, ONE), claim(2, TWO, source="front_matter"), claim(3, ONE, source="model")]
 
 
-def test_every_sentence_has_the_numbers_of_its_claims_and_these_their_places():
-    sentences = (
-        AnswerSentence("First.", (1,)),
-        AnswerSentence("Second.", (2, 1)),
-        AnswerSentence("Third.", (3,)),
-    )
-    told = reply(grounded(BOTH, *sentences, found=[ONE, TWO]))
-    assert answer_lines(told) == [
-        "First. [1] Second. [2][1] Third. [3]",
-        "",
-        "Sources",
-        "[1] Claim 1.",
-        "    Title 1 › Method › Part 1 (arXiv:2403.00001)",
-        "    https://arxiv.org/html/2403.00001#S1.p1",
-        "[2] Claim 2. (from the tables)",
-        "    Title 2 › front matter (arXiv:1706.03762)",
-        "    https://ar5iv.labs.arxiv.org/html/1706.03762",
-        "[3] Claim 3. (said by the model, which names this passage as its source)",
-        "    Title 1 › Method › Part 1 (arXiv:2403.00001)",
-        "    https://arxiv.org/html/2403.00001#S1.p1",
-    ]
-    assert list(answer_notes(told)) == []
-
-
-def test_a_claim_that_is_a_sentence_of_the_answer_is_printed_once():
-    told = reply(grounded(BOTH, AnswerSentence("Claim 2.", (2,)), found=[ONE, TWO]))
-    assert answer_lines(told) == [
-        "Claim 2. [2]",
-        "",
-        "Sources",
-        "[2] Title 2 › front matter (arXiv:1706.03762) (from the tables)",
-        "    https://ar5iv.labs.arxiv.org/html/1706.03762",
-    ]
+@pytest.mark.parametrize(
+    ("sentences", "lines"),
+    [
+        (
+            [("First.", (1,)), ("Second.", (2, 1)), ("Third.", (3,))],
+            [
+                r"First. \[1\] Second. \[2\]\[1\] Third. \[3\]",
+                "Sources:",
+                r"\[1\] Claim 1.\ [Title 1 › Method › Part 1 (arXiv:2403.00001)](https://arxiv.org/html/2403.00001#S1.p1)",
+                r"\[2\] Claim 2.\ [Title 2 › front matter (arXiv:1706.03762)](https://ar5iv.labs.arxiv.org/html/1706.03762)"
+                " (from the tables)",
+                r"\[3\] Claim 3.\ [Title 1 › Method › Part 1 (arXiv:2403.00001)](https://arxiv.org/html/2403.00001#S1.p1)"
+                " (said by the model, which names this passage as its source)",
+            ],
+        ),
+        (  # no text is printed twice
+            [("Claim 2.", (2,))],
+            [
+                r"Claim 2. \[2\]",
+                "Sources:",
+                r"\[2\] [Title 2 › front matter (arXiv:1706.03762)](https://ar5iv.labs.arxiv.org/html/1706.03762)"
+                " (from the tables)",
+            ],
+        ),
+    ],
+)
+def test_every_sentence_has_the_numbers_of_its_claims_and_these_their_places(sentences, lines):
+    parts = [AnswerSentence(text, claims) for text, claims in sentences]
+    answer = told(grounded(BOTH, *parts, found=[ONE, TWO]))
+    assert as_markdown(answer).replace("\\\n", "\\ ").split("\n\n") == lines
+    assert list(answer_notes(answer)) == []
 
 
 def test_passages_that_are_shown_in_place_of_an_answer_have_their_best_sentence_marked():
-    found = passage(1, "Paint is dear. What the new hull saves is fuel [@b1]. Oars are old.")
-    table = passage(2, "Table 3: It.\n\n| It | fuel |\n| --- | --- |\n" + "| oak | 7 |\n" * 99)
-    told = reply(
-        Answer("No paper here names X\nClosest", (), (), ("words",), ((found, table),)), "passages"
-    )
-    lines = answer_lines(replace(told, question="What fuel does the new hull save?"))
-    assert lines[:7] == [
-        "No paper here names X",
+    text = "Paint is dear. What the new hull saves is fuel [@b1]. Oars are old."
+    (found,) = with_excerpts("What fuel does the new hull save?", [passage(1, text)])
+    answer = told(Answer("No paper here names X\nClosest", (), (), ("words",), ((found,),)))
+    assert as_markdown(answer).splitlines() == [
+        "No paper here names X\\",
         "Closest",
         "",
-        "[1] Title 1 › Method › Part 1 (arXiv:2403.00001)",
-        "    Paint is dear. **What the new hull saves is fuel.** Oars are old.",
-        "    https://arxiv.org/html/2403.00001#S1.p1",
+        "1. [Title 1 › Method › Part 1 (arXiv:2403.00001)](https://arxiv.org/html/2403.00001#S1.p1):",
         "",
+        "   > Paint is dear. **What the new hull saves is fuel.** Oars are old.",
     ]
-    assert lines[8:11] == ["    Table 3: It.", "    | It | fuel |", "    | oak | 7 |"]
-    assert (len(lines), lines[-2]) == (8 + 17, "    …")
-    document = reply_json(replace(told, question="What fuel does the new hull save?"))
-    assert document["passages"][0][0]["best_sentences"] == ["What the new hull saves is fuel."]
+    document = as_json(answer)
+    assert document["shown"][0][0]["best_sentences"] == ["What the new hull saves is fuel."]
     assert (document["claims"], document["abstained"]) == ([], False)
 
 
 def test_no_answer_and_what_a_model_says_by_itself_are_told_to_be_that():
-    nothing = reply(grounded(BOTH, found=[ONE, TWO]))
-    assert answer_lines(nothing) == [ABSTAINED]
+    nothing = told(grounded(BOTH, found=[ONE, TWO]))
+    assert as_markdown(nothing) == ABSTAINED
     assert list(answer_notes(nothing)) == [
         "searched for: words",
         "2 passages read, 3 claims extracted: they do not hold the answer",
     ]
-    alone = reply(plain_answer("From memory.\n- a list"), "direct")
-    assert answer_lines(alone) == ["From memory.", "- a list"]
+    alone = told(plain_answer("From memory.\n- a list"), "direct")
+    assert as_markdown(alone) == "From memory.\\\n\\- a list"
     assert list(answer_notes(alone)) == [
         "direct reads no paper: this is what a model says by itself"
     ]
@@ -130,23 +123,22 @@ def test_no_answer_and_what_a_model_says_by_itself_are_told_to_be_that():
 
 def test_the_cost_is_what_was_paid_now():
     usage = Usage(calls=7, cached=2, requests=5, prompt_tokens=2_643, completion_tokens=152)
-    told = (
+    line = (
         "arxivbot · a model · 7 calls, 2 of them answered by the cache · 2,643 tokens read, 152"
         " written"
     )
-    assert cost_line(reply(plain_answer("x"), usage=usage)) == f"{told} · 1.2 s"
+    assert cost_line(told(plain_answer("x"), usage=usage)) == f"{line} · 1.2 s"
     usage.prices = Prices(10, 100)
-    assert cost_line(reply(plain_answer("x"), usage=usage)) == f"{told} · 0.0416 to pay · 1.2 s"
+    assert cost_line(told(plain_answer("x"), usage=usage)) == f"{line} · 0.0416 to pay · 1.2 s"
 
 
 def test_what_would_steer_a_terminal_is_a_sign():
     found = passage(1, HOSTILE, title=HOSTILE, section_path=(HOSTILE,))
-    told = grounded(
+    answer = grounded(
         [claim(1, found, HOSTILE)], AnswerSentence(f"So: {HOSTILE}\ud800", (1,)), found=[found]
     )
-    lines = [*answer_lines(reply(told)), *answer_lines(reply(plain_answer(HOSTILE), "direct"))]
-    abstained = replace(grounded([], found=[found]), queries=(HOSTILE,))
-    lines += answer_notes(reply(abstained))
+    texts = [as_markdown(told(answer)), as_markdown(told(plain_answer(HOSTILE), "direct"))]
+    lines = [line for text in texts for line in text.splitlines()]
     steps = [
         {
             "stage": "query",
@@ -169,24 +161,20 @@ def test_what_would_steer_a_terminal_is_a_sign():
     "\n".join(lines).encode()
 
 
-def test_the_document_holds_claims_passages_and_links_and_the_steps_where_asked():
-    told = reply_json(reply(grounded(BOTH, AnswerSentence("First.", (1,)), found=[ONE, TWO])))
-    assert (told["answer"], told["abstained"], told["system"], told["hops"]) == (
+def test_the_document_holds_claims_passages_and_links():
+    document = as_json(told(grounded(BOTH, AnswerSentence("First.", (1,)), found=[ONE, TWO])))
+    assert (document["text"], document["abstained"], document["system"], document["hops"]) == (
         "First.",
         False,
         "arxivbot",
         1,
     )
-    assert told["sentences"] == [{"text": "First.", "claims": [1]}]
-    assert [each["number"] for each in told["claims"]] == [1, 2, 3]
-    assert told["claims"][0]["passage_url"] == "https://arxiv.org/html/2403.00001#S1.p1"
-    assert told["passages"][0][1]["url"] == "https://arxiv.org/abs/1706.03762"
-    assert told["passages"][0][0]["text"] == ONE.text
-    assert told["cost"]["seconds"] == 1.25
-    assert "steps" not in told
-    odd = reply_json(reply(plain_answer("lone \ud800 half")), steps=True)
-    assert (odd["steps"], odd["answer"]) == ([], "lone ? half")
-    json.dumps(odd, ensure_ascii=False).encode()
+    assert document["sentences"] == [{"text": "First.", "claims": [1]}]
+    assert [each["number"] for each in document["claims"]] == [1, 2, 3]
+    assert document["claims"][0]["url"] == "https://arxiv.org/html/2403.00001#S1.p1"
+    assert document["shown"][0][0]["text"] == ONE.text
+    assert document["cost"]["seconds"] == 1.25
+    assert {"trace", "spent"}.isdisjoint(document)
 
 
 def lines_of_steps(folder, system, *rules):

@@ -3,12 +3,13 @@ turns before it.
 """
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from pipeline.answering.reply import cost_line
 from pipeline.answering.session import Conversation, open_conversation
 from pipeline.answering.systems import SYSTEMS
+from pipeline.doors.present import cost_line
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError, TransientFailure
 from pipeline.index.search import search
@@ -59,36 +60,41 @@ def test_a_system_searches_by_the_vectors_that_it_declares(corpus, llm, system, 
         vectors: [hit.item.passage_id for hit in search(corpus, question, by=vectors)]
         for vectors in ("fused", "dense")
     }
-    reply = open_conversation(asking(corpus, llm), system).ask(question)
-    (step,) = [step for step in reply.answer.trace["steps"] if step["stage"] == "search"]
+    answer = open_conversation(asking(corpus, llm), system).ask(question)
+    (step,) = [step for step in answer.trace["steps"] if step["stage"] == "search"]
     assert ranking["fused"] != ranking["dense"]
     assert step["found"] == ranking[by]
 
 
+def paid(answer):
+    return tuple(
+        answer.cost[f"llm_{name}"] for name in ("calls", "requests", "cached", "prompt_tokens")
+    )
+
+
 def test_an_answer_rests_on_what_the_index_holds_and_costs_nothing_the_second_time(corpus, llm):
     first = open_conversation(asking(corpus, llm), "arxivbot").ask(PLANTS)
-    assert first.answer.claims[0].arxiv_id == FERNS
-    assert first.answer.text == "Both say so."
-    assert (first.question, first.system.name, first.model) == (PLANTS, "arxivbot", llm.model)
-    assert (first.usage.calls, first.usage.requests, first.usage.cached) == (5, 5, 0)
+    assert first.claims[0].arxiv_id == FERNS
+    assert first.text == "Both say so."
+    assert (first.question, first.system, first.model) == (PLANTS, "arxivbot", llm.model)
+    assert paid(first) == (5, 5, 0, first.cost["llm_prompt_tokens"])
     again = open_conversation(asking(corpus, llm), "arxivbot").ask(PLANTS)
-    assert (again.answer, llm.generations) == (first.answer, 5)
-    assert (again.usage.calls, again.usage.requests, again.usage.cached) == (5, 0, 5)
-    assert again.usage.prompt_tokens == 0
+    assert (replace(again, cost=first.cost), llm.generations) == (first, 5)
+    assert paid(again) == (5, 0, 5, 0)
 
 
 def test_a_follow_up_is_asked_with_the_turns_before_it_until_a_reset(corpus, llm):
     talk = open_conversation(asking(corpus, llm), "arxivbot")
     talk.ask(PLANTS)
-    reply = talk.ask("And in shade?")
+    answer = talk.ask("And in shade?")
     (prompt,) = [
         Asked(body, 0).prompt for body in llm.requests if form_of(Asked(body, 0)) == "FollowUp"
     ]
     assert f"User: {PLANTS}\nAssistant: Both say so." in prompt
-    assert reply.answer.queries == ("ferns light",)
+    assert answer.queries == ("ferns light",)
     assert [turn.question for turn in talk.turns] == [PLANTS, "And in shade?"]
     talk.reset()
-    assert talk.ask("And in shade?").answer.queries == ("And in shade?",)
+    assert talk.ask("And in shade?").queries == ("And in shade?",)
     assert len(talk.turns) == 1
 
 
@@ -101,7 +107,7 @@ def test_a_question_that_fails_leaves_no_turn(corpus, llm):
     with pytest.raises(SettingError, match="empty"):
         talk.ask("  ")
     down.clear()
-    assert talk.ask(PLANTS).answer.claims
+    assert talk.ask(PLANTS).claims
     assert len(talk.turns) == 1
 
 
@@ -112,7 +118,7 @@ def test_each_step_is_reported_with_its_passages_and_months_keep_them_to_their_p
         assert all(shown["passage_id"] in passages for shown in step.get("shown", ()))
         seen.append(step)
 
-    answer = open_conversation(asking(corpus, llm), "arxivbot", MARCH).ask(PLANTS, watch).answer
+    answer = open_conversation(asking(corpus, llm), "arxivbot", MARCH).ask(PLANTS, watch)
     assert [step["stage"] for step in seen] == [
         "query",
         "search",
@@ -134,7 +140,7 @@ def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(tmp_pat
         open_conversation(bare, "direct", MARCH)
     assert llm.requests == []
     llm.rules.insert(0, lambda asked: "From memory.")
-    assert open_conversation(bare, "direct").ask(PLANTS).answer.text == "From memory."
+    assert open_conversation(bare, "direct").ask(PLANTS).text == "From memory."
 
 
 def test_an_index_that_does_not_answer_ends_the_question(corpus, llm):
@@ -147,8 +153,9 @@ def test_without_a_model_the_closest_passages_are_shown_at_no_cost(corpus):
     place = Workspace(load_settings(data=corpus.root.path, _env_file=None))
     talk = open_conversation(place)
     for question in (PLANTS, "How to bake sourdough bread at home?"):
-        reply = talk.ask(question)
-        assert (reply.system.name, reply.model, reply.usage.calls) == ("passages", None, 0)
-        assert reply.closest_passages()
-        assert "no model" in cost_line(reply)
+        answer = talk.ask(question)
+        assert (answer.system, answer.model, answer.cost["llm_calls"]) == ("passages", None, 0)
+        assert all(passage.excerpt for passage in answer.closest_passages())
+        assert answer.closest_passages()
+        assert "no model" in cost_line(answer)
     assert talk.turns[0].papers[0] == FERNS

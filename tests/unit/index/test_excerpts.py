@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.index.excerpts import excerpts
+from pipeline.index.excerpts import with_excerpts
 from tests.unit.answering.scripted_answers import passage
 
 TABLE = """Table 3: Fuel of all boats.
@@ -26,16 +26,16 @@ ROWS = TABLE.splitlines()
     ],
 )
 def test_a_row_is_best_if_the_query_names_it_and_a_column(query, best):
-    (excerpt,) = excerpts(query, [passage(1, TABLE, kind="table")], 40)
-    assert list(excerpt.best) == best
-    rows = [line for line in excerpt.shown.splitlines() if line in ROWS[4:]]
+    (found,) = with_excerpts(query, [passage(1, TABLE, kind="table")], 40)
+    assert list(found.best_sentences) == best
+    rows = [line for line in found.excerpt.splitlines() if line in ROWS[4:]]
     assert rows == (best if best and best[0] in ROWS[4:] else ROWS[4:])
-    assert excerpt.shown.startswith("\n".join([ROWS[0], *ROWS[2:4]])) or rows == ROWS[4:]
+    assert found.excerpt.startswith("\n".join([ROWS[0], *ROWS[2:4]])) or rows == ROWS[4:]
 
 
 def test_the_best_sentence_is_shown_with_those_after_it_up_to_a_length():
     text = "Boats are old. The new hull saves fuel [@b1]. Paint is dear. Oars rot."
-    first, second = excerpts("fuel of the hull", [passage(1, text), passage(2, "No.")], 30)
-    assert first.best == ("The new hull saves fuel.",)
-    assert first.shown == "… The new hull saves fuel. Paint is dear. …"
-    assert (second.best, second.shown) == ((), "No.")
+    first, second = with_excerpts("fuel of the hull", [passage(1, text), passage(2, "No.")], 30)
+    assert first.best_sentences == ("The new hull saves fuel.",)
+    assert first.excerpt == "… The new hull saves fuel. Paint is dear. …"
+    assert (second.best_sentences, second.excerpt) == ((), "No.")

@@ -100,13 +100,12 @@ def test_a_citation_has_its_keys_and_the_passages_that_cite(workspace):
 def test_citing_papers_are_found_for_papers_within_and_outside_the_corpus(workspace):
     run_stage(CITATIONS, workspace, MONTH)
     outside = read_citing_papers(workspace, "arXiv:1706.03762v5")
-    assert [(paper.arxiv_id, paper.title, paper.passage_ids) for paper in outside] == [
+    assert [(each.paper.arxiv_id, each.paper.title, each.passage_ids) for each in outside] == [
         ("2403.00001", "One", ("p1", "p3")),
         ("2403.00002", "Two", ()),
     ]
-    assert [paper.arxiv_id for paper in read_citing_papers(workspace, "2403.00002")] == [
-        "2403.00001"
-    ]
+    (citing,) = read_citing_papers(workspace, "2403.00002")
+    assert citing.paper.arxiv_id == "2403.00001"
     assert read_citing_papers(workspace, "2403.00001") == []
     with pytest.raises(SettingError, match="not an id"):
         read_citing_papers(workspace, "not an id")
@@ -122,11 +121,11 @@ def test_citing_papers_are_those_of_all_months_as_they_are_now(workspace):
     later, gone = "2024-05", "2024-04"
     write_table(workspace.root, tables.CITATIONS, gone, citing("2404.00001"))
     write_table(workspace.root, tables.CITATIONS, later, citing("2405.00001", "2405.00002"))
-    found = [paper.arxiv_id for paper in read_citing_papers(workspace, "1706.03762")]
+    found = [each.paper.arxiv_id for each in read_citing_papers(workspace, "1706.03762")]
     assert found == ["2403.00001", "2403.00002", "2404.00001", "2405.00001", "2405.00002"]
     workspace.root.file(tables.CITATIONS, gone).unlink()
     write_table(workspace.root, tables.CITATIONS, later, citing("2405.00003"))
-    found = [paper.arxiv_id for paper in read_citing_papers(workspace, "1706.03762")]
+    found = [each.paper.arxiv_id for each in read_citing_papers(workspace, "1706.03762")]
     assert found == ["2403.00001", "2403.00002", "2405.00003"]
     assert count_shared_works(workspace, ["1706.03762", "2403.00002"]) == {
         "2403.00001": 2,
@@ -139,11 +138,11 @@ def test_a_paper_has_its_passages_and_references_in_order(workspace):
     paper = read_paper(workspace, "2403.00001")
     assert (paper.title, paper.authors, paper.month) == ("One", ("A. Bee",), MONTH)
     assert [passage.passage_id for passage in paper.passages] == ["p1", "p2", "p3"]
-    assert [reference.arxiv_id for reference in paper.references] == [
-        "1706.03762",
-        "2403.00002",
-        "1706.03762",
-        None,
+    assert [(item.arxiv_id, item.title, item.in_corpus) for item in paper.references] == [
+        ("1706.03762", None, False),
+        ("2403.00002", "Two", True),
+        ("1706.03762", None, False),
+        (None, None, False),
     ]
     with pytest.raises(MissingInput, match=r"2403\.00009"):
         read_paper(workspace, "2403.00009")

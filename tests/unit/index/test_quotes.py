@@ -22,44 +22,32 @@ def loaded(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("quote", "text"),
+    ("quote", "reason", "part"),
     [
-        ("finds rare terms that dense vectors blur", "finds rare terms that dense vectors blur"),
-        (
-            "FINDS rare  terms, that dense\nvectors blur!",
-            "finds rare terms that dense vectors blur",
-        ),
-        ("merge the ranked lists of the two engines", "merge the ranked lists of the two “engines"),
-        (TEXTS[0], TEXTS[0].rstrip(".")),
-        ("we follow and merge the ranked lists", "We follow and merge the ranked lists"),
+        ("finds rare terms that dense vectors blur", "exact", "finds rare terms that dense vectors blur"),
+        ("FINDS rare  terms, that dense\nvectors blur!", "exact", "finds rare terms that dense vectors blur"),
+        ("merge the ranked lists of the two engines", "exact", "merge the ranked lists of the two “engines"),
+        (TEXTS[0], "exact", TEXTS[0].rstrip(".")),
+        ("we follow and merge the ranked lists", "exact", "We follow and merge the ranked lists"),
+        ("retrieval with inverse term frequency finds unusual terms that dense vectors blur", "near",
+         TEXTS[2].rstrip(".")),
+        ("are terms that dense vectors blu", "near", "rare terms that dense vectors blur"),
+        ("how light on the forest floor limits ferns", "meaning", TEXTS[5]),
     ],
-)
-def test_the_same_words_are_an_exact_match(loaded, quote, text):
+)  # fmt: skip
+def test_a_quote_is_found_by_its_words_or_else_by_its_meaning(loaded, quote, reason, part):
     best = find_quote(loaded, quote)[0]
-    assert (best.match, best.similarity, best.text) == ("exact", 1.0, text)
-
-
-def test_changed_words_are_a_near_match_with_the_part_of_the_passage(loaded):
-    best = find_quote(
-        loaded, "retrieval with inverse term frequency finds unusual terms that dense vectors blur"
-    )[0]
-    assert best.match == "near"
-    assert 0.78 <= (best.similarity or 0) < 1
-    assert best.text in TEXTS[2]
-    assert best.text.endswith("terms that dense vectors blur")
-
-
-def test_a_word_that_is_cut_off_is_no_exact_match(loaded):
-    assert find_quote(loaded, "are terms that dense vectors blu")[0].match == "near"
-
-
-def test_other_words_are_found_by_meaning(loaded):
-    best = find_quote(loaded, "how light on the forest floor limits ferns")[0]
-    assert (best.match, best.similarity, best.text) == ("meaning", None, TEXTS[5])
+    (passage,) = best.passages
+    assert best.reason == reason
+    assert passage.excerpt in part
+    assert passage.excerpt.split()[-1] == part.split()[-1]
+    assert reason != "exact" or (passage.excerpt, best.score) == (part, 1)
+    assert reason != "near" or 0.78 <= best.score < 1
 
 
 def test_what_fits_nothing_is_not_found(loaded):
-    assert find_quote(loaded, "asdf qwer zxcv uiop hjkl") == []
+    results = find_quote(loaded, "asdf qwer zxcv uiop hjkl")
+    assert (results.hits, bool(results.note)) == ((), True)
 
 
 @pytest.mark.parametrize("quote", ["", "three short words", "… “” ( )"])

@@ -2,14 +2,17 @@
 where it cannot.
 """
 
+import inspect
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 import pytest
 
 from pipeline import tables
+from pipeline.doors.cli.search import search as search_command
+from pipeline.doors.web.forms import SearchForm
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.fusion import TIES
@@ -71,12 +74,8 @@ def test_the_passage_that_answers_comes_first_with_its_text(loaded):
     passage = ranking[0].item
     assert passage.text == TEXTS[5]
     assert passage.url == f"https://arxiv.org/html/{passage.arxiv_id}#S1.p2"
-    assert (passage.section_path, passage.categories) == (
-        ("Method", "Decoding"),
-        ("cs.IR", "stat.ML"),
-    )
+    assert passage.section_path == ("Method", "Decoding")
     assert (passage.month, passage.anchor, passage.kind) == ("2024-05", "S1.p2", "paragraph")
-    assert (passage.primary_category, passage.subset, passage.grade) == ("cs.IR", "no_problem", "C")
     assert len({hit.item.passage_id for hit in ranking}) == len(TEXTS)
 
 
@@ -129,7 +128,9 @@ def test_what_is_like_a_paper_or_a_passage_is_found_without_it(loaded):
     passage = hit.item
     assert read_like(loaded, passage.passage_id) == (passage.prompt_text(), passage.arxiv_id)
     done = _invoke(loaded, "--like", passage.passage_id, "--passages", "--json")
-    assert passage.arxiv_id not in {load["arxiv_id"] for load in json.loads(done.stdout)}
+    hits = json.loads(done.stdout)["hits"]
+    assert hits
+    assert passage.arxiv_id not in {hit["paper"]["arxiv_id"] for hit in hits}
 
 
 @pytest.mark.parametrize(
@@ -145,8 +146,7 @@ def test_nothing_fits_letters_without_a_meaning(loaded):
     for arguments, count in ((["--passages"], 6), ([], 4)):
         shown = _invoke(loaded, "asdfgh qwerty", *arguments, "--json")
         assert "nothing in this corpus fits well" in " ".join(shown.stderr.split())
-        rows = json.loads(shown.stdout)
-        assert len(rows if arguments else rows["papers"]) == count
+        assert len(json.loads(shown.stdout)["hits"]) == count
 
 
 @cases("unit/index/cases.toml", "a_wrong_argument_is_named", ("query", "options", "message"))
@@ -319,20 +319,37 @@ def test_the_command_takes_every_option(loaded):
     )
     done = _invoke(loaded, "decoding words", *options.split())
     assert done.exit_code == 0, done.output
-    hits = json.loads(done.stdout)
+    hits = json.loads(done.stdout)["hits"]
     expected = search(loaded, "decoding words", limit=2, offset=1, by="dense", exact=True)
-    assert [(hit["passage_id"], hit["text"]) for hit in hits] == [
+    assert [(hit["passages"][0]["passage_id"], hit["passages"][0]["text"]) for hit in hits] == [
         (hit.item.passage_id, hit.item.text) for hit in expected
     ]
-    assert hits[0]["passage_url"] == expected[0].item.url
-    assert hits[0]["url"] == f"https://arxiv.org/abs/{expected[0].item.arxiv_id}"
+    assert hits[0]["passages"][0]["url"] == expected[0].item.url
+    paper = hits[0]["paper"]
+    assert paper["url"] == f"https://arxiv.org/abs/{expected[0].item.arxiv_id}"
+    assert (paper["grade"], paper["subset"]) == ("C", "no_problem")
+
+
+def test_the_command_and_the_form_of_the_pages_have_every_option_of_a_search():
+    by_name = {
+        "category": "categories", "kind": "kinds", "severity": "severities", "grade": "worst_quality",
+        "page_quality": "worst_quality", "first": "first_month", "last": "last_month",
+        "author": "authors",
+    }  # fmt: skip
+    years, of_lists = {"first_year", "last_year"}, {"papers", "without_papers", "per_paper"}
+    options = {option.name for option in fields(SearchOptions)} - years - of_lists | {"year"}
+    command = set(inspect.signature(search_command).parameters)
+    others = {"words", "queries", "like", "passages", "as_bibtex", "as_markdown", "as_json"}
+    assert {by_name.get(name, name) for name in command - others} == options
+    form = {by_name.get(name, name) for name in SearchForm.model_fields}
+    assert form - {"q", "page"} == options - {"offset", "by", "exact"}
 
 
 def test_the_command_lists_the_papers(loaded):
     papers = partial(invoke, "papers", env=environment_of(loaded))
-    listing = json.loads(papers("--author", "lovelace", "--json").stdout)
-    assert sum(entry["passages"] for entry in listing) == len(TEXTS)
-    assert f"{len(listing)} papers" in papers().stdout
+    listing = json.loads(papers("--author", "lovelace", "--json").stdout)["papers"]
+    assert [(paper["cited_by"], paper["year"]) for paper in listing] == [(0, 2024)] * 4
+    assert papers().stdout.count("- [Paper 240") == len(listing)
     assert papers("--year", "2024", "--bibtex").stdout.count("@misc{") == len(listing)
     assert "near: Noël Ada Lovelace" in papers("--author", "Lovelase").output
     assert "near" not in papers("--author", "Hovel").output
@@ -349,19 +366,18 @@ def test_the_command_asks_the_queries_of_a_file(loaded, tmp_path):
         _invoke(loaded, *piped, stdin=file.read_text()),
     ):
         assert [
-            (answer["query"], answer["papers"][0]["arxiv_id"]) for answer in json.loads(done.stdout)
+            (answer["query"], answer["hits"][0]["paper"]["arxiv_id"])
+            for answer in json.loads(done.stdout)
         ] == [("untranslated", "2403.00000"), ("plants in little light", "2405.00001")]
     passages = json.loads(_invoke(loaded, *arguments, "--passages", "--json").stdout)
-    assert [(answer["query"], answer["hits"][0]["text"]) for answer in passages] == [
+    assert [(answer["query"], answer["hits"][0]["passages"][0]["text"]) for answer in passages] == [
         ("untranslated", TEXTS[1]),
         ("plants in little light", TEXTS[5]),
     ]
-    assert "untranslated:\n1. Paper 2403.00000" in _invoke(loaded, *arguments).stdout
-    assert "untranslated: 1 passage" in _invoke(loaded, *arguments, "--passages").stdout
-    markdown = _invoke(loaded, *arguments, "--markdown").stdout
-    assert markdown.startswith(
-        "## untranslated\n\n1. [Paper 2403.00000](https://arxiv.org/abs/2403.00000)"
-    )
+    for form in ((), ("--markdown",), ("--passages",)):
+        assert _invoke(loaded, *arguments, *form).stdout.startswith(
+            "## untranslated\n\n1. **[Paper 2403.00000](https://arxiv.org/abs/2403.00000)**"
+        )
     assert _invoke(loaded, *arguments, "--bibtex").stdout.count("@misc{") == 2
 
 

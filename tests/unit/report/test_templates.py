@@ -29,7 +29,7 @@ TEMPLATES = sorted(PROJECT.glob("pipeline/**/*.html.j2"))
 MONTH, MARK = "2024-03", "Zmarkz"
 # Each is tried by a test of its own, with what the two share.
 ANNOTATION_PAGES = {"read.html.j2"}
-# Tried over HTTP by tests/unit/serve/test_pages.py, with hostile papers and queries.
+# Tried over HTTP by tests/unit/doors/test_pages.py, with hostile papers and queries.
 SERVED = {
     "ask.html.j2",
     "corpus.html.j2",

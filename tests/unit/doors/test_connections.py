@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 from pipeline.doors.web.app import DeadlineProtocol, refuse, with_budget
 from pipeline.doors.web.guard import Guard
 from tests.processes import PATIENCE
-from tests.unit.serve.conftest import serving
+from tests.unit.doors.conftest import serving
 from tests.workspaces import changed
 
 HEAD = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"

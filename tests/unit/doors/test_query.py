@@ -7,11 +7,11 @@ import pytest
 from pipeline import tables
 from pipeline.answering.user_question import UserQuestion
 from pipeline.corpus.paper_index import papers_named_in
+from pipeline.doors.query import paper_with_doi, read_query, well_spelt
 from pipeline.errors import SettingError
 from pipeline.identity.identifiers import arxiv_id_of, doi_of
 from pipeline.index.quotes import find_quote
 from pipeline.index.search_options import SearchOptions
-from pipeline.index.typed_query import paper_with_doi, read_query, well_spelt
 from tests.cases import cases
 from tests.month_tables import passage_row, write_table
 from tests.unit.index.building import TEXTS, make_workspace, write_month
@@ -60,7 +60,7 @@ def test_a_doi_that_only_bibliographies_have_leads_to_those_who_cite_it(tmp_path
     assert read_query(workspace, "10.1145/1", OPTIONS).paper == "1706.03762"
     query = read_query(workspace, "https://doi.org/10.1145/2", OPTIONS)
     assert (query.paper, query.text) == ("10.1145/2", "")
-    assert [(paper.arxiv_id, paper.title) for paper in query.cited_by] == [
+    assert [(citing.paper.arxiv_id, citing.paper.title) for citing in query.cited_by] == [
         ("2403.00001", "Paper 2403.00001")
     ]
     assert "no paper of it cites 10.1145/3" in read_query(workspace, "doi:10.1145/3", OPTIONS).note

@@ -21,15 +21,12 @@ from pipeline.doors.web.app import make_app, pass_on
 from pipeline.doors.web.site import Site
 from pipeline.index.opening import close_indexes
 from tests.processes import PATIENCE
-from tests.unit.serve.conftest import serving
-from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
+from tests.unit.doors.conftest import serving
+from tests.unit.doors.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
 
 pytestmark = pytest.mark.slow
 
-TOOLS = {
-    "search_papers", "search_passages", "find_papers", "outline", "section", "passage", "references", "cited_by",
-    "table", "find_quote", "bibtex", "section_markdown", "formulas",
-}  # fmt: skip
+TOOLS = {"search", "paper", "section", "references", "citations", "find_quote", "ask"}
 Use = Callable[[Client], Awaitable[None]]
 
 
@@ -87,50 +84,60 @@ def test_an_assistant_searches_reads_and_cites(connect):
             assert len(str(result.structured_content)) < 2 * MOST_CHARACTERS
             return result.structured_content
 
-        results = await call("search_papers", query="reciprocal rank fusion of ranked lists")
-        paper = results["papers"][0]
-        assert (paper["arxiv_id"], results["fits"], len(paper["passages"])) == (FUSION, True, 2)
         fence = fence_of(client)
         assert fence.startswith("passage-")
-        assert paper["authors"] == f"<{fence}>\nNoël Ada Lovelace\n</{fence}>"
+
+        def text(words):
+            return f"<{fence}>\n{words}\n</{fence}>"
+
+        query = "reciprocal rank fusion of ranked lists"
+        results = (await call("search", query=query))["result"]
+        hit = results["hits"][0]
+        paper = hit["paper"]
+        assert (paper["arxiv_id"], results["fits"], len(hit["passages"])) == (FUSION, True, 2)
+        assert paper["authors"] == [text("Noël Ada Lovelace")]
         assert paper["abstract"].startswith(f"<{fence}>\nAbout Fusion")
-        assert paper["bibtex"].startswith(f"<{fence}>\n@misc")
-        found = (await call("search_passages", query="reciprocal rank fusion of ranked lists"))[
+        (passage,) = (await call("search", query=query, kind="passages"))["result"]["hits"][0][
             "passages"
-        ][0]
-        assert (found["arxiv_id"], found["passage_id"]) == (FUSION, passage_id(4))
-        assert found["source_url"] == f"https://arxiv.org/html/{FUSION}#S1.p4"
-        assert found["quoted_text"].startswith(f"<{fence}>\n")
-        assert found["quoted_text"].endswith(f"\n</{fence}>")
-        outline = await call("outline", arxiv_id=f"https://arxiv.org/abs/{FUSION}v1")
-        sections = [
-            (section["title"].split("\n")[1], section["depth"]) for section in outline["sections"]
         ]
-        assert sections == [("Abstract", 1), ("Method", 1), ("Formula", 2), ("Results", 1)]
-        section = await call("section", arxiv_id=FUSION, section="method")
-        assert [passage["passage_id"] for passage in section["passages"]] == [passage_id(5)]
-        nearby = await call("passage", arxiv_id=FUSION, passage_id=passage_id(5), neighbours=1)
-        ids = [passage["passage_id"] for passage in nearby["passages"]]
-        assert ids == [passage_id(number) for number in (4, 5, 6)]
+        assert (passage["arxiv_id"], passage["passage_id"]) == (FUSION, passage_id(4))
+        assert passage["url"] == f"https://arxiv.org/html/{FUSION}#S1.p4"
+        assert passage["text"].startswith(f"<{fence}>\n")
+        table = await call("search", query="recall of BM25 on Tidepool", kind="table")
+        (passage,) = table["result"]["hits"][0]["passages"]
+        assert (passage["kind"], "| BM25 " in passage["text"]) == ("table", True)
+        titles = (await call("search", query="beam", kind="titles"))["result"]["papers"]
+        assert [paper["arxiv_id"] for paper in titles] == [BEAM]
+        outline = (await call("paper", arxiv_id=f"https://arxiv.org/abs/{FUSION}v1"))["result"]
+        sections = [(section["title"], len(section["path"])) for section in outline["sections"]]
+        assert sections == [
+            (text(title), depth)
+            for title, depth in (("Abstract", 1), ("Method", 1), ("Formula", 2), ("Results", 1))
+        ]
+        bibtex = (await call("paper", arxiv_id=FUSION, form="bibtex"))["result"]
+        assert bibtex.startswith(f"<{fence}>\n@misc{{lovelace2024fusion")
+
+        async def read(section):
+            result = (await call("section", arxiv_id=FUSION, section=section))["result"]
+            return [passage["passage_id"] for passage in result["passages"]]
+
+        assert await read("method") == [passage_id(5)]
+        assert await read(passage_id(5)) == [passage_id(number) for number in (4, 5, 6)]
         references = await call("references", arxiv_id=FUSION, limit=2)
-        assert [(paper["arxiv_id"], paper["in_corpus"]) for paper in references["papers"]] == [
+        assert [(item["arxiv_id"], item["in_corpus"]) for item in references["result"]] == [
             ("1706.03762", False),
             (RETRIEVAL, True),
         ]
         assert (references["total"], references["next_start"]) == (3, 2)
-        citing = await call("cited_by", arxiv_id="1706.03762")
-        assert {paper["arxiv_id"] for paper in citing["papers"]} == {FUSION, RETRIEVAL}
-        assert {paper["citing_passages"] for paper in citing["papers"]} == {1}
-        assert "Lovelace" in citing["papers"][0]["authors"]
-        table = (await call("table", query="recall of BM25 on Tidepool"))["passages"][0]
-        assert (table["kind"], "| BM25 |" in table["quoted_text"]) == ("table", True)
-        found = (await call("find_papers", title="beam"))["papers"][0]
-        assert (found["arxiv_id"], found["passages"]) == (BEAM, 2)
-        quote = await call("find_quote", quote="rare terms that dense vectors blur")
-        assert (quote["note"], quote["passages"][0]["arxiv_id"]) == ("match: exact", RETRIEVAL)
-        bibtex = (await call("bibtex", arxiv_ids=[FUSION, BEAM, BEAM]))["result"]
-        assert bibtex.count("@misc{") == 2
-        assert bibtex.endswith(f"\n</{fence}>")
+        citing = (await call("citations", arxiv_id="1706.03762"))["result"]
+        assert {each["paper"]["arxiv_id"] for each in citing} == {FUSION, RETRIEVAL}
+        assert [len(each["passage_ids"]) for each in citing] == [1, 1]
+        quote = (await call("find_quote", quote="rare terms that dense vectors blur"))["result"]
+        source = quote["hits"][0]
+        assert (source["reason"], source["paper"]["arxiv_id"]) == ("exact", RETRIEVAL)
+        answer = (await call("ask", question="What does rank fusion merge?"))["result"]
+        assert (answer["system"], answer["model"], answer["claims"]) == ("passages", None, [])
+        assert answer["shown"][0][0]["excerpt"].startswith(f"<{fence}>\n")
 
     connect(use)
 
@@ -171,19 +178,20 @@ def assert_fenced(result, fence):
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
-        ("search_passages", {}),
-        ("search_passages", {"query": "  \n"}),
-        ("search_passages", {"query": "x" * 10_001}),
-        ("search_passages", {"query": "fusion", "limit": 51}),
-        ("search_passages", {"query": "fusion", "start": 99_999}),
-        ("search_passages", {"query": "fusion", "first_month": "March"}),
-        ("find_papers", {"title": " - "}),
-        ("outline", {"arxiv_id": "9912.99999"}),
+        ("search", {}),
+        ("search", {"query": "  \n"}),
+        ("search", {"query": "x" * 10_001}),
+        ("search", {"query": "fusion", "limit": 51}),
+        ("search", {"query": "fusion", "start": 99_999}),
+        ("search", {"query": "fusion", "first_month": "March"}),
+        ("search", {"query": "fusion", "kind": "figures"}),
+        ("search", {"query": " - ", "kind": "titles"}),
+        ("paper", {"arxiv_id": "9912.99999"}),
         ("section", {"arxiv_id": FUSION, "section": "Nothing"}),
-        ("passage", {"arxiv_id": FUSION, "passage_id": passage_id(0)}),
+        ("section", {"arxiv_id": FUSION, "section": passage_id(0)}),
         ("find_quote", {"quote": "two words"}),
-        ("bibtex", {"arxiv_ids": []}),
-        ("cited_by", {"arxiv_id": "../../etc/passwd"}),
+        ("ask", {"question": "What is it?", "system": "nobody"}),
+        ("citations", {"arxiv_id": "../../etc/passwd"}),
         ("no_such_tool", {}),
     ],
 )
@@ -202,32 +210,35 @@ def test_hostile_arguments_and_passages_are_data(address):
     async def use():
         async with Client(address) as client:
             others = (
-                ("table", "query"),
-                ("find_papers", "title"),
-                ("find_papers", "author"),
-                ("outline", "arxiv_id"),
-                ("cited_by", "arxiv_id"),
-                ("find_quote", "quote"),
+                ("search", "query", {"kind": "table"}),
+                ("search", "query", {"kind": "titles"}),
+                ("search", "author", {"query": "fusion", "kind": "titles"}),
+                ("paper", "arxiv_id", {}),
+                ("citations", "arxiv_id", {}),
+                ("find_quote", "quote", {}),
+                ("ask", "question", {}),
             )
+            every = ("search", "query", {"kind": "passages"})
             for number, text in enumerate(HOSTILE_TEXTS):
-                for tool, name in (("search_passages", "query"), others[number % len(others)]):
-                    result = await client.call_tool(tool, {name: text})
+                for tool, name, more in (every, others[number % len(others)]):
+                    result = await client.call_tool(tool, {name: text, **more})
                     assert "log has the reason" not in str(result.content), (tool, text)
                     assert_fenced(result, fence_of(client))
             wicked = len(HOSTILE_TEXTS) - 2
             answer = await client.call_tool(
                 "section", {"arxiv_id": f"2404.{wicked:05d}", "section": HOSTILE_TEXTS[wicked]}
             )
-            passage = answer.structured_content["passages"][0]
-            assert passage["looks_like_prompt_injection"]
+            passages = answer.structured_content["result"]["passages"]
+            suspicious = answer.structured_content["looks_like_prompt_injection"]
+            assert suspicious == [passage["passage_id"] for passage in passages]
             assert_fenced(answer, fence_of(client))
             for number in (wicked, wicked + 1):
                 arxiv_id = f"2404.{number:05d}"
-                for tool in ("outline", "references", "formulas"):
+                for tool in ("paper", "references", "citations"):
                     assert_fenced(
                         await client.call_tool(tool, {"arxiv_id": arxiv_id}), fence_of(client)
                     )
-                bibtex = await client.call_tool("bibtex", {"arxiv_ids": [arxiv_id]})
+                bibtex = await client.call_tool("paper", {"arxiv_id": arxiv_id, "form": "bibtex"})
                 assert_fenced(bibtex, fence_of(client))
                 assert "\\input" not in bibtex.structured_content["result"]
 
@@ -237,19 +248,17 @@ def test_hostile_arguments_and_passages_are_data(address):
 def test_a_long_section_comes_in_parts(corpus, monkeypatch):
     monkeypatch.setattr(mcp_server, "MOST_CHARACTERS", 100)
     tools = CorpusTools(Site(corpus))
-    markdown = tools.section_markdown(FUSION, "Method")
-    assert "## Formula\n\nRanks outdo scores" in markdown
-    (formula,) = tools.formulas(FUSION).formulas
-    assert (r"s = \sum_i \frac{1}{k + r_i}" in formula.tex, formula.passage_id) == (
-        True,
-        passage_id(5),
-    )
+    markdown = tools.section(FUSION, "Method", form="markdown")
+    assert "## Formula\n\nRanks outdo scores" in markdown["result"]
+    assert markdown["next_start"] == 100
+    rest = tools.section(FUSION, "Method", form="markdown", start=80)["result"]
+    assert r"\sum_i \frac{1}{k + r_i}" in rest
     first = tools.section(BEAM, "Abstract")
-    assert (len(first.passages), first.next_start) == (1, None)
-    found = tools.search_passages("rank fusion of lists with rare terms", limit=3)
-    assert (len(found.passages), found.next_start) == (1, 1)
-    rest = tools.search_passages("rank fusion of lists with rare terms", limit=3, start=1)
-    assert rest.passages[0].passage_id != found.passages[0].passage_id
+    assert (len(first["result"]["passages"]), first["next_start"]) == (1, None)
+    query = {"query": "rank fusion of lists with rare terms", "kind": "passages", "limit": 3}
+    shown, others = (tools.search(**query, start=start) for start in (0, 1))
+    assert (len(shown["result"]["hits"]), shown["next_start"]) == (1, 1)
+    assert others["result"]["hits"][0]["passages"] != shown["result"]["hits"][0]["passages"]
     close_indexes()
 
 
@@ -260,7 +269,7 @@ def test_a_tool_that_takes_too_long_is_an_error(corpus, monkeypatch):
 
     async def use():
         async with Client(mcp_server.make_server(Site(corpus))) as client:
-            result = await client.call_tool("outline", {"arxiv_id": FUSION})
+            result = await client.call_tool("paper", {"arxiv_id": FUSION})
             ended.set()
             assert result.is_error
             assert "ask for less" in str(result.content)

@@ -12,7 +12,7 @@ from websockets.typing import Origin, Subprotocol
 from pipeline.doors.web.dagster_proxy import make_proxy
 from tests.cases import cases
 from tests.processes import free_port
-from tests.unit.serve.conftest import serving
+from tests.unit.doors.conftest import serving
 
 MUTATION = 'mutation { setConcurrencyLimit(concurrencyKey: "gpu", limit: 50) }'
 executed = []
@@ -79,7 +79,7 @@ def test_a_link_of_another_site_opens_a_page(proxy):
     assert answer.headers.get_list("set-cookie") == ["a=1", "b=2"]
 
 
-@cases("unit/serve/cases.toml", "no_post_of_another_site_reaches_dagster", ("headers", "status"))
+@cases("unit/doors/cases.toml", "no_post_of_another_site_reaches_dagster", ("headers", "status"))
 def test_no_post_of_another_site_reaches_dagster(proxy, headers, status):
     executed.clear()
     answer = httpx2.post(

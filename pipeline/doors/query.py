@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any
 from rapidfuzz.distance import OSA
 
 from pipeline import tables
+from pipeline.corpus.nouns import CitingPaper
 from pipeline.corpus.paper_index import (
-    authors_like,
     authors_named,
     find_papers,
     papers_named,
     papers_with_ids,
 )
 from pipeline.corpus.references.citation_index import (
-    CitingPaper,
     count_citing_papers,
     read_citing_papers,
     read_papers_citing_doi,
@@ -34,7 +33,7 @@ from pipeline.corpus.references.lookups import metadata_titles
 from pipeline.corpus.references.title_index import TitleIndex
 from pipeline.embedding.lexical import term_id
 from pipeline.engine.month_index import MonthIndex, TableSource
-from pipeline.errors import CiteloomError, SettingError
+from pipeline.errors import CiteloomError
 from pipeline.identity.identifiers import arxiv_id_of, arxiv_ids_among_words, doi_of
 from pipeline.identity.people import author_keys
 from pipeline.identity.titles import doi_key, title_words
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 NOTHING_FITS = "nothing in this corpus fits well; these are the nearest"
-_AUTHORS_PRINTED, _AUTHORS_SUGGESTED, _CITING_PRINTED = 3, 5, 5
+_AUTHORS_PRINTED, _CITING_PRINTED = 3, 5
 # author:Blei, papers by David Blei, Blei et al. (2017)
 _AUTHOR = re.compile(
     r"(?P<mark>author:|(?:papers )?by )?\s?(?P<name>.+?)(?P<others>,? et al\b\.?)?"
@@ -167,7 +166,8 @@ def _read_identifier(
     paper = arxiv_id or doi
     note = f"{paper} is not in this corpus, and no paper of it cites {paper}"
     if citing:
-        names = [f"{one_line(each.title)} ({each.arxiv_id})" for each in citing[:_CITING_PRINTED]]
+        papers = [each.paper for each in citing[:_CITING_PRINTED]]
+        names = [f"{one_line(each.title)} ({each.arxiv_id})" for each in papers]
         more = len(citing) - len(names)
         listed = f"{', '.join(names)}{f', and {more} more' if more else ''}"
         note = f"{paper} is not in this corpus; it is cited by {listed}"
@@ -219,21 +219,6 @@ def _read_author(workspace: Workspace, query: TypedQuery) -> TypedQuery | None:
         options = replace(options, first_year=int(match["year"]), last_year=int(match["year"]))
         note = f"{note}, {match['year']}"
     return replace(query, options=options, is_name=True, note=note)
-
-
-def with_whole_names(workspace: Workspace, options: SearchOptions) -> SearchOptions:
-    """The options with each author who is named otherwise than by whole or family name under the
-    whole names that fit. Raises SettingError for one whom the corpus lacks.
-    """
-    names: list[str] = []
-    for name in options.authors:
-        authors = authors_named(workspace, name)
-        if not authors:
-            near = ", ".join(authors_like(workspace, name)[:_AUTHORS_SUGGESTED])
-            raise SettingError(f"--author: no author has the name {name!r}; near: {near or 'none'}")
-        key = " ".join(title_words(name))
-        names += [name] if any(key in author_keys(author) for author in authors) else authors
-    return replace(options, authors=tuple(names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ another process.
 
 import pytest
 
+from pipeline.doors.query import NOTHING_FITS
+from pipeline.doors.web.forms import SearchForm
 from pipeline.doors.web.pages import render_passage
-from pipeline.doors.web.search_results import SearchForm
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes, edge_folder
-from pipeline.index.typed_query import NOTHING_FITS
+from tests.unit.doors.corpus import BEAM, FUSION, RETRIEVAL
 from tests.unit.index.building import opened_by_another_process
-from tests.unit.serve.corpus import BEAM, FUSION, RETRIEVAL
 
 
 def found(client, **parameters):
@@ -19,6 +19,15 @@ def found(client, **parameters):
 
 def found_passages(client, **parameters):
     return client.get("/api/passages", params=parameters).json()
+
+
+def ids(results):
+    """The papers of the hits."""
+    return [hit["paper"]["arxiv_id"] for hit in results["hits"]]
+
+
+def passages_of(results):
+    return [passage for hit in results["hits"] for passage in hit["passages"]]
 
 
 def test_parameters_survive_a_round_trip_through_an_address():
@@ -54,11 +63,12 @@ def test_a_wrong_option_is_an_error(pair):
 
 def test_a_result_is_a_paper_with_its_two_best_passages(client):
     results = found(client, q="fusion of ranked lists with rare terms")
-    paper = results["papers"][0]
+    hit = results["hits"][0]
+    paper = hit["paper"]
     assert (paper["arxiv_id"], paper["authors"]) == (FUSION, ["Noël Ada Lovelace"])
     assert (paper["year"], paper["categories"], paper["cited_by"]) == (2024, ["cs.CL"], 0)
-    assert paper["bibtex"].startswith("@misc{lovelace2024fusion,")
-    passages = {passage["section_path"][-1]: passage for passage in paper["passages"]}
+    assert (paper["grade"], paper["month"], hit["reason"]) == ("B", "2024-03", "fits")
+    passages = {passage["section_path"][-1]: passage for passage in hit["passages"]}
     assert passages.keys() == {"Formula", "Results"}, "the abstract is shown in any case"
     assert passages["Results"]["best_sentences"] == [
         "The gain is largest on questions with rare terms, as in ferns in the forest."
@@ -67,12 +77,10 @@ def test_a_result_is_a_paper_with_its_two_best_passages(client):
 
 def test_where_nothing_fits_the_nearest_are_listed_below_a_note(client):
     query = {"q": "asdf qwer zxcv uiop", "limit": "2"}
-    for results, items in (
-        (found(client, **query), "papers"),
-        (found_passages(client, **query), "passages"),
-    ):
+    for results in (found(client, **query), found_passages(client, **query)):
         assert (results["fits"], results["note"]) == (False, NOTHING_FITS)
-        assert (len(results[items]), results["has_more"]) == (2, True)
+        assert [hit["reason"] for hit in results["hits"]] == ["nearest"] * 2
+        assert results["has_more"]
     assert found(client, **query, page="2")["note"] == "", "of the first page alone"
     assert NOTHING_FITS[1:] in client.get("/passages", params=query).text
 
@@ -80,46 +88,47 @@ def test_where_nothing_fits_the_nearest_are_listed_below_a_note(client):
 def test_the_id_of_a_paper_gives_it_first_and_then_similar_papers(client):
     query = {"q": f"arXiv:{FUSION}v2"}
     results = found(client, **query)
-    assert results["named"] == FUSION
-    ids = [paper["arxiv_id"] for paper in results["papers"]]
-    assert ids[0] == FUSION
-    assert ids.count(FUSION) == 1
-    assert RETRIEVAL in ids
-    pages = [found(client, **query, limit="2", page=page)["papers"] for page in ("1", "2")]
-    assert [paper["arxiv_id"] for page in pages for paper in page] == ids[:4]
-    first, *similar = found_passages(client, **query)["passages"]
+    assert (results["named"], results["hits"][0]["reason"]) == (FUSION, "named")
+    papers = ids(results)
+    assert papers[0] == FUSION
+    assert papers.count(FUSION) == 1
+    assert RETRIEVAL in papers
+    pages = [ids(found(client, **query, limit="2", page=page)) for page in ("1", "2")]
+    assert [paper for page in pages for paper in page] == papers[:4]
+    first, *similar = passages_of(found_passages(client, **query))
     assert (first["arxiv_id"], first["kind"]) == (FUSION, "abstract")
     assert FUSION not in {passage["arxiv_id"] for passage in similar}
     among_words = found(client, q=f"N. Lovelace. Rank fusion. arXiv:{FUSION}")
-    assert (among_words["named"], among_words["papers"][0]["arxiv_id"]) == (FUSION, FUSION)
+    assert (among_words["named"], ids(among_words)[0]) == (FUSION, FUSION)
     tables = found(client, q=RETRIEVAL, kind="table")
-    assert tables["papers"][0]["passages"][0]["kind"] == "table"
+    assert passages_of(tables)[0]["kind"] == "table"
 
 
 def test_the_name_of_an_author_gives_the_papers(client):
     results = found(client, q="Lovelace", limit="2")
     assert results["note"] == "papers of Noël Ada Lovelace"
-    assert (results["fits"], results["has_more"], len(results["papers"])) == (True, True, 2)
-    assert len(found(client, q="recall", author="N. Lovelace", limit="2")["papers"]) == 2
+    assert (results["fits"], results["has_more"], len(results["hits"])) == (True, True, 2)
+    assert len(found(client, q="recall", author="N. Lovelace", limit="2")["hits"]) == 2
 
 
 def test_a_paper_outside_the_corpus_is_named_with_the_papers_that_cite_it(client):
     results = found(client, q="https://arxiv.org/abs/1706.03762")
-    assert (results["named"], results["papers"]) == ("1706.03762", [])
-    assert [paper["arxiv_id"] for paper in results["cited_by"]] == [RETRIEVAL, FUSION]
+    assert (results["named"], results["hits"]) == ("1706.03762", [])
+    citing = [each["paper"]["arxiv_id"] for each in results["cited_by"]]
+    assert citing == [RETRIEVAL, FUSION]
     assert "not in this corpus" in client.get("/search", params={"q": "1706.03762"}).text
 
 
 def test_filters_and_pages_restrict_the_results(client):
     def values(results, name):
-        return {passage[name] for paper in results["papers"] for passage in paper["passages"]}
+        return {passage[name] for passage in passages_of(results)}
 
     tables = found(client, q="recall", kind="table", to="2024-03")
     assert values(tables, "kind") == {"table"}
     query = {"q": "terms", "to": "2024-03", "limit": "2"}
     first, second = (found(client, **query, page=page) for page in ("1", "2"))
     assert (first["has_more"], second["first"], second["has_more"]) == (True, 3, False)
-    assert [len(page["papers"]) for page in (first, second)] == [2, 1]
+    assert [len(page["hits"]) for page in (first, second)] == [2, 1]
     assert values(first, "arxiv_id").isdisjoint(values(second, "arxiv_id"))
 
 
@@ -136,7 +145,7 @@ def test_misspelt_words_are_corrected_and_the_reader_is_told(client):
     results = found(client, q="recirpocal rank fuison")
     assert results["note"] == "showing results for: reciprocal rank fusion"
     assert results["searched"] == "reciprocal rank fusion"
-    assert results["papers"][0]["arxiv_id"] == FUSION
+    assert ids(results)[0] == FUSION
     page = client.get("/search", params={"q": "recirpocal rank fuison"})
     assert "as_typed=1" in page.text
     as_typed = found(client, q="recirpocal rank fuison", as_typed="1")
@@ -146,13 +155,14 @@ def test_misspelt_words_are_corrected_and_the_reader_is_told(client):
 
 def test_a_name_gives_its_paper_first_on_every_page_size(client):
     query = {"q": "coverage penalties"}
-    assert found(client, **query)["papers"][0]["arxiv_id"] == BEAM
-    whole = found_passages(client, **query)["passages"]
+    assert ids(found(client, **query))[0] == BEAM
+    whole = passages_of(found_passages(client, **query))
     assert (whole[0]["arxiv_id"], whole[0]["kind"]) == (BEAM, "abstract")
-    ids = [passage["passage_id"] for passage in whole]
+    shown = [passage["passage_id"] for passage in whole]
     pages = [found_passages(client, **query, limit="2", page=page) for page in ("1", "2", "3")]
-    assert [hit["passage_id"] for page in pages for hit in page["passages"]] == ids[:6]
-    assert len(ids) == len(set(ids))
+    paged = [passage["passage_id"] for page in pages for passage in passages_of(page)]
+    assert paged == shown[:6]
+    assert len(shown) == len(set(shown))
 
 
 def test_a_quote_across_a_border_of_paragraphs_is_marked():

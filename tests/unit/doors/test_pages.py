@@ -19,9 +19,9 @@ from pipeline.report import rendering
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import asking
 from tests.unit.answering.scripted_answers import faithful, form_of
+from tests.unit.doors.conftest import client_of
+from tests.unit.doors.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
 from tests.unit.index.building import opened_by_another_process
-from tests.unit.serve.conftest import client_of
-from tests.unit.serve.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
 
 pytestmark = pytest.mark.slow
 
@@ -165,11 +165,11 @@ def test_a_step_is_shown_before_the_answer_is_written(with_llm):
     live = LiveAnswer(Site(workspace), "What does fusion merge?", None)
     progress = live.progress()
     assert next(progress)
-    assert live.reply is None
+    assert live.answer is None
     is_shown.set()
     assert list(progress)
     assert live.error is None
-    assert live.reply.answer.text == "It merges <b>lists</b>."
+    assert live.answer.text == "It merges <b>lists</b>."
 
 
 def test_a_link_on_another_site_runs_no_question_and_a_failure_is_shown(client):
@@ -384,7 +384,7 @@ def test_papers_are_found_by_title_author_and_year(client):
     assert (len(first), len(second)) == (50, 3 + len(HOSTILE_TEXTS) - 50)
     assert set(first).isdisjoint(second)
     (paper,) = client.get("/api/papers", params={"title": "sparse"}).json()["papers"]
-    assert (paper["passages"], paper["cited_by"]) == (2, 1)
+    assert (paper["year"], paper["cited_by"]) == (2024, 1)
     near = client.get("/api/papers", params={"author": "Lovelase"}).json()
     assert (near["papers"], near["near"]) == ([], ["Noël Ada Lovelace"])
     assert client.get("/api/papers", params={"title": "spasre"}).json()["near"][0].startswith("Spa")
@@ -399,6 +399,6 @@ def test_the_description_of_the_api_names_every_endpoint_and_its_schema(client):
     document = client.get("/openapi.json").json()
     assert document == openapi()
     assert len(document["paths"]) == len(ENDPOINTS)
-    assert {"SearchResults", "PaperJson", "Problem"} <= document["components"]["schemas"].keys()
+    assert {"Results", "FullPaper", "Problem"} <= document["components"]["schemas"].keys()
     operations = [path["get"]["operationId"] for path in document["paths"].values()]
     assert len(set(operations)) == len(operations)

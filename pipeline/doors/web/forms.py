@@ -1,20 +1,17 @@
-"""The query parameters of searches and of the list of papers, and pages of their results."""
+"""The query parameters of searches and of the list of papers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pipeline.corpus.references.citation_index import CitingPaper
+from pipeline.corpus.nouns import Results
+from pipeline.doors.papers import PaperListing, list_papers
+from pipeline.doors.search import Of, search
 from pipeline.doors.web.site import Site
 from pipeline.errors import SettingError
-from pipeline.index.corpus_papers import PaperListing, list_papers
-from pipeline.index.excerpts import RankedPassage, rank_sentences
-from pipeline.index.paper_results import SearchResults, search_papers
-from pipeline.index.passage_results import search_passages
 from pipeline.index.search_options import DEEPEST, LONGEST_QUERY, MOST, SearchOptions, parse_years
 
 RESULTS_PER_PAGE = 10
@@ -140,53 +137,17 @@ class SearchForm(AddressForm):
         ).checked()
 
 
-def run_search(site: Site, form: SearchForm, start: int | None = None) -> SearchResults:
-    """A page of papers. start: number of its first paper, from 0, in place of the form's.
+def run_search(
+    site: Site, form: SearchForm, of: Of = "papers", start: int | None = None
+) -> Results:
+    """A page of results. start: number of its first one, from 0, in place of the form's.
 
     Raises SettingError for a wrong parameter, IndexInUse if another process has the index, and as
-    `search_papers` does.
+    `search` does.
     """
     options = form.options(start)
     with site.searches:
-        return search_papers(site.workspace, [form.q], options)[0]
-
-
-@dataclass(frozen=True, slots=True)
-class PassagePage:
-    """A page of passages of all papers, best first.
-
-    named: the paper that the query names, if it names one; its abstract comes first. fits: whether
-    any of the first page's passages fits the query. note: how the query was read; empty for an
-    ordinary search. cited_by: who cites the named paper, where the corpus does not hold it. first:
-    number of the page's first passage. has_more: whether others follow.
-    """
-
-    query: str
-    named: str | None
-    fits: bool
-    note: str
-    cited_by: tuple[CitingPaper, ...]
-    passages: tuple[RankedPassage, ...]
-    first: int
-    has_more: bool
-
-
-def run_passage_search(site: Site, form: SearchForm, start: int | None = None) -> PassagePage:
-    """A page of passages. Arguments and errors as those of `run_search`."""
-    options = form.options(start)
-    one_more = replace(options, limit=min(options.limit + 1, MOST))
-    with site.searches:
-        results = search_passages(site.workspace, [form.q], one_more)[0]
-    return PassagePage(
-        query=form.q,
-        named=results.named,
-        fits=results.hits.fits,
-        note=results.hits.note,
-        cited_by=results.cited_by,
-        passages=tuple(rank_sentences(results.text, results.hits[: options.limit])),
-        first=options.offset + 1,
-        has_more=len(results.hits) > options.limit,
-    )
+        return search(site.workspace, [form.q], options, of)[0]
 
 
 class ListingForm(AddressForm):

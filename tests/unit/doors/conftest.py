@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from pipeline.doors.web.app import make_app
 from pipeline.index.opening import close_indexes
 from tests.processes import PATIENCE, free_port
-from tests.unit.serve.corpus import make_corpus
+from tests.unit.doors.corpus import make_corpus
 
 
 @contextmanager

@@ -1,0 +1,219 @@
+"""Papers as readers look for them: lists by title, author and year, and what surrounds a paper: its
+sections, who cites it, and papers that are related to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
+from typing import TYPE_CHECKING
+
+from pipeline import tables
+from pipeline.corpus.nouns import CitingPaper, FullPaper, Hit, Paper, Section
+from pipeline.corpus.paper_index import (
+    authors_like,
+    find_papers,
+    papers_with_ids,
+    years_of_papers,
+)
+from pipeline.corpus.references.citation_index import (
+    count_citing_papers,
+    count_shared_works,
+    read_citing_papers,
+)
+from pipeline.doors.query import well_spelt
+from pipeline.errors import MissingInput
+from pipeline.identity.identifiers import arxiv_id_of
+from pipeline.identity.titles import title_words
+from pipeline.index.papers import read_like, read_paper
+from pipeline.index.search import search_many
+from pipeline.index.search_options import SearchOptions
+
+if TYPE_CHECKING:
+    from pipeline.engine.stage import Workspace
+    from pipeline.storage.data_root import DataRoot
+
+_NEAR = 5
+_RELATED = 8
+_TITLES_NAMED = 40
+_COUNTS = {
+    "paragraphs": "paragraphs",
+    "tables": "tables",
+    "figures": "figures",
+    "formulas": "formulas",
+    "missing_citations": "missing citations",
+    "ltx_errors": "LaTeXML errors",
+    "math_without_tex": "formulas without TeX",
+}
+_QUALITY_COLUMNS = ["grade_reasons", "losses", "chars_seen", "chars_kept", "truncated", *_COUNTS]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperListing:
+    """Papers, newest months first, to iterate over and to index.
+
+    has_more: whether others follow. near: where there are none, titles or names of authors that are
+    near, or years that the corpus has.
+    """
+
+    papers: tuple[Paper, ...]
+    has_more: bool
+    near: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Paper]:
+        return iter(self.papers)
+
+    def __len__(self) -> int:
+        return len(self.papers)
+
+    def __getitem__(self, place: int) -> Paper:
+        return self.papers[place]
+
+
+def list_papers(
+    workspace: Workspace,
+    title: str = "",
+    author: str = "",
+    year: int | None = None,
+    limit: int = 20,
+    offset: int = 0,
+) -> PaperListing:
+    """The papers of the corpus, or those whose title has these words, one of whose authors has
+    this name, and of this year.
+    """
+    with workspace.read_cache():
+        papers = find_papers(workspace, title, author, year, offset + limit + 1)
+        near = () if papers else _near(workspace, title, author, year)
+        page = papers[offset : offset + limit]
+        cited_by = count_citing_papers(workspace, [paper.arxiv_id for paper in page])
+        return PaperListing(
+            tuple(replace(paper, cited_by=cited_by[paper.arxiv_id]) for paper in page),
+            has_more=len(papers) > offset + limit,
+            near=tuple(near[:_NEAR]),
+        )
+
+
+def _near(workspace: Workspace, title: str, author: str, year: int | None) -> Sequence[str]:
+    """Values that are near those of a listing without papers: titles with the misspelt words
+    corrected, or else authors, or else years.
+    """
+    spelt = well_spelt(workspace, title)
+    if spelt != title:
+        papers = find_papers(workspace, spelt, author, year, _NEAR)
+        if papers:
+            return [paper.title for paper in papers]
+    authors = authors_like(workspace, author) if author else []
+    if authors or year is None:
+        return authors
+    return list(map(str, sorted(years_of_papers(workspace), key=lambda other: abs(other - year))))
+
+
+def citing_papers(workspace: Workspace, identifier: str) -> list[CitingPaper]:
+    """The papers of the corpus that cite a paper, which need not be in the corpus. Raises
+    MissingInput for what is no arXiv id.
+    """
+    if arxiv_id_of(identifier) is None:
+        raise MissingInput(f"{identifier[:80]!r} is not an arXiv id: give one such as 2404.90003")
+    return read_citing_papers(workspace, identifier)
+
+
+def papers_citing_the_same(workspace: Workspace, paper: FullPaper) -> list[Hit]:
+    """The papers with most cited works in common (bibliographic coupling, Kessler 1963)."""
+    cited = {reference.arxiv_id for reference in paper.references if reference.arxiv_id}
+    shared = count_shared_works(workspace, cited)
+    shared.pop(paper.arxiv_id, None)
+    most = sorted(shared.items(), key=lambda pair: (-pair[1], pair[0]))[:_RELATED]
+    papers = papers_with_ids(workspace, (arxiv_id for arxiv_id, _ in most))
+    unknown = Paper("", "", (), None, ())
+    return [
+        Hit(papers.get(arxiv_id) or replace(unknown, arxiv_id=arxiv_id), count, "shared")
+        for arxiv_id, count in most
+    ]
+
+
+def similar_papers(workspace: Workspace, identifier: str) -> list[Hit]:
+    """The papers whose best passage is nearest to a paper's title and abstract.
+
+    Raises SettingError if the corpus lacks the paper, IndexInUse if another process has the index.
+    """
+    text, arxiv_id = read_like(workspace, identifier)
+    options = SearchOptions(limit=_RELATED, per_paper=True, without_papers=(arxiv_id,))
+    nearest = [scored for scored in search_many(workspace, [text], options)[0] if scored.fits]
+    papers = papers_with_ids(workspace, (scored.item.arxiv_id for scored in nearest))
+    return [
+        Hit(papers[scored.item.arxiv_id], scored.score, "similar")
+        for scored in nearest
+        if scored.item.arxiv_id in papers
+    ]
+
+
+def outside_paper(workspace: Workspace, identifier: str) -> tuple[Paper, list[CitingPaper]] | None:
+    """A paper outside of the corpus with the title that the first paper that cites it prints, and
+    the papers that cite it; None where the identifier is none of arXiv.
+    """
+    arxiv_id = arxiv_id_of(identifier)
+    if arxiv_id is None:
+        return None
+    citing = read_citing_papers(workspace, arxiv_id)
+    references = read_paper(workspace, citing[0].paper.arxiv_id).references if citing else ()
+    titles = (reference.title for reference in references if reference.arxiv_id == arxiv_id)
+    return Paper(arxiv_id, next(titles, None) or "", (), None, ()), citing
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuality:
+    """What the parser read of a page and what it lost.
+
+    losses: characters seen and not kept, by kind of element. counts: paragraphs, tables, figures
+    and formulas that were read, and marks of what the conversion to HTML missed.
+    """
+
+    grade_reasons: tuple[str, ...]
+    characters_seen: int
+    characters_kept: int
+    losses: Mapping[str, int]
+    counts: Mapping[str, int]
+    truncated: bool
+
+
+def read_quality(root: DataRoot, paper: Paper) -> PageQuality | None:
+    """What was read of a paper's page; None where its table lacks it."""
+    if not root.exists(tables.PAPERS, paper.month):
+        return None
+    ids = {paper.arxiv_id}
+    for row in root.rows_with(tables.PAPERS, paper.month, "arxiv_id", ids, _QUALITY_COLUMNS):
+        return PageQuality(
+            grade_reasons=tuple(row["grade_reasons"] or ()),
+            characters_seen=row["chars_seen"] or 0,
+            characters_kept=row["chars_kept"] or 0,
+            losses=dict(row["losses"] or {}),
+            counts={name: row[column] or 0 for column, name in _COUNTS.items()},
+            truncated=bool(row["truncated"]),
+        )
+    return None
+
+
+def read_section(paper: FullPaper, name: str) -> Section:
+    """A section with its subsections. name: its title, or the titles down to it; case and
+    punctuation do not matter.
+
+    Raises MissingInput for a section that the paper lacks.
+    """
+    words = title_words(name)
+    passages = tuple(
+        passage for passage in paper.passages if words and _is_within(passage.section_path, words)
+    )
+    if not passages:
+        titles = ", ".join(section.title for section in paper.sections[:_TITLES_NAMED])
+        raise MissingInput(
+            f"{paper.arxiv_id} has no section {name[:80]!r}: there are {titles or 'no sections'}"
+        )
+    return Section(passages[0].section_path, passages[0].passage_id, passages)
+
+
+def _is_within(path: Sequence[str], words: list[str]) -> bool:
+    """Whether the words are those of consecutive titles of a section path."""
+    titles = [title_words(title) for title in path]
+    ranges = combinations(range(len(titles) + 1), 2)
+    return any(list(chain.from_iterable(titles[first:last])) == words for first, last in ranges)
