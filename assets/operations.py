@@ -8,7 +8,6 @@ from typing import Any
 import dagster as dg
 
 from assets import OWNER_METADATA, OWNERS
-from assets.partitions import offer_months
 from assets.rendering import markdown_table
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import months_in_dump
@@ -46,7 +45,6 @@ _FINISH_TRIES, _SECONDS_BETWEEN_TRIES = 10, 60.0
 
 
 @dg.asset(
-    group_name="operations",
     kinds={"arxiv"},
     owners=OWNERS,
     tags={"citeloom/resource": "arxiv_api"},
@@ -65,7 +63,6 @@ def arxiv_changes(
     """
     try:
         in_dump = months_in_dump(workspace.settings)
-        offer_months(context.instance, in_dump)
         ask_arxiv = workspace.settings.refresh_harvest
         plan = find_changes(workspace, in_dump, stages_in_use(workspace), ask_arxiv=ask_arxiv)
         record_keys(workspace, plan.months)
@@ -93,7 +90,6 @@ def _harvest_metadata(plan: RefreshPlan) -> dict[str, Any]:
 
 
 @dg.asset(
-    group_name="operations",
     kinds={"json"},
     owners=OWNERS,
     tags={"citeloom/resource": "cpu"},
@@ -140,7 +136,6 @@ def summary_metadata(workspace: Workspace, summary: RefreshSummary) -> dict[str,
 
 @dg.asset(
     deps=["report"],
-    group_name="operations",
     kinds={"html"},
     owners=OWNERS,
     tags={"citeloom/resource": "cpu"},

@@ -1,4 +1,4 @@
-"""Make a stage a Dagster asset: versions, partitions, schema, metadata, retries."""
+"""Make a stage a Dagster asset: versions, partitions, schema, metadata, retries; and its checks."""
 
 import json
 from collections.abc import Mapping
@@ -8,9 +8,10 @@ import dagster as dg
 import pyarrow as pa
 
 from assets import OWNERS
+from assets.checks import build_check
 from assets.details import DETAILS
 from assets.partitions import MONTHS
-from assets.placement import gpu_tags, retry_of_lost_steps
+from assets.placement import definition_time_settings, gpu_tags, retry_of_lost_steps
 from assets.rendering import markdown_table, report_address
 from pipeline.engine import shutdown
 from pipeline.engine.priority import lower_priority
@@ -45,18 +46,18 @@ class StageConfig(dg.Config):
     """Retries after a failure that may pass, such as a server that does not answer."""
 
 
-def build_asset(stage: Stage, settings: Settings) -> dg.AssetsDefinition | dg.AssetSpec:
+def month_asset(stage: Stage) -> dg.AssetsDefinition | dg.AssetSpec:
     """The Dagster asset of a stage; of a disabled stage, an asset that cannot be materialized and
     says why.
 
-    settings: they say which stages are disabled, where a step runs, and with which settings its
-    rows are made.
+    The settings of the time at which it is defined say which stages are disabled, where a step
+    runs, and with which settings its rows are made.
     """
+    settings = definition_time_settings()
     spec = dg.AssetSpec(
         stage.name,
         deps=_dependencies(stage, settings),
         partitions_def=MONTHS,
-        group_name=stage.group,
         kinds=set(stage.kinds),
         owners=OWNERS,
         tags={"citeloom/resource": stage.pool or "cpu"},
@@ -64,10 +65,10 @@ def build_asset(stage: Stage, settings: Settings) -> dg.AssetsDefinition | dg.As
         metadata={"dagster/column_schema": column_schema(stage.table)},
         code_version=_code_version(stage, settings),
     )
-    disabled = disabled_reason(stage, settings)
+    disabled = _disabled_reason(stage, settings)
     if disabled:
         way_out = "To enable it, change that and restart `citeloom ui`."
-        text = f"**Disabled**: {disabled}. {way_out}\n\n{spec.description}"
+        text = f"{spec.description}\n\nDisabled, since {disabled}. {way_out}"
         # Without partitions, or the card of a disabled stage counts months as missing.
         return spec.replace_attributes(description=text, partitions_def=None).merge_attributes(
             tags={"citeloom/disabled": ""}
@@ -99,11 +100,19 @@ def build_asset(stage: Stage, settings: Settings) -> dg.AssetsDefinition | dg.As
     return _asset
 
 
+def month_checks(stage: Stage) -> list[dg.AssetChecksDefinition]:
+    """The checks of a stage's month; none of a disabled stage, which has nothing to check."""
+    settings = definition_time_settings()
+    if _disabled_reason(stage, settings):
+        return []
+    return [build_check(stage, check, settings) for check in stage.checks]
+
+
 def _dependencies(stage: Stage, settings: Settings) -> list[str]:
     """Names of the assets that a stage depends on. Disabled stages have empty months and are left
     out.
     """
-    disabled = {other.name for other in STAGES if disabled_reason(other, settings)}
+    disabled = {other.name for other in STAGES if _disabled_reason(other, settings)}
     return sorted(stage.waits_for - disabled)
 
 
@@ -122,7 +131,7 @@ def _code_version(stage: Stage, settings: Settings) -> str:
     return f"{stage.table.version}.{stage.version}.{digest[:8]}"
 
 
-def disabled_reason(stage: Stage, settings: Settings) -> str:
+def _disabled_reason(stage: Stage, settings: Settings) -> str:
     """Why the settings do not ask for a stage; empty where they do, or are invalid."""
     try:
         return stage.disabled_reason(settings)

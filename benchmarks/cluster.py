@@ -29,7 +29,6 @@ from pathlib import Path
 
 import dagster as dg
 
-from assets.partitions import offer_months
 from benchmarks import postgres_server
 from benchmarks.cluster_job import JOB, STAGES
 from benchmarks.corpus import ZIPS, ZipOut, mixed
@@ -151,7 +150,6 @@ def backfill(
         dg.DagsterInstance.from_config(environment["DAGSTER_HOME"]) as instance,
         daemon(environment, folder),
     ):
-        offer_months(instance, months)
         run("dagster", ["job", "backfill", *chosen], environment, folder)
         end = time.monotonic() + 1800
         records: Sequence[dg.RunRecord] = []

@@ -32,7 +32,6 @@ import dagster as dg
 import httpx2
 import psutil
 
-from assets.partitions import offer_months
 from benchmarks.harness import Claim, compile_modules, free_ports, report
 from benchmarks.serve import COMMAND
 from benchmarks.synthetic_corpus import SyntheticCorpus, months_until
@@ -127,7 +126,6 @@ def make_root(folder: Path, months: Sequence[str]) -> Workspace:
         for month in months:
             corpus.write_month(dump, month)
     with open_instance(dagster_home(workspace)) as instance:
-        offer_months(instance, months)
         if instance.get_materialized_partitions(dg.AssetKey(STAGES[-1].name)):
             return workspace
         for stage in STAGES:
@@ -262,7 +260,7 @@ def measure(
             with _browser(folder) as browser, ui.measured(costs, name):
                 browser.get(f"{ui.url}{path}")
                 wait_until(lambda: _shows(browser, words))  # noqa: B023 - waited for in the loop
-    for sensor in ("new_months", "dump_folder", "computed_months"):
+    for sensor in ("dump_folder", "computed_months"):
         with ui.measured(costs, f"sensor {sensor}"):
             ui.ask(
                 "mutation ($sensor: SensorSelector!)"

@@ -6,8 +6,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets import operations
-from assets.checks import build_check
+from assets import answers, corpus, evaluation, index, operations, related_work, report
 from assets.jobs import (
     check_months,
     find_changes,
@@ -16,11 +15,12 @@ from assets.jobs import (
     summarize_refresh,
 )
 from assets.placement import choose_executor, definition_time_settings
-from assets.stage_asset import build_asset, disabled_reason
-from pipeline.stages import STAGES
 from resources.services import build_resources
-from sensors.months import computed_months, dump_folder, hourly_check, new_months
+from sensors.months import computed_months, dump_folder, hourly_check
 from sensors.refresh import failed_refreshes, refresh_schedule, refreshed_months
+
+GROUPS = (corpus, index, related_work, answers, evaluation, report, operations)
+"""The modules of assets; each is a group in the Dagster UI, of the module's name."""
 
 
 def build_defs(**overrides: Any) -> dg.Definitions:
@@ -30,23 +30,19 @@ def build_defs(**overrides: Any) -> dg.Definitions:
     the workspace is made, or `workspace` as a whole.
     """
     settings = definition_time_settings()
-    enabled = [stage for stage in STAGES if not disabled_reason(stage, settings)]
     return dg.Definitions(
         assets=[
-            *(build_asset(stage, settings) for stage in STAGES),
-            operations.arxiv_changes,
-            operations.refresh_summary,
-            operations.months,
+            asset
+            for group in GROUPS
+            for asset in dg.load_assets_from_modules(
+                [group], group_name=group.__name__.rpartition(".")[2], include_specs=True
+            )
         ],
-        asset_checks=[
-            *(build_check(stage, check, settings) for stage in enabled for check in stage.checks),
-            *dg.load_asset_checks_from_modules([operations]),
-        ],
+        asset_checks=dg.load_asset_checks_from_modules(GROUPS),
         jobs=[refresh_corpus, find_changes, summarize_refresh, finish_months, check_months],
         schedules=[refresh_schedule(settings.refresh_cron), hourly_check],
         sensors=[
             dump_folder,
-            new_months,
             computed_months,
             refreshed_months,
             failed_refreshes,

@@ -1,43 +1,58 @@
-"""All stages, in the order in which they run.
-
-The list is derived from `pipeline.tables.TABLES`: a table names the module of its stage, and the
-stage is that module's constant with the table's name in capitals (see CONTRIBUTING.md).
-"""
+"""All stages, in the order in which they run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import import_module
 from itertools import takewhile
 
+from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import ANSWERING_WRITERS
+from pipeline.arxiv.metadata_stage import METADATA
+from pipeline.corpus.passages.stages import PASSAGES
+from pipeline.corpus.references.stages import CITATIONS, REFERENCES
+from pipeline.corpus.sources.stage import PAGES
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
+from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Stage
 from pipeline.engine.systems import lookup
-from pipeline.evaluation.stages import ANSWER_GRADES, G_SCORES
+from pipeline.evaluation.stages import (
+    ANSWER_GRADES,
+    ANSWER_SCORES,
+    CITATION_SUPPORT,
+    G_SCORES,
+    SCORES,
+)
+from pipeline.index.stages import INDEX_RECEIPTS
+from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.systems import RELATED_WORK_WRITERS
+from pipeline.related_work.tasks import RELATED_WORK_TASKS
+from pipeline.report.stages import REPORT
 from pipeline.settings import Settings
 from pipeline.stage_names import plain_name
-from pipeline.tables import TABLES, Table
 
-
-def _load_stage(table: Table, module: str) -> Stage:
-    """The stage that makes a table. Raises TypeError where the module does not define it."""
-    constant = table.name.upper()
-    stage = getattr(import_module(module), constant, None)
-    if not isinstance(stage, Stage) or stage.table != table:
-        raise TypeError(
-            f"{module}, the stage_module of the table {table.name}, must define its stage:"
-            f" {constant} = Stage(table=tables.{constant}, …)"
-        )
-    return stage
-
-
-STAGES: tuple[Stage, ...] = tuple(
-    _load_stage(table, table.stage_module)
-    for table in TABLES.values()
-    if table.stage_module is not None
+STAGES: tuple[Stage, ...] = (
+    PAGES,
+    DUMP_MEMBERS,
+    METADATA,
+    PAPERS,
+    PASSAGES,
+    REFERENCES,
+    CITATIONS,
+    EMBEDDINGS,
+    INDEX_RECEIPTS,
+    QUESTIONS,
+    RELATED_WORK_TASKS,
+    KEY_ELEMENTS,
+    SUMMARIES,
+    G_SCORES,
+    CITATION_SUPPORT,
+    ANSWERS,
+    ANSWER_GRADES,
+    SCORES,
+    ANSWER_SCORES,
+    REPORT,
 )
-"""All stages, in the order in which they run."""
+"""Each after what it reads, and corpus stages before the first that asks a language model."""
 
 CORPUS_STAGES = tuple(takewhile(lambda stage: stage.asks is None, STAGES))
 """The stages before the first that asks a language model: up to the index, tasks and questions."""

@@ -1,4 +1,4 @@
-"""Sensors that run new and changed months and offer months; the schedule of the checks."""
+"""Sensors that run new and changed months; the schedule of the checks."""
 
 import json
 from itertools import takewhile
@@ -7,7 +7,6 @@ import dagster as dg
 
 from assets import OWNER_METADATA
 from assets.jobs import check_months, finish_months, refresh_corpus
-from assets.partitions import offer_months
 from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.sources.archives import months_of_sources
 from pipeline.corpus.sources.stage import PAGES
@@ -16,7 +15,6 @@ from pipeline.engine.finish import unfinished_stages
 from pipeline.engine.run import State, fingerprint, state
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
-from pipeline.ops.run_months import months_of_status
 from pipeline.stages import STAGES
 from resources.dead_runs import UNFINISHED
 
@@ -91,33 +89,12 @@ def dump_folder(
     dead = months_without_a_step(context.instance) & current.keys()
     if not changed and not dead:
         return dg.SkipReason(f"no change in the {len(earlier)} months of the dump")
-    offer_months(context.instance, changed)
     # No run_key: Dagster never runs one twice, and pages may come and go twice. A run too many
     # finds all of it done.
     requests = [dg.RunRequest(partition_key=month) for month in sorted(changed.keys() | dead)]
     return dg.SensorResult(
         run_requests=requests, cursor=json.dumps({**earlier, **changed}, sort_keys=True)
     )
-
-
-# On by default: without it nobody could choose a month that no command has run yet.
-@dg.sensor(
-    minimum_interval_seconds=300,
-    default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Offers the months of the dump and of the data root as partitions.",
-    metadata=OWNER_METADATA,
-    tags={"citeloom/starts": "nothing"},
-)
-def new_months(
-    context: dg.SensorEvaluationContext, workspace: dg.ResourceParam[Workspace]
-) -> dg.SkipReason:
-    """Offers the months of the dump and of the data root as partitions."""
-    try:
-        months, _ = months_of_status(workspace, "all")
-    except CiteloomError as error:
-        return dg.SkipReason(str(error))
-    offer_months(context.instance, months)
-    return dg.SkipReason(f"{len(months)} months are offered")
 
 
 # On by default: else the overall report page would lack the months of Dagster's runs.

@@ -320,7 +320,6 @@ QUESTIONS = Stage(
     settings=("max_questions",),
     inputs=_question_inputs,
     disabled_reason=questions_disabled_reason,
-    group="answers",
     description=(
         "Questions of CITELOOM_QUESTIONS whose newest paper is of the month, with their gold"
         " claims."
@@ -336,7 +335,6 @@ ANSWERS = Stage(
     disabled_reason=questions_disabled_reason,
     # Systems that search read the index: the in-process one belongs to one process at a time.
     pool="qdrant",
-    group="answers",
     description=(
         "The answers of each writer of CITELOOM_ANSWER_SYSTEMS (arXivBot, WikiChat, the model"
         " alone), and answers made elsewhere, from the CSV file of CITELOOM_IMPORTED_ANSWERS."

@@ -197,7 +197,6 @@ METADATA = Stage(
     version=5,
     inputs=_digests,
     pool="arxiv_api",
-    group="corpus",
     description=(
         "What arXiv says of each page's paper: from the snapshot or the newer harvest, then"
         " from the rate-limited API for the rest."

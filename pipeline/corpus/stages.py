@@ -106,7 +106,6 @@ DUMP_MEMBERS = Stage(
     settings=("subsets",),
     inputs=_dump_digest,
     plain_name="dump",
-    group="corpus",
     description=(
         "Pages of the ar5iv zips, from their central directories, and loose pages beside them."
     ),
@@ -298,7 +297,6 @@ PAPERS = Stage(
     former_settings={"page_errors": "keep"},
     version=19,
     outputs_exist=_had_no_disk_error,
-    group="corpus",
     description=(
         "Computer-science papers, parsed from pages read in place in the zip, with what each"
         " lost.\n\nOther categories are left out before any HTML is read."

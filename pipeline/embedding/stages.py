@@ -240,7 +240,6 @@ EMBEDDINGS = Stage(
     former_settings={"embedded_form": FORM},
     inputs=_model,
     pool="gpu",
-    group="search",
     description=(
         "Dense vectors of every passage, and of BGE-M3 sparse ones. Unchanged texts keep their"
         " vectors, and an interrupted month continues where it ended."

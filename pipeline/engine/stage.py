@@ -155,9 +155,9 @@ class Stage:
     tells that a month is out of date. pool: what only one process may use at a time, in Dagster a
     pool, between processes a file lock (`engine.locks`).
 
-    plain_name: what commands and messages call it; empty for its table's name. group, description,
-    kinds: of its asset in the Dagster UI. asks: a language model, as a writer or as a judge; None
-    for a stage that calls none. takes_gpus: on a cluster, its step asks for
+    plain_name: what commands and messages call it; empty for its table's name. description, kinds:
+    of its asset in the Dagster UI. asks: a language model, as a writer or as a judge; None for a
+    stage that calls none. takes_gpus: on a cluster, its step asks for
     CITELOOM_EMBEDDING_GPUS. checks: of its finished month, in the order in which they are
     evaluated.
     """
@@ -178,7 +178,6 @@ class Stage:
     part_settings: PartSettings = _no_settings
     pool: str | None = None
     plain_name: str = ""
-    group: Literal["corpus", "search", "evaluation", "related_work", "answers"] = "corpus"
     description: str = ""
     kinds: tuple[str, ...] = ("parquet",)
     asks: Literal["writer", "judge"] | None = None

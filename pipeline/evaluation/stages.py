@@ -73,7 +73,6 @@ G_SCORES = Stage(
     inputs=g_score.inputs,
     disabled_reason=_sections_off,
     pool="llm",
-    group="evaluation",
     description=(
         "The G-Score: six marks and a vote, the systems of a candidate set in one conversation as"
         " the paper has it; and in other orders, which the paper did not ask for."
@@ -99,7 +98,6 @@ CITATION_SUPPORT = Stage(
     inputs=citation_support.inputs,
     disabled_reason=_citations_off,
     pool="llm",
-    group="evaluation",
     description=(
         "Whether a cited work says what the citing sentence claims: a verdict with the words it"
         " rests on."
@@ -113,7 +111,6 @@ SCORES = Stage(
     build=scores.build_scores,
     upstream=(*_WRITTEN, tables.G_SCORES, tables.CITATION_SUPPORT),
     version=4,
-    group="evaluation",
     description=(
         "Every metric of every system on each task: ROUGE against the gold section, G-Score,"
         " citations."
@@ -129,7 +126,6 @@ ANSWER_GRADES = Stage(
     inputs=answers.inputs,
     disabled_reason=_answers_off,
     pool="llm",
-    group="answers",
     description=(
         "Every answer claim by claim: is it correct, and which gold claims does the answer hold?"
     ),
@@ -142,7 +138,6 @@ ANSWER_SCORES = Stage(
     build=scores.build_answer_scores,
     upstream=(tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES),
     disabled_reason=questions_disabled_reason,
-    group="answers",
     description=(
         "Factual and coverage shares of every answer, and how much of what it needed was shown:"
         " the only measure without a model."

@@ -199,7 +199,6 @@ INDEX_RECEIPTS = Stage(
     version=4,
     pool="qdrant",
     plain_name="index",
-    group="search",
     description=(
         "The month's points in the Qdrant collection, audited against the embeddings id by id."
     ),

@@ -385,7 +385,6 @@ KEY_ELEMENTS = Stage(
     version=3,
     disabled_reason=_elements_disabled_reason,
     pool="llm",
-    group="related_work",
     description="Seven key elements of every target and reference (ChatCite, figure 2).",
     kinds=("parquet", "openai"),
     asks="writer",
@@ -398,7 +397,6 @@ SUMMARIES = Stage(
     part_settings=_summary_settings,
     upstream=(tables.RELATED_WORK_TASKS, tables.KEY_ELEMENTS, tables.PASSAGES),
     pool="llm",
-    group="related_work",
     description=(
         "The related work of every task by each writer of CITELOOM_SYSTEMS (ChatCite, its"
         " ablations, baselines), and sections written elsewhere, from the CSV file of"

@@ -389,7 +389,6 @@ RELATED_WORK_TASKS = Stage(
     inputs=_inputs,
     version=5,
     plain_name="tasks",
-    group="related_work",
     description=(
         "Papers whose related work cites works with a known text; the section is taken out and"
         " is the gold text."

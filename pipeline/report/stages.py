@@ -63,7 +63,6 @@ REPORT = Stage(
     inputs=_inputs,
     outputs_exist=_outputs_exist,
     finish=_finish,
-    group="evaluation",
     description="The month's report: a static folder of pages that works from disk.",
     kinds=("html",),
 )

@@ -27,9 +27,7 @@ class Table:
 
     row: what one row of it is. version: raised when the columns or their meaning change.
     rows_per_group: how many rows are held in memory and written at once. rows_per_read: how many of
-    them a row group of the file has, where single rows are read; None for all. stage_module: the
-    module that defines the stage of the table, as a constant with the table's name in capitals
-    (`pipeline.stages` loads it); None where no stage makes the table.
+    them a row group of the file has, where single rows are read; None for all.
     """
 
     name: str
@@ -38,7 +36,6 @@ class Table:
     version: int = 1
     rows_per_group: int = ROWS_PER_GROUP
     rows_per_read: int | None = None
-    stage_module: str | None = None
 
     def describe_columns(self) -> list[tuple[str, str, str]]:
         """(name, Arrow type, description) of every column, in order."""
@@ -113,7 +110,6 @@ PAGES = Table(
         ("made_of", TEXT, "SHA-256 of the source, and the converter"),
         ("last_error", TEXT, "last error in the converter's log, or null"),
     ),
-    stage_module="pipeline.corpus.sources.stage",
 )
 DUMP_MEMBERS = Table(
     "dump_members",
@@ -144,7 +140,6 @@ DUMP_MEMBERS = Table(
             "checksum (CRC-32) of the page; in a zip, as its directory states it",
         ),
     ),
-    stage_module="pipeline.corpus.stages",
 )
 METADATA = Table(
     "metadata",
@@ -166,7 +161,6 @@ METADATA = Table(
         ("fetched_at", TEXT, "when the API or OAI-PMH answered, ISO 8601 UTC; null for a snapshot"),
         ("status", TEXT, "present, withdrawn, or absent (nobody knows the id)"),
     ),
-    stage_module="pipeline.arxiv.metadata_stage",
 )
 PAPERS = Table(
     "papers",
@@ -219,7 +213,6 @@ PAPERS = Table(
     ),
     version=3,
     rows_per_group=100,  # a paper is some 100 KB of blocks: 2,000 of them would be held at once
-    stage_module="pipeline.corpus.stages",
 )
 PASSAGES = Table(
     "passages",
@@ -244,7 +237,6 @@ PASSAGES = Table(
     # A search reads a row group for almost every hit once there are many months: the texts of 50
     # hits of 60 months took 80 ms of processor time in groups of 2,000 and 49 in groups of 500.
     rows_per_read=500,
-    stage_module="pipeline.corpus.passages.stages",
 )
 REFERENCES = Table(
     "references",
@@ -262,7 +254,6 @@ REFERENCES = Table(
         ("cited_arxiv_id", TEXT, "the cited paper where it is on arXiv and known"),
         ("resolved_by", TEXT, "identifier, doi, title, or null"),
     ),
-    stage_module="pipeline.corpus.references.stages",
 )
 CITATIONS = Table(
     "citations",
@@ -277,7 +268,6 @@ CITATIONS = Table(
             "passages of the citing paper that cite it, in order; empty if no passage does",
         ),
     ),
-    stage_module="pipeline.corpus.references.stages",
 )
 EMBEDDINGS = Table(
     "embeddings",
@@ -302,7 +292,6 @@ EMBEDDINGS = Table(
         ("truncated", FLAG, "whether the text was longer than the model reads"),
     ),
     rows_per_group=500,  # 4 KB a row
-    stage_module="pipeline.embedding.stages",
 )
 INDEX_RECEIPTS = Table(
     "index_receipts",
@@ -321,7 +310,6 @@ INDEX_RECEIPTS = Table(
         ),
         ("ids_sha256", TEXT, "SHA-256 over the sorted ids and text hashes of the month"),
     ),
-    stage_module="pipeline.index.stages",
 )
 REPORT = Table(
     "report",
@@ -331,7 +319,6 @@ REPORT = Table(
         ("bytes", COUNT, "size"),
         ("sha256", TEXT, "SHA-256 of the file"),
     ),
-    stage_module="pipeline.report.stages",
 )
 LEDGER = Table(
     "ledger",
@@ -396,7 +383,6 @@ RELATED_WORK_TASKS = Table(
         ("gold", TEXT, "the section taken out, citations as [Reference i]"),
     ),
     version=3,
-    stage_module="pipeline.related_work.tasks",
 )
 KEY_ELEMENTS = Table(
     "key_elements",
@@ -416,7 +402,6 @@ KEY_ELEMENTS = Table(
         ("content_cut", FLAG, "whether the paper was cut to fit the model's context"),
         *llm_usage("LLM calls that it took"),
     ),
-    stage_module="pipeline.related_work.stages",
 )
 SUMMARIES = Table(
     "summaries",
@@ -446,7 +431,6 @@ SUMMARIES = Table(
     ),
     version=2,
     rows_per_group=50,  # a trace of every draft and vote can be 1 MB
-    stage_module="pipeline.related_work.stages",
 )
 
 G_SCORES = Table(
@@ -465,7 +449,6 @@ G_SCORES = Table(
         *llm_usage("LLM calls that it took"),
     ),
     version=3,
-    stage_module="pipeline.evaluation.stages",
 )
 CITATION_SUPPORT = Table(
     "citation_support",
@@ -501,7 +484,6 @@ CITATION_SUPPORT = Table(
         *llm_usage("LLM calls that it took"),
     ),
     version=2,
-    stage_module="pipeline.evaluation.stages",
 )
 SCORES = Table(
     "scores",
@@ -529,7 +511,6 @@ SCORES = Table(
         ("repeat", pa.int32(), "of the section, 0 for the one that is compared"),
     ),
     version=4,
-    stage_module="pipeline.evaluation.stages",
 )
 HUMAN_RATINGS = Table(
     "human_ratings",
@@ -629,7 +610,6 @@ QUESTIONS = Table(
             ),
         ),
     ),
-    stage_module="pipeline.answering.stages",
 )
 ANSWERS = Table(
     "answers",
@@ -665,7 +645,6 @@ ANSWERS = Table(
         *llm_usage("LLM calls that it took"),
     ),
     rows_per_group=50,  # a trace with all retrieved passages is some 50 KB
-    stage_module="pipeline.answering.stages",
 )
 ANSWER_GRADES = Table(
     "answer_grades",
@@ -701,7 +680,6 @@ ANSWER_GRADES = Table(
     ),
     version=2,
     rows_per_group=100,
-    stage_module="pipeline.evaluation.stages",
 )
 ANSWER_SCORES = Table(
     "answer_scores",
@@ -717,7 +695,6 @@ ANSWER_SCORES = Table(
         ("value", pa.float64(), "share from 0 to 1, or a count"),
     ),
     version=2,
-    stage_module="pipeline.evaluation.stages",
 )
 HUMAN_GRADES = Table(
     "human_grades",

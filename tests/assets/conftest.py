@@ -16,13 +16,13 @@ import dagster as dg
 import pytest
 from filelock import FileLock
 
-from assets.partitions import offer_months
 from pipeline.doors.cli.dagster_reporter import reporting_to_dagster
 from pipeline.engine.stage import Workspace
 from pipeline.ops.run_months import run_months
 from pipeline.ops.services import release_services
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, Settings, load_settings
 from resources.dagster_home import dagster_home, open_instance
+from tests.definitions import load_definitions
 from tests.folders import copy_folder
 from tests.processes import COMMAND, end_with_tests, environment_without_settings
 from tests.scripted_llm import ScriptedLlm
@@ -139,13 +139,10 @@ class Place:
 
     def run_in_dagster(self, stages, month, *, force=False):
         """Run stages as a run of Dagster's does, in this process."""
-        from pipeline.definitions import build_defs
-
         config = {name: {"config": {"force": force, "retries": 0}} for name in stages}
         with self.dagster() as instance:
-            offer_months(instance, [month])
             return (
-                build_defs()
+                load_definitions()
                 .resolve_job_def("refresh_corpus")
                 .execute_in_process(
                     instance=instance,

@@ -14,7 +14,6 @@ import dagster as dg
 import pytest
 
 from assets.checks import RECORDING_JOB
-from assets.partitions import offer_months
 from assets.stage_asset import is_readable
 from pipeline import tables
 from pipeline.corpus.sources.stage import PAGES
@@ -30,14 +29,15 @@ from pipeline.stages import STAGES, choose_stages, lookup_stage
 from pipeline.storage.provenance import read_provenance
 from resources.services import ArxivResource, DataRootResource, LlmResource, QdrantResource
 from sensors import stuck_runs
-from sensors.months import dump_folder, new_months
+from sensors.months import dump_folder
 from tests.assets.conftest import MONTHS
+from tests.definitions import load_definitions
 from tests.unit.corpus import fake_latexml
 
 PROJECT = Path(__file__).resolve().parents[2]
 MONTH = MONTHS[0]
 NAMES = [stage.name for stage in STAGES if stage is not PAGES]  # the sample has no sources
-GROUPS = {"corpus", "search", "related_work", "answers", "evaluation"}
+GROUPS = {"corpus", "index", "related_work", "answers", "evaluation", "report"}
 
 
 @pytest.fixture
@@ -248,27 +248,6 @@ def test_each_service_can_be_given_instead_of_its_settings(empty, tmp_path):
     assert result.output_for_node("settings_of_the_workspace") == expected
 
 
-def test_months_are_offered_in_order_whenever_they_come():
-    with dg.DagsterInstance.ephemeral() as instance:
-        for months in (["2024-05"], ["2024-03", "2024-05"], ["2024-06", "2024-04"]):
-            offer_months(instance, months)
-        assert list(instance.get_dynamic_partitions("months")) == [
-            "2024-03",
-            "2024-04",
-            "2024-05",
-            "2024-06",
-        ]
-
-
-def test_a_sensor_offers_the_months_of_the_dump(empty):
-    with empty.entered(), dg.DagsterInstance.ephemeral() as instance:
-        context = dg.build_sensor_context(
-            instance=instance, resources={"workspace": empty.workspace()}
-        )
-        new_months(context)
-        assert tuple(instance.get_dynamic_partitions("months")) == MONTHS
-
-
 def test_everything_in_dagster_has_an_owner_a_tag_and_a_description():
     team = "team:citeloom"
     for spec in defs.resolve_all_asset_specs():
@@ -366,7 +345,7 @@ def test_dagster_and_the_command_line_agree_on_what_is_out_of_date(own):
 def definitions_of(place):
     """The definitions under the settings of a place."""
     with place.entered():
-        return build_defs()
+        return load_definitions()
 
 
 def test_a_month_that_the_dump_lacks_holds_nothing(empty):

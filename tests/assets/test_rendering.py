@@ -7,9 +7,8 @@ import dagster as dg
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from assets.partitions import offer_months
 from assets.rendering import cell, intervals, markdown_table
-from assets.stage_asset import build_asset
+from assets.stage_asset import month_asset
 from pipeline import tables
 from pipeline.engine.stage import Workspace
 from pipeline.settings import load_settings
@@ -28,10 +27,9 @@ def told(tmp_path_factory):
     found = {}
     with place.entered(), dg.DagsterInstance.ephemeral() as instance:
         workspace = Workspace(load_settings())
-        offer_months(instance, [MONTH])
         for name in FIRST:
             made = dg.materialize(
-                [build_asset(lookup_stage(name), workspace.settings)],
+                [month_asset(lookup_stage(name))],
                 partition_key=MONTH,
                 instance=instance,
                 resources={"workspace": workspace},

@@ -217,15 +217,14 @@ def _run_by_dagster(workspace, months, stages):
     """
     import dagster as dg
 
-    from assets.partitions import offer_months
-    from pipeline.definitions import build_defs
     from pipeline.engine.progress import StageFailed, listening
     from pipeline.ops.run_months import RunReport
     from resources.dagster_home import dagster_home, open_instance
     from resources.dead_runs import dead_runs
+    from tests.definitions import load_definitions
 
     report = RunReport()
-    definitions = build_defs()
+    definitions = load_definitions()
     job = definitions.resolve_job_def("refresh_corpus")
     names = [stage.name for stage in stages if not stage.disabled_reason(workspace.settings)]
     config = {name: {"config": {"retries": 0}} for name in names}
@@ -235,7 +234,6 @@ def _run_by_dagster(workspace, months, stages):
         # As Dagster's daemon does: a run whose writing failed may have ended without freeing them.
         for run_id in instance.event_log_storage.get_concurrency_run_ids():
             instance.event_log_storage.free_concurrency_slots_for_run(run_id)
-        offer_months(instance, months)
         for month in months:
             result = job.execute_in_process(
                 instance=instance,

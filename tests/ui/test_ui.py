@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from pipeline.definitions import defs
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
 from pipeline.settings.urls import is_loopback
 from pipeline.stages import STAGES
@@ -39,9 +40,14 @@ pytestmark = [pytest.mark.ui, pytest.mark.slow]
 MONTH, BY_COMMAND = "2024-03", "2024-04"
 PARTITIONS = "//*[normalize-space(text())='Select a partition or create one']"
 MATERIALIZE_ALL = "//button[starts-with(normalize-space(.), 'Materialize all')]"
-GROUPS = {}
-for stage in STAGES:
-    GROUPS.setdefault(stage.group, []).append(stage.name)
+GROUPS = {
+    spec.group_name: [
+        other.key.to_user_string()
+        for other in defs.resolve_all_asset_specs()
+        if other.group_name == spec.group_name
+    ]
+    for spec in defs.resolve_all_asset_specs()
+}
 
 
 @dataclass

@@ -158,7 +158,6 @@ PASSAGES = Stage(
     upstream=(PAPERS,),
     former_settings={"embedded_form": FORM},
     version=5,
-    group="corpus",
     description=(
         "Passages of 20 to 300 words with title and section path: short neighbours of one"
         " section are packed, long ones split at sentence ends."

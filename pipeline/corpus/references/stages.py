@@ -83,7 +83,6 @@ REFERENCES = Stage(
     upstream=(tables.PAPERS, tables.METADATA),
     lookups_hold=lookups_hold,
     version=3,
-    group="corpus",
     description=(
         "Bibliography items, resolved to arXiv papers by identifier, by DOI, then by title and"
         " year."
@@ -125,6 +124,5 @@ CITATIONS = Stage(
     table=tables.CITATIONS,
     build=build_citations,
     upstream=(tables.REFERENCES, tables.PASSAGES),
-    group="corpus",
     description="Which paper cites which, and in which passages.",
 )

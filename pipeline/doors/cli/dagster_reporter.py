@@ -12,7 +12,6 @@ from pipeline.engine.progress import (
     Event,
     Notice,
     Outcome,
-    RunPlanned,
     StageFinished,
     listening,
     publish,
@@ -49,7 +48,6 @@ class DagsterReporter:
         self._workspace = workspace
         self._instance: dg.DagsterInstance | None = None
         self._unreachable = False
-        self._months: set[str] = set()
         # Of one month, by stage and name; the newest result of each.
         self._checks: dict[tuple[str, str], CheckEvaluated] = {}
 
@@ -58,8 +56,6 @@ class DagsterReporter:
         record; checks wait for the end of their month.
         """
         match event:
-            case RunPlanned(months):
-                self._months.update(months)
             case StageFinished(outcome):
                 self._report_outcome(outcome)
             case AllMonthsFinished(stage):
@@ -160,9 +156,4 @@ class DagsterReporter:
             from resources.dagster_home import dagster_home, open_for_command
 
             self._instance = open_for_command(dagster_home(self._workspace))
-        if self._months:
-            from assets.partitions import offer_months
-
-            offer_months(self._instance, self._months)
-            self._months.clear()
         return self._instance

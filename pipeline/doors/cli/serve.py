@@ -8,13 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from pipeline.doors.cli.common import AsJson, export_settings, open_workspace
-from pipeline.errors import CiteloomError, SettingError
+from pipeline.errors import SettingError
 
 # Dagster's own options, as environment variables.
 _DAGSTER_OPTIONS = {
@@ -121,10 +120,8 @@ def ui(
       citeloom ui
       citeloom ui --port 3001
     """
-    from assets.partitions import offer_months
     from pipeline.doors.cli.console import err, print_json
     from pipeline.ops.preflight import check_data_root
-    from pipeline.ops.run_months import months_of_status
     from pipeline.settings import PROJECT
     from resources.dagster_home import dagster_home, open_instance
 
@@ -133,10 +130,9 @@ def ui(
     listener = _listen(port)
     export_settings(workspace.settings)
     home = dagster_home(workspace)
-    # Makes the databases and pools, and fails here where Postgres does not answer. Runs report
-    # faults of the dump.
-    with open_instance(home) as instance, suppress(CiteloomError):
-        offer_months(instance, months_of_status(workspace, "all")[0])
+    # Makes the databases and pools, and fails here where Postgres does not answer.
+    with open_instance(home):
+        pass
     url = f"http://127.0.0.1:{port}"
     if as_json:
         print_json({"url": url, "dagster_home": str(home)})
