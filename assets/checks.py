@@ -1,14 +1,13 @@
 """The checks of a stage's month as Dagster asset checks."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import dagster as dg
 
-from assets import OWNER_METADATA
-from assets.partitions import MONTHS
+from assets import MONTHS, OWNER_METADATA
 from assets.placement import retry_of_lost_steps
 from pipeline.engine.checks import CheckEvaluated, evaluate, record
 from pipeline.engine.stage import CheckResult, MonthCheck, Stage, Workspace
@@ -54,18 +53,38 @@ def record_results(instance: dg.DagsterInstance, evaluated: Sequence[CheckEvalua
     a run links a result to the materialization, without which the month has no mark. It takes
     0.2 s of processor time.
     """
+    checks = [_recorded_check(event) for event in evaluated]
+    tags = {"dagster/partition": evaluated[0].month, "citeloom/checks": _verdict(evaluated)}
+    run_in_process(instance, RECORDING_JOB, checks, tags)
+
+
+def run_in_process(
+    instance: dg.DagsterInstance,
+    job: str,
+    checks: Sequence[dg.AssetChecksDefinition],
+    tags: Mapping[str, str] | None = None,
+    **resources: object,
+) -> None:
+    """Run a job of checks alone in this process, silently, as a command does."""
     definitions = dg.Definitions(
-        asset_checks=[_recorded_check(event) for event in evaluated],
-        jobs=[dg.define_asset_job(RECORDING_JOB, dg.AssetSelection.all_asset_checks())],
+        asset_checks=checks,
+        jobs=[dg.define_asset_job(job, dg.AssetSelection.all_asset_checks())],
+        resources=resources,
     )
     # In a thread, where Dagster leaves the command's signal handlers alone.
     with ThreadPoolExecutor(1) as thread:
         thread.submit(
-            definitions.resolve_job_def(RECORDING_JOB).execute_in_process,
+            definitions.resolve_job_def(job).execute_in_process,
             instance=instance,
-            tags={"dagster/partition": evaluated[0].month},
+            tags=tags,
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         ).result()
+
+
+def _verdict(evaluated: Sequence[CheckEvaluated]) -> str:
+    """What the list of runs says, whose status tells only that the results were recorded."""
+    failed = sum(not event.result.passed for event in evaluated)
+    return f"{failed} of {len(evaluated)} did not pass" if failed else "passed"
 
 
 def _recorded_check(event: CheckEvaluated) -> dg.AssetChecksDefinition:

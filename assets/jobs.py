@@ -6,8 +6,9 @@ import dagster as dg
 
 from assets import OWNER_METADATA
 
-_ALL_MONTHS = dg.AssetSelection.assets("months").without_checks()
 _CHECKS_OF_ALL_MONTHS = dg.AssetSelection.checks_for_assets("months")
+# With its checks: a materialization without them would hide their last results.
+_ALL_MONTHS = dg.AssetSelection.assets("months") | _CHECKS_OF_ALL_MONTHS
 _HARVEST = dg.AssetSelection.assets("arxiv_changes")
 _SUMMARY = dg.AssetSelection.assets("refresh_summary")
 
@@ -15,7 +16,7 @@ _SUMMARY = dg.AssetSelection.assets("refresh_summary")
 # start it, with the executor of the definitions.
 refresh_corpus = dg.define_asset_job(
     "refresh_corpus",
-    selection=dg.AssetSelection.all() - _ALL_MONTHS - _CHECKS_OF_ALL_MONTHS - _HARVEST - _SUMMARY,
+    selection=dg.AssetSelection.all() - _ALL_MONTHS - _HARVEST - _SUMMARY,
     description=(
         "Every stage of one month, from the zips to the report; what is up to date is skipped."
     ),
@@ -43,7 +44,7 @@ summarize_refresh = dg.define_asset_job(
 finish_months = dg.define_asset_job(
     "finish_months",
     selection=_ALL_MONTHS,
-    description="The overall report page, once months have run.",
+    description="The overall report page, once months have run, and the checks over all months.",
     metadata=OWNER_METADATA,
     executor_def=dg.in_process_executor,
 )

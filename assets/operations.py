@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from assets import OWNER_METADATA, OWNERS
+from assets.checks import run_in_process
 from assets.rendering import markdown_table
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import months_in_dump
@@ -196,7 +197,8 @@ def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.Asse
 
 def _rows_to_repair(workspace: Workspace, month: str) -> list[dict[str, Any]]:
     """The failed or stale rows of `month_status`, and a failure to read the status."""
-    rows = month_status(STAGES, workspace, month)
+    enabled = [stage for stage in STAGES if not stage.disabled_reason(workspace.settings)]
+    rows = month_status(enabled, workspace, month)
     failure = read_failure(workspace, RUN, month)
     whole_run = [{"stage": RUN, "state": "failed", "failure": failure}] if failure else []
     return [*whole_run, *(row for row in rows if row["state"] in ("failed", "stale"))]
@@ -263,3 +265,9 @@ def expected_month(today: date, fresh_days: int) -> str:
 
 papers_are_fresh = _freshness_check(tables.PAPERS)
 index_is_fresh = _freshness_check(tables.INDEX_RECEIPTS)
+
+
+def check_in_process(instance: dg.DagsterInstance, workspace: Workspace) -> None:
+    """Evaluate the checks of `months` in this process, as the job `check_months` does."""
+    checks = [every_month_is_up_to_date, papers_are_fresh, index_is_fresh]
+    run_in_process(instance, "check_months", checks, workspace=workspace)

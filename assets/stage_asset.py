@@ -1,16 +1,17 @@
 """Make a stage a Dagster asset: versions, partitions, schema, metadata, retries; and its checks."""
 
+import inspect
 import json
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
 import pyarrow as pa
 
-from assets import OWNERS
+from assets import MONTHS, OWNERS
 from assets.checks import build_check
 from assets.details import DETAILS
-from assets.partitions import MONTHS
 from assets.placement import definition_time_settings, gpu_tags, retry_of_lost_steps
 from assets.rendering import markdown_table, report_address
 from pipeline.engine import shutdown
@@ -62,7 +63,12 @@ def month_asset(stage: Stage) -> dg.AssetsDefinition | dg.AssetSpec:
         owners=OWNERS,
         tags={"citeloom/resource": stage.pool or "cpu"},
         description=f"{stage.description}\n\nA row is {stage.table.row}.",
-        metadata={"dagster/column_schema": column_schema(stage.table)},
+        metadata={
+            "dagster/uri": f"{settings.data_root}/{stage.name}",
+            "dagster/column_schema": column_schema(stage.table),
+            "dagster/code_references": _code_references(stage),
+            "documentation": f"docs/reference/tables.md#{stage.name}",
+        },
         code_version=_code_version(stage, settings),
     )
     disabled = _disabled_reason(stage, settings)
@@ -106,6 +112,17 @@ def month_checks(stage: Stage) -> list[dg.AssetChecksDefinition]:
     if _disabled_reason(stage, settings):
         return []
     return [build_check(stage, check, settings) for check in stage.checks]
+
+
+def _code_references(stage: Stage) -> dg.CodeReferencesMetadataValue:
+    """The place of the function that builds the stage's rows."""
+    build = stage.build if inspect.isroutine(stage.build) else type(stage.build)
+    file = inspect.getsourcefile(build)
+    line = inspect.getsourcelines(build)[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        place = dg.LocalFileCodeReference(file_path=str(file), line_number=line, label=stage.name)
+        return dg.CodeReferencesMetadataValue(code_references=[place])
 
 
 def _dependencies(stage: Stage, settings: Settings) -> list[str]:
@@ -263,6 +280,7 @@ def _outcome_metadata(stage: Stage, workspace: Workspace, outcome: Outcome) -> d
     """
     metadata: dict[str, Any] = {
         "dagster/row_count": outcome.rows,
+        "path": dg.MetadataValue.path(str(workspace.root.file(stage.table, outcome.month))),
         "seconds": round(outcome.seconds, 3),
         "bytes": outcome.bytes,
         "skipped": outcome.skipped,
@@ -270,7 +288,8 @@ def _outcome_metadata(stage: Stage, workspace: Workspace, outcome: Outcome) -> d
     }
     for reason, count in outcome.left_out.items():
         metadata[f"left_out/{reason}"] = count
-    metadata["report"] = report_address(workspace, outcome.month)
+    if (workspace.root.path / "reports" / outcome.month / "index.html").is_file():
+        metadata["report"] = report_address(workspace, outcome.month)
     for name, value in {**outcome.notes, **outcome.measured}.items():
         metadata[name] = _metadata_value(value)
     metadata["preview"] = _preview(stage, workspace, outcome.month)

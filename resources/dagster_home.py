@@ -19,12 +19,12 @@ from filelock import FileLock
 
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError, TransientFailure
-from pipeline.ops.doctor.findings import DoctorFinding, ok, problem, warning
+from pipeline.ops.doctor.findings import DoctorFinding, ok, problem
 from pipeline.settings import PROJECT, Settings
 from pipeline.stages import STAGES
 from pipeline.storage.writing import write_whole
-from pipeline.text import one_line
-from resources.dead_runs import UNFINISHED, dead_runs
+from pipeline.text import number_of, one_line
+from resources.dead_runs import UNFINISHED, end_dead_runs
 
 _VARIABLE = "CITELOOM_DAGSTER_PG_URL"
 _SCHEME = "postgresql://"
@@ -136,22 +136,23 @@ def _make_pools(instance: dg.DagsterInstance) -> None:
 class InstanceState:
     """The state of Dagster's instance.
 
-    running, dead: ids of unfinished runs whose process lives, and is gone. pools: the runs that
-    hold slots of each. outdated: stores of an older schema than this Dagster's.
+    running: ids of unfinished runs. ended: of those that had no process any more, and were ended.
+    pools: the runs that hold slots of each. outdated: stores of an older schema than this
+    Dagster's.
     """
 
     running: tuple[str, ...]
-    dead: tuple[str, ...]
+    ended: tuple[str, ...]
     pools: Mapping[str, tuple[str, ...]]
     outdated: tuple[str, ...]
 
 
 def examine(home: Path) -> InstanceState:
-    """The state of the instance at `home`; nothing of it is changed. Raises as `open_instance`
-    does.
+    """The state of the instance at `home`, once runs whose process is gone are ended and the pool
+    slots of ended runs are free. Raises as `open_instance` does.
     """
     with open_instance(home) as instance:
-        dead = [run.run_id for run in dead_runs(instance)]
+        ended = end_dead_runs(instance)
         unfinished = [
             run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=list(UNFINISHED)))
         ]
@@ -166,8 +167,8 @@ def examine(home: Path) -> InstanceState:
             "schedules": instance.schedule_storage,
         }
         return InstanceState(
-            tuple(run for run in unfinished if run not in dead),
-            tuple(dead),
+            tuple(unfinished),
+            tuple(ended),
             {pool: tuple(sorted(runs)) for pool, runs in sorted(holders.items()) if runs},
             tuple(name for name, store in stores.items() if _is_outdated(store)),
         )
@@ -183,23 +184,21 @@ def probe_instance(workspace: Workspace) -> Iterator[DoctorFinding]:
 
 
 def describe_state(home: Path, state: InstanceState) -> Iterator[DoctorFinding]:
-    """The schema of the databases, runs whose process is gone, and pools that they hold."""
+    """The schema of the databases, runs that were ended, active runs and the pools they hold."""
     if state.outdated:
         message = f"its databases have an older schema ({', '.join(state.outdated)})"
         yield problem(
             message, f"DAGSTER_HOME={home} dagster instance migrate, with nothing running"
         )
-    if state.dead:
-        message = f"{len(state.dead)} unfinished runs have no process: {', '.join(state.dead[:5])}"
-        yield warning(message, "start citeloom ui, which ends them and frees their pools")
+    if state.ended:
+        yield ok(
+            f"{number_of(len(state.ended), 'run')} whose process was gone failed, and their pools"
+            f" are free: {', '.join(state.ended[:5])}"
+        )
     holders = ", ".join(f"{pool} by {', '.join(runs)}" for pool, runs in state.pools.items())
-    orphaned = bool(holders) and not state.running
-    if orphaned:
-        message = f"pools are held although no run is active: {holders}"
-        yield warning(message, "start citeloom ui, which frees them")
-    if not (state.outdated or state.dead or orphaned):
+    if not state.outdated:
         pools = f"; pools held: {holders}" if holders else ""
-        yield ok(f"{home}: {len(state.running)} active runs{pools}")
+        yield ok(f"{home}: {number_of(len(state.running), 'active run')}{pools}")
 
 
 def _is_outdated(store: Any) -> bool:

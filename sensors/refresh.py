@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
-from assets import OWNER_METADATA
+from assets import MONTHS, OWNER_METADATA
 from assets.jobs import find_changes, refresh_corpus, summarize_refresh
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.engine.status import stages_due
@@ -114,7 +114,7 @@ def _months(context: dg.RunStatusSensorContext) -> list[str]:
             metadata = event.step_materialization_data.materialization.metadata
             months = metadata["months"].value
             if isinstance(months, list):
-                due += map(str, months)
+                due += filter(MONTHS.has_partition_key, map(str, months))
     return due
 
 

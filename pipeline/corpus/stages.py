@@ -46,7 +46,9 @@ _FIRST_PAGES = 20
 _UNWANTED = frozenset({"no_metadata", "withdrawn", "not_computer_science", "other_category"})
 # Share of a month's papers or wanted pages. Of the 49 pages of which the grades were set, one is C
 # and none is D.
-_FEWEST_PARSED, _MOST_LOW_GRADES, _MOST_CUT_OFF = 0.8, 0.5, 0.2
+_MOST_LOST, _MOST_LOW_GRADES, _MOST_CUT_OFF = 0.2, 0.5, 0.2
+# A share of fewer says nothing.
+FEWEST_PAGES = 20
 
 
 def _list_members(job: Job) -> Iterator[Row]:
@@ -271,21 +273,34 @@ def _rows_and_left_out(workspace: Workspace, table: Table, month: str) -> tuple[
 
 
 def _most_pages_are_read_whole(workspace: Workspace, month: str) -> CheckResult:
+    """The shares of a month, against bounds where it has enough pages."""
     written = workspace.root.provenance(PAPERS_TABLE, month)
     if written is None or not written.rows:
         return CheckResult(True, {})
     lost = sum(count for reason, count in written.left_out.items() if reason not in _UNWANTED)
-    parsed = written.rows / (written.rows + lost)
+    not_parsed = lost / (written.rows + lost)
     low_grades, cut_off = (
         written.notes.get(name, 0) / written.rows for name in ("low_grades", "cut_off")
     )
+    over = [
+        f"{name} {share:.0%} (at most {bound:.0%})"
+        for name, share, bound in (
+            ("pages that are no papers", not_parsed, _MOST_LOST),
+            ("papers of grade C or D", low_grades, _MOST_LOW_GRADES),
+            ("papers that break off", cut_off, _MOST_CUT_OFF),
+        )
+        if share > bound
+    ]
+    few = written.rows + lost < FEWEST_PAGES
+    what_to_do = f"citeloom status --months {month} says what was left out and why"
     return CheckResult(
-        parsed >= _FEWEST_PARSED and low_grades <= _MOST_LOW_GRADES and cut_off <= _MOST_CUT_OFF,
+        few or not over,
         {
-            "parsed": round(parsed, 4),
+            "parsed": round(1 - not_parsed, 4),
             "low_grades": round(low_grades, 4),
             "cut_off": round(cut_off, 4),
         },
+        f"{'; '.join(over)}: {what_to_do}" if over and not few else "",
     )
 
 
@@ -312,7 +327,7 @@ PAPERS = Stage(
         MonthCheck(
             "most_pages_are_read_whole",
             "At least 80 % of the wanted pages are papers; at most 50 % of these have grade C or D,"
-            " 20 % break off.",
+            " 20 % break off. Fewer than 20 pages pass.",
             _most_pages_are_read_whole,
             warning=True,
         ),

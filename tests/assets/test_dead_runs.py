@@ -50,7 +50,10 @@ def test_a_run_whose_process_lives_is_left_alone_and_one_whose_process_is_gone_f
     process.kill()
     process.wait()
     assert [dead.run_id for dead in dead_runs(instance)] == [run.run_id]
+    pools = instance.event_log_storage
+    pools.claim_concurrency_slot("llm", run.run_id, "summaries")
     assert run.run_id in evaluate_sensor(instance)
+    assert not pools.get_concurrency_info("llm").active_run_ids
     assert status_of(instance, run) is dg.DagsterRunStatus.FAILURE
     assert dead_runs(instance) == []
 

@@ -220,7 +220,7 @@ def _run_by_dagster(workspace, months, stages):
     from pipeline.engine.progress import StageFailed, listening
     from pipeline.ops.run_months import RunReport
     from resources.dagster_home import dagster_home, open_instance
-    from resources.dead_runs import dead_runs
+    from resources.dead_runs import end_dead_runs
     from tests.definitions import load_definitions
 
     report = RunReport()
@@ -229,8 +229,7 @@ def _run_by_dagster(workspace, months, stages):
     names = [stage.name for stage in stages if not stage.disabled_reason(workspace.settings)]
     config = {name: {"config": {"retries": 0}} for name in names}
     with listening(report.record), open_instance(dagster_home(workspace)) as instance:
-        for run in dead_runs(instance):
-            instance.report_run_failed(run)
+        end_dead_runs(instance)
         # As Dagster's daemon does: a run whose writing failed may have ended without freeing them.
         for run_id in instance.event_log_storage.get_concurrency_run_ids():
             instance.event_log_storage.free_concurrency_slots_for_run(run_id)

@@ -35,6 +35,7 @@ def reporting_to_dagster(workspace: Workspace) -> Iterator[DagsterReporter]:
             yield reporter
         finally:
             reporter.record_checks()
+            reporter.check_months()
 
 
 class DagsterReporter:
@@ -48,13 +49,12 @@ class DagsterReporter:
         self._workspace = workspace
         self._instance: dg.DagsterInstance | None = None
         self._unreachable = False
+        self._months_are_due = False
         # Of one month, by stage and name; the newest result of each.
         self._checks: dict[tuple[str, str], CheckEvaluated] = {}
 
     def report(self, event: Event) -> None:
-        """Record what an event says. Planned months are offered as partitions with the first
-        record; checks wait for the end of their month.
-        """
+        """Record what an event says. Checks wait for the end of their month."""
         match event:
             case StageFinished(outcome):
                 self._report_outcome(outcome)
@@ -106,6 +106,21 @@ class DagsterReporter:
             return dg.AssetMaterialization(months.key, metadata={"finished": stage})
 
         self._report(f"{stage} of all months", make)
+        self._months_are_due = True
+
+    def check_months(self) -> None:
+        """Evaluate the checks over all months where `months` was materialized: their last results
+        would be hidden.
+        """
+        if self._months_are_due:
+            self._months_are_due = False
+
+            def check(instance: dg.DagsterInstance) -> None:
+                from assets.operations import check_in_process
+
+                check_in_process(instance, self._workspace)
+
+            self._record("the checks over all months", check)
 
     def report_refresh(self, summary: RefreshSummary) -> None:
         """Record the summary of a refresh as a materialization of the asset `refresh_summary`."""

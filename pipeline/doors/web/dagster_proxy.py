@@ -21,7 +21,7 @@ from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -43,6 +43,10 @@ _HOP_BY_HOP = {
 }
 # Dagster's webserver closes idle connections after 5 s.
 _LIMITS = httpx2.Limits(keepalive_expiry=2)
+_STARTING = """<!doctype html><meta charset="utf-8"><title>Dagster is starting</title>
+<h1>Dagster is starting</h1>
+<p>It takes up to a minute; then this page opens by itself. The terminal says what goes wrong.</p>
+"""
 
 
 class DagsterGuard:
@@ -116,8 +120,8 @@ def make_proxy(dagster: str, public_host: str | None = None) -> Starlette:
         try:
             answer = await client.send(outgoing, stream=True)
         except httpx2.TransportError:
-            return PlainTextResponse(
-                "Dagster's webserver does not answer yet\n",
+            return HTMLResponse(
+                _STARTING,
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 headers={"Refresh": "1", "Retry-After": "1"},
             )

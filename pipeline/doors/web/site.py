@@ -143,7 +143,7 @@ class CorpusMonth:
 
     counts: rows by table. left_out: what the stages of the corpus left out, in words.
     points_expected, points_present: of the last audited load into the index. stages: how many are
-    done, stale, failed and missing. failures: messages.
+    done, stale and failed. failures: messages.
     """
 
     month: str
@@ -197,7 +197,7 @@ def _read_month(workspace: Workspace, month: str) -> CorpusMonth:
         left_out=reasons_text(sorted(reasons.items(), key=lambda pair: -pair[1])),
         points_expected=sum(row["expected"] for row in receipts),
         points_present=sum(row["present"] for row in receipts),
-        stages={state: states.count(state) for state in ("done", "stale", "failed", "missing")},
+        stages={state: states.count(state) for state in ("done", "stale", "failed")},
         failures=tuple(f"{row['stage']}: {row['failure']}" for row in status if row["failure"]),
         has_report=(root.path / "reports" / month / "index.html").is_file(),
     )

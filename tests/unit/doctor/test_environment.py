@@ -56,14 +56,11 @@ def test_a_storage_that_sqlite_cannot_use_is_named(workspace, monkeypatch):
     [
         (InstanceState((), (), {}, ()), [OK], "0 active runs"),
         (InstanceState(("a-run",), (), {"gpu": ("a-run",)}, ()), [OK], "gpu by a-run"),
-        (InstanceState(("a-run",), ("dead-run",), {}, ()), [WARNING], "dead-run"),
-        (InstanceState((), (), {"gpu": ("gone",)}, ()), [WARNING], "gpu by gone"),
+        (InstanceState(("a-run",), ("dead-run",), {}, ()), [OK, OK], "dead-run"),
         (InstanceState((), (), {}, ("runs",)), [PROBLEM], "runs"),
     ],
 )
-def test_dead_runs_pools_without_a_run_and_outdated_databases_are_reported(
-    tmp_path, state, states, named
-):
+def test_ended_runs_held_pools_and_outdated_databases_are_reported(tmp_path, state, states, named):
     findings = list(describe_state(tmp_path, state))
     assert [finding.state for finding in findings] == states
     assert named in findings[0].seen
