@@ -88,7 +88,7 @@ def dump_folder(
     current = {month: mark for month, mark in in_dump.items() if MONTHS.has_partition_key(month)}
     if in_dump.keys() != current.keys():
         others = ", ".join(sorted(in_dump.keys() - current.keys()))
-        context.log.warning(f"left out of the dump's months, since they have not come yet: {others}")
+        context.log.warning(f"months of the dump that have not come yet are left out: {others}")
     changed = {month: mark for month, mark in current.items() if earlier.get(month) != mark}
     dead = months_without_a_step(context.instance) & current.keys()
     if not changed and not dead:
