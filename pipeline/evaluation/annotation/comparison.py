@@ -65,10 +65,10 @@ def agreement_of(
     return alpha(list(units.values()), [unit[item] for unit in units], level)
 
 
-def majorities(votes: Iterable[tuple[Key, Value]]) -> dict[Key, Value]:
+def winners(votes: Mapping[Key, Iterable[Value]]) -> dict[Key, Value]:
     """Key → what most voted for; a key of which two have as many has none."""
-    winners = {key: clear_winner(choices) for key, choices in group(votes).items()}
-    return {key: winner for key, winner in winners.items() if winner is not None}
+    clear = {key: clear_winner(choices) for key, choices in votes.items()}
+    return {key: winner for key, winner in clear.items() if winner is not None}
 
 
 def names_of(rows: Sequence[Row], column: str) -> tuple[str, ...]:

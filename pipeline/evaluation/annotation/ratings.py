@@ -18,9 +18,9 @@ from pipeline.evaluation import statistics
 from pipeline.evaluation.annotation.comparison import (
     agreement_of,
     group,
-    majorities,
     names_of,
     read_current,
+    winners,
 )
 from pipeline.evaluation.annotation.study import (
     FORMATS,
@@ -47,7 +47,8 @@ from pipeline.text import clip, text_digest
 TARGET_CHARS = 3_500
 MEAN = "mean"
 """In place of a criterion: the mean of the six, of raters who gave all six."""
-_MARKS = (*CRITERIA, MEAN)
+MarksOfSections = dict[str, dict[tuple[str, str], list[float]]]
+"""Criterion, or MEAN → (task, system) → its marks."""
 _G_SCORE_COLUMNS = ["task_id", "candidate_set", "section_repeat", "judge", "marks", "best", "order"]
 
 
@@ -265,6 +266,7 @@ def _set_of(rows: Iterable[Row], sets: Mapping[str, Collection[str]]) -> str:
 
 def _rated_set(name: str, rows: Sequence[Row], judgements: Iterable[Row]) -> RatedSet:
     systems = names_of(rows, "system")
+    marks = _marks_of_sections(rows)
     votes = group((row["task_id"], row["system"]) for row in rows if row["preferred"])
     shares = vote_shares(votes, systems)
     choices = (((row["task_id"], row["study"]), row["system"]) for row in rows if row["preferred"])
@@ -277,29 +279,33 @@ def _rated_set(name: str, rows: Sequence[Row], judgements: Iterable[Row]) -> Rat
         choices=sum(map(len, votes.values())),
         voted=len(votes),
         systems=tuple(
-            RatedSystem(system, _mean_marks(rows, system), shares[system]) for system in systems
+            RatedSystem(system, _means_of_system(marks, system), shares[system])
+            for system in systems
         ),
         alpha={criterion: _marks_alpha(rows, criterion) for criterion in CRITERIA},
         preference=agreement_of(choices, "nominal"),
-        judges=tuple(_judges(rows, judgements)),
+        judges=tuple(_judges(marks, votes, judgements)),
     )
 
 
-def mark_of(row: Row, name: str) -> float | None:
-    """A rating's mark for a criterion, or for MEAN the mean of all six; None where one lacks."""
-    if name != MEAN:
-        return None if row[name] is None else float(row[name])
-    marks = [row[criterion] for criterion in CRITERIA]
-    return None if None in marks else fmean(marks)
+def _marks_of_sections(rows: Iterable[Row]) -> MarksOfSections:
+    groups: MarksOfSections = {name: defaultdict(list) for name in (*CRITERIA, MEAN)}
+    for row in rows:
+        section = row["task_id"], row["system"]
+        given = [row[criterion] for criterion in CRITERIA]
+        for name, mark in zip(CRITERIA, given, strict=True):
+            if mark is not None:
+                groups[name][section].append(mark)
+        if None not in given:
+            groups[MEAN][section].append(fmean(given))
+    return groups
 
 
-def _mean_marks(rows: Iterable[Row], system: str) -> dict[str, Estimate]:
-    of_system = [row for row in rows if row["system"] == system]
-    means = {}
-    for name in _MARKS:
-        marks = ((row["task_id"], mark_of(row, name)) for row in of_system)
-        means[name] = estimate(group((task, mark) for task, mark in marks if mark is not None))
-    return means
+def _means_of_system(marks: MarksOfSections, system: str) -> dict[str, Estimate]:
+    return {
+        name: estimate({task: values for (task, by), values in sections.items() if by == system})
+        for name, sections in marks.items()
+    }
 
 
 def _marks_alpha(rows: Iterable[Row], criterion: str) -> Estimate:
@@ -311,25 +317,31 @@ def _marks_alpha(rows: Iterable[Row], criterion: str) -> Estimate:
     return agreement_of(marks, "ordinal")
 
 
-def _judges(rows: Sequence[Row], judgements: Iterable[Row]) -> Iterator[JudgeAgreement]:
-    people = {name: _means(rows, name) for name in _MARKS}
-    favourites = majorities((row["task_id"], row["system"]) for row in rows if row["preferred"])
+def _judges(
+    marks: MarksOfSections, votes: Mapping[str, Sequence[str]], judgements: Iterable[Row]
+) -> Iterator[JudgeAgreement]:
+    """Each judge beside the raters' marks and votes (task → systems)."""
+    people = _means_of_sections(marks)
+    favourites = winners(votes)
     for judge, of_judge in sorted(group((row["judge"], row) for row in judgements).items()):
-        marked = [
-            {**marks, "task_id": row["task_id"]} for row in of_judge for marks in row["marks"]
-        ]
-        voted = majorities((row["task_id"], row["best"]) for row in of_judge if row["best"])
+        judged = _means_of_sections(
+            _marks_of_sections(
+                {**marks, "task_id": row["task_id"]} for row in of_judge for marks in row["marks"]
+            )
+        )
+        voted = winners(group((row["task_id"], row["best"]) for row in of_judge if row["best"]))
         both = favourites.keys() & voted.keys()
         yield JudgeAgreement(
             judge,
-            {name: statistics.agreement(_means(marked, name), people[name]) for name in _MARKS},
+            {name: statistics.agreement(judged[name], people[name]) for name in people},
             len(both),
             sum(favourites[task] == voted[task] for task in both),
         )
 
 
-def _means(rows: Iterable[Row], name: str) -> dict[tuple[str, str], float]:
-    """(Task, system) → the mean of its marks, over raters or over repeats of a judge."""
-    marks = (((row["task_id"], row["system"]), mark_of(row, name)) for row in rows)
-    groups = group((section, mark) for section, mark in marks if mark is not None)
-    return {section: fmean(of_section) for section, of_section in groups.items()}
+def _means_of_sections(marks: MarksOfSections) -> dict[str, dict[tuple[str, str], float]]:
+    """The mean of each section's marks, over raters or over repeats of a judge."""
+    return {
+        name: {section: fmean(values) for section, values in sections.items()}
+        for name, sections in marks.items()
+    }
