@@ -21,7 +21,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.evaluation.citation_support.judge import judge_request
 from pipeline.evaluation.judged import FINDING_TOKENS, Quoting, ask
 from pipeline.evaluation.passages import EvidencePassage, read_passages
-from pipeline.evaluation.quotes import place_of
+from pipeline.evaluation.verdicts import place_of
 from pipeline.index.exact import lexical_scores
 from pipeline.index.papers import rows_of_papers
 from pipeline.llm.client import open_client

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
@@ -70,57 +70,32 @@ def read_vectors(root: DataRoot, papers: Collection[str], model: str) -> Vectors
     return vectors
 
 
-@dataclass(frozen=True)
-class ClaimSearch:
-    """Searches passages for those that could support claims. claims: all that it will be asked for,
-    encoded at once.
+def rank(
+    passages: Sequence[EvidencePassage],
+    claims: Sequence[str],
+    most: int,
+    vectors: Vectors,
+    encode: Callable[[], Mapping[str, NDArray[np.float32]]],
+) -> dict[str, tuple[EvidencePassage, ...]]:
+    """For each claim the `most` best of these passages that could support it, best first.
 
-    make: gives the embedder, and is called when vectors are first compared. Raises SettingError
-    where the embedder's model is not there.
+    Scores by vectors are fused with those by words (BM25); words alone decide where no passage has
+    a vector. encode: gives each claim's vector, and is called where there are vectors to compare.
     """
+    import numpy as np
 
-    claims: Sequence[str]
-    settings: Settings
-    make: Callable[[Settings], Embedder]
-
-    @cached_property
-    def _claim_vectors(self) -> Mapping[str, NDArray[np.float32]]:
-        encoded = self.make(self.settings).encode_queries(list(self.claims))
-        return {claim: vectors.dense for claim, vectors in zip(self.claims, encoded, strict=True)}
-
-    def best(
-        self,
-        passages: Sequence[EvidencePassage],
-        claims: Sequence[str],
-        most: int,
-        vectors: Vectors,
-    ) -> dict[str, tuple[EvidencePassage, ...]]:
-        """For each claim the `most` best of these passages, best first.
-
-        Scores by vectors are fused with those by words (BM25); words alone decide where no passage
-        has a vector.
-        """
-        by_words = lexical_scores([passage.with_heading() for passage in passages], claims)
-        has_vectors = any(passage.passage_id in vectors for passage in passages)
-        best = {}
-        for claim, words in zip(claims, by_words, strict=True):
-            scores = words
-            if has_vectors:
-                scores = fused_scores(self._dense_scores(claim, passages, vectors), words)
-            best[claim] = tuple(passages[place] for place in best_places(scores, most))
-        return best
-
-    def _dense_scores(
-        self, claim: str, passages: Sequence[EvidencePassage], vectors: Vectors
-    ) -> NDArray[np.float32]:
-        """Inner products with the claim; 0 for a passage without a vector."""
-        import numpy as np
-
-        scores = np.zeros(len(passages), np.float32)
-        for place, passage in enumerate(passages):
-            if passage.passage_id in vectors:
-                scores[place] = vectors[passage.passage_id] @ self._claim_vectors[claim]
-        return scores
+    by_words = lexical_scores([passage.with_heading() for passage in passages], claims)
+    known = [place for place, each in enumerate(passages) if each.passage_id in vectors]
+    best = {}
+    for claim, scores in zip(claims, by_words, strict=True):
+        if known:
+            # A passage without a vector has an inner product of 0.
+            dense = np.zeros(len(passages), np.float32)
+            for place in known:
+                dense[place] = vectors[passages[place].passage_id] @ encode()[claim]
+            scores = fused_scores(dense, scores)
+        best[claim] = tuple(passages[place] for place in best_places(scores, most))
+    return best
 
 
 def best_places(scores: NDArray[np.float32], most: int) -> list[int]:
@@ -160,8 +135,13 @@ def search(
     cannot be read, SettingError where the embedder's model is not there.
     """
     root, settings = workspace.root, workspace.settings
-    every_claim = {claim for of_subject in claims.values() for claim in of_subject}
-    claim_search = ClaimSearch(sorted(every_claim), settings, make or make_embedder)
+    every_claim = sorted({claim for of_subject in claims.values() for claim in of_subject})
+
+    @cache
+    def encode() -> Mapping[str, NDArray[np.float32]]:
+        encoded = (make or make_embedder)(settings).encode_queries(every_claim)
+        return {claim: each.dense for claim, each in zip(every_claim, encoded, strict=True)}
+
     groups: dict[frozenset[str | None], dict[str, Sequence[str]]] = defaultdict(dict)
     for subject, of_subject in claims.items():
         papers = [subject] if papers_of is None else papers_of[subject]
@@ -180,7 +160,7 @@ def search(
                 ranked.by_both += 1
             else:
                 ranked.by_words += 1
-            best = claim_search.best(passages, claims[subject], most, vectors)
+            best = rank(passages, claims[subject], most, vectors, encode)
             ranked.passages |= {(subject, claim): of_claim for claim, of_claim in best.items()}
     return ranked
 

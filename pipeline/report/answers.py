@@ -11,11 +11,14 @@ from typing import Any, get_args
 
 from pipeline.answering.questions import KINDS
 from pipeline.answering.systems import SYSTEMS
-from pipeline.evaluation.answers.measures import AGES, Grade, Outcome, answer_measures
-from pipeline.evaluation.answers.results import (
+from pipeline.evaluation.answers.measures import (
+    AGES,
     ALL,
+    Grade,
+    Outcome,
     QuestionGroup,
     SystemResult,
+    answer_measures,
     difference,
     hop_gains,
 )

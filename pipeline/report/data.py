@@ -13,8 +13,14 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError
 from pipeline.evaluation.annotation.grades import GradeResults, MonthGrades, pool_months
 from pipeline.evaluation.annotation.ratings import RatingResults, rating_results
-from pipeline.evaluation.answers.measures import Grade, latest_cutoff
-from pipeline.evaluation.answers.results import ALL, QuestionGroup, SystemResult, results
+from pipeline.evaluation.answers.measures import (
+    ALL,
+    Grade,
+    QuestionGroup,
+    SystemResult,
+    latest_cutoff,
+    results,
+)
 from pipeline.evaluation.g_score.measures import named_judgement
 from pipeline.evaluation.g_score.sample import ABLATIONS, MAIN, candidate_sets
 from pipeline.evaluation.statistics import Estimate, estimate

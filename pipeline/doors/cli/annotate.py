@@ -74,9 +74,9 @@ def export(
     """
     from pipeline.doors.cli.console import print_note
     from pipeline.errors import SettingError
-    from pipeline.evaluation.annotation.export import write_files
     from pipeline.evaluation.annotation.grades import answers_to_grade
     from pipeline.evaluation.annotation.ratings import sections_to_rate
+    from pipeline.evaluation.annotation.sheets import write_files
     from pipeline.evaluation.annotation.study import make_study, write_key
 
     if to.is_file():
@@ -126,7 +126,7 @@ def import_(
         check_file("FILES", file)
 
     from pipeline.doors.cli.console import print_error
-    from pipeline.evaluation.annotation.importer import import_files
+    from pipeline.evaluation.annotation.sheets import import_files
 
     sheets = import_files(open_workspace(), files)
     for sheet in sheets:

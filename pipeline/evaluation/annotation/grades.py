@@ -21,35 +21,33 @@ from pipeline import tables
 from pipeline.answering.systems import writes_answers
 from pipeline.corpus.links import abstract_url
 from pipeline.errors import MissingInput, SettingError
-from pipeline.evaluation.annotation.comparison import (
-    agreement_of,
-    majorities,
-    names_of,
-    read_current,
-)
 from pipeline.evaluation.annotation.study import (
     FORMATS,
     Part,
     Selection,
     StudyItem,
     StudyText,
+    agreement_of,
+    names_of,
+    read_current,
     select_items,
+    winners,
 )
 from pipeline.evaluation.answers.measures import Grade, read_grades
-from pipeline.evaluation.marks import (
-    CLAIM_POINTS,
-    CLAIM_VERDICTS,
-    GOLD_POINTS,
-    GOLD_VERDICTS,
-    overall_verdict,
-    split_verdicts,
-)
 from pipeline.evaluation.statistics import (
     Estimate,
     Level,
     estimate,
     mean_ends,
     paired_difference,
+)
+from pipeline.evaluation.verdicts import (
+    CLAIM_POINTS,
+    CLAIM_VERDICTS,
+    GOLD_POINTS,
+    GOLD_VERDICTS,
+    overall_verdict,
+    split_verdicts,
 )
 from pipeline.identity.months import select_months
 from pipeline.index.papers import rows_of_papers
@@ -338,7 +336,7 @@ def grade_results(rows: Sequence[Row], grades: Sequence[Grade], outdated: int = 
         outdated=outdated,
         agreement={part: _graders_agreement(verdicts, part) for part in VERDICTS},
         accuracy={
-            judge: _judge_accuracy(mine, verdicts)
+            judge: {part: _judge_accuracy(mine, verdicts, part) for part in VERDICTS}
             for judge, mine in by_judge.items()
             if rows and judge
         },
@@ -369,42 +367,35 @@ def _verdicts_of(grade: Grade) -> dict[ClaimKey, str | None]:
     }
 
 
-def _graders_agreement(verdicts: Verdicts, part: Part) -> Estimate:
-    codes = (
-        (key, VERDICTS[part].index(overall_verdict(verdict)))
+def _lines(verdicts: Verdicts, part: Part) -> dict[ClaimKey, list[str]]:
+    """Claim → the verdict of each grader on its line as a whole."""
+    return {
+        key: [overall_verdict(verdict) for verdict in by_grader.values()]
         for key, by_grader in verdicts.items()
         if key.part == part
-        for verdict in by_grader.values()
-    )
+    }
+
+
+def _graders_agreement(verdicts: Verdicts, part: Part) -> Estimate:
+    lines = _lines(verdicts, part).items()
+    codes = ((key, VERDICTS[part].index(verdict)) for key, line in lines for verdict in line)
     return agreement_of(codes, _LEVELS[part])
 
 
-def _judge_accuracy(grades: Iterable[Grade], verdicts: Verdicts) -> dict[Part, Accuracy]:
-    """Part → how often one judge is right about the claims that people graded too."""
+def _judge_accuracy(grades: Iterable[Grade], verdicts: Verdicts, part: Part) -> Accuracy:
+    """How often one judge is right about the claims that people graded too."""
+    import numpy as np
+
     judged = {
         key: verdict
         for grade in grades
         for key, verdict in _verdicts_of(grade).items()
         if verdict is not None
     }
-    decided = majorities(
-        (key, overall_verdict(verdict))
-        for key, by_grader in verdicts.items()
-        for verdict in by_grader.values()
-    )
-    return {part: _accuracy(part, judged, decided, verdicts) for part in VERDICTS}
-
-
-def _accuracy(
-    part: Part, judged: Mapping[ClaimKey, str], decided: Mapping[ClaimKey, str], verdicts: Verdicts
-) -> Accuracy:
-    import numpy as np
-
-    both = sorted(key for key in judged.keys() & decided.keys() if key.part == part)
-    split = (verdicts.keys() & judged.keys()) - decided.keys()
-    pairs = [(decided[key], judged[key]) for key in both]
-    same = np.array([people == judge for people, judge in pairs], dtype=float)
-    low, high = mean_ends(same, [key.question_id for key in both]) if pairs else (None, None)
+    lines = {key: line for key, line in _lines(verdicts, part).items() if key in judged}
+    pairs = {key: (people, judged[key]) for key, people in sorted(winners(lines).items())}
+    same = np.array([people == judge for people, judge in pairs.values()], dtype=float)
+    low, high = mean_ends(same, [key.question_id for key in pairs]) if pairs else (None, None)
     return Accuracy(
         part=part,
         units=len(pairs),
@@ -412,12 +403,12 @@ def _accuracy(
         low=low,
         high=high,
         alpha=agreement_of(
-            ((key, verdict) for key in both for verdict in (decided[key], judged[key])), "nominal"
+            ((key, verdict) for key, pair in pairs.items() for verdict in pair), "nominal"
         ),
-        undecided=sum(key.part == part for key in split),
+        undecided=len(lines) - len(pairs),
         confusion=[
             {"people": people, "judge": judge, "units": units}
-            for (people, judge), units in sorted(Counter(pairs).items())
+            for (people, judge), units in sorted(Counter(pairs.values()).items())
         ],
     )
 
@@ -440,9 +431,9 @@ def _compare_systems(
         systems = {key.system for key in mine}
         for grade in grades:
             if grade["system"] in systems:
-                of_people, of_judge = _verdicts_on_the_same(grade, mine)
-                _add_shares(people, grade, of_people)
-                _add_shares(judged, grade, of_judge)
+                both = zip((people, judged), _verdicts_on_the_same(grade, mine), strict=True)
+                for shares, lines in both:
+                    _add_shares(shares, grade, lines)
     for system in sorted({system for system, _ in people}):
         measures = [name for name, _ in COMPARED.values() if (system, name) in people]
         yield SystemComparison(

@@ -15,19 +15,17 @@ from statistics import fmean
 from pipeline import tables
 from pipeline.errors import SettingError
 from pipeline.evaluation import statistics
-from pipeline.evaluation.annotation.comparison import (
-    agreement_of,
-    group,
-    names_of,
-    read_current,
-    winners,
-)
 from pipeline.evaluation.annotation.study import (
     FORMATS,
     Selection,
     StudyItem,
     StudyText,
+    agreement_of,
+    group,
+    names_of,
+    read_current,
     select_items,
+    winners,
 )
 from pipeline.evaluation.g_score.measures import named_judgement, vote_shares
 from pipeline.evaluation.g_score.sample import candidate_sets

@@ -7,21 +7,23 @@ of sheets is sent to annotators as it is, and a key in it would end their being 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.engine.sampling import shuffled
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
+from pipeline.evaluation.statistics import Estimate, Level, alpha, clear_winner
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.store import DataPath
-from pipeline.storage.writing import write_whole
+from pipeline.storage.writing import Row, write_whole
 from pipeline.system_names import present_name
 from pipeline.tables import CRITERIA, HUMAN_GRADES, HUMAN_RATINGS, Table
-from pipeline.tables.writers import full_name
+from pipeline.tables.writers import full_name, writer_name
 
 FOLDER = "annotations"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")
@@ -247,3 +249,67 @@ def read_key(root: DataRoot, name: str) -> Study:
         for unit_id, unit in study.units.items()
     }
     return Study(kind=study.kind, study=study.study, seed=study.seed, units=units)
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def read_current(
+    root: DataRoot,
+    form: SheetFormat,
+    month: str,
+    digests: Mapping[tuple[str, str], str],
+    study: str | None,
+) -> tuple[list[Row], int]:
+    """(Rows by people on texts that have not changed since, with their writers' names as `system`;
+    count of others) of a month, of one study or of all.
+
+    digests: (task or question, writer) → SHA-256 of its text. Raises as `DataRoot.iterate` does.
+    """
+    if not root.file(form.table, month).exists():
+        return [], 0
+    writers = {name for _, name in digests}
+    columns = [name for name in form.table.schema.names if name not in ("label", "number")]
+    current: list[Row] = []
+    outdated = 0
+    for row in root.iterate(form.table, month, columns):
+        if study not in (None, row["study"]):
+            continue
+        system = full_name(writer_name(row), writers)
+        if digests.get((row[form.item], system)) == row["text_sha256"]:
+            current.append({**row, "system": system})
+        else:
+            outdated += 1
+    return current, outdated
+
+
+def group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Key → its values, both in their order."""
+    groups: dict[Key, list[Value]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return groups
+
+
+def agreement_of(
+    values: Iterable[tuple[tuple[str, ...], Any]], level: Level, item: int = 0
+) -> Estimate:
+    """Krippendorff's alpha of those who gave values to the same units.
+
+    values: (unit, value). item: the place in a unit of its task or question, over which intervals
+    are.
+    """
+    units = group(values)
+    return alpha(list(units.values()), [unit[item] for unit in units], level)
+
+
+def winners(votes: Mapping[Key, Iterable[Value]]) -> dict[Key, Value]:
+    """Key → what most voted for; a key of which two have as many has none."""
+    clear = {key: clear_winner(choices) for key, choices in votes.items()}
+    return {key: winner for key, winner in clear.items() if winner is not None}
+
+
+def names_of(rows: Sequence[Row], column: str) -> tuple[str, ...]:
+    """The values of a column, each once, sorted."""
+    return tuple(sorted({row[column] for row in rows}))

@@ -39,9 +39,8 @@ from pipeline.evaluation.judged import (
     evidence_digests,
     judge_all,
 )
-from pipeline.evaluation.marks import ClaimVerdict, GoldVerdict
 from pipeline.evaluation.passages import EvidencePassage, search
-from pipeline.evaluation.quotes import place_of
+from pipeline.evaluation.verdicts import ClaimVerdict, GoldVerdict, place_of
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
 from pipeline.llm.messages import Spent

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from pipeline.evaluation.citation_support.sample import MARKER, citations_of
-from pipeline.evaluation.quotes import is_evidence
+from pipeline.evaluation.citation_support.judge import MARKER, citations_of
+from pipeline.evaluation.verdicts import is_evidence
 from pipeline.related_work.summary import cited_numbers, normalize
 
 Row = Mapping[str, Any]

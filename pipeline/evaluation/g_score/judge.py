@@ -24,7 +24,7 @@ from pipeline.evaluation.g_score.sample import (
     read_repeats,
 )
 from pipeline.evaluation.judged import Reply, ask, judge_all, read_prompts
-from pipeline.evaluation.marks import Mark
+from pipeline.evaluation.verdicts import Mark
 from pipeline.llm.client import LlmClient
 from pipeline.llm.context import count_message_tokens, cut_to_share, fit
 from pipeline.llm.messages import Message

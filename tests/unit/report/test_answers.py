@@ -9,8 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
-from pipeline.evaluation.answers.measures import read_grades
-from pipeline.evaluation.answers.results import results
+from pipeline.evaluation.answers.measures import read_grades, results
 from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import question_file
 from pipeline.report.publish import write_overall_page

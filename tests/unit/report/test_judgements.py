@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.engine.run import State, run_stage, state
 from pipeline.evaluation.annotation.grades import pool_months, read_month_grades
-from pipeline.evaluation.annotation.importer import import_files
+from pipeline.evaluation.annotation.sheets import import_files
 from pipeline.report.judgements import grades_section
 from pipeline.report.publish import write_overall_page
 from pipeline.report.stages import REPORT

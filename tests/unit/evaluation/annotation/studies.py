@@ -4,10 +4,9 @@ import csv
 import io
 
 from pipeline import tables
-from pipeline.evaluation.annotation.export import write_files
 from pipeline.evaluation.annotation.grades import answers_to_grade
-from pipeline.evaluation.annotation.importer import import_files
 from pipeline.evaluation.annotation.ratings import sections_to_rate
+from pipeline.evaluation.annotation.sheets import import_files, write_files
 from pipeline.evaluation.annotation.study import make_study, write_key
 from pipeline.settings import Settings
 from tests.month_tables import write_table

@@ -8,7 +8,7 @@ from pipeline.evaluation.annotation.grades import (
     pool_months,
     read_month_grades,
 )
-from pipeline.evaluation.annotation.importer import import_files
+from pipeline.evaluation.annotation.sheets import import_files
 from pipeline.evaluation.answers.measures import read_grades
 from pipeline.report.judgements import grades_section
 from pipeline.tables import QUESTIONS

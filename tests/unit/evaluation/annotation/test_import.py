@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from pipeline.doors.cli.app import app
 from pipeline.engine.locks import month_lock
 from pipeline.errors import MissingInput, SettingError
-from pipeline.evaluation.annotation.importer import import_files
+from pipeline.evaluation.annotation.sheets import import_files
 from pipeline.tables import CRITERIA, HUMAN_GRADES, HUMAN_RATINGS
 from tests.cases import cases
 from tests.processes import PATIENCE

@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
 from pipeline.engine.run import run_stage
-from pipeline.evaluation.annotation.importer import import_files
+from pipeline.evaluation.annotation.sheets import import_files
 from pipeline.report.stages import REPORT
 from tests.unit.evaluation.annotation.studies import MONTH, fill, give_out, rows_of, save
 from tests.unit.evaluation.made_up import workspace, write_month

@@ -9,9 +9,8 @@ from pipeline.corpus.nouns import Answer, AnswerSentence, Claim, Passage
 from pipeline.engine.stage import Job
 from pipeline.evaluation.answers.judge import grade_answers
 from pipeline.evaluation.answers.sample import SampledAnswer
-from pipeline.evaluation.passages import ClaimSearch, EvidencePassage
+from pipeline.evaluation.passages import EvidencePassage, rank
 from pipeline.evaluation.stages import ANSWER_GRADES
-from pipeline.settings import Settings
 from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.evaluation.made_up import workspace
 
@@ -112,11 +111,11 @@ def graded(folder, cases, *rules, most=2, **settings):
 def evidence_by_words(of, claims, most, passages=PASSAGES):
     """What claims are judged by where no passage has a vector, so that no model is loaded."""
 
-    def no_model(settings):
+    def no_model():
         raise AssertionError
 
     candidates = [passage for paper in of.papers for passage in passages.get(paper, ())]
-    best = ClaimSearch(claims, Settings(), no_model).best(candidates, claims, most, {})
+    best = rank(candidates, claims, most, {}, no_model)
     return {(of.id, claim): shown for claim, shown in best.items()}
 
 

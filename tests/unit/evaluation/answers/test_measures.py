@@ -6,19 +6,17 @@ from pipeline.answering.answer import plain_answer
 from pipeline.corpus.nouns import Answer
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.measures import (
-    age_of,
-    answer_measures,
-    coverage,
-    factual,
-    gold_shown_by_hop,
-    latest_cutoff,
-)
-from pipeline.evaluation.answers.results import (
     ALL,
     HopGain,
     QuestionGroup,
+    age_of,
+    answer_measures,
+    coverage,
     difference,
+    factual,
+    gold_shown_by_hop,
     hop_gains,
+    latest_cutoff,
     results,
 )
 from tests.cases import cases

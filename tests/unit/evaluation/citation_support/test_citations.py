@@ -1,6 +1,6 @@
 """Which citations a section has, and how a sentence is searched for and shown to a judge."""
 
-from pipeline.evaluation.citation_support.sample import Citation, citations_of
+from pipeline.evaluation.citation_support.judge import Citation, citations_of
 from tests.cases import cases
 
 

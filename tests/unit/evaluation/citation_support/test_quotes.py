@@ -1,6 +1,6 @@
 """When a quote stands in a passage: what may differ, and what may not."""
 
-from pipeline.evaluation.quotes import place_of
+from pipeline.evaluation.verdicts import place_of
 from tests.cases import cases
 
 CASES = "unit/evaluation/cases.toml"

@@ -9,8 +9,7 @@ import pytest
 from pipeline import tables
 from pipeline.engine.run import fingerprint
 from pipeline.engine.stage import Job
-from pipeline.evaluation.citation_support.judge import inputs
-from pipeline.evaluation.citation_support.sample import MOST_REHEARSED
+from pipeline.evaluation.citation_support.judge import MOST_REHEARSED, inputs
 from pipeline.evaluation.judged import FINDING_TOKENS
 from pipeline.evaluation.stages import CITATION_SUPPORT
 from pipeline.llm.client import ClientWorkspace

@@ -1,32 +1,113 @@
-"""Import of the sheets that annotators send back: lines are checked, labels become systems, rows
-are stored.
+"""What annotators receive, and the sheets that they send back.
 
-A sheet is of one study and one annotator. A line that is wrong is reported with line and column,
-and costs no other line. A month's file is complete or as it was; an import that was killed is
-completed by the same command.
+Export: a guide, and for each annotator a page to read and a CSV sheet to fill in. Texts come from
+papers and models. Jinja2 escapes them, and a page's policy allows nothing but its own style, not
+even a request. Names of tasks and questions are not shown: they may reveal more than annotators
+should know.
+
+Import: a sheet is of one study and one annotator. A line that is wrong is reported with line and
+column, and costs no other line. A month's file is complete or as it was; an import that was killed
+is completed by the same command.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Template
+from markupsafe import Markup
+
 from pipeline import __version__
 from pipeline.engine.locks import month_lock
+from pipeline.engine.sampling import shuffled
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
-from pipeline.evaluation.annotation.study import SheetFormat, Study, Unit, read_key
-from pipeline.evaluation.marks import CLAIM_VERDICTS, GOLD_VERDICTS
+from pipeline.evaluation.annotation.study import SheetFormat, Study, StudyItem, Unit, read_key
+from pipeline.evaluation.prose import make_environment, parted, policy_hash, printable
+from pipeline.evaluation.verdicts import CLAIM_VERDICTS, GOLD_VERDICTS
 from pipeline.storage.csv_reader import CsvRow, parse_csv, read_content
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
-from pipeline.storage.writing import MonthWriter, Row
+from pipeline.storage.writing import MonthWriter, Row, write_whole
 from pipeline.tables.writers import parse_writer
-from pipeline.text import text_digest
+from pipeline.text import one_line, text_digest
+
+_TEMPLATES = Path(__file__).parent / "templates"
+# A cell that begins with one of these signs is computed when the file is opened, whatever quotes
+# are around it; an apostrophe before it makes it text (OWASP, CSV Injection; CWE-1236). The
+# full-width forms too: East Asian spreadsheet programs take them for the same signs. Where the
+# program separates cells by semicolons, so does each within a text.
+_FORMULA = re.compile(r"(^|;[\s\"]*)(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
+
+
+def write_files(
+    study: Study, items: Iterable[StudyItem], folder: Path, annotators: int
+) -> list[Path]:
+    """Write the guide, and a page and a sheet for each annotator, into a folder, each file whole or
+    absent, and return the paths.
+
+    Everybody tires towards the end, and not of the same items: each annotator has them in an order
+    of their own.
+    """
+    by_id = {item.item_id: item for item in items}
+    template = _read_template()
+    guide = folder / f"{study.kind}-guide.txt"
+    write_whole(guide, (_TEMPLATES / guide.name).read_bytes())
+    files = [guide]
+    for number in range(1, annotators + 1):
+        sheet = folder / f"{study.kind}-{number}.csv"
+        page = sheet.with_suffix(".html")
+        shown = [
+            (by_id[item_id], [unit for unit in study.units.values() if unit.item_id == item_id])
+            for item_id in shuffled(study.seed, f"annotator {number}", by_id)
+        ]
+        html = template.render(study=study.study, kind=study.kind, sheet=sheet.name, items=shown)
+        write_whole(page, html.encode())
+        write_whole(sheet, _sheet(study, shown, f"annotator-{number}"))
+        files += [page, sheet]
+    return files
+
+
+def _sheet(
+    study: Study, shown: Iterable[tuple[StudyItem, Sequence[Unit]]], annotator: str
+) -> bytes:
+    """The sheet: a line for each unit, nothing filled in but the annotator's name; UTF-8 with the
+    mark that Excel needs to see it, lines as RFC 4180.
+    """
+    columns = study.sheet_format.columns
+    text = io.StringIO()
+    writer = csv.DictWriter(text, ("study", "annotator", "unit", "text", *columns))
+    writer.writeheader()
+    for item, units in shown:
+        for unit in units:
+            words = one_line(printable(unit.text or item.title))
+            writer.writerow(
+                {
+                    "study": study.study,
+                    "annotator": annotator,
+                    "unit": unit.unit_id,
+                    "text": _FORMULA.sub(r"\1'", words),
+                }
+            )
+    return text.getvalue().encode("utf-8-sig")
+
+
+def _read_template() -> Template:
+    environment = make_environment(_TEMPLATES)
+    environment.filters["parted"] = parted
+    style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
+    # Our own file, which the page's policy names by its hash.
+    environment.globals.update(style=Markup(style), style_hash=policy_hash(style))  # noqa: S704
+    return environment.get_template("read.html.j2")
+
 
 _EXPECTED = "a sheet of citeloom annotate export"
 _LONGEST_NAME = 100

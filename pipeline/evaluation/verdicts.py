@@ -1,11 +1,45 @@
-"""Quotes of a judge: whether they are in what it was shown, and are evidence."""
+"""Marks and verdicts, which judges and people give alike, and whether a judge's quotes are
+evidence.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field
+
+Mark = Annotated[int, Field(ge=1, le=5)]
+ClaimVerdict = Literal["correct", "partly", "wrong", "not_checkable"]
+GoldVerdict = Literal["held", "partly", "not"]
+CLAIM_VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
+GOLD_VERDICTS: tuple[GoldVerdict, ...] = get_args(GoldVerdict)
+
+
+def split_verdicts(cell: str) -> list[str]:
+    """The verdicts of one line of a sheet: several where the grader found several claims in it."""
+    return [verdict.strip() for verdict in cell.split(",")]
+
+
+def overall_verdict(cell: str) -> str:
+    """The verdict on a line as a whole, by which graders are compared: partly where its claims have
+    several.
+    """
+    verdicts = set(split_verdicts(cell))
+    return verdicts.pop() if len(verdicts) == 1 else "partly"
+
+
+# The arXivBot report gives partial points without saying how many: half a point is ours.
+CLAIM_POINTS: Mapping[str, float] = {
+    "correct": 1.0,
+    "partly": 0.5,
+    "wrong": 0.0,
+    "not_checkable": 0.0,
+}
+GOLD_POINTS: Mapping[str, float] = {"held": 1.0, "partly": 0.5, "not": 0.0}
+
 
 # A quote of fewer words is in nearly any paper: "the model" is no evidence.
 _FEWEST_WORDS = 3
