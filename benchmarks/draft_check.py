@@ -34,11 +34,11 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from benchmarks.harness import Claim, compile_modules, percent, report
+from drafts.bibliography import read_names
+from drafts.known_papers import KnownPapers
+from drafts.reading import read_draft
+from drafts.references import check_references
 from pipeline import tables
-from pipeline.draft_check.bibliography import read_names
-from pipeline.draft_check.known_papers import KnownPapers
-from pipeline.draft_check.reading import read_draft
-from pipeline.draft_check.references import check_references
 from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace
 from pipeline.identity.identifiers import month_of

@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Claim, percent, report
-from pipeline.draft_check.known_papers import KnownPapers
-from pipeline.draft_check.reading import read_bibliography
-from pipeline.draft_check.references import ReferenceCheck, check_references
+from drafts.known_papers import KnownPapers
+from drafts.reading import read_bibliography
+from drafts.references import ReferenceCheck, check_references
 from pipeline.engine.stage import Workspace
 from pipeline.identity.titles import title_words
 from pipeline.settings import load_settings

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 if TYPE_CHECKING:
+    from drafts.check import DraftCheck, PaperToCite
     from pipeline.corpus.nouns import Answer, CitingPaper, FullPaper, Results
     from pipeline.doors.papers import PaperListing
     from pipeline.doors.search import Of
-    from pipeline.draft_check.check import DraftCheck, PaperToCite
     from pipeline.engine.stage import Workspace
     from pipeline.related_work.relate import Related
 
@@ -249,11 +249,11 @@ class Corpus:
         Raises SettingError for a file that cannot be read, MissingInput without metadata, and as
         `search` does.
         """
-        from pipeline.draft_check.check import check_draft
-        from pipeline.draft_check.reading import read_draft
+        from pipeline.plugins import of_drafts
 
-        loaded = read_draft(Path(draft), Path(bibliography) if bibliography else None)
-        return check_draft(self._workspace, loaded, suggest=missing)
+        file = Path(bibliography) if bibliography else None
+        result: DraftCheck = of_drafts("check")(self._workspace, Path(draft), file, missing=missing)
+        return result
 
     @_checks_arguments
     def cite(
@@ -262,10 +262,11 @@ class Corpus:
         """The papers to cite for a sentence, best first, with their keys in a bibliography or new
         ones. Raises SettingError for a file that cannot be read, and as `search` does.
         """
-        from pipeline.draft_check.check import papers_to_cite
+        from pipeline.plugins import of_drafts
 
         file = Path(bibliography) if bibliography else None
-        return papers_to_cite(self._workspace, sentence, file, limit)
+        papers: list[PaperToCite] = of_drafts("cite")(self._workspace, sentence, file, limit)
+        return papers
 
     def close(self) -> None:
         """Let go of the in-process index for other processes. The next search opens it again."""

@@ -30,14 +30,14 @@ import numpy as np
 from benchmarks.harness import PROJECT, Claim, report
 from benchmarks.real_papers import DATA, make_corpus
 from benchmarks.retrieval import read_rows
+from drafts.citations import CitationCheck, check_citations
+from drafts.draft import Draft, DraftSentence
+from drafts.references import ReferenceCheck
 from pipeline import tables
 from pipeline.arxiv.record import Record
 from pipeline.corpus.parse.policies import CITATION_MARKER
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.corpus.passages.text import embedded_text
-from pipeline.draft_check.citations import CitationCheck, check_citations
-from pipeline.draft_check.draft import Draft, DraftSentence
-from pipeline.draft_check.references import ReferenceCheck
 from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace
 from pipeline.index.exact import lexical_scores

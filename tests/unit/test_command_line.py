@@ -8,7 +8,6 @@ import os
 import shlex
 import subprocess
 import sys
-from typing import get_args
 
 import pytest
 import typer
@@ -30,9 +29,6 @@ from pipeline.doors.cli.console import (
 )
 from pipeline.doors.cli.demo import whole_sentences
 from pipeline.doors.cli.status import status_report
-from pipeline.draft_check.citations import Verdict
-from pipeline.draft_check.failure_kinds import FAILURES
-from pipeline.draft_check.references import Status
 from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.stage_names import STAGE_NAMES, plain_name
 from pipeline.stages import STAGES
@@ -77,12 +73,6 @@ def modules_after(folder, *arguments):
 def test_help_and_wrong_arguments_import_no_heavy_package(tmp_path, arguments, code):
     ended, modules = modules_after(tmp_path, *arguments)
     assert (ended, modules & HEAVY) == (code, set())
-
-
-def test_statuses_known_to_the_command_line_are_those_of_the_check():
-    statuses = {*get_args(Status)} - {"verified"}
-    verdicts = {*get_args(Verdict)} - {"read", "partly", "supported", "not_checked"}
-    assert {*FAILURES} == statuses | verdicts | {"missing"}
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

@@ -19,7 +19,7 @@ from pipeline.settings import Settings
 pytestmark = pytest.mark.slow
 
 PROJECT = Path(__file__).resolve().parents[2]
-PACKAGES = ("citeloom", "pipeline", "assets", "resources", "sensors")
+PACKAGES = ("citeloom", "pipeline", "assets", "resources", "sensors", "drafts")
 
 HEAVY = {
     "torch", "FlagEmbedding", "transformers", "sentence_transformers", "qdrant_client",

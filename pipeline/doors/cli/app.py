@@ -16,7 +16,6 @@ from pipeline import __version__
 from pipeline.doors.cli import (
     annotate,
     ask,
-    check,
     demo,
     doctor,
     export,
@@ -31,6 +30,7 @@ from pipeline.doors.cli import (
     status,
 )
 from pipeline.doors.cli.exit_codes import with_exit_code
+from pipeline.plugins import COMMANDS, plugins
 from pipeline.stage_names import STAGE_NAMES, plain_name
 
 Commands = Mapping[str, Callable[..., int | None]]
@@ -60,8 +60,7 @@ PANELS: Mapping[str, Commands] = {
     "Write and check": {
         "relate": relate.relate,
         "import-tasks": relate.import_tasks,
-        "check": check.check,
-        "cite": check.cite,
+        **plugins(COMMANDS),
     },
     "Operation": {
         "ui": serve.ui,

@@ -95,7 +95,7 @@ def _write(
     system: str | None,
 ) -> Related:
     from pipeline.doors.cli.console import spinner
-    from pipeline.draft_check.related_work import relate_draft
+    from pipeline.plugins import of_drafts
     from pipeline.related_work.relate import relate_file
     from pipeline.related_work.systems import RELATED_WORK_WRITERS
 
@@ -103,7 +103,8 @@ def _write(
     system = system or RELATED_WORK_WRITERS.default_name(workspace.settings)
     if target is not None:
         with spinner(f"{system} reads the draft and its references, and writes"):
-            return relate_draft(workspace, target, bib, references, system)
+            related: Related = of_drafts("relate")(workspace, target, bib, references, system)
+            return related
     if task is None:
         raise SettingError("give --target or --task")
     with spinner(f"{system} reads the task and its references, and writes"):

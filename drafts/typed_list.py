@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from drafts.draft import Entry
 from pipeline.corpus.parse.policies import citation_marker
 from pipeline.corpus.parse.typed_references import (
     are_references,
     cited_names,
     is_title_of_references,
 )
-from pipeline.draft_check.draft import Entry
 from pipeline.identity.people import surname
 from pipeline.identity.titles import title_words
 from pipeline.text import replace_spans

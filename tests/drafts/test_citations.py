@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.draft_check.citations import CitationCase, judge_by_model, show_nearest, with_numbers
-from pipeline.draft_check.draft import DraftSentence
-from pipeline.draft_check.numbers import numbers_of
+from drafts.citations import CitationCase, judge_by_model, show_nearest, with_numbers
+from drafts.draft import DraftSentence
+from drafts.numbers import numbers_of
 from pipeline.evaluation.passages import EvidencePassage
 from tests.cases import cases
 
@@ -16,14 +16,14 @@ TEXTS = (
 )
 
 
-@cases("unit/draft_check/numbers.toml", "read")
+@cases("drafts/numbers.toml", "read")
 def test_quantities_are_read_with_their_units(case):
     text, *expected = case
     numbers = [number for number in numbers_of(text) if number.is_quantity]
     assert [f"{number.value:g} {number.unit}".strip() for number in numbers] == expected
 
 
-@cases("unit/draft_check/numbers.toml", "agree")
+@cases("drafts/numbers.toml", "agree")
 def test_numbers_agree_that_are_one_or_are_rounded(case):
     ours, theirs, agree = case
     (number,), (other,) = numbers_of(ours), numbers_of(theirs)
@@ -42,7 +42,7 @@ def nearest(case):
 
 
 @cases(
-    "unit/draft_check/cases.toml",
+    "drafts/cases.toml",
     "a_number_that_is_nowhere_in_the_paper_is_shown_with_that_of_the_nearest_sentence",
     ("claim", "verdict", "ours", "theirs", "quote"),
 )

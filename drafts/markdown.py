@@ -9,12 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.corpus.parse.bibliography import ItemParts
-from pipeline.corpus.parse.policies import CITATION_MARKER, citation_marker, cited_keys
-from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.draft_check.bibliography import read_csl
-from pipeline.draft_check.citation_commands import find_citations
-from pipeline.draft_check.draft import (
+from drafts.bibliography import read_csl
+from drafts.citation_commands import find_citations
+from drafts.draft import (
     MOST_FILES,
     Draft,
     DraftSentence,
@@ -22,10 +19,13 @@ from pipeline.draft_check.draft import (
     project_file,
     read_text,
 )
-from pipeline.draft_check.latex_project import split_keys
-from pipeline.draft_check.latex_scan import Latex
-from pipeline.draft_check.printed_references import read_items
-from pipeline.draft_check.typed_list import TypedList, find_list, keys_of_names, mark_citations
+from drafts.latex_project import split_keys
+from drafts.latex_scan import Latex
+from drafts.printed_references import read_items
+from drafts.typed_list import TypedList, find_list, keys_of_names, mark_citations
+from pipeline.corpus.parse.bibliography import ItemParts
+from pipeline.corpus.parse.policies import CITATION_MARKER, citation_marker, cited_keys
+from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.text import one_line, replace_spans
 
 if TYPE_CHECKING:

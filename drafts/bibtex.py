@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
 
-from pipeline.draft_check.draft import DraftProblem, line_counter
-from pipeline.draft_check.latex_project import split_keys
+from drafts.draft import DraftProblem, line_counter
+from drafts.latex_project import split_keys
 
 # At the beginning of a line, or behind the entry before it.
 _HEAD = re.compile(

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pipeline.draft_check.draft import Entry
-from pipeline.draft_check.venues import (
+from drafts.draft import Entry
+from drafts.venues import (
     find_venues,
     gives_doi,
     is_preprint,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from pipeline.corpus.latex_text import plain_field
-from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
-from pipeline.draft_check.draft import (
+from drafts.draft import (
     Draft,
     Entry,
     find_doi,
@@ -15,7 +13,9 @@ from pipeline.draft_check.draft import (
     line_counter,
     name_of_parts,
 )
-from pipeline.draft_check.latex_scan import Latex, without_literals
+from drafts.latex_scan import Latex, without_literals
+from pipeline.corpus.latex_text import plain_field
+from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
 from pipeline.identity.people import is_others
 from pipeline.text import one_line
 

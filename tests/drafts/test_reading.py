@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from pipeline.draft_check.draft import LARGEST_FILE_BYTES
-from pipeline.draft_check.reading import read_draft
+from drafts.draft import LARGEST_FILE_BYTES
+from drafts.reading import read_draft
 from pipeline.errors import SettingError
 from tests.cases import cases
 
@@ -125,7 +125,7 @@ def test_markdown_with_citations_of_pandoc(tmp_path):
     assert set(draft.entries) == {"lee2020", "roe2021"}
 
 
-@cases("unit/draft_check/cases.toml", "arguments_of_layout_are_no_part_of_a_sentence", "text")
+@cases("drafts/cases.toml", "arguments_of_layout_are_no_part_of_a_sentence", "text")
 def test_arguments_of_layout_are_no_part_of_a_sentence(tmp_path, text):
     sentence = "Keys open 9 of \\num{10} locks \\cite{lee2020}."
     assert [each[0] for each in sentences(latex(tmp_path, text.replace("{S}", sentence)))] == [

@@ -7,19 +7,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from pipeline.arxiv.record import Record
-from pipeline.corpus.references.title_index import TitleCandidate
-from pipeline.draft_check.author_lists import AuthorComparison, compare_authors
-from pipeline.draft_check.draft import Draft, Entry
-from pipeline.draft_check.entry_rules import broken_rules
-from pipeline.draft_check.known_papers import (
+from drafts.author_lists import AuthorComparison, compare_authors
+from drafts.draft import Draft, Entry
+from drafts.entry_rules import broken_rules
+from drafts.known_papers import (
     SAME_TITLE,
     KnownPapers,
     title_likeness,
     whole_likeness,
 )
-from pipeline.draft_check.retractions import find_retractions
-from pipeline.draft_check.venues import (
+from drafts.retractions import find_retractions
+from drafts.venues import (
     Publication,
     find_venues,
     is_preprint,
@@ -28,6 +26,8 @@ from pipeline.draft_check.venues import (
     publication_of,
     venue_of_doi,
 )
+from pipeline.arxiv.record import Record
+from pipeline.corpus.references.title_index import TitleCandidate
 from pipeline.engine.stage import Workspace
 from pipeline.identity.identifiers import normalize_arxiv_id, split_dois, split_version
 from pipeline.identity.titles import title_words

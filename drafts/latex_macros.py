@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from pipeline.draft_check.latex_scan import Latex
+from drafts.latex_scan import Latex
 
 _NAME = re.compile(r"\s*+(?:\{\s*+)?\\([A-Za-z@]++)\s*+\}?")
 _COUNT = re.compile(r"\s*\[\s*(\d)\s*\]")

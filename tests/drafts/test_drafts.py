@@ -1,10 +1,10 @@
 """Drafts of many forms: what they cite, their bibliographies, and what is not understood."""
 
+from drafts.bibliography import write_bibliography
+from drafts.draft import describe_problems
+from drafts.reading import read_draft
+from drafts.references import ReferenceCheck
 from pipeline.arxiv.record import Record
-from pipeline.draft_check.bibliography import write_bibliography
-from pipeline.draft_check.draft import describe_problems
-from pipeline.draft_check.reading import read_draft
-from pipeline.draft_check.references import ReferenceCheck
 from pipeline.engine.process_pool import stop_idle_workers
 from tests.cases import cases
 
@@ -13,7 +13,7 @@ def printed(entry):
     return f"{entry.title} | {', '.join(entry.authors)} | {entry.year} | {entry.venue}"
 
 
-@cases("unit/draft_check/drafts.toml")
+@cases("drafts/drafts.toml")
 def test_a_draft_is_read_whole(tmp_path, case):
     folder = tmp_path / case.get("folder", "")
     folder.mkdir(parents=True, exist_ok=True)

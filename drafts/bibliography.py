@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.corpus.latex_text import plain_field
-from pipeline.draft_check.bibtex import BibEntry, BibFile
-from pipeline.draft_check.draft import (
+from drafts.bibtex import BibEntry, BibFile
+from drafts.draft import (
     LARGEST_BIBLIOGRAPHY_BYTES,
     Draft,
     Entry,
@@ -19,14 +18,15 @@ from pipeline.draft_check.draft import (
     name_of_parts,
     read_text,
 )
-from pipeline.draft_check.latex_project import split_keys
-from pipeline.draft_check.printed_references import read_bbl_text
+from drafts.latex_project import split_keys
+from drafts.printed_references import read_bbl_text
+from pipeline.corpus.latex_text import plain_field
 from pipeline.identity.people import ends_in_others, is_others
 from pipeline.storage.writing import write_whole
 from pipeline.text import SPACES, one_line, replace_spans
 
 if TYPE_CHECKING:
-    from pipeline.draft_check.references import ReferenceCheck
+    from drafts.references import ReferenceCheck
 
 # With more entries that are not cited, a file is a library: those are counted, not read.
 MOST_UNCITED = 500

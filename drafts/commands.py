@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from drafts.failure_kinds import FAILURES
 from pipeline.doors.cli.common import AsJson, check_file, open_workspace, split_names
-from pipeline.draft_check.failure_kinds import FAILURES
 from pipeline.errors import SettingError
 
 BibOption = Annotated[
@@ -50,12 +50,12 @@ def check(
       citeloom check paper.tex
       citeloom check paper.tex --report check --fail-on number_not_found,missing
     """
+    from drafts.bibliography import write_bibliography
+    from drafts.check import check_draft
+    from drafts.citations import judge_name
+    from drafts.page import sections, write_page
+    from drafts.reading import read_draft
     from pipeline.doors.cli.console import print_json, print_note, print_section, spinner
-    from pipeline.draft_check.bibliography import write_bibliography
-    from pipeline.draft_check.check import check_draft
-    from pipeline.draft_check.citations import judge_name
-    from pipeline.draft_check.page import sections, write_page
-    from pipeline.draft_check.reading import read_draft
     from pipeline.text import visible
 
     kinds = _kinds(fail_on)
@@ -132,10 +132,10 @@ def cite(
       citeloom cite "retrieval reduces invented citations"
       citeloom cite "drafts are written one reference at a time" --bib refs.bib
     """
+    from drafts.check import papers_to_cite
     from pipeline.corpus.nouns import Results
     from pipeline.doors.cli.console import out, print_json, print_noun, spinner
     from pipeline.doors.present import as_json as noun_json
-    from pipeline.draft_check.check import papers_to_cite
 
     check_file("--bib", bib)
     with spinner("searching"):

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from pipeline.draft_check.bibliography import merge_keys_by_case, read_bibliographies
-from pipeline.draft_check.draft import Draft
-from pipeline.draft_check.latex import read_latex
-from pipeline.draft_check.markdown import read_markdown
+from drafts.bibliography import merge_keys_by_case, read_bibliographies
+from drafts.draft import Draft
+from drafts.latex import read_latex
+from drafts.markdown import read_markdown
 from pipeline.engine.process_pool import LostItem, call_in_worker
 from pipeline.errors import SettingError
 

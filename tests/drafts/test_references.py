@@ -6,14 +6,14 @@ import tomllib
 import pytest
 
 from benchmarks import hallmark
-from pipeline.draft_check.known_papers import KnownPapers
-from pipeline.draft_check.reading import read_bibliography
-from pipeline.draft_check.references import check_references
+from drafts.known_papers import KnownPapers
+from drafts.reading import read_bibliography
+from drafts.references import check_references
 from pipeline.errors import SettingError
 from tests.cases import TESTS, cases
 from tests.workspaces import changed, make_workspace
 
-CASES = "unit/draft_check/references.toml"
+CASES = "drafts/references.toml"
 
 
 def work(number, paper):

@@ -6,16 +6,20 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+import citeloom
+from drafts.bibliography import write_bibliography
+from drafts.check import check_draft, papers_to_cite
+from drafts.citations import Verdict
+from drafts.failure_kinds import FAILURES
+from drafts.page import sections, write_page
+from drafts.reading import read_draft
+from drafts.references import Status
+from drafts.related_work import relate_draft
 from pipeline.corpus.parse.policies import without_markers
-from pipeline.draft_check.bibliography import write_bibliography
-from pipeline.draft_check.check import check_draft, papers_to_cite
-from pipeline.draft_check.failure_kinds import FAILURES
-from pipeline.draft_check.page import sections, write_page
-from pipeline.draft_check.reading import read_draft
-from pipeline.draft_check.related_work import relate_draft
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes
@@ -63,6 +67,25 @@ def workspace(finished):
 def checked(workspace):
     """The check of the example."""
     return check_draft(workspace, read_draft(EXAMPLE / "draft.tex"))
+
+
+def test_a_paper_is_cited_and_checked_from_python(finished, tmp_path):
+    bibliography, draft = tmp_path / "refs.bib", tmp_path / "draft.tex"
+    with finished.place.entered(), citeloom.open_corpus(finished.place.root) as corpus:
+        (paper,) = corpus.papers(author="Haddad", year=2024).papers
+        bibliography.write_text(corpus.bibtex([paper.arxiv_id]))
+        key = bibliography.read_text().partition("{")[2].partition(",")[0]
+        draft.write_text(rf"Drafts are written one reference at a time \cite{{{key}}}.")
+        (reference,) = corpus.check(draft, bibliography=bibliography).references
+        cited = corpus.cite(paper.title, bibliography=bibliography, limit=3)
+    assert (reference.key, reference.status) == (key, "verified")
+    assert key in [found.key for found in cited]
+
+
+def test_every_kind_that_fails_a_check_is_a_status_or_a_verdict():
+    statuses = {*get_args(Status)} - {"verified"}
+    verdicts = {*get_args(Verdict)} - {"read", "partly", "supported", "not_checked"}
+    assert {*FAILURES} == statuses | verdicts | {"missing"}
 
 
 def test_every_planted_fault_of_a_reference_is_found_and_nothing_else(checked):

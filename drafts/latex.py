@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from drafts.citation_commands import Citation, find_citations
+from drafts.draft import Draft, DraftSentence, bibliography_file
+from drafts.latex_project import Project, read_project, split_keys
+from drafts.latex_scan import Latex, blank
+from drafts.printed_references import read_bibitems
 from pipeline.corpus.latex_text import LONGEST_PARAGRAPH, plain_field, plain_text
 from pipeline.corpus.parse.policies import citation_marker
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.draft_check.citation_commands import Citation, find_citations
-from pipeline.draft_check.draft import Draft, DraftSentence, bibliography_file
-from pipeline.draft_check.latex_project import Project, read_project, split_keys
-from pipeline.draft_check.latex_scan import Latex, blank
-from pipeline.draft_check.printed_references import read_bibitems
 from pipeline.text import one_line, replace_spans
 
 _NEW_CITES = re.compile(r"\\newcites\s*\{([^{}]*)\}")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from drafts.citation_commands import Citation
 from pipeline.corpus.parse.policies import CITATION_MARKER, citation_marker, cited_keys
-from pipeline.draft_check.citation_commands import Citation
 from pipeline.errors import SettingError
 from pipeline.text import one_line
 

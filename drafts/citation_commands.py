@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pipeline.draft_check.latex_scan import Argument, Latex
+from drafts.latex_scan import Argument, Latex
 
 _NATBIB = (
     "cite", "citet", "citep", "citealt", "citealp", "citeauthor", "citefullauthor", "citeyear",

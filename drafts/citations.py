@@ -10,13 +10,13 @@ from functools import cache
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Literal
 
+from drafts.draft import Draft, DraftSentence
+from drafts.numbers import Number, numbers_of
+from drafts.passage_search import FAR, PassageSearch
+from drafts.references import ReferenceCheck
 from pipeline import tables
 from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.draft_check.draft import Draft, DraftSentence
-from pipeline.draft_check.numbers import Number, numbers_of
-from pipeline.draft_check.passage_search import FAR, PassageSearch
-from pipeline.draft_check.references import ReferenceCheck
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.citation_support.judge import judge_request
 from pipeline.evaluation.judged import FINDING_TOKENS, Quoting, ask

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.draft_check.check import DraftCheck, MissingPaper
-from pipeline.draft_check.citations import CitationCheck, Verdict
-from pipeline.draft_check.references import NEVER_CITED, ReferenceCheck
+from drafts.check import DraftCheck, MissingPaper
+from drafts.citations import CitationCheck, Verdict
+from drafts.references import NEVER_CITED, ReferenceCheck
 from pipeline.report.grid import Cell, Grid, PageSection
 from pipeline.storage.writing import write_whole
 from pipeline.text import number_of

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipeline.draft_check.citation_commands import KNOWN_CITATIONS
-from pipeline.draft_check.draft import MOST_FILES, Draft, line_counter, project_file, read_text
-from pipeline.draft_check.latex_macros import (
+from drafts.citation_commands import KNOWN_CITATIONS
+from drafts.draft import MOST_FILES, Draft, line_counter, project_file, read_text
+from drafts.latex_macros import (
     DEFINING,
     NO_VALUE,
     Macro,
@@ -18,7 +18,7 @@ from pipeline.draft_check.latex_macros import (
     read_alias,
     read_definition,
 )
-from pipeline.draft_check.latex_scan import Latex, defined_code, without_literals
+from drafts.latex_scan import Latex, defined_code, without_literals
 from pipeline.errors import SettingError
 
 _MOST_DEPTH = 20

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from drafts.draft import Draft
+from drafts.reading import DRAFT_SUFFIXES, LATEX_SUFFIXES, read_draft
+from drafts.references import keys_by_paper
 from pipeline.corpus.citation_formats import LatexStyle
-from pipeline.draft_check.draft import Draft
-from pipeline.draft_check.reading import DRAFT_SUFFIXES, LATEX_SUFFIXES, read_draft
-from pipeline.draft_check.references import keys_by_paper
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.related_work.relate import Related, relate

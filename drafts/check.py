@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from drafts.citations import CitationCheck, check_citations, judge_name
+from drafts.draft import Draft, DraftSentence, describe_problems
+from drafts.failure_kinds import FAILURES
+from drafts.known_papers import KnownPapers
+from drafts.reading import read_bibliography, read_draft
+from drafts.references import ReferenceCheck, check_references, keys_by_paper
 from pipeline.corpus.citation_formats import bibtex_entry, bibtex_item, bibtex_keys
 from pipeline.corpus.nouns import Hit
-from pipeline.draft_check.citations import CitationCheck, check_citations, judge_name
-from pipeline.draft_check.draft import Draft, DraftSentence, describe_problems
-from pipeline.draft_check.failure_kinds import FAILURES
-from pipeline.draft_check.known_papers import KnownPapers
-from pipeline.draft_check.reading import read_bibliography
-from pipeline.draft_check.references import ReferenceCheck, check_references, keys_by_paper
 from pipeline.engine.stage import Workspace
 from pipeline.index.papers import papers_of
 from pipeline.index.search import search, search_many
@@ -121,6 +121,13 @@ def check_draft(
     missing = _missing_papers(workspace, draft, references) if suggest else None
     judge = judge_name(workspace.settings)
     return DraftCheck(draft, references, citations, missing, judge)
+
+
+def check_file(
+    workspace: Workspace, file: Path, bibliography: Path | None = None, *, missing: bool = False
+) -> DraftCheck:
+    """Check the draft of a file. Raises as `read_draft` and `check_draft` do."""
+    return check_draft(workspace, read_draft(file, bibliography), suggest=missing)
 
 
 def _missing_papers(
