@@ -6,6 +6,7 @@ at another address changes no row.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from pipeline import tables
@@ -23,6 +24,7 @@ from pipeline.settings import Settings
 
 # Of what is not judged, the check names the first.
 _MOST_NAMED = 20
+_judging = partial(Stage, pool="llm", kinds=("parquet", "openai"), asks="judge")
 _WRITTEN = (tables.RELATED_WORK_TASKS, tables.SUMMARIES)
 
 
@@ -64,7 +66,7 @@ def _every_task_is_judged(workspace: Workspace, month: str) -> CheckResult:
     return CheckResult(not lacking, {"tasks": len(tasks), "not_judged": lacking[:_MOST_NAMED]})
 
 
-G_SCORES = Stage(
+G_SCORES = _judging(
     table=tables.G_SCORES,
     build=g_score.build,
     upstream=_WRITTEN,
@@ -72,13 +74,10 @@ G_SCORES = Stage(
     version=4,
     inputs=g_score.inputs,
     disabled_reason=_sections_off,
-    pool="llm",
     description=(
         "The G-Score: six marks and a vote, the systems of a candidate set in one conversation as"
         " the paper has it; and in other orders, which the paper did not ask for."
     ),
-    kinds=("parquet", "openai"),
-    asks="judge",
     checks=(
         MonthCheck(
             "every_task_is_judged",
@@ -89,7 +88,7 @@ G_SCORES = Stage(
     ),
 )
 
-CITATION_SUPPORT = Stage(
+CITATION_SUPPORT = _judging(
     table=tables.CITATION_SUPPORT,
     build=citation_support.build,
     upstream=_WRITTEN,
@@ -97,13 +96,10 @@ CITATION_SUPPORT = Stage(
     version=5,
     inputs=citation_support.inputs,
     disabled_reason=_citations_off,
-    pool="llm",
     description=(
         "Whether a cited work says what the citing sentence claims: a verdict with the words it"
         " rests on."
     ),
-    kinds=("parquet", "openai"),
-    asks="judge",
 )
 
 SCORES = Stage(
@@ -117,7 +113,7 @@ SCORES = Stage(
     ),
 )
 
-ANSWER_GRADES = Stage(
+ANSWER_GRADES = _judging(
     table=tables.ANSWER_GRADES,
     build=answers.build,
     upstream=(tables.QUESTIONS, tables.ANSWERS),
@@ -125,12 +121,9 @@ ANSWER_GRADES = Stage(
     version=2,
     inputs=answers.inputs,
     disabled_reason=_answers_off,
-    pool="llm",
     description=(
         "Every answer claim by claim: is it correct, and which gold claims does the answer hold?"
     ),
-    kinds=("parquet", "openai"),
-    asks="judge",
 )
 
 ANSWER_SCORES = Stage(

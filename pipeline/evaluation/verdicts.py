@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
@@ -40,7 +41,6 @@ CLAIM_POINTS: Mapping[str, float] = {
 }
 GOLD_POINTS: Mapping[str, float] = {"held": 1.0, "partly": 0.5, "not": 0.0}
 
-
 # A quote of fewer words is in nearly any paper: "the model" is no evidence.
 _FEWEST_WORDS = 3
 # Kinds of quotes and dashes; translated before NFKC, which makes a space and an accent of ´.
@@ -62,6 +62,26 @@ _AROUND = "'….[]()"
 def is_evidence(row: Mapping[str, Any], is_found: object) -> bool:
     """Whether a row's `quote` is where it should be, and is long enough to be evidence."""
     return bool(is_found) and len(row["quote"].split()) >= _FEWEST_WORDS
+
+
+def verdict_shares(
+    rows: Iterable[Mapping[str, Any]], points: Mapping[str, float], quoted: str
+) -> tuple[float, float, float] | None:
+    """Of the rows with a verdict: the share of points, of rows with a whole point, and of points
+    whose quote is where it should be. None where no row has one.
+
+    points: verdict → points. quoted: the column that says whether a quote is there.
+    """
+    judged = [row for row in rows if row["verdict"] is not None]
+    if not judged:
+        return None
+    earned = [points[row["verdict"]] for row in judged]
+    evidence = [is_evidence(row, row[quoted]) for row in judged]
+    return (
+        fmean(earned),
+        fmean(each == 1 for each in earned),
+        fmean(each if found else 0.0 for each, found in zip(earned, evidence, strict=True)),
+    )
 
 
 def place_of(quote: str, texts: Sequence[str]) -> int | None:

@@ -46,6 +46,11 @@ _TEMPLATES = Path(__file__).parent / "templates"
 # full-width forms too: East Asian spreadsheet programs take them for the same signs. Where the
 # program separates cells by semicolons, so does each within a text.
 _FORMULA = re.compile(r"(^|;[\s\"]*)(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
+_EXPECTED = "a sheet of citeloom annotate export"
+_LONGEST_NAME = 100
+_Place = tuple[str, str, str, str | None, int | None]
+"""What names a row: study, person, label, and of a claim its part and number."""
+_MARKS = ("1", "2", "3", "4", "5")
 
 
 def write_files(
@@ -107,13 +112,6 @@ def _read_template() -> Template:
     # Our own file, which the page's policy names by its hash.
     environment.globals.update(style=Markup(style), style_hash=policy_hash(style))  # noqa: S704
     return environment.get_template("read.html.j2")
-
-
-_EXPECTED = "a sheet of citeloom annotate export"
-_LONGEST_NAME = 100
-_Place = tuple[str, str, str, str | None, int | None]
-"""What names a row: study, person, label, and of a claim its part and number."""
-_MARKS = ("1", "2", "3", "4", "5")
 
 
 @dataclass(frozen=True, slots=True)

@@ -292,16 +292,13 @@ def group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     return groups
 
 
-def agreement_of(
-    values: Iterable[tuple[tuple[str, ...], Any]], level: Level, item: int = 0
-) -> Estimate:
+def agreement_of(values: Iterable[tuple[tuple[str, ...], Any]], level: Level) -> Estimate:
     """Krippendorff's alpha of those who gave values to the same units.
 
-    values: (unit, value). item: the place in a unit of its task or question, over which intervals
-    are.
+    values: (unit, value); a unit begins with its task or question, over which intervals are.
     """
     units = group(values)
-    return alpha(list(units.values()), [unit[item] for unit in units], level)
+    return alpha(list(units.values()), [unit[0] for unit in units], level)
 
 
 def winners(votes: Mapping[Key, Iterable[Value]]) -> dict[Key, Value]:

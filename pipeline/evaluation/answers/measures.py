@@ -22,7 +22,7 @@ from pipeline.answering.questions import KINDS, Question
 from pipeline.corpus.nouns import Answer
 from pipeline.errors import SettingError
 from pipeline.evaluation import statistics
-from pipeline.evaluation.verdicts import CLAIM_POINTS, GOLD_POINTS, is_evidence
+from pipeline.evaluation.verdicts import CLAIM_POINTS, GOLD_POINTS, verdict_shares
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables.writers import writer_name
 
@@ -99,7 +99,7 @@ def factual(claims: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     full: correct ones alone. checkable: among those that could be checked. quoted: points only
     where the quote was found. Nothing where no claim has a verdict.
     """
-    measures = _shares("factual", claims, CLAIM_POINTS, "correct")
+    measures = _shares("factual", claims, CLAIM_POINTS)
     checkable = [
         CLAIM_POINTS[claim["verdict"]]
         for claim in claims
@@ -116,23 +116,14 @@ def coverage(gold: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     full: held ones alone. quoted: points only where the quote is in the answer. Nothing where none
     has a verdict.
     """
-    return _shares("coverage", gold, GOLD_POINTS, "held")
+    return _shares("coverage", gold, GOLD_POINTS)
 
 
 def _shares(
-    name: str, claims: Sequence[Mapping[str, Any]], points: Mapping[str, float], full: str
+    name: str, claims: Sequence[Mapping[str, Any]], points: Mapping[str, float]
 ) -> dict[str, float]:
-    judged = [claim for claim in claims if claim["verdict"] is not None]
-    if not judged:
-        return {}
-    return {
-        name: fmean(points[claim["verdict"]] for claim in judged),
-        f"{name}_full": fmean(claim["verdict"] == full for claim in judged),
-        f"{name}_quoted": fmean(
-            points[claim["verdict"]] if is_evidence(claim, claim["quoted"]) else 0.0
-            for claim in judged
-        ),
-    }
+    shares = verdict_shares(claims, points, "quoted")
+    return dict(zip((name, f"{name}_full", f"{name}_quoted"), shares or (), strict=False))
 
 
 def _retrieval(grade: Grade) -> dict[str, float]:

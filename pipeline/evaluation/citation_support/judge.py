@@ -135,11 +135,6 @@ def _most_tokens(lengths: Sequence[int], free: int) -> list[int]:
 Verdict = tuple[JudgeRequest, Reply[Finding]]
 
 
-async def judge(client: LlmClient, request: JudgeRequest) -> Reply[Finding]:
-    """One verdict: one call, or two where the answer had to be repaired."""
-    return await ask(client, request.messages, Finding, FINDING_TOKENS)
-
-
 def build(
     job: Job,
     make: Callable[[Settings], Embedder] = make_embedder,
@@ -157,8 +152,9 @@ def build(
 
     async def judge_item(client: LlmClient, item: SampledCitation) -> Verdict:
         request = judge_request(item.title, item.passages, item.citation.marked, model.context)
+        reply = await ask(client, request.messages, Finding, FINDING_TOKENS)
         # Without its messages, which would be held until all are judged.
-        return replace(request, messages=()), await judge(client, request)
+        return replace(request, messages=()), reply
 
     to_judge = [item for item in sample if item.unjudged is None]
     verdicts = judge_all(job, to_judge, judge_item, begin=_prefix)

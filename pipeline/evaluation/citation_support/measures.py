@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from pipeline.evaluation.citation_support.judge import MARKER, citations_of
-from pipeline.evaluation.verdicts import is_evidence
+from pipeline.evaluation.verdicts import verdict_shares
 from pipeline.related_work.summary import cited_numbers, normalize
 
 Row = Mapping[str, Any]
@@ -50,16 +50,15 @@ def precision(rows: Sequence[Row]) -> dict[str, float]:
     """Of the citations that were judged, the share that is supported: as judged, with half for
     partly, and of those whose quote is in a passage that was shown. Nothing where none was judged.
     """
-    judged = [row for row in rows if row["verdict"] is not None]
-    if not judged:
+    whole = {"supported": 1.0, "partly": 0.0, "not": 0.0}
+    shares = verdict_shares(rows, whole, "quote_found")
+    halves = verdict_shares(rows, whole | {"partly": 0.5}, "quote_found")
+    if shares is None or halves is None:
         return {}
-    supported = [row for row in judged if row["verdict"] == "supported"]
-    partly = sum(row["verdict"] == "partly" for row in judged)
     return {
-        "citation_precision": len(supported) / len(judged),
-        "citation_precision_partly": (len(supported) + partly / 2) / len(judged),
-        "citation_precision_quoted": sum(is_evidence(row, row["quote_found"]) for row in supported)
-        / len(judged),
+        "citation_precision": shares[0],
+        "citation_precision_partly": halves[0],
+        "citation_precision_quoted": shares[2],
     }
 
 
