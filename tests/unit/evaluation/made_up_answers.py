@@ -13,18 +13,11 @@ from pipeline.system_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import Writer
 from tests.month_tables import write_table
 from tests.unit.evaluation.answers import graded
-from tests.unit.evaluation.made_up import same
+from tests.unit.evaluation.made_up import same, spent
 
 SYSTEMS = ("arxivbot", "direct", "wikichat", "a chat site")
 QUOTE = "The weights are learned from clicks."
-_CLAIM_TURN = (
-    "correct",
-    "correct",
-    "partly",
-    "wrong",
-    "not_checkable",
-    None,
-)
+_CLAIM_TURN = ("correct", "correct", "partly", "wrong", "not_checkable", None)
 _GOLD_TURN = ("held", "partly", "not", "held", None)
 
 
@@ -45,35 +38,35 @@ def write_answers(
     one is abstained from.
     """
     posed = [question(month, number, text) for number in range(1, questions + 1)]
-    write_table(root, tables.QUESTIONS, month, (question_row(each, text) for each in posed))
     made = {
-        system: {
-            each.id: answered(each, system, number == questions, text)
-            for number, each in enumerate(posed, 1)
-        }
+        (system, each.id): answered(each, system, number == questions, text)
+        for number, each in enumerate(posed, 1)
         for system in systems
     }
-    rows = (row for system in sorted(systems) for row in answer_rows(system, made[system], model))
-    write_table(root, tables.ANSWERS, month, rows)
-    grades = [
-        row
-        for judge in judges
-        for each in posed
-        for row in (grade(each, system, judge, made[system][each.id], text) for system in systems)
-    ]
-    named = (
-        {**each, **_writer(each["system"], model).columns} for each in sorted(grades, key=_order)
+    answers = (
+        answer_row(question_id, writer(system, model), answer, {"hops": 2})
+        for (system, question_id), answer in sorted(made.items(), key=lambda item: item[0])
     )
-    write_table(root, tables.ANSWER_GRADES, month, named)
+    grades = [
+        grade(each, system, judge, made[system, each.id], text) | writer(system, model).columns
+        for each in posed
+        for system in sorted(systems)
+        for judge in sorted(judges)
+    ]
+    write_table(root, tables.QUESTIONS, month, (question_row(each) for each in posed))
+    write_table(root, tables.ANSWERS, month, answers)
+    write_table(root, tables.ANSWER_GRADES, month, grades)
     write_table(root, tables.ANSWER_SCORES, month, [])
 
 
-def _order(grade):
-    return grade["question_id"], grade["system"], grade["judge"]
+def writer(system, model):
+    return Writer(system, model if system in ANSWERING_SYSTEMS else None)
 
 
 def question(month, number, text=same):
-    """A question on one paper, on two for every third, with three gold claims."""
+    """A question on one paper, on two for every third, with three gold claims. Not validated: texts
+    may be hostile.
+    """
     short = month[2:4] + month[5:]
     papers = tuple(f"{short}.{90001 + place}" for place in range(2 if number % 3 == 0 else 1))
     claims = tuple(
@@ -84,11 +77,9 @@ def question(month, number, text=same):
         )
         for place in (1, 2, 3)
     )
-    asked = text(f"How are the weights of study {number} learned?")
-    # Without validation: texts may be hostile.
     return Question.model_construct(
         id=f"q{number}",
-        question=asked,
+        question=text(f"How are the weights of study {number} learned?"),
         kind=KINDS[number % len(KINDS)],
         papers=papers,
         claims=claims,
@@ -96,17 +87,8 @@ def question(month, number, text=same):
     )
 
 
-def question_row(asked, text=same):
+def question_row(asked):
     gold = gold_of(asked)
-    claims = [
-        {
-            "claim": each.claim,
-            "arxiv_id": each.paper,
-            "evidence": list(each.evidence),
-            "passages": gold[place],
-        }
-        for place, each in enumerate(asked.claims)
-    ]
     return {
         "question_id": asked.id,
         "question": asked.question,
@@ -114,7 +96,15 @@ def question_row(asked, text=same):
         "papers": list(asked.papers),
         "date": asked.date,
         "reviewed": True,
-        "claims": claims,
+        "claims": [
+            {
+                "claim": each.claim,
+                "arxiv_id": each.paper,
+                "evidence": list(each.evidence),
+                "passages": gold[place],
+            }
+            for place, each in enumerate(asked.claims)
+        ],
     }
 
 
@@ -124,17 +114,10 @@ def gold_of(asked):
 
 
 def found(asked, number, text=same):
-    title, path = text("Learned Weights"), (text("Method"),)
+    paper = asked.papers[0]
     told = text(f"Passage {number} says more. {QUOTE}")
-    return Passage(
-        f"{asked.papers[0]}-{number}",
-        asked.papers[0],
-        f"S{number}.p1",
-        "paragraph",
-        title,
-        path,
-        told,
-    )
+    place = f"{paper}-{number}", paper, f"S{number}.p1", "paragraph"
+    return Passage(*place, text("Learned Weights"), (text("Method"),), told)
 
 
 def answered(asked, system, abstains, text=same):
@@ -146,27 +129,22 @@ def answered(asked, system, abstains, text=same):
     hops = [[found(asked, number, text) for number in (0, 1, 2)]]
     if system == "arxivbot" and asked.id == "q1":
         hops.append([found(asked, number, text) for number in (4, 5)])
-    claims = [
-        Claim(
-            number,
-            text(f"Claim {number} of the answer."),
-            passage.passage_id,
-            passage.arxiv_id,
-            passage.anchor,
-            hop,
-        )
-        for number, (hop, passage) in enumerate(
-            ((hop, each[0]) for hop, each in enumerate(hops, 1)), 1
-        )
-    ]
+    claims = []
+    for hop, (first, *_) in enumerate(hops, 1):
+        place = first.passage_id, first.arxiv_id, first.anchor
+        claims.append(Claim(hop, text(f"Claim {hop} of the answer."), *place, hop))
     told = [AnswerSentence(text(f"Sentence {claim.number}."), (claim.number,)) for claim in claims]
     queries = [text(f"weights {hop}") for hop in range(1, len(hops) + 1)]
-    shown, trace = tuple(map(tuple, hops)), {"steps": list(_steps(asked, hops, queries, text))}
-    said = ABSTAINED if abstains else " ".join(each.text for each in told)
-    sentences = () if abstains else tuple(told)
-    spent = Spent(5, 4_000, 300)
     return Answer(
-        said, sentences, tuple(claims), tuple(queries), shown, len(hops), abstains, trace, spent
+        ABSTAINED if abstains else " ".join(each.text for each in told),
+        () if abstains else tuple(told),
+        tuple(claims),
+        tuple(queries),
+        tuple(map(tuple, hops)),
+        len(hops),
+        abstains,
+        {"steps": list(_steps(asked, hops, queries, text))},
+        Spent(5, 4_000, 300),
     )
 
 
@@ -174,89 +152,61 @@ def _steps(asked, hops, queries, text):
     yield {"stage": "query", "query": queries[0], "question": asked.question, "made": "model"}
     for hop, (query, passages) in enumerate(zip(queries, hops, strict=True), 1):
         ids = [passage.passage_id for passage in passages]
+        window = {"from": 1, "to": 3, "missing": [3], "order": [2, 1, 3]}
         yield {"stage": "search", "hop": hop, "query": query, "found": ids}
+        yield {"stage": "rank", "hop": hop, "windows": [window]}
         yield {
-            "stage": "rank",
+            "stage": "claims",
             "hop": hop,
-            "windows": [{"from": 1, "to": 3, "missing": [3], "order": [2, 1, 3]}],
-        }
-        told = {
+            "shown": [passage_trace(passage) for passage in passages],
             "suspicious": ids[:1],
             "texts": [text("Claim.")],
             "claims": [hop],
             "dropped": {"unknown": 1},
         }
         yield {
-            "stage": "claims",
-            "hop": hop,
-            "shown": [passage_trace(passage) for passage in passages],
-            **told,
-        }
-        query_next = queries[hop] if hop < len(hops) else None
-        thought = {"query": query_next, "silent": False, "reasoning": text("It lacks a part.")}
-        yield {
             "stage": "reflect",
             "hop": hop,
-            **thought,
+            "query": queries[hop] if hop < len(hops) else None,
+            "silent": False,
+            "reasoning": text("It lacks a part."),
             "failure": text("no JSON") if hop == 2 else None,
         }
     yield {"stage": "answer", "answered": "yes", "made": False, "dropped": []}
 
 
-def answer_rows(system, made, model):
-    for question_id, each in made.items():
-        yield answer_row(question_id, _writer(system, model), each, {"hops": 2})
-
-
-def _writer(system, model):
-    return Writer(system, model if system in ANSWERING_SYSTEMS else None)
-
-
 def grade(asked, system, judge, answer, text=same):
     """All verdicts in turn, as the question, the system and the judge fall."""
     turn = int(asked.id[1:]) + len(system) + sum(map(ord, judge))
-    claims = [] if answer.abstained else [_claim(asked, turn + place, text) for place in range(3)]
-    gold = [
+    outcome = "abstained" if answer.abstained else "answered"
+    row = graded.grade(system=system, judge=judge, kind=asked.kind, date=asked.date)
+    row |= {"question_id": asked.id, "outcome": outcome, "parts": 1, **spent(7, 5_000, 200)}
+    row["claims"] = (
+        [] if answer.abstained else [_claim(asked, turn + place, text) for place in range(3)]
+    )
+    row["gold"] = [
         _gold(each.claim, turn + place, answer.abstained, text)
         for place, each in enumerate(asked.claims)
     ]
-    hops_shown, first_hop = gold_shown_by_hop(asked, answer, gold_of(asked))
+    row["hops_shown"], first_hop = gold_shown_by_hop(asked, answer, gold_of(asked))
     for place, hop in first_hop.items():
-        gold[place] |= {"shown_in_hop": hop, "has_passage": True}
-    outcome = "abstained" if answer.abstained else "answered"
-    more = {
-        "outcome": outcome,
-        "hops_shown": hops_shown,
-        "calls": 7,
-        "prompt_tokens": 5_000,
-        "completion_tokens": 200,
-    }
-    return _row(asked, system, judge, claims, gold) | more
-
-
-def _row(asked, system, judge, claims, gold):
-    return {
-        **graded.grade(system=system, judge=judge, kind=asked.kind, date=asked.date or ""),
-        "question_id": asked.id,
-        "claims": claims,
-        "gold": gold,
-        "parts": 1,
-    }
+        row["gold"][place] |= {"shown_in_hop": hop, "has_passage": True}
+    return row
 
 
 def _claim(asked, turn, text):
     verdict = _CLAIM_TURN[turn % len(_CLAIM_TURN)]
-    ids = [f"{asked.papers[0]}-{number}" for number in (1, 2)]
     words = f"{text('Learned Weights > Method')}\n{text(f'It says so. {QUOTE}')}"
     passages = [
-        {"passage_id": name, "anchor": f"S{number}.p1", "text": words}
-        for number, name in enumerate(ids, 1)
+        {"passage_id": f"{asked.papers[0]}-{n}", "anchor": f"S{n}.p1", "text": words}
+        for n in (1, 2)
     ]
     told, more = text(f"Claim in turn {turn}."), {"passages": passages, "cut": turn % 5 == 0}
     if verdict is None:
         return graded.claim_row(told, None, **more, failure=text("no JSON"))
     if verdict == "correct":
-        return graded.claim_row(told, verdict, QUOTE, "passage", passage_id=ids[0], **more)
+        more["passage_id"] = passages[0]["passage_id"]
+        return graded.claim_row(told, verdict, QUOTE, "passage", **more)
     return graded.claim_row(told, verdict, text("Words of nobody."), **more)
 
 
