@@ -19,6 +19,7 @@ from pipeline.ops.estimate import estimate
 from pipeline.related_work.chatcite import vote_tokens
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import LLM_STAGES
+from tests.cases import cases
 from tests.command import invoke
 from tests.models_file import write_models
 from tests.planned_calls import answering_calls
@@ -65,7 +66,7 @@ def run_all(place):
     return [run_stage(stage, place, MONTH) for stage in LLM_STAGES]
 
 
-@pytest.mark.parametrize(("samples", "votes", "kept"), [(3, 5, 2), (1, 1, 1), (2, 3, 4)])
+@cases("unit/cases.toml", "calls_are_those_that_the_run_then_makes", ["samples", "votes", "kept"])
 def test_calls_are_those_that_the_run_then_makes(llm, tmp_path, samples, votes, kept):
     chosen = {"chatcite_samples": samples, "chatcite_votes": votes, "chatcite_kept": kept}
     place = with_tasks(llm, tmp_path, **chosen)

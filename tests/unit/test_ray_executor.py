@@ -11,6 +11,7 @@ pytest.importorskip(
 )
 
 from resources.ray_cluster import RunAwareStepHandler
+from tests.cases import cases
 
 
 class JobServer:
@@ -49,16 +50,7 @@ def step():
     return SimpleNamespace(execute_step_args=arguments)
 
 
-@pytest.mark.parametrize(
-    ("status", "healthy"),
-    [
-        ("PENDING", True),
-        ("RUNNING", True),
-        ("SUCCEEDED", True),
-        ("FAILED", False),
-        ("STOPPED", False),
-    ],
-)
+@cases("unit/cases.toml", "a_job_that_failed_or_was_stopped_is", ["status", "healthy"])
 def test_a_job_that_failed_or_was_stopped_is_a_lost_step(status, healthy):
     server = JobServer()
     server.status = status

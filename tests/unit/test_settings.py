@@ -127,16 +127,7 @@ class TestCategories:
         )
         assert settings.categories == ("cs.CL", "stat", "physics.optics", "cmp-lg")
 
-    @pytest.mark.parametrize(
-        ("text", "meant"),
-        [
-            ("computer", "cs"),
-            ("computer science", "cs"),
-            ("maths", "math"),
-            ("physics.optic", "physics.optics"),
-            ("quantph", "quant-ph"),
-        ],
-    )
+    @cases("unit/cases.toml", "one_that_arxiv_does_not_have_is_refused", ["text", "meant"])
     def test_one_that_arxiv_does_not_have_is_refused_with_the_nearest(self, text, meant):
         (line,) = refusal(categories=f"cs,{text}")
         assert line.startswith("CITELOOM_CATEGORIES: ")
