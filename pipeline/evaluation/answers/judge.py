@@ -9,7 +9,7 @@ words that decide before the verdict, and these are looked up where they should 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -218,7 +218,6 @@ class ClaimItem:
     """One verdict to ask for: on a claim of the answer at this place, or on a gold claim."""
 
     place: int
-    question_id: str
     text: str
     is_gold: bool
 
@@ -244,7 +243,10 @@ def grade_answers(
     splits = judge_all(
         job, answers, split, lambda each: _digest(each.question.id, each.answer.text)
     )
-    evidence = look_up(claims_by_question(answers, splits))
+    claimed: dict[str, set[str]] = defaultdict(set)
+    for each, split_ in zip(answers, splits, strict=True):
+        claimed[each.question.id] |= set(split_.claims)
+    evidence = look_up({name: sorted(claims) for name, claims in sorted(claimed.items())})
 
     async def judge(client: LlmClient, item: ClaimItem) -> Verdict:
         question, answer = answers[item.place].question, answers[item.place].answer
@@ -253,14 +255,22 @@ def grade_answers(
         passages = evidence.get((question.id, item.text), ())
         return await judge_claim(client, question, item.text, passages, model.context)
 
-    items = list(_items(answers, splits))
-    verdicts = judge_all(job, items, judge, lambda item: _digest(item.question_id, item.text))
-    by_answer: dict[tuple[int, bool], list[Verdict]] = defaultdict(list)
-    for item, verdict in zip(items, verdicts, strict=True):
-        by_answer[item.place, item.is_gold].append(verdict)
+    asked = [
+        [
+            [ClaimItem(place, claim, is_gold=False) for claim in split.claims],
+            [ClaimItem(place, claim, is_gold=True) for claim in _gold_to_ask(each, split)],
+        ]
+        for place, (each, split) in enumerate(zip(answers, splits, strict=True))
+    ]
+    items = [item for of_answer in asked for part in of_answer for item in part]
+    verdicts = iter(
+        judge_all(
+            job, items, judge, lambda item: _digest(answers[item.place].question.id, item.text)
+        )
+    )
     grades: list[Row] = []
-    for place, (each, split_) in enumerate(zip(answers, splits, strict=True)):
-        claims, gold = by_answer[place, False], by_answer[place, True]
+    for each, split_, of_answer in zip(answers, splits, asked, strict=True):
+        claims, gold = ([next(verdicts) for _ in part] for part in of_answer)
         _leave_out_failures(job, each, split_, claims, gold)
         grades.append({"judge": model.name, **_row(each, split_, claims, gold)})
     outcomes = Counter(f"{writer_name(grade)} {grade['outcome']}" for grade in grades)
@@ -268,29 +278,14 @@ def grade_answers(
     return grades
 
 
-def claims_by_question(
-    answers: Iterable[SampledAnswer], splits: Iterable[Split]
-) -> dict[str, list[str]]:
-    """Question id → the claims that any system made, each once."""
-    claims: dict[str, set[str]] = defaultdict(set)
-    for each, split in zip(answers, splits, strict=True):
-        claims[each.question.id] |= set(split.claims)
-    return {question_id: sorted(of_question) for question_id, of_question in sorted(claims.items())}
+def _gold_to_ask(each: SampledAnswer, split: Split) -> list[str]:
+    """The gold claims to ask for.
 
-
-def _items(answers: Sequence[SampledAnswer], splits: Sequence[Split]) -> Iterator[ClaimItem]:
-    """The verdicts to ask for.
-
-    An answer that could not be split can still be searched for gold claims; one that claims nothing
-    holds none, and nobody has to be asked.
+    An answer that could not be split can still be searched for them; one that claims nothing holds
+    none, and nobody has to be asked.
     """
-    for place, (each, split) in enumerate(zip(answers, splits, strict=True)):
-        question = each.question
-        for claim in split.claims:
-            yield ClaimItem(place, question.id, claim, is_gold=False)
-        if outcome_of(each.answer, split) in ("answered", "unreadable"):
-            for gold in question.claims:
-                yield ClaimItem(place, question.id, gold.claim, is_gold=True)
+    is_searched = outcome_of(each.answer, split) in ("answered", "unreadable")
+    return [gold.claim for gold in each.question.claims] if is_searched else []
 
 
 def _digest(question_id: str, text: str) -> str:
