@@ -19,6 +19,8 @@ KINDS = (
 _RUN = 5
 _MARKER = re.compile(r"\[@[^\]]*\]")
 _MATH = re.compile(r"\$\$(.+?)\$\$|\$(.+?)\$", re.DOTALL)
+_SCRIPT = r"(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\\[A-Za-z]+|[^\\{])"
+_SCRIPTS = re.compile(rf"\^{_SCRIPT}\s*_{_SCRIPT}")
 _LINE_MARK = re.compile(r"^\s*(?:[-•*]|\(?\w{1,4}[.):])\s*")
 
 
@@ -91,9 +93,17 @@ def text_words(text):
 
 def formula_key(tex):
     """A formula without what TeX and LaTeXML may write in several ways."""
-    tex = re.sub(r"\\(?:label|tag)\{[^}]*\}|\\(?:displaystyle|nonumber|!)(?![a-zA-Z])", "", tex)
+    tex = re.sub(
+        r"\\(?:label|tag)\{[^}]*\}|\\(?:displaystyle|nonumber|!)(?![a-zA-Z])|\\hspace\{[^}]*\}|\\hskip[^a-z]*pt",
+        "",
+        tex,
+    )
     tex = tex.replace("\\leq", "\\le").replace("\\geq", "\\ge").replace("\\neq", "\\ne")
-    tex = re.sub(r"\\(?:left|right|bigl|bigr|mathrm|mathop|operatorname)(?![a-zA-Z])", "", tex)
+    tex = re.sub(r"'+", lambda primes: f"^{{{len(primes[0]) * chr(92) + 'prime'}}}", tex)
+    tex = _SCRIPTS.sub(r"_\2^\1", tex)
+    tex = re.sub(
+        r"\\(?:left|right|bigl|bigr|mathrm|mathit|mit|mathop|operatorname\*?)(?![a-zA-Z])", "", tex
+    )
     return re.sub(r"[\s{}&~,.;]|\\[,;: ]", "", tex)
 
 
@@ -174,7 +184,7 @@ def _abstract(source, page):
 
 def _sections(source, page):
     expected = [" ".join(words(heading.title)) for heading in source.headings]
-    titles = [" ".join(words(section.title)) for section in page.sections]
+    titles = [" ".join(text_words(section.title)) for section in page.sections]
     matched = {}
     for block in SequenceMatcher(None, expected, titles, autojunk=False).get_matching_blocks():
         for offset in range(block.size):
@@ -187,7 +197,7 @@ def _sections(source, page):
         if place in matched and above is not None:
             path = matched[place].path
             parent = path[-2] if len(path) > 1 else ""
-            holds = words(parent) == words(above.title)
+            holds = text_words(parent) == words(above.title)
             yield Fact("section parents", f"{above.title} > {heading.title}", holds, parent)
 
 
@@ -252,7 +262,9 @@ def _grids(text):
 
 
 def _cell_key(cell):
-    cell = re.sub(r"\\(?:textbf|mathbf|textsc|emph)\b", "", cell.replace("\\tnote", "^"))
+    cell = re.sub(
+        r"\\(?:textbf|mathbf|textsc|emph|textcolor\{\w+\})", "", cell.replace("\\tnote", "^")
+    )
     cell = re.sub(r"\\(?=[|%&])", "", cell).replace("--", "–")
     return re.sub(r"[\s{}$*]", "", unicodedata.normalize("NFKC", cell)).casefold()
 
@@ -266,11 +278,18 @@ def _blocks(source, reading):
     ]
     for caption in source.captions:
         text = caption.words
-        holds = any(line[-len(text) :] == text and len(line) < len(text) + 4 for line in lines)
+        longest = len(text) + 4 * len(caption.pieces)
+        holds = any(
+            line[-1:] == text[-1:]
+            and len(line) < longest
+            and _contains_in_order(line, caption.pieces)
+            for line in lines
+        )
         yield Fact("captions", " ".join(text), holds)
     notes = [text_words(block.text) for block in reading.blocks("footnote")]
     for note in source.footnotes:
-        yield Fact("footnotes", " ".join(note.words), note.words in notes)
+        holds = any(_contains_in_order(text, note.pieces) for text in notes)
+        yield Fact("footnotes", " ".join(note.words), holds)
     statements = [text_words(block.text) for block in reading.blocks("theorem")]
     for name, prose in source.statements:
         holds = any(
@@ -281,7 +300,7 @@ def _blocks(source, reading):
         yield Fact("statements", f"{name}: {' '.join(prose.words)}", holds)
     items = [
         text_words(_LINE_MARK.sub("", line))
-        for block in reading.blocks("list")
+        for block in reading.blocks("list", "theorem")
         for line in block.text.split("\n")
     ]
     for item in source.items:
@@ -296,7 +315,8 @@ def _blocks(source, reading):
 def _lines(source, reading):
     """Steps of algorithms and lines of code, in order."""
     lines = [line for block in reading.blocks("algorithm") for line in block.text.split("\n")]
-    texts = [text_words(line) for line in lines]
+    # Without the package of an algorithm, its steps are words of a paragraph.
+    texts = [text_words(line) for line in lines] or [reading.words] * len(source.steps)
     at = 0
     for step in source.steps:
         place = next((n for n in range(at, len(texts)) if _contains(texts[n], step)), None)

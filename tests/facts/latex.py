@@ -15,7 +15,7 @@ _BREAK = "\x00"
 _CITE = "\x01"
 
 LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
-_DISPLAYED = ("equation", "align", "gather", "eqnarray", "multline")
+_DISPLAYED = ("equation", "align", "alignat", "gather", "eqnarray", "multline")
 _STATEMENTS = (
     "theorem", "lemma", "corollary", "proposition", "definition", "example", "remark", "proof",
 )  # fmt: skip
@@ -117,6 +117,8 @@ def read_source(tex):
 
     tex = re.sub(r"\\begin\{(lstlisting|verbatim)\}.*?\\end\{\1\}", set_aside, tex, flags=re.S)
     tex = re.sub(r"(?<!\\)%.*\n?", "", tex)
+    tex = re.sub(r"\$\$(.*?)\$\$", r"\\[\1\\]", tex, flags=re.S)
+    tex = re.sub(r"\\href\s*\{[^}]*\}", "", tex)
     tex = re.sub("\x02(\\d+)\x02", lambda match: code[int(match[1])], tex)
     title = re.search(r"\\(?:icml)?title(?:\[[^\]]*\])?(?=\{)", tex)
     if title:
@@ -222,7 +224,7 @@ def group(tex, at):
 
 
 def _heading(title):
-    return plain(_CITATION.sub("", title))
+    return plain(_INLINE.sub(" ", _CITATION.sub("", title)))
 
 
 # Floats.
@@ -237,8 +239,12 @@ def _read_float(source, name, content):
         source.captions += _paragraphs(source, caption[1])
     if name == "longtable":
         source.tables.append(_table(content))
-    for opening in re.finditer(r"\\begin\{(?P<name>tabular)\}", content):
-        source.tables.append(_table(_environment(content, opening)[0]))
+    tables = [
+        _environment(content, opening)[0]
+        for opening in re.finditer(r"\\begin\{(?P<name>tabular)\}", content)
+    ]
+    if not any("\\begin{tabular}" in table for table in tables):
+        source.tables += map(_table, tables)
     if name == "tabular":
         source.tables.append(_table(content))
     if name == "algorithm":
@@ -248,6 +254,7 @@ def _read_float(source, name, content):
 def _algorithm_steps(content):
     """The words of every step: of an algorithm's text, the stretches between its commands."""
     content = re.sub(r"\A\[[^\]]*\]|\\label\{[^}]*\}|\\begin\{algorithmic\}(\[\d\])?", "", content)
+    content = _INLINE.sub("\n", _REFERENCE.sub("\n", content))
     caption = re.search(r"\\caption(?=\{)", content)
     if caption:
         content = content[: caption.start()] + content[group(content, caption.end())[1] :]
@@ -301,7 +308,11 @@ def _spread(row):
 
 def _is_data(row):
     filled = [cell for cell in row[1:] if cell]
-    numbers = [cell for cell in filled if re.match(r"(?:\\textbf\{|\$(?:\\mathbf\{)?)?\d|--", cell)]
+    numbers = [
+        cell
+        for cell in filled
+        if re.match(r"(?:\\text\w+\{(?:red\}\{)?|\$(?:\\mathbf\{)?)?\.?\d|--", cell)
+    ]
     return bool(filled) and len(numbers) * 2 >= len(filled)
 
 
@@ -359,7 +370,7 @@ def _without_dropped(tex):
 
 
 def _display_rows(content):
-    content = re.sub(r"\\label\{[^}]*\}|\\nonumber", "", content)
+    content = re.sub(r"\\label\{[^}]*\}|\\nonumber|\A\{\d\}", "", content)
     for row in re.split(r"\\\\", content):
         if row.strip():
             yield row.strip()

@@ -19,7 +19,8 @@ from tests.facts.latex import group, read_source
 _INPUT = re.compile(r"\\(?:input|include)\s*\{([^{}]+)\}")
 _COMMENT = re.compile(r"(?<!\\)%.*\n?")
 _MACRO = re.compile(
-    r"\\(?:(?:re|provide)?newcommand\*?|DeclareMathOperator\*?|def)\s*\{?(\\[A-Za-z]+)\}?\s*(?=\{)"
+    r"\\(?:(?:(?:re|provide)?new|provide|re)command\*?|DeclareMathOperator\*?|def)\s*\{?(\\[A-Za-z]+)\}?"
+    r"\s*(?:\[(\d)\]|((?:#\d)+))?\s*(?=\{)"
 )
 _DEPTH = 9
 
@@ -52,21 +53,34 @@ def _facts(tex, page):
 
 
 def flatten(file, folder, depth=_DEPTH):
-    """The LaTeX of a file with that of the files it reads, and its own macros without arguments
-    written out.
-    """
+    """The LaTeX of a file with that of the files it reads, and its own macros written out."""
     tex = _inputs_read(file, folder, depth)
     macros = {}
     for macro in _MACRO.finditer(tex):
-        macros[macro[1]] = group(tex, macro.end())[0].replace("\\xspace", "")
+        count = int(macro[2] or len(macro[3] or "") // 2)
+        macros[macro[1]] = count, group(tex, macro.end())[0].replace("\\xspace", "")
     if not macros:
         return tex
-    body = tex.find("\\begin{document}")
-    names = "|".join(re.escape(name) for name in sorted(macros, key=len, reverse=True))
-    used = re.compile(rf"({names})(?![A-Za-z])(?:\{{\}})?")
+    head, begin, body = tex.partition("\\begin{document}")
     for _ in range(3):  # macros in macros
-        tex = tex[:body] + used.sub(lambda match: macros[match[1]], tex[body:])
-    return tex
+        body = _written_out(body, macros)
+    return head + begin + body
+
+
+def _written_out(tex, macros):
+    names = "|".join(re.escape(name) for name in macros)
+    used = re.compile(rf"({names})(?![A-Za-z])(?:\{{\}})?")
+    pieces, at = [], 0
+    while macro := used.search(tex, at):
+        pieces.append(tex[at : macro.start()])
+        at = macro.end()
+        count, text = macros[macro[1]]
+        for number in range(1, count + 1):
+            argument = re.compile(r"\s*(?:(?=\{)|(\\[A-Za-z]+|.))").match(tex, at)
+            given, at = (argument[1], argument.end()) if argument[1] else group(tex, argument.end())
+            text = text.replace(f"#{number}", given)
+        pieces.append(text)
+    return "".join([*pieces, tex[at:]])
 
 
 def _inputs_read(file, folder, depth):
