@@ -27,11 +27,16 @@ _CONTROL_REFERENCE = re.compile(
 _RAW = re.compile(
     rb"<!--.*?(?:-->|\Z)|<(script|style)\b[^<>]*>.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE
 )
-# The length that a macro unknown to LaTeXML left behind as text, `\hdashline[0.4pt/2pt]`.
+# What a macro unknown to LaTeXML left behind as text: the length of `\hdashline[0.4pt/2pt]`, the
+# color of `\cellcolor[HTML]{EFEFEF}`. No color that may have a cell's number behind it, glued.
 _LENGTH = r"(?:\d++(?:\.\d++)?|\.\d++)(?:pt|em|ex|cm|mm|in)"
+_COLOR = (
+    r"\[HTML\][\dA-Fa-f]{6}|(?:\[gray\]0?\.\d\d?|\[(?:rgb|RGB|cmyk)\][\d.]++(?:,[\d.]++)++"
+    r"|[a-z]++![1-9]\d)(?![\d.,]|</)"
+)
 _OPTION = re.compile(
     r"""(class="ltx_ERROR[^>]{0,1000}+>\\[A-Za-z@]+)</span>(\s*(?:<(?:span|p)\b[^>]*>)?)"""
-    rf"""(\[{_LENGTH}(?:/{_LENGTH})*\])"""
+    rf"""(\[{_LENGTH}(?:/{_LENGTH})*\]|{_COLOR})"""
 )
 _BOMS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _ARTICLE = re.compile(rb'<article\b[^<>]*\bclass="ltx_document')
