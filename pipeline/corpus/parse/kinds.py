@@ -163,6 +163,7 @@ _BY_TAG = {
     "style": "unseen",
     "template": "unseen",
     "annotation": "annotation",
+    "annotation-xml": "annotation",
     "em": "emphasis",
     "i": "emphasis",
     **dict.fromkeys(HEADING_NAMES, "heading"),

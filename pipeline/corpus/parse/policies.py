@@ -42,6 +42,18 @@ _NOTHING_LEFT = re.compile(
     r"(?:\\(?:[a-z]*box|text[a-z]*|math[a-z]*|[a-z]*size|tiny|small|rm)|[\s{}^()\[\],~])*+"
 )
 _STYLE = re.compile(r"\\(?:displaystyle|textstyle|scriptstyle|scriptscriptstyle)(?![A-Za-z])\s*")
+_DRAWN = re.compile(r"<(?:mn\b[^<>]*>([^<>]+)</mn|mtext\b[^<>]*>([^<>]+)</mtext)>")
+_QUANTITY = re.compile(
+    r"[-−]?\d(?:[-−±()\d.,°′″]|\\text\{(?:[^{}\\]|\\,)*\}|\\mathrm\{(?:[^{}\\]|\\[%&#$_])*\})*"
+)
+_QUANTITY_MACRO = re.compile(r"\\(?:text|mathrm)\{|\}|\\(?=[%&#$_])")
+_THIN_SPACE = r"\text{\,}"
+# Signs that LaTeXML writes as macros of its own.
+_SIGN_MACRO = re.compile(r"\\(?:SIUnitSymbol([A-Z][a-z]+)|lx@([a-z]+)sign|char ?(\d{1,4})(?!\d))")
+_SIGNS = {
+    "Celsius": "°C", "Ohm": "Ω", "Degree": "°", "Arcminute": "′", "Arcsecond": "″",
+    "Angstrom": "Å", "Micro": "µ", "section": "§", "paragraph": "¶",
+}  # fmt: skip
 _BRACKETED = re.compile(rf"[\[(][^\[\](){_KEY}]*{_KEY}[^\[\]()]*[\])]")
 _BARE = re.compile(rf"{_KEY}[^{_KEY}]*{_KEY}(?:[\s,;–—-]*{_KEY}[^{_KEY}]*{_KEY})*")
 _KEYS = re.compile(rf"{_KEY}([^{_KEY}]*){_KEY}")
@@ -283,11 +295,40 @@ def tex_source(alttext: str) -> str:
         alttext = _COMMENTED_BREAK.sub("", alttext)
     if "style" in alttext:
         alttext = _STYLE.sub(" ", alttext, count=1)
+    if "\\SIUnit" in alttext or "\\char" in alttext or "\\lx@" in alttext:
+        alttext = _SIGN_MACRO.sub(_sign_of_macro, alttext)
     if "$" in alttext:
         alttext = _DOLLAR.sub("", alttext)
     if "\\cite[" in alttext:
         alttext = _without_citations(alttext)
     return one_line(alttext)
+
+
+def _sign_of_macro(macro: re.Match[str]) -> str:
+    name = macro[1] or macro[2]
+    sign = _SIGNS.get(name, macro[0]) if name else chr(int(macro[3]))
+    return f"\\{sign}" if sign in "#$%&_{}" else sign
+
+
+def with_drawn_words(tex: str, drawn: str) -> str:
+    """The TeX of a formula with the words that its drawing alone has between two numbers: of
+    siunitx's "10 to 20" LaTeXML writes the TeX 1020.
+
+    drawn: the formula's MathML.
+    """
+    pieces, end, words = list[str](), 0, ""
+    for number, text in _DRAWN.findall(drawn):
+        if not number:
+            words += text
+            continue
+        place = tex.find(number, end)
+        if place < 0:
+            return tex
+        between = tex[end:place].replace(_THIN_SPACE, "")
+        is_missing = end > 0 and words.strip() and "text" not in between and words not in between
+        pieces += [tex[end:place], f"\\text{{{words}}}" if is_missing else "", number]
+        end, words = place + len(number), ""
+    return "".join([*pieces, tex[end:]])
 
 
 def _without_citations(tex: str) -> str:
@@ -307,8 +348,11 @@ def _without_citations(tex: str) -> str:
 
 def inline_tex(tex: str) -> str:
     """A formula between TEX marks, as in a text not folded yet; "" for an empty one. One that
-    raises or lowers a word or number is a superscript or subscript.
+    raises or lowers a word or number is a superscript or subscript, and one that is numbers with
+    units and words is words: 3 s to 5 s.
     """
+    if "\\text{" in tex and _QUANTITY.fullmatch(tex):
+        return _QUANTITY_MACRO.sub("", tex.replace("\\,", " ").replace(" ,", ","))
     bare = _SCRIPT_FORMULA.fullmatch(tex) if tex.startswith("{}") else None
     if bare:
         return script(bare[2] or bare[3], RAISED if bare[1] == "^" else LOWERED)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipeline.corpus.parse.policies import holds_marks, marked_tex
+from pipeline.corpus.parse.policies import holds_marks, marked_tex, with_drawn_words
 
 # Stands in the text as a tag of its own for a formula that was taken out. No page holds it:
 # `without_controls`.
@@ -105,8 +105,12 @@ def _take_formulas(html: bytes, *, nested: bool) -> tuple[bytes, list[bytes]]:
     pieces: list[bytes] = []
     alttexts: list[bytes] = []
     done = 0
+    words = html.find(b"<mtext")
     for start, text, close, end in _spans(html, nested=nested):
         alttexts.append(html[text:close])
+        if 0 <= words < end:
+            alttexts[-1] = with_drawn_words(_text(alttexts[-1]), _text(html[close:end])).encode()
+            words = html.find(b"<mtext", end)
         pieces += (html[done:start], _FORMULA_TAG)
         if b"\\cite[" in alttexts[-1]:
             drawn = html[close:end].partition(b"<annotation")[0]

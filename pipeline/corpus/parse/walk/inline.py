@@ -21,6 +21,7 @@ from pipeline.corpus.parse.walk.state import (
     TextBuffer,
     Walk,
     annotation_of,
+    drawn_text,
     note_mark_of,
 )
 
@@ -33,7 +34,7 @@ _AROUND_LINKS = frozenset({"link", "subscript", "emphasis", "box", "p", "raised"
 def math(walk: Walk, node: Node) -> None:
     """A formula left in the text: it has no alttext, or is a picture."""
     given_tex = node.get("alttext") or node.get("alt") or annotation_of(node)
-    tex = policies.tex_source(given_tex or node.text())
+    tex = policies.tex_source(given_tex or drawn_text(node))
     walk.findings.formulas += 1
     walk.findings.math_without_tex += not given_tex
     walk.findings.seen += policies.visible(tex) - policies.visible(node.text())

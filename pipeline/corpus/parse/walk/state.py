@@ -154,6 +154,9 @@ Handler = Callable[[Walk, Node], None]
 
 # Questions to a node.
 
+# Function application, invisible times, separator and plus.
+_INVISIBLE = dict.fromkeys(range(0x2061, 0x2065))
+
 _ROW_GROUPS = frozenset({"tbody", "thead", "tfoot", "table"})
 
 
@@ -239,6 +242,16 @@ def annotation_of(node: Node) -> str:
         if inner:
             return inner
     return ""
+
+
+def drawn_text(node: Node) -> str:
+    """The text of a formula as it is drawn, without its annotations and invisible signs."""
+    texts = (
+        child if isinstance(child, str) else drawn_text(child)
+        for child in node
+        if isinstance(child, str) or child.tag_type.kind != "annotation"
+    )
+    return "".join(texts).translate(_INVISIBLE)
 
 
 def note_mark_of(node: Node) -> str:
