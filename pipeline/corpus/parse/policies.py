@@ -44,12 +44,13 @@ _NOTHING_LEFT = re.compile(
 _STYLE = re.compile(r"\\(?:displaystyle|textstyle|scriptstyle|scriptscriptstyle)(?![A-Za-z])\s*")
 _DRAWN = re.compile(r"<(?:mn\b[^<>]*>([^<>]+)</mn|mtext\b[^<>]*>([^<>]+)</mtext)>")
 _QUANTITY = re.compile(
-    r"[-−]?\d(?:[-−±()\d.,°′″]|\\text\{(?:[^{}\\]|\\,)*\}|\\mathrm\{(?:[^{}\\]|\\[%&#$_])*\})*"
+    r"[-−]?\d(?:[-−±()\d.,°′″]|\\,|\\text\{(?:[^{}\\]|\\,)*\}|\\mathrm\{(?:[^{}\\]|\\[%&#$_])*\})*"
 )
 _QUANTITY_MACRO = re.compile(r"\\(?:text|mathrm)\{|\}|\\(?=[%&#$_])")
-_THIN_SPACE = r"\text{\,}"
+_SPACE_IN_NUMBER = re.compile(r"\s")
+_THIN_SPACE, _TEXT = r"\text{\,}", re.compile("text|box")
 # Signs that LaTeXML writes as macros of its own.
-_SIGN_MACRO = re.compile(r"\\(?:SIUnitSymbol([A-Z][a-z]+)|lx@([a-z]+)sign|char ?(\d{1,4})(?!\d))")
+_SIGN_MACRO = re.compile(r"\\(?:SIUnitSymbol([A-Z][a-z]+)|lx@([a-z]+)sign|char ?(\d{1,4})(?!\d)) ?")
 _SIGNS = {
     "Celsius": "°C", "Ohm": "Ω", "Degree": "°", "Arcminute": "′", "Arcsecond": "″",
     "Angstrom": "Å", "Micro": "µ", "section": "§", "paragraph": "¶",
@@ -321,11 +322,12 @@ def with_drawn_words(tex: str, drawn: str) -> str:
         if not number:
             words += text
             continue
+        number = _SPACE_IN_NUMBER.sub(r"\\,", number)
         place = tex.find(number, end)
         if place < 0:
             return tex
         between = tex[end:place].replace(_THIN_SPACE, "")
-        is_missing = end > 0 and words.strip() and "text" not in between and words not in between
+        is_missing = end and words.strip() and not _TEXT.search(between)
         pieces += [tex[end:place], f"\\text{{{words}}}" if is_missing else "", number]
         end, words = place + len(number), ""
     return "".join([*pieces, tex[end:]])

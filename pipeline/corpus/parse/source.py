@@ -38,6 +38,9 @@ _OPTION = re.compile(
     r"""(class="ltx_ERROR[^>]{0,1000}+>\\[A-Za-z@]+)</span>(\s*(?:<(?:span|p)\b[^>]*>)?)"""
     rf"""(\[{_LENGTH}(?:/{_LENGTH})*\]|{_COLOR})"""
 )
+_BETWEEN_NUMBERS = re.compile(
+    r"""(?<=\d)<span[^<>]*class="ltx_ERROR[^<>]*>(\\[A-Za-z@]+)</span>(?=(?:<span[^<>]*>)*\.?\d)"""
+)
 _BOMS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _ARTICLE = re.compile(rb'<article\b[^<>]*\bclass="ltx_document')
 _ARTICLE_END, _BODY = b"</article>", b"<body"
@@ -185,8 +188,10 @@ def without_raw(html: bytes) -> bytes:
 
 
 def _with_options(text: str) -> str:
-    """The text with the option of an unknown macro inside its error mark."""
-    return _OPTION.sub(r"\1\3</span>\2", text)
+    """The text with the option of an unknown macro inside its error mark; one between two numbers
+    is a word: 3 \\mypm 4.
+    """
+    return _BETWEEN_NUMBERS.sub(r" \1 ", _OPTION.sub(r"\1\3</span>\2", text))
 
 
 def is_html(html: bytes) -> bool:

@@ -199,8 +199,6 @@ def lose(walk: Walk, node: Node) -> None:
         walk.findings.missing_citations += 1
     if name == "ltx_error" and walk.buffer.marks:
         walk.buffer.parts.append(ERRED + policies.author_macro(node.text()))
-    elif name == "ltx_error" and walk.buffer.parts and walk.buffer.parts[-1][-1:].isdigit():
-        walk.buffer.parts.append(f" {GONE}")  # 3\mypm4 is two numbers
     if name == "bibliography_tag" and walk.buffer.item is not None:
         walk.buffer.item.label = policies.fold(node.text())
     _lose(walk, node, name)
