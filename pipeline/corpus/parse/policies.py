@@ -327,7 +327,7 @@ def with_drawn_words(tex: str, drawn: str) -> str:
         if place < 0:
             return tex
         between = tex[end:place].replace(_THIN_SPACE, "")
-        is_missing = end and words.strip() and not _TEXT.search(between)
+        is_missing = end and words.strip() and "\\" not in words and not _TEXT.search(between)
         pieces += [tex[end:place], f"\\text{{{words}}}" if is_missing else "", number]
         end, words = place + len(number), ""
     return "".join([*pieces, tex[end:]])

@@ -317,10 +317,9 @@ def _cell(walk: Walk, node: Node) -> TableCell:
         walk.buffer.after.extend(buffer.after)
         raw = buffer.raw
     columns = rows = 1
-    attributes = node.tag_type.attributes
-    if "colspan" in attributes or "rowspan" in attributes:  # 1 cell of 20
-        columns, rows = span(node.get("colspan")), span(node.get("rowspan"))
-    classes = node.classes
+    attributes, classes = node.tag_type.attributes, node.classes
+    if "colspan" in attributes or "rowspan" in attributes or "span_" in classes:  # 1 cell of 20
+        columns, rows = _span_of(node, "colspan"), _span_of(node, "rowspan")
     return TableCell(
         policies.finish(raw.replace(LINE, " ")),
         columns,
@@ -328,3 +327,8 @@ def _cell(walk: Walk, node: Node) -> TableCell:
         "ltx_th_column" in classes,
         "ltx_border_t" in classes,
     )
+
+
+def _span_of(node: Node, name: str) -> int:
+    """The columns or rows of a cell; of a table of `span`s its class alone has them."""
+    return span(node.get(name) or node.classes.partition(f"ltx_{name}_")[2].partition(" ")[0])
