@@ -228,7 +228,7 @@ def parse_pages(job: ParseJob, chunk: Sequence[SelectedPage]) -> ParsedChunk:
                         paper = job.parse(content, page.authors)
                 finally:
                     parsing_seconds += time.process_time() - started
-                _require_text(paper)
+                require_text(paper)
                 _require_same_document(page, paper)
                 rows.add(_row(page, paper, grade(paper), job))
                 other_titles += _differ(page.title, paper.title)
@@ -271,7 +271,7 @@ def _differ(title: str | None, heading: str | None) -> bool:
     return bool(title and heading) and title_words(title or "") != title_words(heading or "")
 
 
-def _require_text(paper: ParsedPage) -> None:
+def require_text(paper: ParsedPage) -> None:
     """Raise PageError for the page of a failed conversion, which a site serves all the same: words
     such as "See pages 1-last of paper.pdf", without authors, an abstract or a section.
     """

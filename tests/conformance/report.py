@@ -1,8 +1,8 @@
 """Error rates of names, bylines and bibliographies by field and by style, with every mistake.
 
 `python -m tests.conformance.report` scores the pages of examples/styles; `--dump2` scores names and
-affiliations of the second real dump and counts titles that are none by their look; `--mistakes`
-lists what was read wrongly.
+affiliations of the second real dump and counts titles that are none by their look; `--today` and
+`--held` score arXiv's pages of today; `--mistakes` lists what was read wrongly.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import re
 
 from benchmarks.labelled_references import pages
 from pipeline.corpus.parse import html
-from tests.conformance import truth
+from tests.conformance import today, truth
 from tests.conformance.scoring import (
     BYLINE_FIELDS,
     ITEM_FIELDS,
@@ -35,7 +35,7 @@ YEAR = re.compile(r"\W*(?:19|20)\d\d[a-z]?\W*")
 VENUE_IN_TITLE = re.compile(
     r"[.,] [Ii]n:? |\bProceedings of\b|\bProc\.|\barXiv(?: preprint|:)|\bpp\.|\bpages \d"
 )
-FIELDS = (*BYLINE_FIELDS, *ITEM_FIELDS)
+FIELDS = tuple(dict.fromkeys((*today.FIELDS, *BYLINE_FIELDS, *ITEM_FIELDS)))
 DUMP2 = truth.PROJECT.parent / "shared" / "data" / "dump2"
 
 
@@ -130,8 +130,16 @@ def main():
     parser.add_argument("--dump2", action="store_true", help="the bylines of ../shared/data/dump2")
     parser.add_argument("--mistakes", action="store_true", help="list every mistake")
     parser.add_argument("--field", choices=FIELDS, help="list mistakes of this field alone")
+    labels = {"--today": "labels.toml", "--held": "labels_held.toml"}
+    for option, name in labels.items():
+        parser.add_argument(option, action="store_const", const=name, dest="labels")
     arguments = parser.parse_args()
-    score = score_real_bylines() if arguments.dump2 else score_styles(arguments.pages)
+    if arguments.labels:
+        score = today.score_today(arguments.labels)
+        for paper, equal, explained, other in today.pairs(arguments.labels):
+            print(f"{paper}: {equal} equal, {explained} explained, {len(other)} not")
+    else:
+        score = score_real_bylines() if arguments.dump2 else score_styles(arguments.pages)
     if arguments.mistakes or arguments.field:
         mistakes = [
             mistake for mistake in score.mistakes if arguments.field in (None, mistake.field)

@@ -222,7 +222,7 @@ def _all_prose(source):
 
 
 def _tables(source, reading):
-    grids = [grid for block in reading.blocks("table") for grid in _grids(block.text)]
+    grids = [grid for block in reading.blocks("table") for grid in table_grids(block.text)]
     for table in source.tables:
         first = [_cell_key(row[0]) for row in table.rows]
         grid = max(grids, key=lambda one: _likeness(one, first), default=[])
@@ -249,7 +249,7 @@ def _table_facts(table, grid):
             yield Fact("table cells", f"{row[0]} / {cell}", holds, read)
 
 
-def _grids(text):
+def table_grids(text):
     """The Markdown tables in a text: lists of rows, the head first, without the line below it."""
     grids = [[]]
     for line in text.split("\n"):
