@@ -7,7 +7,7 @@ import dagster as dg
 
 from assets import MONTHS, OWNER_METADATA
 from assets.jobs import check_months, finish_months, refresh_corpus
-from pipeline.corpus.dump.catalogue import months_in_dump
+from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
 from pipeline.corpus.sources.archives import months_of_sources
 from pipeline.corpus.sources.stage import PAGES
 from pipeline.corpus.stages import DUMP_MEMBERS
@@ -83,8 +83,11 @@ def dump_folder(
     earlier = json.loads(context.cursor or "{}")
     try:
         in_dump = month_fingerprints(workspace)
+        faults = broken_zips(workspace.settings)
     except CiteloomError as error:
         return dg.SkipReason(str(error))
+    for fault in faults:
+        context.log.warning(fault)
     current = {month: mark for month, mark in in_dump.items() if MONTHS.has_partition_key(month)}
     if in_dump.keys() != current.keys():
         others = ", ".join(sorted(in_dump.keys() - current.keys()))
@@ -92,7 +95,7 @@ def dump_folder(
     changed = {month: mark for month, mark in current.items() if earlier.get(month) != mark}
     dead = months_without_a_step(context.instance) & current.keys()
     if not changed and not dead:
-        return dg.SkipReason(f"no change in the {len(earlier)} months of the dump")
+        return dg.SkipReason("\n".join([f"no change in the {len(earlier)} months", *faults]))
     # No run_key: Dagster never runs one twice, and pages may come and go twice. A run too many
     # finds all of it done.
     requests = [dg.RunRequest(partition_key=month) for month in sorted(changed.keys() | dead)]

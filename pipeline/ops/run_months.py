@@ -211,9 +211,14 @@ def _run_and_check(workspace: Workspace, stage: Stage, month: str, *, force: boo
 
 
 def known_months(workspace: Workspace, selection: str) -> list[str]:
-    """The months of the dump that a selection names; raises SettingError if there are none."""
+    """The months of the dump that a selection names; raises SettingError if there are none, which
+    names the zips that cannot be used.
+    """
     _refuse_wikipedia(workspace.root)
-    return select_months(selection, months_in_dump(workspace.settings))
+    try:
+        return select_months(selection, months_in_dump(workspace.settings))
+    except SettingError as error:
+        raise SettingError("\n".join([str(error), *broken_zips(workspace.settings)])) from error
 
 
 def months_of_status(workspace: Workspace, selection: str) -> tuple[list[str], str | None]:

@@ -388,7 +388,8 @@ def test_the_sensor_asks_for_each_month_once_and_again_when_its_pages_change(emp
             more.writestr(name, "<html><body>new</body></html>")
     second = ask_sensor(here, first.cursor)
     assert months_asked_for(second) == ["2024-05", "2024-06"]
-    assert isinstance(ask_sensor(here, second.cursor), dg.SkipReason)
+    (dump / "broken.zip").write_bytes(b"no zip")
+    assert "broken.zip" in ask_sensor(here, second.cursor).skip_message
 
 
 def test_the_sensor_asks_for_a_month_whose_sources_have_come(empty, tmp_path, monkeypatch):
