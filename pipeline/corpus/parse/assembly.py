@@ -46,11 +46,13 @@ from pipeline.corpus.parse.typed_references import take_typed_references
 # A thesis of 500 pages has 1,500,000.
 _MOST_CHARACTERS = 10_000_000
 # What stands above the first section, and says nothing of the paper: the day on which its page was
-# made, and keywords. A keyword line is not as long as an abstract.
+# made, keywords, "?reference?", which \xpatchcmd was to print for a missing label, and ACM's
+# permission. A keyword line is not as long as an abstract.
 _FRAME = re.compile(
     r"(?P<date>(?:January|February|March|April|May|June|July|August|September|October|November"
     r"|December) \d\d?, \d{4})"
-    r"|(?P<keywords>(?:Key ?words|Index Terms)\b.{0,400})",
+    r"|(?P<keywords>(?:Key ?words|Index Terms)\b.{0,400})|(?P<missing_label>\?+\w*\?+)"
+    r"|(?P<publication_data>Permission to make digital or hard copies .*)",
     re.IGNORECASE | re.DOTALL,
 )
 _WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ERRED), " "))

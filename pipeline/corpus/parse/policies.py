@@ -133,7 +133,7 @@ def fold(text: str) -> str:
     if TEX in text:
         text = text.replace(TEX, "$")
     if "\u20dd" in text:
-        text = _CIRCLED.sub(r"\1", text)
+        text = _CIRCLED.sub(r"\1", text).replace("\u20dd", "")
     if SCRIPT_END in text:
         text = with_signs(text)
     if GONE in text:
