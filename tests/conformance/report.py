@@ -1,16 +1,14 @@
 """Error rates of names, bylines and bibliographies by field and by style, with every mistake.
 
 `python -m tests.conformance.report` scores the pages of examples/styles; `--dump2` scores names and
-affiliations of the second real dump and counts titles that are none by their look; `--today` and
-`--held` score arXiv's pages of today; `--mistakes` lists what was read wrongly.
+affiliations of the second real dump; `--mistakes` lists what was read wrongly.
 """
 
 import argparse
-import re
 
 from benchmarks.labelled_references import pages
 from pipeline.corpus.parse import html
-from tests.conformance import today, truth
+from tests.conformance import truth
 from tests.conformance.scoring import (
     BYLINE_FIELDS,
     ITEM_FIELDS,
@@ -31,11 +29,7 @@ TARGETS = {
     "DOI": 0.99,
     "arXiv id": 0.99,
 }
-YEAR = re.compile(r"\W*(?:19|20)\d\d[a-z]?\W*")
-VENUE_IN_TITLE = re.compile(
-    r"[.,] [Ii]n:? |\bProceedings of\b|\bProc\.|\barXiv(?: preprint|:)|\bpp\.|\bpages \d"
-)
-FIELDS = tuple(dict.fromkeys((*today.FIELDS, *BYLINE_FIELDS, *ITEM_FIELDS)))
+FIELDS = (*BYLINE_FIELDS, *ITEM_FIELDS)
 DUMP2 = truth.PROJECT.parent / "shared" / "data" / "dump2"
 
 
@@ -82,21 +76,6 @@ def score_real_bylines(dump=DUMP2):
     return score
 
 
-def title_faults(dump=DUMP2):
-    """Shares of the bibliography items of the real pages whose title is no title by its look; needs
-    no labels.
-    """
-    titles = [
-        item.title or "" for page in pages(dump).values() for item in html.parse(page).bibliography
-    ]
-    counts = {
-        "title is a year": sum(YEAR.fullmatch(title) is not None for title in titles),
-        "title holds the venue": sum(VENUE_IN_TITLE.search(title) is not None for title in titles),
-        "title is empty": titles.count(""),
-    }
-    return {name: count / len(titles) for name, count in counts.items()}
-
-
 def table(score):
     """Rates in per cent: a line per page, a column per field, all pages last."""
     names = [name for name in FIELDS if score.rate(name) is not None]
@@ -130,16 +109,8 @@ def main():
     parser.add_argument("--dump2", action="store_true", help="the bylines of ../shared/data/dump2")
     parser.add_argument("--mistakes", action="store_true", help="list every mistake")
     parser.add_argument("--field", choices=FIELDS, help="list mistakes of this field alone")
-    labels = {"--today": "labels.toml", "--held": "labels_held.toml"}
-    for option, name in labels.items():
-        parser.add_argument(option, action="store_const", const=name, dest="labels")
     arguments = parser.parse_args()
-    if arguments.labels:
-        score = today.score_today(arguments.labels)
-        for paper, equal, explained, other in today.pairs(arguments.labels):
-            print(f"{paper}: {equal} equal, {explained} explained, {len(other)} not")
-    else:
-        score = score_real_bylines() if arguments.dump2 else score_styles(arguments.pages)
+    score = score_real_bylines() if arguments.dump2 else score_styles(arguments.pages)
     if arguments.mistakes or arguments.field:
         mistakes = [
             mistake for mistake in score.mistakes if arguments.field in (None, mistake.field)
@@ -148,9 +119,6 @@ def main():
             [one for one in mistakes if not arguments.pages or one.page in arguments.pages]
         )
     print(table(score))
-    if arguments.dump2:
-        for name, share in title_faults().items():
-            print(f"{name:<22}{100 * share:>11.1f}")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ KINDS = (
     "title", "author names", "abstract", "section titles", "section parents", "5-word runs",
     "order of runs", "no text twice", "table heads", "table cells", "captions", "footnotes",
     "list items", "statements", "algorithm steps", "code lines", "code indentation",
-    "display formulas", "inline formulas", "citations", "bibliography titles",
-    "bibliography authors",
+    "display formulas", "inline formulas", "citations",
 )  # fmt: skip
 _RUN = 5
 _MARKER = re.compile(r"\[@[^\]]*\]")
@@ -129,24 +128,6 @@ def facts_of(source, page, works, authors):
     for tex in source.inline:
         yield Fact("inline formulas", tex, formula_key(tex) in inline)
     yield from _citations(source, reading, works)
-    for work in works.values():
-        items = [item for item in page.bibliography if work.is_in(item.raw)]
-        read = " | ".join(item.title or "(none)" for item in items)
-        if work.prints_title:
-            title = title_key(work.title)
-            holds = any(title_key(item.title or "") == title for item in page.bibliography)
-            yield Fact("bibliography titles", work.title, holds, read)
-        if work.family:
-            family = words(work.family)
-            holds = any(_contains(words(" ".join(item.authors)), family) for item in items)
-            yield Fact("bibliography authors", f"{work.family}: {work.title}", holds, read)
-
-
-def title_key(title):
-    """A title's characters, but for case, white space and the shape of quotes and dashes."""
-    title = unicodedata.normalize("NFKC", title).casefold()
-    title = re.sub(r"[“”„]|``|''", '"', title).replace("’", "'").replace("‘", "'")
-    return re.sub(r"[\s$\\]", "", title.replace("–", "-"))
 
 
 def _windows(text):

@@ -24,7 +24,6 @@ from pipeline.corpus.parse.bibliography_rules import (
     MONTH,
     NO_DATE,
     OPENING,
-    PUBLISHER,
     QUOTED_TITLE,
     QUOTES,
     SENTENCE_END,
@@ -241,17 +240,9 @@ _FULL_NAMES = re.compile(
     rf"|(?:,? (?:and|&) {_FULL_NAME})?(?=,\s(?!and\b|&)|\s*\([Ee]d))"
 )
 
-# Lists of family names first: "Lee, Ann; Roe, Bob. On words".
-_GIVEN = r"[^;,:.\d\n]{1,40}+"
-_SEMICOLON_NAMES = re.compile(
-    rf"(?>[^;:\d\n]{{3,60}};\s)+[^;,:.\d\n]{{2,40}}+,\s{_GIVEN}"
-    rf"(?>\.\s?(?={_NO_JOURNAL}[A-Z]\.){_GIVEN})*+(?=\.\s(?!{_NO_JOURNAL}[A-Z]\.))"
-)
-
 # A question, a number or the end of a sentence is in no list of names.
 _NO_NAMES = re.compile(r"[?!\d:.“«](?:(?<=[?!\d“«])|(?<=:)\s|(?<=[a-z]{2}\.)(?<!eds\.)\s(?!\())")
 _NO_ORGANISATION = re.compile(r"https?:|[a-z]\.\s|\n|[?!]")
-_PUBLISHER = re.compile(PUBLISHER)
 _SEPARATORS = (",", ";", " and ", " & ", " – ")
 _MARK_OF_A_NAME = re.compile(rf"\b{LETTER}\.|\bet al\b|\s[A-Z]{{1,3}}$")
 _BETWEEN_NAMES = PARTICLES | {"and", "et", "others", "eds", "editors", "editor"}
@@ -303,9 +294,6 @@ def _ends_of_names(text: str, usual: str, italics: Italics) -> Iterator[tuple[st
             yield "year", dated.start(), line
         else:
             yield "block", line, line
-    names = _SEMICOLON_NAMES.match(text) if ";" in text[:_LONGEST_NAME] else None
-    if names:
-        yield "sentence", names.end(), names.end()
     end = _AFTER_NAMES.search(text, 0, line if line > 0 else len(text))
     if end:
         yield end.lastgroup or "", end.start(), end.end()
@@ -342,7 +330,7 @@ def _are_names(
     if rule == "quote" and head.count(" ") < _WORDS_OF_AUTHORS and _precedes_title(text, start):
         return True
     if listed and rule in _YEAR_RULES:
-        return not _PUBLISHER.search(head)
+        return True
     if not listed and rule == "year" and _confirms(label, head, text[end:start]):
         return True
     by_habit = (
@@ -383,12 +371,10 @@ def _reads_as_names(head: str) -> bool | None:
 def _confirms(label: str, head: str, date: str) -> bool:
     """Whether a label, as "Lee et al. (1999a)", names an item's first author and year."""
     year, family = _YEAR.search(label), _LABEL_NAME.search(label)
-    named = year is not None and family is not None and year[0] in date and family[0] in head
-    return named and not _NUMBER_OR_MARK.search(head)
+    return year is not None and family is not None and year[0] in date and family[0] in head
 
 
 _LABEL_NAME = re.compile(rf"{LETTER}{{3,}}")
-_NUMBER_OR_MARK = re.compile(r"[\d?!:]")
 
 
 def _authors(names: str) -> tuple[str, ...]:
@@ -397,8 +383,6 @@ def _authors(names: str) -> tuple[str, ...]:
         return ()
     bare = (_GROUP.sub("", names) if "(" in names or "[" in names else names).strip(" \n\t,;:([")
     bare = bare.replace(" – ", ", ")
-    if any(word in bare for word in _FOREIGN_WORDS):
-        bare = _FOREIGN_AND.sub(" and ", bare)
     if bare.endswith(".") and bare[-3:-1].isalpha():
         bare = bare[:-1]
     authors = tuple(name for name in split_names(bare) if len(name) > 2 or name[:1].isalpha())
@@ -412,11 +396,6 @@ def _authors(names: str) -> tuple[str, ...]:
 
 
 _GROUP = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
-_FOREIGN_WORDS = (" et ", " und ", " y ", " e ")
-# "Pérez, J. y Gómez, L.", but not "Ortega y Gasset, J.".
-_FOREIGN_AND = re.compile(
-    r" et (?!al\b)| und | e (?=[A-Z])|(?<=[.])(?: y )|(?<=,) y | y (?=\S+ \S)(?!\S+, )"
-)
 _INITIALS_LAST = re.compile(
     rf"(?=[^,.]+[^\W\d_A-Z])([^,.]+) ({_CAPITAL}(?:[ -]?{_CAPITAL}){{0,2}}|[A-Z]\.[A-Z .-]*)"
 )
@@ -460,11 +439,6 @@ _VENUE_FIRST = re.compile(
     # "J. Phys. Chem. 1999, 3, 12", "Nature. 1999;3:12"
     rf"[A-Z][A-Za-z]*(?:[.,]?\s|(?!{SENTENCE_END})\.\s(?:(?:[A-Z][A-Za-z]*\.?|of|in),?\s){{1,6}})\(?{YEAR}\)?[,;:]\s?\d"
 )
-_ADDRESS_FIRST = re.compile(
-    rf"https?://(?:[^\s“]{{1,300}}[\da-z)](?={_CAPITAL}[^\W\d_]{{0,30}}[:,’'-]?\s)|"
-    rf"[^\s“]{{1,300}}(?=“)|[^\s“]{{1,300}}(?<![.,;:]) (?=“|{_CAPITAL}))"
-    r"(?!Accessed|Retrieved|Last|Available|Online|Visited)"
-)
 # MNRAS prints "Technical Report 12, On Words. Institute": a title is before the last stop.
 _REPORT_FIRST = re.compile(
     r"[Tt]ech(?:nical|\.) [Rr]ep(?:ort|\.) (?=[\w/-]*\d)[\w/-]++, "
@@ -484,7 +458,7 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
     `own_block`: the title has a block of its own if there are more. `commas`: a comma ends the
     names, so that one may end the title.
     """
-    rest = _without_front(rest.lstrip(EDGES + ")–—"), own_block=own_block)
+    rest = _without_front(rest.lstrip(EDGES + ")–—"))
     quoted = QUOTED_TITLE.match(rest) if rest[:1] in OPENING else None
     if quoted and _ends_title(rest, quoted.end()):
         return quoted[0], rest[quoted.end() :]
@@ -510,15 +484,8 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
     return title, later
 
 
-def _without_front(rest: str, *, own_block: bool) -> str:
-    """The text after the names, without an address or a report's number before the title.
-
-    An address is before a title where LaTeXML knows no `\\href`; the two may have no space between
-    them.
-    """
-    address = _ADDRESS_FIRST.match(rest)
-    if address and (own_block or "doi.org/" in address[0]):
-        return rest[address.end() :]
+def _without_front(rest: str) -> str:
+    """The text after the names, without a report's number before the title."""
     report = _REPORT_FIRST.match(rest)
     if report and not _INSTITUTION.search(report["title"]):
         return rest[report.start("title") :]
@@ -590,9 +557,6 @@ def _tidy_title(text: str) -> str | None:
         if tail is None:
             break
         title = title[: tail.start()].rstrip(EDGES)
-    half = len(title) // 2
-    if half > 8 and title[:half].strip(EDGES).lower() == title[half:].strip(EDGES).lower():
-        title = title[half:].strip(EDGES)  # apacite prints it in two cases
     return title if _WORD.search(title) else None
 
 

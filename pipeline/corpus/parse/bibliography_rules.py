@@ -126,10 +126,6 @@ QUOTED: Rules = (
     StyleRule("low", r"„[^“”]{1,600}[“”]", "„Worte“, J. Words", "„Worte“"),
     StyleRule("closing", r"”[^”]{1,600}”", "”On words” J. Words", "”On words”"),
     StyleRule("straight", r'"[^"]{1,600}"', '"On words," J. Words', '"On words,"'),
-    StyleRule(
-        "doubled", r"(?:``|‘‘).{1,600}?(?:''|’’|”)", "``On words,'' J. Words", "``On words,''"
-    ),
-    StyleRule("angled", r"«[^»]{1,600}»", "« Sur les mots », J. Words", "« Sur les mots »"),
 )
 
 QUOTED_TITLE = alternation(QUOTED)
@@ -177,12 +173,6 @@ AFTER_TITLE: Rules = (
         "On words, 1999.",
         "On words",
     ),
-    StyleRule(
-        "edition",
-        rf"\(?{ORDINAL}(?: [Ee]d(?:\.|n\b|ition\b)|\.[ ;])|\d\d?\S? (?:Aufl|[Éé]d|ed\.)",
-        "On words, 2nd ed., X, 1999",
-        "On words",
-    ),
 )
 
 # What follows the title where nothing but commas and stops tells: names of venues, by their words
@@ -196,21 +186,9 @@ AFTER_TITLE_IN_A_RUN: Rules = (
         "On words",
     ),
     StyleRule(
-        "publisher_by_date",
-        rf"[A-Z][^.;?!()\n\d]{{1,60}}; ?{YEAR}\b",
-        "On words. Bergen: Dover; 1999",
-        "On words",
-    ),
-    StyleRule(
         "journal",
         rf"(?!Vol)(?=[A-Z]){JOURNAL}",
         "Ledgers, Logs and Lists, J. Words 12 (1999) 1–9",
-        "Ledgers, Logs and Lists",
-    ),
-    StyleRule(
-        "journal_by_issue",
-        r"[A-Z][^.,;:?!()\n\d]{1,90}?,?\s(?:vol\. ?)?\d+(?: ?\(\d+|, ?\d+[–-]|:\d)",
-        "Ledgers, Logs and Lists, Computation of words 12(3), 1–9",
         "Ledgers, Logs and Lists",
     ),
     StyleRule(
@@ -276,7 +254,6 @@ TITLE_TAIL: Rules = (
 # What is between a title and the name of its venue. An example yields the venue.
 BEFORE_VENUE: Rules = (
     StyleRule("within", r"[Ii]n\s?:?\s+", "In: Journal of Words", "Journal of Words"),
-    StyleRule("date", rf"\(?{YEAR}[a-z]?\)?[.,;]+\s*", "(1999), Words Press", "Words Press"),
     StyleRule(
         "volume",
         r"\(?(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Pp]ages?|[Pp]p?\.) ?(?:[A-Z]+-)*\d[\d–-]*\)?"
@@ -314,19 +291,6 @@ BEFORE_VENUE: Rules = (
         r"\s(?=\S)(?![A-Z]\.)",
         "Able, A. and Baker, B. (eds.), Findings of Words",
         "Findings of Words",
-    ),
-    StyleRule(
-        "kind",
-        r"\[[^\]\n]{1,40}\][.,]?\s",
-        "[PhD thesis]. University of Words",
-        "University of Words",
-    ),
-    StyleRule(
-        "state",
-        r"(?:[Tt]o appear in|[Aa]ccepted (?:by|to|at|for)|[Ss]ubmitted to|[Pp]resented at)(?:"
-        r" the)? ",
-        "to appear in J. Words",
-        "J. Words",
     ),
 )
 

@@ -47,14 +47,15 @@ _QUANTITY = re.compile(
     r"[-−]?\d(?:[-−±()\d.,°′″]|\\,|\\text\{(?:[^{}\\]|\\,)*\}|\\mathrm\{(?:[^{}\\]|\\[%&#$_])*\})*"
 )
 _QUANTITY_MACRO = re.compile(r"\\(?:text|mathrm)\{|\}|\\(?=[%&#$_])")
-_SPACE_IN_NUMBER = re.compile(r"\s")
 _THIN_SPACE, _TEXT = r"\text{\,}", re.compile("text|box")
 # Signs that LaTeXML writes as macros of its own.
-_SIGN_MACRO = re.compile(r"\\(?:SIUnitSymbol([A-Z][a-z]+)|lx@([a-z]+)sign|char ?(\d{1,4})(?!\d)) ?")
 _SIGNS = {
-    "Celsius": "°C", "Ohm": "Ω", "Degree": "°", "Arcminute": "′", "Arcsecond": "″",
-    "Angstrom": "Å", "Micro": "µ", "section": "§", "paragraph": "¶",
+    r"\SIUnitSymbolCelsius": "°C", r"\SIUnitSymbolOhm": "Ω", r"\SIUnitSymbolDegree": "°",
+    r"\SIUnitSymbolArcminute": "′", r"\SIUnitSymbolArcsecond": "″", r"\SIUnitSymbolAngstrom": "Å",
+    r"\SIUnitSymbolMicro": "µ", r"\lx@sectionsign": "§", r"\lx@paragraphsign": "¶",
+    r"\char 37": r"\%",
 }  # fmt: skip
+_SIGN_MACRO = re.compile(f"({'|'.join(map(re.escape, _SIGNS))}) ?")
 _BRACKETED = re.compile(rf"[\[(][^\[\](){_KEY}]*{_KEY}[^\[\]()]*[\])]")
 _BARE = re.compile(rf"{_KEY}[^{_KEY}]*{_KEY}(?:[\s,;–—-]*{_KEY}[^{_KEY}]*{_KEY})*")
 _KEYS = re.compile(rf"{_KEY}([^{_KEY}]*){_KEY}")
@@ -297,18 +298,12 @@ def tex_source(alttext: str) -> str:
     if "style" in alttext:
         alttext = _STYLE.sub(" ", alttext, count=1)
     if "\\SIUnit" in alttext or "\\char" in alttext or "\\lx@" in alttext:
-        alttext = _SIGN_MACRO.sub(_sign_of_macro, alttext)
+        alttext = _SIGN_MACRO.sub(lambda macro: _SIGNS[macro[1]], alttext)
     if "$" in alttext:
         alttext = _DOLLAR.sub("", alttext)
     if "\\cite[" in alttext:
         alttext = _without_citations(alttext)
     return one_line(alttext)
-
-
-def _sign_of_macro(macro: re.Match[str]) -> str:
-    name = macro[1] or macro[2]
-    sign = _SIGNS.get(name, macro[0]) if name else chr(int(macro[3]))
-    return f"\\{sign}" if sign in "#$%&_{}" else sign
 
 
 def with_drawn_words(tex: str, drawn: str) -> str:
@@ -322,7 +317,7 @@ def with_drawn_words(tex: str, drawn: str) -> str:
         if not number:
             words += text
             continue
-        number = _SPACE_IN_NUMBER.sub(r"\\,", number)
+        number = r"\,".join(number.split())
         place = tex.find(number, end)
         if place < 0:
             return tex
