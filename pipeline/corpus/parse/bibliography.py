@@ -119,12 +119,7 @@ def _read(parts: ItemParts, usual: str, names_before: str = "") -> _Reading:
     same = _SAME_NAMES.match(text) if names_before else None
     if same:
         text = names_before + text[same.end() :]
-    # No volume, no "et al.", no archive: words that may be a title or a venue.
-    italics = tuple(
-        _composed(words)
-        for words in parts.emphases
-        if len(words) > 3 and not _NO_FIELD.match(words)
-    )
+    italics = tuple(_composed(words) for words in parts.emphases if len(words) > 3)
     reading = _Reading(italics=italics)
     rest = _take_names(text, parts.label, usual, reading)
     if reading.names_end or not _is_remark(parts):
@@ -139,9 +134,6 @@ def _read(parts: ItemParts, usual: str, names_before: str = "") -> _Reading:
 def _composed(text: str) -> str:
     """A text whose accents are no letters of their own, as in text copied from a PDF."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
-
-
-_NO_FIELD = re.compile(rf"et\.? al|{THESIS}$|[\W\d]*$|\$|ar[Xx]iv|CoRR")
 
 
 def _from_fields(fields: Sequence[tuple[str, str]]) -> _Reading | None:
@@ -329,8 +321,6 @@ def _are_names(
     listed = _reads_as_names(head)
     if rule == "quote" and head.count(" ") < _WORDS_OF_AUTHORS and _precedes_title(text, start):
         return True
-    if listed and rule in _YEAR_RULES:
-        return True
     if not listed and rule == "year" and _confirms(label, head, text[end:start]):
         return True
     by_habit = (
@@ -448,8 +438,10 @@ _INSTITUTION = re.compile(
     r"Universi|Institut|Laborator|Labs?\b|Cent(?:er|re)\b|Agency|Observator|Department|School|College|"
     r"Compan|Corp|Inc\b|Ltd|GmbH|Foundation|Societ|Council|Ministry|Bureau|Academy|Research$|NASA|CERN"
 )
-_VOLUME_AFTER = re.compile(rf"[\s,.(]*(?:(?!{YEAR})\d+(?!st|nd|rd|th|ᵉ|[ªº]|\d)|{YEAR}[,;)]*\s\d)")
-_NUMBER_AFTER = re.compile(rf"[\s,.(]*(?:[Vv]ol|[Nn]o\.|pp?\.|pages)|{_VOLUME_AFTER.pattern}")
+_NUMBER_AFTER = re.compile(
+    r"[\s,.(]*(?:[Vv]ol|[Nn]o\.|pp?\.|pages|"
+    rf"(?!{YEAR})\d+(?!st|nd|rd|th|ᵉ|[ªº]|\d)|{YEAR}[,;)]*\s\d)"
+)
 
 
 def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) -> tuple[str, str]:
@@ -469,7 +461,7 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
     whole = next(
         (words for words in italics if rest.startswith(words) and _ends_title(rest, len(words))), ""
     )
-    if whole and not _VOLUME_AFTER.match(rest, len(whole)):
+    if whole:
         return whole, rest[len(whole) :]
     if not own_block and _reads_as_venue(rest, italics):
         return "", rest
