@@ -51,7 +51,7 @@ _MOST_CHARACTERS = 10_000_000
 _FRAME = re.compile(
     r"(?P<date>(?:January|February|March|April|May|June|July|August|September|October|November"
     r"|December) \d\d?, \d{4})"
-    r"|(?P<keywords>(?:Key ?words|Index Terms)\b.{0,400})|(?P<missing_label>\?+\w*\?+)"
+    r"|(?P<keywords>(?:Key ?words|Index Terms)\b.{0,400})|(?P<missing_label>\?++(?:\w++\?++)?)"
     r"|(?P<publication_data>Permission to make digital or hard copies .*)",
     re.IGNORECASE | re.DOTALL,
 )
