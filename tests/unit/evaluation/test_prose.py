@@ -1,33 +1,20 @@
 """Texts as pieces around their citations."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.evaluation.prose import Piece, paragraphs, printable
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "pieces"),
-    [
-        (
-            "As [Reference 2] says.",
-            [Piece("As "), Piece("[Reference 2]", 2, True), Piece(" says.")],
-        ),
-        ("[Reference 9]", [Piece("[Reference 9]", 9, False)]),  # which the task does not have
-        (
-            "[Reference 1] [Reference 2]",
-            [Piece("[Reference 1]", 1, True), Piece(" "), Piece("[Reference 2]", 2, True)],
-        ),
-        (
-            f"[Reference {'9' * 5000}]",
-            [Piece(f"[Reference {'9' * 5000}]")],
-        ),  # too long for a number
-    ],
-    ids=["known", "unknown", "two", "too long"],
-)
+@cases("unit/evaluation/cases.toml", "pieces", ["text", "pieces"])
 def test_a_citation_is_a_piece_of_its_own(text, pieces):
-    assert paragraphs(text, {1, 2}) == [pieces]
+    assert paragraphs(text, {1, 2}) == [[Piece(*piece) for piece in pieces]]
+
+
+def test_what_is_too_long_for_a_number_is_text():
+    text = f"[Reference {'9' * 5000}]"
+    assert paragraphs(text, {1, 2}) == [[Piece(text)]]
 
 
 def test_blank_lines_part_paragraphs_and_nothing_else_does():

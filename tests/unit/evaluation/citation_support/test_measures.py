@@ -97,13 +97,21 @@ UNREAD = [support(place, 1, "no_text") for place in (1, 2, 3, 4)]
         (EIGHT, [*LEFT, *BEYOND], 0.5),
         (EIGHT, [*UNREAD, *BEYOND], None),
         ("It flies [Reference 9].", [support(1, 9, "out_of_range")], 0),
+        ("## As [Reference 1]\n\nStones are old.", [support(1, 1, "supported")], 0.5),
         (
             "It is [Reference 1] [Reference 2].",
             [support(1, 1, "supported"), support(1, 2, "no_text")],
             1.0,
         ),
     ],
-    ids=["the limit", "out of range", "without text", "none in range", "half without text"],
+    ids=[
+        "the limit",
+        "out of range",
+        "without text",
+        "none in range",
+        "a heading that cites",
+        "half without text",
+    ],
 )
 def test_recall_takes_the_judged_sentences_for_those_that_could_be_judged(text, rows, recall):
     assert measured(text, rows).get("citation_recall") == recall
