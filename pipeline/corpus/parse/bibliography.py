@@ -323,9 +323,7 @@ def _are_names(
         return True
     if not listed and rule == "year" and _confirms(label, head, text[end:start]):
         return True
-    by_habit = (
-        rule == usual and rule not in ("block", "comma") and not _NO_ORGANISATION.search(head)
-    )
+    by_habit = rule == usual and rule not in ("block", "comma")
     if listed is None or (not listed and by_habit and head.count(" ") < _WORDS_OF_AN_ORGANISATION):
         return label.startswith(head) or not _reads_as_venue(text[start:], italics)
     return listed

@@ -157,6 +157,7 @@ _BY_TAG = {
     "sub": "subscript",
     "svg": "picture",
     "foreignobject": "textbox",
+    "text": "textbox",
     "nav": "lose:navigation",
     "footer": "lose:page_footer",
     "script": "unseen",
@@ -180,7 +181,7 @@ _WHITE = re.compile(r"(?:^|;)color:(?:white|#fff|#ffffff|rgb\(255,255,255\))(?:;
 
 # A verbatim line of fancyvrb is a span as wide as the page, and the number of a line one without
 # width: nothing else says so.
-_FULL_WIDTH = re.compile(r"(?:^|;)width:[2-9]\d\d(?:\.\d+)?pt")
+_FULL_WIDTH = re.compile(r"(?:^|;)width:(?:[2-9]\d\d(?:\.\d+)?pt|[2-9]\d(?:\.\d+)?em|100%)")
 _NO_WIDTH = re.compile(r"(?:^|;)width:0(?:\.0)?pt")
 
 # Boxes that \raisebox moves up or down.

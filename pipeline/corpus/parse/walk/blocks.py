@@ -57,7 +57,9 @@ def p(walk: Walk, node: Node) -> None:
 def picture(walk: Walk, node: Node) -> None:
     """A drawing, whose labels are lost; boxes of text in it are text where the drawing is."""
     if not walk.buffer.lost:
-        for text in take_textboxes(node):
+        for text in take_textboxes(
+            node, is_inline=walk.buffer.mode != TOP and not walk.buffer.float
+        ):
             textbox(walk, text)
     buffer = walk.gather(node, TextBuffer(GATHER, lost=True))
     walk.lose("picture", buffer.raw)

@@ -184,15 +184,16 @@ def headings_of(node: Node) -> list[Node]:
     return nodes
 
 
-def take_textboxes(picture: Node) -> list[Node]:
+def take_textboxes(picture: Node, *, is_inline: bool) -> list[Node]:
     """Take the boxes out of a picture that hold text of the paper, and return them.
 
     These are boxes with paragraphs, lists, tables or code (tcolorbox), and the only box of a
-    picture, which is a frame around words or a circle around a number. Other boxes are labels of a
-    drawing.
+    picture, which is a frame around words or a circle around a number; an SVG `text` only where the
+    picture is within a line. Other boxes are labels of a drawing.
     """
     boxes = list(_textboxes_below(picture))
     is_frame = len(boxes) == 1 and policies.has_word(boxes[0][1].text())
+    is_frame = is_frame and (is_inline or boxes[0][1].tag_type.name != "text")
     texts = [pair for pair in boxes if is_frame or _holds_text(pair[1])]
     for parent, box in texts:
         parent[:] = [child for child in parent if child is not box]
