@@ -243,7 +243,7 @@ class Corpus:
         """The check of a draft's citations: `check.references`, `check.citations`, `check.problems`
         and, as plain data, `check.as_json()`.
 
-        draft: main file, .tex, .md, .qmd, .Rmd or .txt. bibliography: file in place of the draft's
+        draft: main file, .tex, .md, .qmd or .Rmd. bibliography: file in place of the draft's
         own. missing: also find papers that the draft does not cite.
 
         Raises SettingError for a file that cannot be read, MissingInput without metadata, and as

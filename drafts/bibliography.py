@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from drafts.bibtex import BibEntry, BibFile
 from drafts.draft import (
@@ -41,7 +41,6 @@ _NAMED_ID = re.compile(
 _ADDRESS = re.compile(r"<?(?:https?://|www\.)\S+")
 # NASA's ADS names journals by macros of AASTeX: `{\prl}`.
 _MACRO = re.compile(r"\{?\\([A-Za-z]+)\}?")
-_TAG = re.compile(r"</?(?:i|b|em|strong|sub|sup|span)\b[^<>]*>", re.IGNORECASE)
 _VENUE_FIELDS = (
     "booktitle",
     "journal",
@@ -59,7 +58,6 @@ _NAME_PART = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\"[^\"]*\"|[^,]*
 _SPECIAL = re.compile(r"[\\$~^_%&#]|--|``|''")
 _WHOLE = re.compile(r"\{[^{}]*\}")
 _UNESCAPED = re.compile(r"(?<!\\)([&%#])")
-_JSON_SUFFIXES = (".json", ".yaml", ".yml")
 
 
 def read_bibliographies(draft: Draft, files: Sequence[Path], *, every_entry: bool = False) -> None:
@@ -77,14 +75,10 @@ def read_bibliographies(draft: Draft, files: Sequence[Path], *, every_entry: boo
         suffix = file.suffix.lower()
         if suffix == ".bbl":
             read_bbl_text(text, file.name, draft)
-        elif suffix in _JSON_SUFFIXES:
-            read_csl_text(text, file.name, draft)
         elif suffix in (".bib", ".bibtex"):
             sources.append(BibFile(text, file.name, macros=macros))
         else:
-            draft.add_problem(
-                f"{file.name} is no bibliography that can be read: give a .bib, .bbl or CSL JSON"
-            )
+            draft.add_not_understood("a bibliography that is no .bib or .bbl", file.name)
     _read_bibtex(draft, sources, every_entry=every_entry)
 
 
@@ -243,69 +237,6 @@ def _name(text: str) -> str:
     pieces = [_plain(piece).strip() for piece in _split(text, _COMMA)]
     suffix = pieces.pop(1) if len(pieces) == 3 else ""  # "Last, Jr., First"
     return " ".join(filter(None, (*pieces[1:], pieces[0], suffix)))
-
-
-def read_csl_text(text: str, file: str, draft: Draft) -> None:
-    """Add the items of CSL JSON or CSL YAML to a draft."""
-    import orjson
-    import yaml
-
-    from pipeline.yaml_loader import PlainLoader
-
-    try:
-        is_json = file.endswith(".json")
-        items = orjson.loads(text) if is_json else PlainLoader(text).get_single_data()
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        draft.add_problem(f"{file} is not valid: {one_line(str(error))[:200]}")
-        return
-    if isinstance(items, dict):
-        items = items.get("references") or items.get("items")
-    read_csl(items, file, 1, draft)
-
-
-def read_csl(items: Any, file: str, line: int, draft: Draft) -> None:
-    """Add items in the form of CSL's data to a draft."""
-    if not isinstance(items, list):
-        draft.add_problem("these references are no list of items", file, line)
-        return
-    entries = []
-    for item in items:
-        if isinstance(item, dict) and item.get("id") is not None:
-            entries.append(_entry_of_csl(item, file, line))
-        else:
-            draft.add_problem("a reference has no id", file, line)
-    draft.add_entries(entries)
-
-
-def _entry_of_csl(item: Mapping[str, Any], file: str, line: int) -> Entry:
-    words = {
-        name: one_line(_TAG.sub("", str(value)))
-        for name, value in item.items()
-        if isinstance(value, (str, int))
-    }
-    people = item.get("author")
-    authors = []
-    for person in people if isinstance(people, list) else filter(None, [people]):
-        if isinstance(person, dict):
-            parts = {name: str(value or "").strip() for name, value in person.items()}
-            parts["prefix"] = parts.get("non-dropping-particle", "")
-            authors.append(name_of_parts(parts) or parts.get("literal", ""))
-        else:
-            authors.append(str(person))
-    named = _NAMED_ID.search(" ".join(words.values()))
-    return Entry(
-        key=str(item["id"]),
-        kind=words.get("type", "item"),
-        title=words.get("title") or None,
-        authors=tuple(name for name in authors if name and not is_others(name)),
-        year=find_year(str(item.get("issued") or item.get("year") or "")),
-        venue=words.get("container-title") or words.get("publisher") or None,
-        doi=find_doi(words.get("DOI", "")),
-        arxiv_id=named[1] if named else None,
-        file=file,
-        line=line,
-        names_all_authors=not any(map(ends_in_others, authors[-1:])),
-    )
 
 
 def merge_keys_by_case(draft: Draft) -> None:

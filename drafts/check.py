@@ -102,6 +102,7 @@ class DraftCheck:
             "duplicate_keys": list(self.draft.duplicate_keys),
             "missing": [asdict(paper) for paper in self.missing or ()],
             "problems": describe_problems(self.draft.problems),
+            "not_understood": self.draft.not_understood,
         }
 
 

@@ -16,7 +16,7 @@ BibOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Bibliography to use (.bib, .bbl or CSL JSON); by default a draft's own.",
+        help="Bibliography to use (.bib or .bbl); by default a draft's own.",
     ),
 ]
 
@@ -24,7 +24,7 @@ BibOption = Annotated[
 def check(
     draft: Annotated[
         Path,
-        typer.Argument(metavar="DRAFT", help="Main file: .tex, .Rnw, .md, .qmd, .Rmd or .txt."),
+        typer.Argument(metavar="DRAFT", help="Main file: .tex, .md, .qmd or .Rmd."),
     ],
     bib: BibOption = None,
     report: Annotated[

@@ -24,6 +24,7 @@ _DOI_MARKUP = re.compile(r"\\url\b|\\(?=[_%#&])|[{}$]")
 # Fewer words before a citation are no claim of their own.
 _FEWEST_WORDS = 5
 _MOST_LINES = 5
+_NOT_UNDERSTOOD = "not understood: "
 _SPACE_BEFORE_STOP = re.compile(r" ([.,;:!?)])")
 
 
@@ -162,6 +163,15 @@ class Draft:
         """Add what could not be read there."""
         self.problems.append(DraftProblem(message, file, line))
 
+    def add_not_understood(self, what: str, file: str, line: int | None = None) -> None:
+        """Add a form that is not read, or not surely, at its place."""
+        self.add_problem(_NOT_UNDERSTOOD + what, file, line)
+
+    @property
+    def not_understood(self) -> int:
+        """Number of places with a form that is not read, or not surely."""
+        return sum(problem.message.startswith(_NOT_UNDERSTOOD) for problem in self.problems)
+
     def add_missing_bibliography(self, name: str, file: str, line: int | None = None) -> None:
         """Add a bibliography that this place names and `bibliography_file` does not find."""
         message = f"the bibliography {name} is not in the draft's project: give it with --bib"
@@ -237,7 +247,7 @@ def find_doi(value: str) -> str | None:
 
 
 def name_of_parts(parts: Mapping[str, str]) -> str:
-    """A name in reading order, of the parts that biblatex and CSL name."""
+    """A name in reading order, of the parts that biblatex names."""
     order = ("given", "prefix", "family", "suffix")
     return " ".join(filter(None, map(parts.get, order)))
 

@@ -13,20 +13,16 @@ _PARAMETERS = re.compile(r"((?:#+\d)*)\s*(?=\{)")
 _PARAMETER = re.compile(r"#(\d)")
 _COMMAND = re.compile(r"\\(?:[A-Za-z@]+|.)", re.DOTALL)
 _ALIAS = re.compile(r"\s*+\\([A-Za-z@]++)\s*+(?:=\s*+)?\\([A-Za-z@]++)")
-# Arguments of \NewDocumentCommand: a star, one that must be, and those that need not be.
-_SPECIFICATION = re.compile(r"\+?(?:([sm])|o|O\s*\{([^{}]*)\}|d\S\S)")
 
 DEFINING = frozenset((
     "newcommand", "renewcommand", "providecommand", "DeclareRobustCommand", "def", "gdef", "edef",
-    "NewDocumentCommand", "RenewDocumentCommand", "ProvideDocumentCommand",
-    "DeclareDocumentCommand", "newrobustcmd", "renewrobustcmd", "providerobustcmd",
+    "newrobustcmd", "renewrobustcmd", "providerobustcmd",
 ))  # fmt: skip
-NO_VALUE = "-NoValue-"
 
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """A definition. arguments: `*`, `m`, or the default of one that need not be given."""
+    """A definition. arguments: `m`, or the default of one that need not be given."""
 
     arguments: tuple[str, ...]
     body: str
@@ -38,7 +34,7 @@ def read_definition(latex: Latex, command: str, start: int) -> tuple[str, Macro,
     if text.startswith("*", start):
         start += 1
     named = _NAME.match(text, start)
-    if named is None:
+    if named is None or command.endswith("DocumentCommand"):
         return None
     position = named.end()
     if command.endswith("def"):
@@ -47,16 +43,6 @@ def read_definition(latex: Latex, command: str, start: int) -> tuple[str, Macro,
             return None
         arguments = ("m",) * len(re.findall(r"\d", parameters[1]))
         position = parameters.end()
-    elif command.endswith("DocumentCommand"):
-        specification = latex.argument(position)
-        if specification is None:
-            return None
-        kinds = []
-        for match in _SPECIFICATION.finditer(specification.text):
-            is_star = match[1] == "s"
-            kinds.append("*" if is_star else match[1] or match[2] or NO_VALUE)
-        arguments = tuple(kinds)
-        position = specification.after
     else:
         count = _COUNT.match(text, position)
         number = int(count[1]) if count else 0
@@ -83,11 +69,6 @@ def expand(macro: Macro, latex: Latex, start: int) -> tuple[str, int] | None:
     text, values, position = latex.text, list[str](), start
     for kind in macro.arguments:
         place = latex.skip_space(position)
-        if kind == "*":
-            has_star = text.startswith("*", place)
-            values.append("{true}" if has_star else f"{{{NO_VALUE}}}")
-            position = place + 1 if has_star else position
-            continue
         argument = latex.argument(place, "{" if kind == "m" else "[")
         if argument is not None:
             values.append(argument.text)

@@ -12,7 +12,6 @@ from drafts.citation_commands import KNOWN_CITATIONS
 from drafts.draft import MOST_FILES, Draft, line_counter, project_file, read_text
 from drafts.latex_macros import (
     DEFINING,
-    NO_VALUE,
     Macro,
     expand,
     read_alias,
@@ -23,19 +22,16 @@ from pipeline.errors import SettingError
 
 _MOST_DEPTH = 20
 _MOST_CHARACTERS = 20_000_000
-# Macros of a paper expand to some thousand characters. More are an attack, or no macros of text.
-_MOST_EXPANDED = 2_000_000
-_LONGEST_NAME = 1_000
-_DEEPEST_EXPANSION = 8
+# A macro, and one in its arguments or its body.
+_DEEPEST_EXPANSION = 2
 
 _COMMAND = re.compile(r"\\([A-Za-z@]+)")
-_CALL = re.compile(r"\\([A-Za-z@]+)\s*")
 _BARE_NAME = re.compile(r"[ \t]*+(?:=[ \t]*+)?\"?([^\s{}\\\"]+)\"?")
 _DOCUMENT = re.compile(r"\\(begin|end)\s*\{document\}")
 _OPENING = re.compile(r"\s*\{document\}")
 _SWITCH = re.compile(r"(.+)(true|false)")
+# Text is put aside by `\if 0 … \fi`, too.
 _DIGITS = re.compile(r"\s*(\d)(?:(\d)|\s)?")
-_NUMBERS = re.compile(r"\s*(\d+)\s*([<=>])\s*(\d+)\s?")
 _FILECONTENTS = re.compile(
     r"\\begin\s*+\{[a-z*]++\}\s*+(?:\[[^\[\]]{0,200}\]\s*+)?\{([^{}]{1,200})\}"
 )
@@ -50,7 +46,7 @@ _KEPT = frozenset((
 # Commands that include one file, and those that name its folder first.
 _INCLUDING = frozenset((
     "input", "include", "subfile", "subfileinclude", "@input", "InputIfFileExists",
-    "includestandalone", "SweaveInput",
+    "includestandalone",
 ))  # fmt: skip
 _FROM_FOLDER = re.compile(r"(?:sub)?(?:import|(?:include|input)from)")
 # Text that is printed as removed by changes and latexdiff, or not printed at all.
@@ -70,10 +66,6 @@ _NO_CONDITIONALS = re.compile(r"iff|if(?:un)?def|ifdef(?:macro|empty|void|equal|
 _TEST = re.compile(
     r"(?:if|not)(?:toggle|bool)|ifthenelse|ifSubfilesClassLoaded"
     r"|If(?:FileExists|(?:Boolean|NoValue|Value)TF)"
-)
-_BOOLEAN = re.compile(r"(?:\\(not)\s*)?\\boolean\s*\{([^{}]+)\}", re.IGNORECASE)
-_SETS_SWITCH = re.compile(
-    r"(?:new|provide|set)(?:toggle|bool(?:ean)?)|(?:toggle|bool)(?:true|false)"
 )
 
 
@@ -158,11 +150,10 @@ class _Reader:
         self.main, self.folder, self.draft = main, main.parent, draft
         self.project = Project()
         self.parts: list[str] = []
-        self.size = self.files = self.expanded = 0
+        self.size = self.files = 0
         self.macros = {"@gobble": Macro(("m",), "")}
         self.switches = {"true": True, "false": False}
         self.included_only: set[str] | None = None
-        self.excluded_environments: set[str] = set()
         self.code_environments: set[str] = set()
 
     def read_file(self, current: Path, above: tuple[Path, ...]) -> None:
@@ -210,20 +201,6 @@ class _Reader:
     def find(self, current: Path, name: str) -> Path | None:
         name = name.strip().strip('"').replace("\\jobname", self.main.stem)
         return find_file(self.folder, current, name)
-
-    def without_macros(self, name: str) -> str:
-        """The name of a file or folder, with the draft's macros without arguments expanded."""
-
-        def value(match: re.Match[str]) -> str:
-            macro = self.macros.get(match[1])
-            return macro.body.strip() if macro and not macro.arguments else match[0]
-
-        for _ in range(_DEEPEST_EXPANSION):
-            expanded = _CALL.sub(value, name)
-            if expanded == name or len(expanded) > _LONGEST_NAME:
-                break
-            name = expanded.replace("{}", "")
-        return name
 
     def read_styles(self, names: str) -> None:
         """Take the macros that cite from packages and classes that lie beside the draft."""
@@ -324,11 +301,17 @@ class _Scan:
         line = self.file.line(place if self.origin is None else self.origin)
         self.reader.draft.add_problem(message, self.file.name, line)
 
+    def not_understood(self, place: int, what: str) -> None:
+        line = self.file.line(place if self.origin is None else self.origin)
+        self.reader.draft.add_not_understood(what, self.file.name, line)
+
     def conditional(self, name: str, start: int, end: int) -> int | None:
         """Read a conditional's beginning, middle or end; where text goes on, None for no such."""
         if name in ("else", "fi"):
             if self.branches and name == "fi":
-                self.branches.pop()
+                branch = self.branches.pop()
+                if branch.printed is None and not self.is_dead:
+                    self.both_are_read("this conditional", branch.start, start)
             elif self.branches and self.branches[-1].printed is not None:
                 self.branches[-1].printed = not self.branches[-1].printed
             return end
@@ -342,18 +325,14 @@ class _Scan:
         text = self.latex.text
         if name == "if" and (digits := _DIGITS.match(text, end)):
             printed, end = digits[1] == digits[2], digits.end()
-        elif name == "ifnum" and (numbers := _NUMBERS.match(text, end)):
-            left, right = int(numbers[1][:9]), int(numbers[3][:9])
-            printed = {"<": left < right, "=": left == right, ">": left > right}[numbers[2]]
-            end = numbers.end()
-        if printed is not None and text.startswith("\\unless", start - len("\\unless")):
-            printed = not printed
+        if text.startswith("\\unless", start - len("\\unless")):
+            printed = None
         self.branches.append(_Branch(printed, start, self.is_dead))
         return end
 
     def command(self, name: str, start: int, end: int) -> int | None:
         """Act on a command; where the text goes on behind it, or None where it is left there."""
-        if name in DEFINING:
+        if name in DEFINING or name.endswith("DocumentCommand"):
             return self.definition(name, start, end)
         if name in ("let", "newif"):
             return self.naming(name, end)
@@ -368,11 +347,8 @@ class _Scan:
             return self.macro(name, start, end)
         if name in _REMOVING or name == "replaced":
             return self.removed_text(name, start, end)
-        if name in ("excludecomment", "excludeversion") and (excluded := self.latex.argument(end)):
-            self.reader.excluded_environments.add(excluded.text.strip())
-            return None
         if name == "begin":
-            return self.excluded(end) or self.begin_body(start, end)
+            return self.begin_body(start, end)
         return self.switch(name, end) or self.other(name, start, end)
 
     def removed_text(self, name: str, start: int, end: int) -> int | None:
@@ -385,16 +361,6 @@ class _Scan:
         if is_replaced:
             self.expansion(arguments[0].text, start)
         return arguments[-1].after
-
-    def excluded(self, end: int) -> int | None:
-        """Skip an environment that `\\excludecomment` names."""
-        argument = self.latex.argument(end) if self.reader.excluded_environments else None
-        name = argument.text.strip() if argument else ""
-        if name not in self.reader.excluded_environments:
-            return None
-        closing = f"\\end{{{name}}}"
-        after = self.latex.text.find(closing, end)
-        return after + len(closing) if after >= 0 else None
 
     def begin_body(self, start: int, end: int) -> int | None:
         opening = _OPENING.match(self.latex.text, end)
@@ -430,62 +396,41 @@ class _Scan:
             self.reader.read_styles(names.text)
 
     def switch(self, name: str, end: int) -> int | None:
-        """Read `\\drafttrue` behind `\\newif\\ifdraft`, `\\newtoggle{draft}` and its like."""
+        """Read `\\drafttrue` behind `\\newif\\ifdraft`."""
         switches = self.reader.switches
         switch = _SWITCH.fullmatch(name)
         if switch is not None and switch[1] in switches:
             switches[switch[1]] = switch[2] == "true"
             return end
-        arguments = self.latex.arguments(end, 2 if name.startswith("set") else 1)
-        if not arguments or not _SETS_SWITCH.fullmatch(name):
-            return None
-        words = [argument.text.strip() for argument in arguments]
-        value = words[1] if len(words) > 1 else name
-        switches[_key_of_switch(name, words[0])] = value.endswith("true")
-        return arguments[-1].after
+        return None
 
     def test(self, name: str, start: int, end: int) -> int | None:
-        """Read what a test of a package prints; both parts where its result is not known."""
-        latex = self.latex
+        """Read both parts that a test of a package may print."""
         count = 2 if name == "ifSubfilesClassLoaded" else 3
-        arguments = latex.arguments(end, count)
-        if len(arguments) < count or self.depth >= _DEEPEST_EXPANSION:
+        arguments = self.latex.arguments(end, count)
+        if len(arguments) < count:
             return None
-        result = self.result(name, arguments[0].text.strip())
-        self.emit(start)
-        if result is None:
-            return arguments[0].after
-        printed = arguments[-2] if result else arguments[-1]
-        scan = _Scan(self.reader, self.file, latex, self.above, self.origin, self.depth + 1)
-        scan.read(printed.start, printed.end)
-        return arguments[-1].after
+        self.both_are_read(f"\\{name}", start, arguments[-1].end)
+        return arguments[0].after if count == 3 else end
 
-    def result(self, name: str, condition: str) -> bool | None:
-        """The result of a test; None where it is not known."""
-        if name == "ifSubfilesClassLoaded":
-            return len(self.above) == 1
-        if name == "IfFileExists":
-            file = self.reader.without_macros(condition)
-            return self.reader.find(self.above[-1], file) is not None
-        if name.startswith("If"):
-            return (NO_VALUE in condition) == name.startswith("IfNo")
-        boolean = _BOOLEAN.fullmatch(condition)
-        is_negated = bool(boolean[1]) if boolean else name.startswith("not")
-        switch = boolean[2] if boolean else _key_of_switch(name, condition)
-        value = self.reader.switches.get(switch)
-        return None if value is None else value != is_negated
+    def both_are_read(self, what: str, start: int, end: int) -> None:
+        """Report a test whose result is not known and that prints a citation or a file."""
+        if _CITES.search(self.latex.text, start, end):
+            self.not_understood(start, f"{what}: both of its parts are read")
 
     def other(self, name: str, start: int, end: int) -> int | None:
-        """Read `\\includeonly`, and report a command that may include a file."""
-        if not _LOOKS_INCLUDING.match(name):
-            return None
+        """Read `\\includeonly`, and report commands that may include a file or leave text out."""
         argument = self.latex.argument(end)
         words = argument.text if argument else ""
+        if name in ("excludecomment", "excludeversion"):
+            self.not_understood(start, f"\\{name}{{{words[:80]}}}: its text is read")
+        if not _LOOKS_INCLUDING.match(name):
+            return None
         if name == "includeonly" and argument:
             self.reader.included_only = set(split_keys(words))
             return argument.after
         if _FILE_OF_TEXT.fullmatch(words.strip()):
-            self.problem(start, f"\\{name}{{{words[:80]}}} may include a file, and is not known")
+            self.not_understood(start, f"\\{name}{{{words[:80]}}} may include a file")
         return None
 
     def definition(self, name: str, start: int, end: int) -> int | None:
@@ -493,9 +438,7 @@ class _Scan:
         if definition is None:
             beginning = self.latex.text[end : end + 300]
             if _CITES.search(beginning):
-                self.problem(
-                    start, f"\\{name}{beginning[:30]} … defines a macro in a way not known"
-                )
+                self.not_understood(start, f"\\{name}{beginning[:30]} … defines a macro")
             return None
         defined, macro, after = definition
         self.reader.define(name, defined, macro)
@@ -506,14 +449,15 @@ class _Scan:
         if expanded is None:
             return None
         body, after = expanded
-        if self.depth >= _DEEPEST_EXPANSION or self.reader.expanded > _MOST_EXPANDED:
+        if self.depth >= _DEEPEST_EXPANSION:
+            if _CITES.search(body):
+                self.not_understood(start, f"\\{name} within macros")
             return None
         self.emit(start)
         self.expansion(body, start)
         return after
 
     def expansion(self, body: str, place: int) -> None:
-        self.reader.expanded += len(body) + 1
         origin = place if self.origin is None else self.origin
         scan = _Scan(self.reader, self.file, Latex(body), self.above, origin, self.depth + 1)
         scan.read(0, len(body))
@@ -539,8 +483,7 @@ class _Scan:
         else:
             self.problem(start, f"\\{name} names no file")
             return None
-        folder = reader.without_macros(folder)
-        named = " ".join(reader.without_macros(named).split())
+        named = " ".join(named.split())
         self.emit(start)
         left_out = reader.included_only is not None and named not in reader.included_only
         if name in ("include", "subfileinclude") and left_out:
@@ -554,8 +497,3 @@ class _Scan:
         elif child is not None:
             reader.read_file(child, self.above)
         return after
-
-
-def _key_of_switch(command: str, name: str) -> str:
-    """Toggles have names of their own; a boolean x is that of `\\ifx`."""
-    return f"toggle {name}" if "toggle" in command else name

@@ -32,8 +32,6 @@ _DEFINED_CODE = re.compile(
 )
 # The caption of a listing, which is LaTeX.
 _CAPTION = re.compile(r"\s*\[[^\[\]]{0,500}?\b(?:caption|title)\s*=\s*\{((?:[^{}]|\{[^{}]*\})*+)\}")
-# The file that a chunk of knitr includes.
-_CHILD = re.compile(r"<<[^\n]*?\bchild\s*=\s*[\"']([^\"'\n]+)[\"']")
 _INLINE_CODE = re.compile(r"(?:\[[^\[\]\n]{0,200}\])?(?:\{\w+\})? ?([^A-Za-z\s*])")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 
@@ -129,8 +127,7 @@ def _literal(environments: Set[str]) -> re.Pattern[str]:
         r"|(?P<address>\\(?:url|path|nolinkurl|href)\s*\{)"
         rf"|\\begin\s*\{{(?P<environment>{names})\}}"
         r"|\\."
-        r"|(?P<comment>%[^\n]*)"
-        r"|(?P<chunk>(?<=\n)<<[^\n]*>>=[^\n]*(?:\n(?!@)[^\n]*)*+(?:\n@)?)",  # of Sweave and knitr
+        r"|(?P<comment>%[^\n]*)",
         re.DOTALL,
     )
 
@@ -193,10 +190,6 @@ def without_literals(
             if not before.strip() and text.startswith("\n", end):
                 end += 1
             replacement = " " * (end - start)
-        elif match["chunk"]:
-            child = _CHILD.match(match[0])
-            inclusion = f"\\input{{{child[1]}}}" if child else ""
-            replacement = inclusion + blank(match[0][len(inclusion) :])
         elif name and name not in never_closed:
             closing = _end_of_environment(text, name, end)
             if closing < 0:

@@ -13,8 +13,8 @@ from drafts.markdown import read_markdown
 from pipeline.engine.process_pool import LostItem, call_in_worker
 from pipeline.errors import SettingError
 
-LATEX_SUFFIXES = (".tex", ".ltx", ".rnw")
-DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".qmd", ".rmd", ".txt")
+LATEX_SUFFIXES = (".tex", ".ltx")
+DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".qmd", ".rmd")
 # Processor time. A book takes 5 s, 5,000 entries of BibTeX 2 s.
 READING_SECONDS = 300.0
 
@@ -26,7 +26,7 @@ def read_draft(
     every_entry: bool = False,
     seconds: float = READING_SECONDS,
 ) -> Draft:
-    """The draft in a LaTeX, Markdown or text file, with its bibliography.
+    """The draft in a LaTeX or Markdown file, with its bibliography.
 
     bibliography: a file in place of those that the draft names. every_entry: read all entries, also
     of a file with more than a draft cites. A worker process reads it, within `seconds` of processor
@@ -69,7 +69,7 @@ def _read_draft(
 ) -> Draft:
     suffix = file.suffix.lower()
     if suffix not in DRAFT_SUFFIXES:
-        raise SettingError(f"{file}: a draft is a .tex, .Rnw, .md, .qmd, .Rmd or .txt file")
+        raise SettingError(f"{file}: a draft is a .tex, .ltx, .md, .markdown, .qmd or .Rmd file")
     read = read_latex if suffix in LATEX_SUFFIXES else read_markdown
     draft = read(file, working_folder)
     files = [bibliography] if bibliography else list(draft.bibliography_files)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from drafts.draft import Draft
-from drafts.reading import DRAFT_SUFFIXES, LATEX_SUFFIXES, read_draft
+from drafts.reading import DRAFT_SUFFIXES, LATEX_SUFFIXES, read_bibliography, read_draft
 from drafts.references import keys_by_paper
 from pipeline.corpus.citation_formats import LatexStyle
 from pipeline.engine.stage import Workspace
@@ -23,15 +23,17 @@ def relate_draft(
     references: Sequence[str] = (),
     system: str | None = None,
 ) -> Related:
-    """A related-work section for a draft in LaTeX, Markdown or plain text.
+    """A related-work section for a draft in LaTeX, Markdown or plain text, which has no keys.
 
     bibliography: as for `read_draft`. references: keys of the bibliography and arXiv ids, in the
     order in which the writer reads them; none means every entry whose paper is in the corpus.
     system: as for `relate`. Raises SettingError for a key whose paper is not in the corpus, for a
     bibliography without a paper of the corpus, and as `read_draft` and `relate` do.
     """
-    has_form = bibliography is not None or file.suffix.lower() in DRAFT_SUFFIXES
-    draft = read_draft(file, bibliography, every_entry=True) if has_form else Draft(file)
+    if file.suffix.lower() in DRAFT_SUFFIXES:
+        draft = read_draft(file, bibliography, every_entry=True)
+    else:
+        draft = read_bibliography(bibliography) if bibliography else Draft(file)
     keys = keys_by_paper(workspace, draft) if draft.entries else {}
     in_corpus = read_papers(workspace, list(keys))
     ids = {key: arxiv_id for arxiv_id, key in keys.items() if arxiv_id in in_corpus}

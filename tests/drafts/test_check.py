@@ -209,12 +209,12 @@ def test_a_corrected_bibliography_is_verified(workspace, checked, tmp_path):
 
 
 def test_papers_that_fit_a_paragraph_are_suggested(workspace, tmp_path):
-    (tmp_path / "draft.txt").write_text(
+    (tmp_path / "draft.md").write_text(
         "A judge that reads several summaries in a list prefers the first of them more often than"
         " chance would, and shuffling the order in which summaries are read removes most of this"
         " bias of position from its grades.\n"
     )
-    check = check_draft(workspace, read_draft(tmp_path / "draft.txt"), suggest=True)
+    check = check_draft(workspace, read_draft(tmp_path / "draft.md"), suggest=True)
     assert check.missing
     assert check.missing[0].arxiv_id == "2404.90009"
     page = write_page(check, tmp_path / "page").read_text()

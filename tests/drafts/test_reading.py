@@ -1,4 +1,4 @@
-"""Reading drafts: LaTeX, Markdown and plain text, their bibliographies, and hostile files."""
+"""Reading drafts: LaTeX and Markdown, their bibliographies, and hostile files."""
 
 from itertools import pairwise
 
@@ -149,20 +149,6 @@ def test_attributes_of_markdown_are_no_part_of_a_sentence(tmp_path, text):
     assert [each[0] for each in sentences(draft)] == ["Keys open all locks [lee2020]."]
 
 
-def test_plain_text_with_a_numbered_list(tmp_path):
-    (tmp_path / "draft.txt").write_text(
-        "Keys open [1, 2]. Locks do not [2].\n\nReferences\n[1] Ann Lee and Bo Roe. On keys."
-        " Journal of Keys, 2020.\n[2] Bo Roe. Locks. arXiv:2101.00001, 2021.\n"
-    )
-    draft = read_draft(tmp_path / "draft.txt")
-    assert [sentence.keys for sentence in draft.sentences] == [("1", "2"), ("2",)]
-    assert (draft.entries["1"].title, draft.entries["1"].authors) == (
-        "On keys",
-        ("Ann Lee", "Bo Roe"),
-    )
-    assert draft.entries["2"].arxiv_id == "2101.00001"
-
-
 HOSTILE = {
     "a line of ten megabytes": "x" * (LARGEST_FILE_BYTES - 100),
     "a line of words and citations": "word \\cite{lee2020} " * 20_000,
@@ -205,7 +191,9 @@ def test_a_draft_that_takes_too_long_is_refused(tmp_path):
     [
         ("main.tex", "\\input{main}", "includes itself"),
         pytest.param("main.tex", "x" * (LARGEST_FILE_BYTES + 1), "10 MB", id="too large"),
-        ("main.docx", "", "is a .tex, .Rnw, .md"),
+        ("main.docx", "", "is a .tex, .ltx, .md"),
+        ("main.txt", "Keys [1].", "is a .tex, .ltx, .md"),
+        ("main.Rnw", "\\cite{a}", "is a .tex, .ltx, .md"),
         ("missing.tex", None, "no such file"),
     ],
 )
