@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 if TYPE_CHECKING:
     from drafts.check import DraftCheck, PaperToCite
     from pipeline.corpus.nouns import Answer, CitingPaper, FullPaper, Results
-    from pipeline.doors.papers import PaperListing
     from pipeline.doors.search import Of
     from pipeline.engine.stage import Workspace
     from pipeline.related_work.relate import Related
@@ -159,7 +158,7 @@ class Corpus:
         year: int | None = None,
         limit: int = 50,
         offset: int = 0,
-    ) -> PaperListing:
+    ) -> Results:
         """The papers of the corpus, newest months first, or those whose title has these words, one
         of whose authors has this name, and of this year. `listing.has_more`: whether others follow.
         """

@@ -56,7 +56,6 @@ def check(
     from drafts.page import sections, write_page
     from drafts.reading import read_draft
     from pipeline.doors.cli.console import print_json, print_note, print_section, spinner
-    from pipeline.text import visible
 
     kinds = _kinds(fail_on)
     check_file("DRAFT", draft)
@@ -83,8 +82,7 @@ def check(
     if as_json:
         print_json(result.as_json())
     else:
-        for problem in result.problems:
-            print_note(visible(problem))
+        print_note(*result.problems)
         for section in sections(result, good=False):
             print_section(section)
     if page:
@@ -134,14 +132,13 @@ def cite(
     """
     from drafts.check import papers_to_cite
     from pipeline.corpus.nouns import Results
-    from pipeline.doors.cli.console import out, print_json, print_noun, spinner
-    from pipeline.doors.present import as_json as noun_json
+    from pipeline.doors.cli.console import out, print_noun, spinner
 
     check_file("--bib", bib)
     with spinner("searching"):
         papers = papers_to_cite(open_workspace(), sentence, bib, limit)
     if as_json:
-        print_json(noun_json(papers))
+        print_noun(papers, as_json=True)
         return 0
     print_noun(Results(sentence, "passages", tuple(paper.hit for paper in papers)))
     for paper in papers:

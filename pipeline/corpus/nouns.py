@@ -87,17 +87,17 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper. title: empty if it has none. authors: names. categories: primary first.
+    """A paper, of which at least the id is known. authors: names. categories: primary first.
 
     grade: quality of its page, A (clean) to D. subset: conversion severity of its page in the dump.
     cited_by: how many papers of the corpus cite it.
     """
 
     arxiv_id: str
-    title: str
-    authors: tuple[str, ...]
-    year: int | None
-    categories: tuple[str, ...]
+    title: str = ""
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    categories: tuple[str, ...] = ()
     abstract: str | None = field(default=None, metadata=PART)
     grade: str | None = field(default=None, metadata=PART)
     subset: str | None = field(default=None, metadata=PART)
@@ -182,7 +182,9 @@ class FullPaper(Paper):
         return tuple(sections.values())
 
 
-Reason = Literal["named", "fits", "nearest", "exact", "near", "meaning", "shared", "similar"]
+Reason = Literal[
+    "named", "fits", "nearest", "exact", "near", "meaning", "shared", "similar", "listed"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,8 @@ class Hit:
     score: comparable only among hits that were returned together. reason: of a search, `named` (the
     query names the paper), `fits`, or `nearest` (it does not fit, nothing is nearer); of a quote,
     `exact` (the same words), `near` (almost the same) or `meaning`; of a related paper, `shared`
-    (both cite the same works, `score` of them) or `similar` (by text).
+    (both cite the same works, `score` of them) or `similar` (by text); `listed` by title, author or
+    year.
     """
 
     paper: Paper

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from inspect import cleandoc
 from typing import Any, Literal, get_type_hints
 
 import orjson
@@ -26,12 +27,8 @@ from pipeline.corpus.nouns import (
     Results,
     Section,
 )
-from pipeline.doors.papers import (
-    PaperListing,
-    citing_papers,
-    papers_citing_the_same,
-    similar_papers,
-)
+from pipeline.corpus.references.citation_index import read_citing_papers
+from pipeline.doors.papers import papers_citing_the_same, similar_papers
 from pipeline.doors.present import HIDDEN, as_json, derived
 from pipeline.doors.web.forms import (
     AddressForm,
@@ -50,28 +47,26 @@ _NOUNS = (Passage, Paper, FullPaper, Section, Hit, Claim, Answer)
 _REFERENCE = "#/components/schemas/{model}"
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter of an address. schema: as OpenAPI has it."""
-
-    name: str
-    description: str
-    schema: Mapping[str, Any]
-    required: bool = False
+Parameter = Mapping[str, Any]
+"""A parameter of an address, as OpenAPI describes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address of the API. call: computes its value; returns: the type of that value."""
+    """An address of the API. call: computes its value; its docstring and the type that it returns
+    are part of the description.
+    """
 
     path: str
-    summary: str
     call: Callable[[Site, Request], Any]
-    returns: Any
     parameters: tuple[Parameter, ...] = ()
 
+    @property
+    def returns(self) -> Any:
+        """The type of its value."""
+        return get_type_hints(self.call)["return"]
 
-_TEXT = {"type": "string"}
+
 _OF_PAPER = "/api/papers/{id:path}"
 ENDPOINTS: list[Endpoint] = []
 """In the order in which addresses are matched."""
@@ -79,54 +74,64 @@ ENDPOINTS: list[Endpoint] = []
 Call = Callable[[Site, Request], Any]
 
 
-def _endpoint(
-    path: str, summary: str, returns: Any, *parameters: Parameter
-) -> Callable[[Call], Call]:
-    """Add a function to the endpoints. returns: the type of its value."""
+def _endpoint(path: str, *parameters: Parameter) -> Callable[[Call], Call]:
+    """Add a function to the endpoints."""
 
     def add(call: Call) -> Call:
-        ENDPOINTS.append(Endpoint(path, summary, call, returns, parameters))
+        ENDPOINTS.append(Endpoint(path, call, parameters))
         return call
 
     return add
 
 
+def _parameter(name: str, description: str, *, required: bool = False, **schema: Any) -> Parameter:
+    """A parameter of the query. schema: of its values; by default a text."""
+    return {
+        "name": name,
+        "in": "query",
+        "required": required,
+        "description": description,
+        "schema": schema or {"type": "string"},
+    }
+
+
+_ID: Parameter = {
+    **_parameter("id", "arXiv id, such as 2404.90003; slashes of old ids are not escaped"),
+    "in": "path",
+    "required": True,
+}
+
+
 def _parameters_of(form: type[AddressForm]) -> list[Parameter]:
     schemas = form.model_json_schema()["properties"]
-    return [
-        Parameter(name, schema.pop("description"), schema, required=name == "q")
-        for name, schema in schemas.items()
-    ]
+    return [_parameter(name, required=name == "q", **schema) for name, schema in schemas.items()]
 
 
-@_endpoint("/api/search", "Search for papers", Results, *_parameters_of(SearchForm))
+@_endpoint("/api/search", *_parameters_of(SearchForm))
 def _search(site: Site, request: Request) -> Results:
-    return run_search(site, SearchForm.read(request.query_params.multi_items()))
+    """Search for papers."""
+    return run_search(site, SearchForm.of(request))
 
 
-@_endpoint("/api/passages", "Search for passages", Results, *_parameters_of(SearchForm))
+@_endpoint("/api/passages", *_parameters_of(SearchForm))
 def _passages(site: Site, request: Request) -> Results:
-    return run_search(site, SearchForm.read(request.query_params.multi_items()), "passages")
+    """Search for passages."""
+    return run_search(site, SearchForm.of(request), "passages")
 
 
-@_endpoint(
-    "/api/quotes",
-    "Find where a sentence or quote is from",
-    Results,
-    Parameter("q", "the quote, at least four words", _TEXT, required=True),
-)
+@_endpoint("/api/quotes", _parameter("q", "the quote, at least four words", required=True))
 def _quotes(site: Site, request: Request) -> Results:
+    """Find where a sentence or quote is from."""
     return find_quote(site.workspace, request.query_params.get("q", ""))
 
 
 @_endpoint(
     "/api/ask",
-    "Answer a question from the corpus",
-    Answer,
-    Parameter("q", "the question", _TEXT, required=True),
-    Parameter("system", "arxivbot_fused, arxivbot, wikichat, direct or passages", _TEXT),
+    _parameter("q", "the question", required=True),
+    _parameter("system", "arxivbot_fused, arxivbot, wikichat, direct or passages"),
 )
 def _ask(site: Site, request: Request) -> Answer:
+    """Answer a question from the corpus."""
     values = request.query_params
     system = values.get("system") or None
     if request.method != "POST" and asks_model(site, system):
@@ -134,19 +139,16 @@ def _ask(site: Site, request: Request) -> Answer:
     return ask(site, values.get("q", ""), system)
 
 
-@_endpoint("/api/corpus", "Months, counts and index audits", CorpusView)
+@_endpoint("/api/corpus")
 def _corpus(site: Site, request: Request) -> CorpusView:
+    """Months, counts and index audits."""
     return site.overview()
 
 
-@_endpoint(
-    "/api/papers",
-    "List papers, or find them by title, author or year",
-    PaperListing,
-    *_parameters_of(ListingForm),
-)
-def _papers(site: Site, request: Request) -> PaperListing:
-    return run_paper_listing(site, ListingForm.read(request.query_params.multi_items()))
+@_endpoint("/api/papers", *_parameters_of(ListingForm))
+def _papers(site: Site, request: Request) -> Results:
+    """List papers, or find them by title, author or year."""
+    return run_paper_listing(site, ListingForm.of(request))
 
 
 def _requested_paper(site: Site, request: Request) -> FullPaper:
@@ -154,45 +156,52 @@ def _requested_paper(site: Site, request: Request) -> FullPaper:
     return read_paper(site.workspace, request.path_params["id"])
 
 
-@_endpoint(f"{_OF_PAPER}/outline", "Sections of a paper", tuple[Section, ...])
+@_endpoint(f"{_OF_PAPER}/outline")
 def _paper_outline(site: Site, request: Request) -> tuple[Section, ...]:
+    """Sections of a paper."""
     return _requested_paper(site, request).sections
 
 
-@_endpoint(f"{_OF_PAPER}/references", "Bibliography of a paper", tuple[Reference, ...])
+@_endpoint(f"{_OF_PAPER}/references")
 def _paper_references(site: Site, request: Request) -> tuple[Reference, ...]:
+    """Bibliography of a paper."""
     return _requested_paper(site, request).references
 
 
-@_endpoint(f"{_OF_PAPER}/cited-by", "Papers of the corpus that cite a paper", list[CitingPaper])
+@_endpoint(f"{_OF_PAPER}/cited-by")
 def _paper_cited_by(site: Site, request: Request) -> list[CitingPaper]:
-    return citing_papers(site.workspace, request.path_params["id"])
+    """Papers of the corpus that cite a paper, which need not be in the corpus."""
+    return read_citing_papers(site.workspace, request.path_params["id"])
 
 
-@_endpoint(f"{_OF_PAPER}/citing-the-same", "Papers that cite the same works", list[Hit])
+@_endpoint(f"{_OF_PAPER}/citing-the-same")
 def _paper_citing_the_same(site: Site, request: Request) -> list[Hit]:
+    """Papers that cite the same works."""
     return papers_citing_the_same(site.workspace, _requested_paper(site, request))
 
 
-@_endpoint(f"{_OF_PAPER}/similar", "Papers with similar passages", list[Hit])
+@_endpoint(f"{_OF_PAPER}/similar")
 def _paper_similar(site: Site, request: Request) -> list[Hit]:
+    """Papers with similar passages."""
     return similar_papers(site.workspace, _requested_paper(site, request).arxiv_id)
 
 
-@_endpoint(f"{_OF_PAPER}/bibtex", "BibTeX entry of a paper", str)
+@_endpoint(f"{_OF_PAPER}/bibtex")
 def _paper_bibtex(site: Site, request: Request) -> str:
+    """BibTeX entry of a paper."""
     return bibtex_of([_requested_paper(site, request)])
 
 
 # Last, since an id may hold a slash.
-@_endpoint(_OF_PAPER, "A paper with its passages and references", FullPaper)
+@_endpoint(_OF_PAPER)
 def _paper(site: Site, request: Request) -> FullPaper:
+    """A paper with its passages and references."""
     return _requested_paper(site, request)
 
 
 def answer(endpoint: Endpoint, site: Site, request: Request) -> Response:
     """The response of an endpoint. Raises SettingError for a parameter that it does not have."""
-    names = [parameter.name for parameter in endpoint.parameters]
+    names = [parameter["name"] for parameter in endpoint.parameters]
     for name in request.query_params:
         if name not in names:
             raise SettingError(
@@ -222,19 +231,20 @@ def openapi() -> dict[str, Any]:
     for endpoint in ENDPOINTS:
         content_type = "text/plain" if endpoint.returns is str else "application/json"
         content = {content_type: {"schema": schemas[endpoint.path, mode]}}
+        summary = cleandoc(endpoint.call.__doc__ or "").removesuffix(".")
         operation = {
-            "summary": endpoint.summary,
+            "summary": summary,
             # Clients that are generated from this have methods of these names.
             "operationId": endpoint.call.__name__.removeprefix("_"),
-            "parameters": _describe_parameters(endpoint),
+            "parameters": [*([_ID] if "{id" in endpoint.path else []), *endpoint.parameters],
             "responses": {
-                "200": {"description": endpoint.summary, "content": content},
+                "200": {"description": summary, "content": content},
                 "default": failure,
             },
         }
         paths[endpoint.path.replace(":path", "")] = {"get": operation}
         if endpoint.path in FORMS:
-            fields = {item.name: item.schema for item in endpoint.parameters}
+            fields = {item["name"]: item["schema"] for item in endpoint.parameters}
             form = {"schema": {"type": "object", "properties": fields}}
             paths[endpoint.path]["post"] = {
                 **operation,
@@ -264,28 +274,3 @@ def _describe_noun(schema: dict[str, Any], noun: type) -> None:
         described = TypeAdapter(returned).json_schema(ref_template=_REFERENCE)
         schema["properties"][name] = {key: described[key] for key in described if key != "$defs"}
     schema["required"] = [name for name in schema["properties"] if name not in optional]
-
-
-def _describe_parameters(endpoint: Endpoint) -> list[Mapping[str, Any]]:
-    described: list[Mapping[str, Any]] = []
-    if "{id" in endpoint.path:
-        described.append(
-            {
-                "name": "id",
-                "in": "path",
-                "required": True,
-                "description": "arXiv id, such as 2404.90003; slashes of old ids are not escaped",
-                "schema": _TEXT,
-            }
-        )
-    for parameter in endpoint.parameters:
-        described.append(
-            {
-                "name": parameter.name,
-                "in": "query",
-                "required": parameter.required,
-                "description": parameter.description,
-                "schema": parameter.schema,
-            }
-        )
-    return described

@@ -24,7 +24,8 @@ from pipeline import __version__
 from pipeline.answering.prompt_injection import looks_like_prompt_injection
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.nouns import FullPaper, Passage, Section
-from pipeline.doors.papers import citing_papers, list_papers, read_section
+from pipeline.corpus.references.citation_index import read_citing_papers
+from pipeline.doors.papers import list_papers, read_section
 from pipeline.doors.present import MOST_FENCED, as_json, as_markdown
 from pipeline.doors.web.forms import SearchForm, run_search
 from pipeline.doors.web.guard import problem_of
@@ -97,7 +98,7 @@ class CorpusTools:
         """
         if kind == "titles":
             listing = list_papers(self._site.workspace, query, author, None, limit, start)
-            return _result(listing, "papers", start, has_more=listing.has_more)
+            return _result(listing, "hits", start, has_more=listing.has_more)
         form = SearchForm(
             q=query,
             kind=("table", "caption") if kind == "table" else (),
@@ -186,7 +187,7 @@ class CorpusTools:
         """List the papers of this corpus that cite a paper, which may be outside of it, with the
         ids of the passages that do.
         """
-        return _page(citing_papers(self._site.workspace, arxiv_id), start, limit)
+        return _page(read_citing_papers(self._site.workspace, arxiv_id), start, limit)
 
     def _paper(self, arxiv_id: str) -> FullPaper:
         return read_paper(self._site.workspace, arxiv_id)
@@ -306,13 +307,12 @@ def _limited(tool: Callable[..., Any], workspace: Workspace) -> Callable[..., Aw
 
     @wraps(tool)
     async def run(**arguments: Any) -> Any:
-        def call() -> Any:
-            return tool(**arguments)
-
         limit = ANSWER_LIMIT if tool.__name__ == "ask" else TIME_LIMIT
         try:
             with anyio.fail_after(limit):
-                return await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+                return await anyio.to_thread.run_sync(
+                    partial(tool, **arguments), abandon_on_cancel=True
+                )
         except TimeoutError:
             raise ToolError(f"this took longer than {limit:.0f} s: ask for less") from None
         except Exception as error:

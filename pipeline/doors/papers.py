@@ -4,13 +4,13 @@ sections, who cites it, and papers that are related to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
-from pipeline.corpus.nouns import CitingPaper, FullPaper, Hit, Paper, Section
+from pipeline.corpus.nouns import CitingPaper, FullPaper, Hit, Paper, Results, Section
 from pipeline.corpus.paper_index import (
     authors_like,
     find_papers,
@@ -26,7 +26,7 @@ from pipeline.doors.query import well_spelt
 from pipeline.errors import MissingInput
 from pipeline.identity.identifiers import arxiv_id_of
 from pipeline.identity.titles import title_words
-from pipeline.index.papers import read_like, read_paper
+from pipeline.index.papers import papers_of, read_like, read_paper, rows_of_papers
 from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
 
@@ -49,28 +49,6 @@ _COUNTS = {
 _QUALITY_COLUMNS = ["grade_reasons", "losses", "chars_seen", "chars_kept", "truncated", *_COUNTS]
 
 
-@dataclass(frozen=True, slots=True)
-class PaperListing:
-    """Papers, newest months first, to iterate over and to index.
-
-    has_more: whether others follow. near: where there are none, titles or names of authors that are
-    near, or years that the corpus has.
-    """
-
-    papers: tuple[Paper, ...]
-    has_more: bool
-    near: tuple[str, ...] = ()
-
-    def __iter__(self) -> Iterator[Paper]:
-        return iter(self.papers)
-
-    def __len__(self) -> int:
-        return len(self.papers)
-
-    def __getitem__(self, place: int) -> Paper:
-        return self.papers[place]
-
-
 def list_papers(
     workspace: Workspace,
     title: str = "",
@@ -78,20 +56,25 @@ def list_papers(
     year: int | None = None,
     limit: int = 20,
     offset: int = 0,
-) -> PaperListing:
-    """The papers of the corpus, or those whose title has these words, one of whose authors has
-    this name, and of this year.
+) -> Results:
+    """A page of the papers of the corpus, or of those whose title has these words, one of whose
+    authors has this name, and of this year; newest months first. Where there are none, the note
+    names titles, authors or years that are near.
     """
     with workspace.read_cache():
         papers = find_papers(workspace, title, author, year, offset + limit + 1)
-        near = () if papers else _near(workspace, title, author, year)
+        near = [] if papers else _near(workspace, title, author, year)[:_NEAR]
         page = papers[offset : offset + limit]
         cited_by = count_citing_papers(workspace, [paper.arxiv_id for paper in page])
-        return PaperListing(
-            tuple(replace(paper, cited_by=cited_by[paper.arxiv_id]) for paper in page),
-            has_more=len(papers) > offset + limit,
-            near=tuple(near[:_NEAR]),
-        )
+    listed = [replace(paper, cited_by=cited_by[paper.arxiv_id]) for paper in page]
+    return Results(
+        " ".join(filter(None, (title, author, str(year or "")))),
+        "papers",
+        tuple(Hit(paper, 0, "listed") for paper in listed),
+        first=offset + 1,
+        has_more=len(papers) > offset + limit,
+        note=f"no paper fits; near: {'; '.join(near)}" if near else "",
+    )
 
 
 def _near(workspace: Workspace, title: str, author: str, year: int | None) -> Sequence[str]:
@@ -109,15 +92,6 @@ def _near(workspace: Workspace, title: str, author: str, year: int | None) -> Se
     return list(map(str, sorted(years_of_papers(workspace), key=lambda other: abs(other - year))))
 
 
-def citing_papers(workspace: Workspace, identifier: str) -> list[CitingPaper]:
-    """The papers of the corpus that cite a paper, which need not be in the corpus. Raises
-    MissingInput for what is no arXiv id.
-    """
-    if arxiv_id_of(identifier) is None:
-        raise MissingInput(f"{identifier[:80]!r} is not an arXiv id: give one such as 2404.90003")
-    return read_citing_papers(workspace, identifier)
-
-
 def papers_citing_the_same(workspace: Workspace, paper: FullPaper) -> list[Hit]:
     """The papers with most cited works in common (bibliographic coupling, Kessler 1963)."""
     cited = {reference.arxiv_id for reference in paper.references if reference.arxiv_id}
@@ -125,10 +99,8 @@ def papers_citing_the_same(workspace: Workspace, paper: FullPaper) -> list[Hit]:
     shared.pop(paper.arxiv_id, None)
     most = sorted(shared.items(), key=lambda pair: (-pair[1], pair[0]))[:_RELATED]
     papers = papers_with_ids(workspace, (arxiv_id for arxiv_id, _ in most))
-    unknown = Paper("", "", (), None, ())
     return [
-        Hit(papers.get(arxiv_id) or replace(unknown, arxiv_id=arxiv_id), count, "shared")
-        for arxiv_id, count in most
+        Hit(papers.get(arxiv_id) or Paper(arxiv_id), count, "shared") for arxiv_id, count in most
     ]
 
 
@@ -140,11 +112,9 @@ def similar_papers(workspace: Workspace, identifier: str) -> list[Hit]:
     text, arxiv_id = read_like(workspace, identifier)
     options = SearchOptions(limit=_RELATED, per_paper=True, without_papers=(arxiv_id,))
     nearest = [scored for scored in search_many(workspace, [text], options)[0] if scored.fits]
-    papers = papers_with_ids(workspace, (scored.item.arxiv_id for scored in nearest))
+    papers = papers_of(workspace, [scored.item for scored in nearest])
     return [
-        Hit(papers[scored.item.arxiv_id], scored.score, "similar")
-        for scored in nearest
-        if scored.item.arxiv_id in papers
+        Hit(paper, scored.score, "similar") for paper, scored in zip(papers, nearest, strict=True)
     ]
 
 
@@ -158,40 +128,18 @@ def outside_paper(workspace: Workspace, identifier: str) -> tuple[Paper, list[Ci
     citing = read_citing_papers(workspace, arxiv_id)
     references = read_paper(workspace, citing[0].paper.arxiv_id).references if citing else ()
     titles = (reference.title for reference in references if reference.arxiv_id == arxiv_id)
-    return Paper(arxiv_id, next(titles, None) or "", (), None, ()), citing
+    return Paper(arxiv_id, next(titles, None) or ""), citing
 
 
-@dataclass(frozen=True, slots=True)
-class PageQuality:
-    """What the parser read of a page and what it lost.
-
-    losses: characters seen and not kept, by kind of element. counts: paragraphs, tables, figures
-    and formulas that were read, and marks of what the conversion to HTML missed.
+def read_quality(root: DataRoot, paper: Paper) -> Mapping[str, Any]:
+    """What the parser read of a paper's page and what it lost: the columns of its row, and counts
+    of what was read and of marks of what the conversion to HTML missed; empty where the table lacks
+    it.
     """
-
-    grade_reasons: tuple[str, ...]
-    characters_seen: int
-    characters_kept: int
-    losses: Mapping[str, int]
-    counts: Mapping[str, int]
-    truncated: bool
-
-
-def read_quality(root: DataRoot, paper: Paper) -> PageQuality | None:
-    """What was read of a paper's page; None where its table lacks it."""
-    if not root.exists(tables.PAPERS, paper.month):
-        return None
-    ids = {paper.arxiv_id}
-    for row in root.rows_with(tables.PAPERS, paper.month, "arxiv_id", ids, _QUALITY_COLUMNS):
-        return PageQuality(
-            grade_reasons=tuple(row["grade_reasons"] or ()),
-            characters_seen=row["chars_seen"] or 0,
-            characters_kept=row["chars_kept"] or 0,
-            losses=dict(row["losses"] or {}),
-            counts={name: row[column] or 0 for column, name in _COUNTS.items()},
-            truncated=bool(row["truncated"]),
-        )
-    return None
+    rows = rows_of_papers(root, tables.PAPERS, [paper.arxiv_id], _QUALITY_COLUMNS)
+    for row in rows:
+        return {**row, "counts": {name: row[column] or 0 for column, name in _COUNTS.items()}}
+    return {}
 
 
 def read_section(paper: FullPaper, name: str) -> Section:

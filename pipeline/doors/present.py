@@ -26,7 +26,6 @@ from pipeline.corpus.nouns import (
 )
 from pipeline.corpus.parse.policies import without_known_markers
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.doors.papers import PaperListing
 from pipeline.llm.prompts import fenced
 from pipeline.text import number_of, one_line, visible
 
@@ -133,11 +132,6 @@ def _hit_lines(hit: Hit, of: str) -> Iterator[str]:
 
 
 @as_markdown.register
-def _(paper: Paper) -> str:
-    return f"{_title_link(paper)}\\\n  {at_start(escaped(facts_of(paper)))}"
-
-
-@as_markdown.register
 def _(paper: FullPaper) -> str:
     outline = [
         f"{'  ' * (len(section.path) - 1)}- {at_start(escaped(section.title))}"
@@ -150,11 +144,6 @@ def _(paper: FullPaper) -> str:
     facts = f"{facts_of(paper, authors=len(paper.authors))} · {references}"
     parts = [f"## {_title_link(paper)}", at_start(escaped(facts)), escaped(paper.abstract or "")]
     return "\n\n".join(filter(None, [*parts, "\n".join(outline)]))
-
-
-@as_markdown.register
-def _(listing: PaperListing) -> str:
-    return as_markdown(listing.papers) if listing.papers else "Nothing found."
 
 
 @as_markdown.register

@@ -31,7 +31,7 @@ _PASSAGES_READ = 5
 _OWN_WORDS = 0.4
 # Kinds of passages that every result shows of its paper. One of them stands for the paper in a list
 # of passages: the abstract, or else title and authors.
-_OF_EVERY_RESULT = ("abstract", "front_matter")
+_LEADING = {"abstract": 0, "front_matter": 1}
 # Passages for a query of so few words are led by the abstract of the first one's paper, since the
 # query may be a name.
 _WORDS_OF_NAME = 4
@@ -125,16 +125,12 @@ def _rank_passages(batch: QueryBatch, group: Sequence[TypedQuery]) -> list[list[
         if paper is None and ranking and len(title_words(group[number].text)) <= _WORDS_OF_NAME:
             paper = ranking[0].payload["arxiv_id"]
         own = batch.of_paper(number, paper) if paper else []
-        leading = sorted(own, key=lambda point: _order_of_kind(point.payload["kind"]))[:1]
+        leading = sorted(own, key=lambda point: _LEADING.get(point.payload["kind"], len(_LEADING)))
+        leading = leading[:1]
         ids = {point.passage_id for point in leading}
         others = [point for point in ranking if point.passage_id not in ids]
         rankings.append([[point] for point in (*leading, *others)])
     return rankings
-
-
-def _order_of_kind(kind: str) -> int:
-    is_leading = kind in _OF_EVERY_RESULT
-    return _OF_EVERY_RESULT.index(kind) if is_leading else len(_OF_EVERY_RESULT)
 
 
 def _hits(
@@ -170,5 +166,5 @@ def _best_passages(query: str, passages: Sequence[Scored[Passage]]) -> list[Pass
         return scored.score + _OWN_WORDS * coverage(query, own)
 
     ordered = [scored.item for scored in sorted(passages, key=fit, reverse=True)]
-    others = [passage for passage in ordered if passage.kind not in _OF_EVERY_RESULT]
+    others = [passage for passage in ordered if passage.kind not in _LEADING]
     return (others or ordered)[:_PASSAGES_SHOWN]

@@ -86,7 +86,7 @@ def papers_of(workspace: Workspace, passages: Sequence[Passage]) -> list[Paper]:
     """The paper of each passage; without more than its title where its month is being made anew."""
     papers = read_papers(workspace, {passage.arxiv_id for passage in passages})
     return [
-        papers.get(passage.arxiv_id) or Paper(passage.arxiv_id, passage.title, (), None, ())
+        papers.get(passage.arxiv_id) or Paper(passage.arxiv_id, passage.title)
         for passage in passages
     ]
 

@@ -76,7 +76,8 @@ def test_a_wrong_argument_is_refused_with_the_names_of_the_right_ones(corpus):
 
 
 def test_papers_can_be_listed(corpus):
-    (paper,) = corpus.papers(author="Haddad", year=2024).papers
+    (listed,) = corpus.papers(author="Haddad", year=2024)
+    paper = listed.paper
     assert paper.arxiv_id not in {hit.paper.arxiv_id for hit in corpus.similar(paper.arxiv_id)}
 
 

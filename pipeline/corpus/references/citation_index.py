@@ -115,7 +115,7 @@ def _citing_papers(workspace: Workspace, rows: Sequence[tuple[str, str]]) -> lis
     """The papers of rows (paper, ids of its passages)."""
     papers = papers_with_ids(workspace, (citing for citing, _ in rows))
     return [
-        CitingPaper(papers.get(citing) or Paper(citing, "", (), None, ()), tuple(passages.split()))
+        CitingPaper(papers.get(citing) or Paper(citing), tuple(passages.split()))
         for citing, passages in rows
     ]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +13,7 @@ from pipeline.doors.cli.common import AnsweringSystemOption, AsJsonNotText, open
 from pipeline.errors import CiteloomError, SettingError, exit_code_of
 
 if TYPE_CHECKING:
-    from pipeline.answering.session import Conversation, StepObserver
-    from pipeline.corpus.nouns import Answer, Passage
-    from pipeline.engine.stage import Workspace
+    from pipeline.corpus.nouns import Passage
 
 PapersOfOption = Annotated[
     str,
@@ -53,19 +50,7 @@ def ask(
     """
     if not question.strip():
         raise SettingError("the question is empty: write what you want to know")
-
-    from pipeline.answering.session import open_conversation
-    from pipeline.doors.cli.console import print_json
-
-    workspace = open_workspace()
-    conversation = open_conversation(workspace, system, months)
-    _warn_of_small_model(conversation)
-    _say_how_much_is_loaded(workspace)
-    answer = _answer(conversation, question, show_work=show_work)
-    if as_json:
-        print_json(_json(answer, show_work=show_work))
-    else:
-        _print_answer(answer)
+    _Session(system, months, show_work=show_work, as_json=as_json).answer(question)
     return 0
 
 
@@ -84,19 +69,13 @@ def chat(
       citeloom chat --show-work
       citeloom chat --system wikichat --months 2024-03
     """
-    from pipeline.answering.session import open_conversation
     from pipeline.doors.cli.console import print_note
 
-    workspace = open_workspace()
-    conversation = open_conversation(workspace, system, months)
-    _warn_of_small_model(conversation)
-    _say_how_much_is_loaded(workspace)
-    session = _ChatSession(conversation, show_work=show_work, as_json=as_json)
+    session = _Session(system, months, show_work=show_work, as_json=as_json)
     if not sys.stdin.isatty():
-        return max(
-            map(session.process_line, _until_quit(_piped_lines(sys.stdin.buffer))), default=0
-        )
-    print_note(f"{conversation.system} answers; {_CHAT_HELP}")
+        lines = _until_quit(_piped_lines(sys.stdin.buffer))
+        return max(map(session.process_line, lines), default=0)
+    print_note(f"{session.conversation.system} answers; {_CHAT_HELP}")
     for line in _until_quit(_typed_lines()):
         try:
             session.process_line(line)
@@ -107,59 +86,55 @@ def chat(
     return 0
 
 
-def _warn_of_small_model(conversation: Conversation) -> None:
-    """Say before the bundled model answers that it is slow and mostly wrong."""
-    from pipeline.doors.cli.console import print_note
-    from pipeline.llm.models import is_small_model
+class _Session:
+    """Questions to one system, with what is printed of them."""
 
-    if is_small_model(conversation.model):
-        print_note(
-            f"{conversation.system} asks {conversation.model}, the small model that citeloom"
-            " carries: an answer takes two to three minutes on two cores, and most are wrong."
-            " CITELOOM_LLM_URL names a better model; without --system, the closest passages are"
-            " shown in seconds"
-        )
+    def __init__(self, system: str | None, months: str, *, show_work: bool, as_json: bool) -> None:
+        from pipeline.answering.session import open_conversation
+        from pipeline.doors.cli.console import print_note
+        from pipeline.llm.models import is_small_model
+        from pipeline.ops.run_months import loading_note
 
-
-def _say_how_much_is_loaded(workspace: Workspace) -> None:
-    from pipeline.doors.cli.console import print_note
-    from pipeline.ops.run_months import loading_note
-
-    note = loading_note(workspace)
-    if note:
-        print_note(note)
-
-
-class _ChatSession:
-    """A conversation at a prompt: each line is a question or a command."""
-
-    def __init__(self, conversation: Conversation, *, show_work: bool, as_json: bool) -> None:
-        self._conversation = conversation
+        workspace = open_workspace()
+        self.conversation = open_conversation(workspace, system, months)
         self._show_work, self._as_json = show_work, as_json
+        if is_small_model(self.conversation.model):
+            print_note(
+                f"{self.conversation.system} asks {self.conversation.model}, the small model that"
+                " citeloom carries: an answer takes two to three minutes on two cores, and most are"
+                " wrong. CITELOOM_LLM_URL names a better model; without --system, the closest"
+                " passages are shown in seconds"
+            )
+        print_note(loading_note(workspace))
 
     def process_line(self, line: str) -> int:
-        """Answer a line; returns the exit code that it would have as a command of its own.
+        """Answer a line of a chat, a question or a command; returns the exit code that it would
+        have as a command of its own.
 
         The conversation goes on after a question that failed, which leaves no turn.
         """
+        from pipeline.doors.cli.console import out, print_error, print_json
+
         text = line.strip()
         try:
-            if not text:
-                return 0
             if text.startswith("/"):
                 return self._run_command(text)
-            self._answer(text)
+            if text:
+                if not sys.stdin.isatty() and not self._as_json:
+                    out.print(f"{_PROMPT}{text}", markup=False, soft_wrap=True)
+                self.answer(text, is_line=True)
         except CiteloomError as error:
-            self._print_failure(error)
+            if self._as_json:
+                print_json({"error": type(error).__name__, "message": str(error)}, is_line=True)
+            print_error(str(error))
             return exit_code_of(error)
         return 0
 
     def _run_command(self, text: str) -> int:
-        from pipeline.answering.rendering import terminal_line
         from pipeline.doors.cli.console import print_note
 
         if text == "/reset":
-            self._conversation.reset()
+            self.conversation.reset()
             print_note("forgotten; the next question stands alone")
         elif text == "/work":
             self._show_work = not self._show_work
@@ -167,79 +142,39 @@ class _ChatSession:
         elif text == "/help":
             print_note(_CHAT_HELP)
         else:
-            print_note(f"{terminal_line(text)} is not a command: {_CHAT_HELP}")
+            print_note(f"{text} is not a command: {_CHAT_HELP}")
             return 2
         return 0
 
-    def _answer(self, question: str) -> None:
-        from pipeline.answering.rendering import terminal_line
+    def answer(self, question: str, *, is_line: bool = False) -> None:
+        """Print the answer and its sources on standard output, steps, notes and costs on standard
+        error. is_line: one of several, of which JSON takes one line.
+        """
+        from pipeline.answering.rendering import StepRenderer
+        from pipeline.doors.cli.console import print_json, print_note, print_noun, spinner
+        from pipeline.doors.present import answer_notes, as_json, cost_line
+        from pipeline.llm.models import small_model_note
 
-        if not sys.stdin.isatty() and not self._as_json:
-            typer.echo(f"{_PROMPT}{terminal_line(question)}")
-        answer = _answer(self._conversation, question, show_work=self._show_work)
+        render_step = StepRenderer()
+
+        def observe(step: Mapping[str, Any], passages: Mapping[str, Passage]) -> None:
+            show_step(step["stage"])
+            if self._show_work:
+                print_note(*render_step(step, passages))
+
+        with spinner(f"{self.conversation.system} reads and answers") as show_step:
+            answer = self.conversation.ask(question, observe)
         if self._as_json:
-            _print_json_line(_json(answer, show_work=self._show_work))
-        else:
-            _print_answer(answer)
+            work = as_json({"trace": answer.trace}) if self._show_work else {}
+            print_json({**as_json(answer), **work}, is_line=is_line)
+            return
+        print_noun(answer)
+        sys.stdout.flush()
+        hint = "--show-work shows the steps" if answer.abstained and answer.queries else ""
+        notes = (*answer_notes(answer), hint, small_model_note(answer.model), cost_line(answer))
+        print_note(*notes)
+        if is_line:
             typer.echo()
-
-    def _print_failure(self, error: CiteloomError) -> None:
-        from pipeline.doors.cli.console import print_error
-
-        if self._as_json:
-            _print_json_line({"error": type(error).__name__, "message": str(error)})
-        print_error(str(error))
-
-
-def _answer(conversation: Conversation, question: str, *, show_work: bool) -> Answer:
-    from pipeline.doors.cli.console import spinner
-
-    with spinner(f"{conversation.system} reads and answers") as show_step:
-        return conversation.ask(question, _step_printer(show_step, show_work=show_work))
-
-
-def _step_printer(show_step: Callable[[str], None], *, show_work: bool) -> StepObserver:
-    """A callback after each step: it updates the spinner and, with `show_work`, prints the step."""
-    from pipeline.answering.rendering import StepRenderer
-    from pipeline.doors.cli.console import print_note
-
-    render_step = StepRenderer()
-
-    def print_step(step: Mapping[str, Any], passages: Mapping[str, Passage]) -> None:
-        show_step(step["stage"])
-        if show_work:
-            for line in render_step(step, passages):
-                print_note(line)
-
-    return print_step
-
-
-def _json(answer: Answer, *, show_work: bool) -> dict[str, Any]:
-    """The answer as JSON values. show_work: with its trace."""
-    from pipeline.doors.present import as_json
-
-    return {**as_json(answer), **(as_json({"trace": answer.trace}) if show_work else {})}
-
-
-def _print_answer(answer: Answer) -> None:
-    """Print the answer and its sources on standard output, notes and costs on standard error."""
-    from pipeline.doors.cli.console import print_note, print_noun
-    from pipeline.doors.present import answer_notes, cost_line
-    from pipeline.llm.models import small_model_note
-
-    print_noun(answer)
-    sys.stdout.flush()
-    notes = list(answer_notes(answer))
-    if answer.abstained and answer.queries:
-        notes.append("--show-work shows the steps")
-    notes += [small_model_note(answer.model), cost_line(answer)]
-    for note in notes:
-        if note:
-            print_note(note)
-
-
-def _print_json_line(value: Mapping[str, Any]) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def _piped_lines(lines: Iterable[bytes]) -> Iterator[str]:

@@ -55,8 +55,7 @@ def audit(
         print_json({**after.as_json(), "found": before.as_json()} if repair else after.as_json())
     else:
         out.print(_audit_table(after))
-        for line in audit_lines(after):
-            print_note(line)
+        print_note(*audit_lines(after))
     return 0 if after.clean else 1
 
 

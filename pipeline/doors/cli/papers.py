@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -38,23 +38,18 @@ def papers(
 
     from pipeline import tables
     from pipeline.corpus.citation_formats import bibtex_of
-    from pipeline.doors.cli.console import print_json, print_note, print_noun
+    from pipeline.doors.cli.console import print_note, print_noun
     from pipeline.doors.papers import list_papers
-    from pipeline.doors.present import as_json as noun_json
 
     workspace = open_workspace()
     listing = list_papers(workspace, title, author, year, limit)
-    if as_json:
-        print_json(noun_json(listing))
-    elif as_bibtex:
-        typer.echo(bibtex_of(listing.papers))
+    if as_bibtex:
+        typer.echo(bibtex_of([hit.paper for hit in listing]))
     else:
-        print_noun(listing)
-        if listing.has_more:
-            print_note(f"the corpus has more: --limit {2 * limit} shows more of them")
-    if not listing.papers and listing.near:
-        print_note(f"near: {'; '.join(listing.near)}")
-    elif not workspace.root.months(tables.PAPERS):
+        print_noun(listing, as_json=as_json)
+    if listing.has_more and not as_json:
+        print_note(f"the corpus has more: --limit {2 * limit} shows more of them")
+    if not workspace.root.months(tables.PAPERS):
         print_note(
             f"{workspace.root.path} holds no papers yet: citeloom run --months all reads them"
         )
@@ -89,23 +84,15 @@ def paper(
         raise SettingError("--references and --cited-by exclude each other: give one of them")
 
     from pipeline.corpus.references.citation_index import read_citing_papers
+    from pipeline.doors.cli.console import print_noun
     from pipeline.index.papers import read_paper
 
     workspace = open_workspace()
     if cited_by:
-        return _print(read_citing_papers(workspace, arxiv_id), as_json=as_json)
-    full_paper = read_paper(workspace, arxiv_id)
-    return _print(full_paper.references if references else full_paper, as_json=as_json)
-
-
-def _print(noun: Any, *, as_json: bool) -> int:
-    from pipeline.doors.cli.console import print_json, print_noun
-    from pipeline.doors.present import as_json as noun_json
-
-    if as_json:
-        print_json(noun_json(noun))
+        print_noun(read_citing_papers(workspace, arxiv_id), as_json=as_json)
     else:
-        print_noun(noun)
+        full_paper = read_paper(workspace, arxiv_id)
+        print_noun(full_paper.references if references else full_paper, as_json=as_json)
     return 0
 
 
@@ -124,9 +111,10 @@ def find_quote(
       citeloom find-quote "drafts related work one reference at a time"
       citeloom find-quote "removing the reflection raises the variance" --json
     """
-    from pipeline.doors.cli.console import spinner
+    from pipeline.doors.cli.console import print_noun, spinner
     from pipeline.index.quotes import find_quote as find
 
     with spinner("searching"):
         results = find(open_workspace(), quote, limit)
-    return _print(results, as_json=as_json)
+    print_noun(results, as_json=as_json)
+    return 0

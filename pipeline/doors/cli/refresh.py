@@ -102,8 +102,7 @@ def _show(report: RefreshReport, root: DataRoot) -> None:
         out.print(f"Summary: {summary_file(root, summary.started)}", soft_wrap=True)
     else:
         out.print("All months are up to date.")
-    for line in _lines_of_not_updated(summary):
-        print_note(line)
+    print_note(*_lines_of_not_updated(summary))
     print_failures(summary.failures)
 
 

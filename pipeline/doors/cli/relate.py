@@ -67,17 +67,26 @@ def relate(
         raise SettingError(
             "--task has its own target and references: leave --target, --reference and --bib out"
         )
-    if task is None and target is None:
-        raise SettingError("give --target DRAFT or --task FILE")
     check_file("--target", target)
     check_file("--bib", bib)
     check_file("--task", task)
 
-    from pipeline.doors.cli.console import print_json, print_note
+    from pipeline.doors.cli.console import print_json, print_note, spinner
+    from pipeline.plugins import of_drafts
+    from pipeline.related_work.relate import relate_file
+    from pipeline.related_work.systems import RELATED_WORK_WRITERS
 
-    related = _write(target, bib, reference or [], task, system)
-    for note in related.notes:
-        print_note(note)
+    workspace = open_workspace()
+    system = system or RELATED_WORK_WRITERS.default_name(workspace.settings)
+    related: Related
+    with spinner(f"{system} reads the text and its references, and writes"):
+        if task is not None:
+            related = relate_file(workspace, task, system=system)
+        elif target is not None:
+            related = of_drafts("relate")(workspace, target, bib, reference or [], system)
+        else:
+            raise SettingError("give --target DRAFT or --task FILE")
+    print_note(*related.notes)
     if output is not None:
         _save(related, output)
     if as_json:
@@ -85,30 +94,6 @@ def relate(
     elif output is None:
         typer.echo(visible(f"{related.markdown}\n\n{related.bibtex}"))
     return 0
-
-
-def _write(
-    target: Path | None,
-    bib: Path | None,
-    references: list[str],
-    task: Path | None,
-    system: str | None,
-) -> Related:
-    from pipeline.doors.cli.console import spinner
-    from pipeline.plugins import of_drafts
-    from pipeline.related_work.relate import relate_file
-    from pipeline.related_work.systems import RELATED_WORK_WRITERS
-
-    workspace = open_workspace()
-    system = system or RELATED_WORK_WRITERS.default_name(workspace.settings)
-    if target is not None:
-        with spinner(f"{system} reads the draft and its references, and writes"):
-            related: Related = of_drafts("relate")(workspace, target, bib, references, system)
-            return related
-    if task is None:
-        raise SettingError("give --target or --task")
-    with spinner(f"{system} reads the task and its references, and writes"):
-        return relate_file(workspace, task, system=system)
 
 
 def _save(related: Related, folder: Path) -> None:

@@ -15,7 +15,6 @@ from pipeline.errors import SettingError
 if TYPE_CHECKING:
     from pipeline.corpus.nouns import Results
     from pipeline.doors.search import Of
-    from pipeline.engine.stage import Workspace
 
 QueriesOption = Annotated[
     Path | None,
@@ -135,8 +134,7 @@ def search(
             "give the words to search for, or --queries FILE, or --like ID, and only one of them"
         )
 
-    from pipeline.doors.cli.console import print_json, print_markdown, print_note, spinner
-    from pipeline.doors.present import as_json as noun_json
+    from pipeline.doors.cli.console import print_markdown, print_note, print_noun, spinner
     from pipeline.index.search_options import SearchOptions, parse_years
 
     first_year, last_year = parse_years(year)
@@ -163,15 +161,20 @@ def search(
     with spinner("loading the model, searching"):
         from pipeline.doors.search import search as find
         from pipeline.doors.search import search_like
+        from pipeline.ops.run_months import loading_note
 
         workspace = open_workspace()
         if like is not None:
             pages = [search_like(workspace, like, options, of)]
         else:
             pages = find(workspace, texts, options, of)
-    _print_notes(workspace, pages, is_batch=is_batch)
+    # Markdown has the notes itself.
+    notes = [page.note for page in pages] if as_json or as_bibtex else []
+    if pages[0].searched is not None and not is_batch:
+        notes.append("--as-typed searches for the words as you typed them")
+    print_note(loading_note(workspace), *notes)
     if as_json:
-        print_json(noun_json(pages if is_batch else pages[0]))
+        print_noun(pages if is_batch else pages[0], as_json=True)
     elif as_bibtex:
         from pipeline.corpus.citation_formats import bibtex_of
 
@@ -183,20 +186,6 @@ def search(
         if pages[0].has_more and not is_batch:
             print_note(f"more {of}: --offset {options.end}")
     return 0
-
-
-def _print_notes(workspace: Workspace, pages: Sequence[Results], *, is_batch: bool) -> None:
-    from pipeline.doors.cli.console import print_note
-    from pipeline.ops.run_months import loading_note
-
-    loading = loading_note(workspace)
-    if loading:
-        print_note(loading)
-    for page in pages:
-        if page.note:
-            print_note(f"{page.query}: {page.note}" if is_batch else page.note)
-    if pages[0].searched is not None and not is_batch:
-        print_note("--as-typed searches for the words as you typed them")
 
 
 def _markdown(pages: Sequence[Results], *, is_batch: bool) -> str:

@@ -75,9 +75,9 @@ def serve(
         )
     check_data_root(workspace)
 
-    from pipeline.doors.web.app import check_port, run_server
+    from pipeline.doors.web.app import run_server
 
-    check_port(host, port)
+    _listen(port, host).close()
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     if as_json:
         print_json({"url": url})
@@ -159,18 +159,20 @@ def ui(
     os.execv(sys.executable, [*program, "-h", dagster_host, "-p", str(dagster_port)])  # noqa: S606
 
 
-def _listen(port: int) -> socket.socket:
-    """A socket that listens on loopback. Raises SettingError where another program does."""
-    listener = socket.socket()
+def _listen(port: int, host: str = "127.0.0.1") -> socket.socket:
+    """A socket that listens. Raises SettingError where another program does, and for an address of
+    another machine.
+    """
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     # Connections of a page that was open linger for a minute after Ctrl-C.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind(("127.0.0.1", port))
+        listener.bind((host, port))
         listener.listen()
     except OSError as error:
         listener.close()
         raise SettingError(
-            f"--port {port} cannot be used ({error.strerror}): give another one"
+            f"cannot listen at --host {host} --port {port} ({error.strerror})"
         ) from error
     return listener
 

@@ -202,8 +202,7 @@ def estimate(
         return 0
     if estimated.parts:
         out.print(_estimate_table(estimated))
-    for note in estimated.notes:
-        print_note(note)
+    print_note(*estimated.notes)
     return 0
 
 

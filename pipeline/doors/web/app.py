@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import json
 import os
-import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
@@ -30,7 +29,7 @@ from pipeline.doors.web import pages
 from pipeline.doors.web.guard import FORMS, Guard, Problem, problem_of, problem_response
 from pipeline.doors.web.site import Site
 from pipeline.engine.stage import Workspace
-from pipeline.errors import CiteloomError, SettingError
+from pipeline.errors import CiteloomError
 
 _MOST_BODY_BYTES = 1 << 20
 # More are answered with status 503.
@@ -43,9 +42,9 @@ _UNREADABLE = b'{"jsonrpc": "2.0", "id": "?", "method": "a message that cannot b
 Handler = Callable[[Site, Request], Response]
 
 _PAGES: Mapping[str, Handler] = {
-    "/": pages.search_page,
-    "/search": pages.search_page,
-    "/passages": pages.passages_page,
+    "/": pages.results_page,
+    "/search": pages.results_page,
+    "/passages": pages.results_page,
     "/papers": pages.papers_page,
     "/paper/{id:path}": pages.paper_page,
     "/ask": pages.ask_page,
@@ -145,19 +144,6 @@ def refuse(request: Request, problem: Problem) -> Response:
     if "text/html" not in request.headers.get("accept", ""):
         return problem_response(problem)
     return pages.problem_page(request, problem)
-
-
-def check_port(host: str, port: int) -> None:
-    """Raise SettingError if the port is taken, or the address is not of this machine."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise SettingError(
-                f"--host {host} --port {port}: cannot listen there ({error.strerror})"
-            ) from error
 
 
 def with_budget(workspace: Workspace) -> Workspace:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import Request
 
 from pipeline.corpus.nouns import Results
-from pipeline.doors.papers import PaperListing, list_papers
+from pipeline.doors.papers import list_papers
 from pipeline.doors.search import Of, search
 from pipeline.doors.web.site import Site
 from pipeline.errors import SettingError
@@ -59,6 +60,11 @@ class AddressForm(BaseModel):
             raise SettingError(
                 f"{first['loc'][0]} is {str(first['input'])[:50]!r}: {first['msg']}"
             ) from error
+
+    @classmethod
+    def of(cls, request: Request) -> Self:
+        """The parameters of a request. Raises as `read` does."""
+        return cls.read(request.query_params.multi_items())
 
     def pairs(self) -> list[tuple[str, str]]:
         """Names and values of the fields that differ from their default, for an address."""
@@ -161,7 +167,7 @@ class ListingForm(AddressForm):
     page: int = Field(default=1, ge=1, le=999_999, description="page of 50 papers")
 
 
-def run_paper_listing(site: Site, form: ListingForm) -> PaperListing:
+def run_paper_listing(site: Site, form: ListingForm) -> Results:
     """A page of the list. Raises as `list_papers` does."""
     offset = (form.page - 1) * PAPERS_PER_PAGE
     return list_papers(site.workspace, form.title, form.author, form.year, PAPERS_PER_PAGE, offset)

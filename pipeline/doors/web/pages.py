@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -128,17 +129,10 @@ def problem_page(request: Request, problem: Problem) -> Response:
     return response
 
 
-def search_page(site: Site, request: Request) -> Response:
-    """The page of papers; without a query, the form and what the corpus holds."""
-    return _results_page(site, request, "/search", "papers")
-
-
-def passages_page(site: Site, request: Request) -> Response:
-    """The page of passages of all papers."""
-    return _results_page(site, request, "/passages", "passages")
-
-
-def _results_page(site: Site, request: Request, path: str, of: Of) -> Response:
+def results_page(site: Site, request: Request) -> Response:
+    """The page of papers or of passages; without a query, the form and what the corpus holds."""
+    of: Of = "passages" if request.url.path == "/passages" else "papers"
+    path = "/passages" if of == "passages" else "/search"
     pairs = request.query_params.multi_items()
     form = SearchForm.read(pairs)
     if any(not value.strip() for _, value in pairs):  # a form sends its empty fields too
@@ -173,7 +167,7 @@ def _results_page(site: Site, request: Request, path: str, of: Of) -> Response:
 
 def papers_page(site: Site, request: Request) -> Response:
     """The list of the corpus's papers."""
-    form = ListingForm.read(request.query_params.multi_items())
+    form = ListingForm.of(request)
     listing = run_paper_listing(site, form)
 
     def address(page: int) -> str:
@@ -304,29 +298,16 @@ def render_passage(
     list below, to which citations link.
     """
     blocks: list[Markup] = []
-    lines: list[str] = []
-    table: list[str] = []
-    for line in [*text.split("\n"), ""]:
-        if line.startswith("|"):
-            blocks += _paragraph(lines, marked, numbers)
-            lines = []
-            table.append(line)
-            continue
-        if table:
-            blocks.append(_table(table, numbers))
-            table = []
-        lines.append(line)
-    blocks += _paragraph(lines, marked, numbers)
+    for is_table, group in groupby(text.split("\n"), lambda line: line.startswith("|")):
+        lines = list(group)
+        words = "\n".join(lines).strip()
+        if is_table:
+            blocks.append(_table(lines, numbers))
+        elif words:
+            blocks.append(Markup("<p>{}</p>").format(render_inline(words, marked, numbers)))
     return Markup('<div class="text {}">{}</div>').format(
         kind.replace("_", "-"), Markup("").join(blocks)
     )
-
-
-def _paragraph(
-    lines: Sequence[str], marked: Sequence[str], numbers: Mapping[str, int] | None
-) -> list[Markup]:
-    text = "\n".join(lines).strip()
-    return [Markup("<p>{}</p>").format(render_inline(text, marked, numbers))] if text else []
 
 
 def render_inline(

@@ -106,8 +106,8 @@ def test_an_assistant_searches_reads_and_cites(connect):
         table = await call("search", query="recall of BM25 on Tidepool", kind="table")
         (passage,) = table["result"]["hits"][0]["passages"]
         assert (passage["kind"], "| BM25 " in passage["text"]) == ("table", True)
-        titles = (await call("search", query="beam", kind="titles"))["result"]["papers"]
-        assert [paper["arxiv_id"] for paper in titles] == [BEAM]
+        titles = (await call("search", query="beam", kind="titles"))["result"]["hits"]
+        assert [hit["paper"]["arxiv_id"] for hit in titles] == [BEAM]
         outline = (await call("paper", arxiv_id=f"https://arxiv.org/abs/{FUSION}v1"))["result"]
         sections = [(section["title"], len(section["path"])) for section in outline["sections"]]
         assert sections == [

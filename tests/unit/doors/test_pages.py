@@ -377,17 +377,21 @@ def test_with_a_token_every_request_needs_it(corpus):
 def test_papers_are_found_by_title_author_and_year(client):
     def found(**params):
         listing = client.get("/api/papers", params=params).json()
-        return [paper["arxiv_id"] for paper in listing["papers"]]
+        return [hit["paper"]["arxiv_id"] for hit in listing["hits"]]
 
     assert found(title="fusion", author="lovelace noel", year="2024") == [FUSION]
     first, second = (found(page=page) for page in ("1", "2"))
     assert (len(first), len(second)) == (50, 3 + len(HOSTILE_TEXTS) - 50)
     assert set(first).isdisjoint(second)
-    (paper,) = client.get("/api/papers", params={"title": "sparse"}).json()["papers"]
-    assert (paper["year"], paper["cited_by"]) == (2024, 1)
-    near = client.get("/api/papers", params={"author": "Lovelase"}).json()
-    assert (near["papers"], near["near"]) == ([], ["Noël Ada Lovelace"])
-    assert client.get("/api/papers", params={"title": "spasre"}).json()["near"][0].startswith("Spa")
+    (hit,) = client.get("/api/papers", params={"title": "sparse"}).json()["hits"]
+    assert (hit["paper"]["year"], hit["paper"]["cited_by"], hit["reason"]) == (2024, 1, "listed")
+    for name, value, near in (
+        ("author", "Lovelase", "Noël Ada Lovelace"),
+        ("title", "spasre", "Sparse"),
+    ):
+        listing = client.get("/api/papers", params={name: value}).json()
+        assert (listing["hits"], f"near: {near}" in listing["note"]) == ([], True)
+        assert near in parsed(client, f"/papers?{name}={value}").css_first("main").text()
     page = parsed(client, "/papers?author=lovelace")
     assert hrefs(page, "ul.papers li > a:first-child") == [f"/paper/{paper}" for paper in first]
     assert hrefs(page, "a[rel=next]") == ["/papers?author=lovelace&page=2"]

@@ -347,9 +347,9 @@ def test_the_command_and_the_form_of_the_pages_have_every_option_of_a_search():
 
 def test_the_command_lists_the_papers(loaded):
     papers = partial(invoke, "papers", env=environment_of(loaded))
-    listing = json.loads(papers("--author", "lovelace", "--json").stdout)["papers"]
-    assert [(paper["cited_by"], paper["year"]) for paper in listing] == [(0, 2024)] * 4
-    assert papers().stdout.count("- [Paper 240") == len(listing)
+    listing = json.loads(papers("--author", "lovelace", "--json").stdout)["hits"]
+    assert [(hit["paper"]["cited_by"], hit["paper"]["year"]) for hit in listing] == [(0, 2024)] * 4
+    assert papers().stdout.count("**[Paper 240") == len(listing)
     assert papers("--year", "2024", "--bibtex").stdout.count("@misc{") == len(listing)
     assert "near: Noël Ada Lovelace" in papers("--author", "Lovelase").output
     assert "near" not in papers("--author", "Hovel").output
