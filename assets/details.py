@@ -18,7 +18,7 @@ from pipeline.evaluation.g_score.sample import MAIN
 from pipeline.tables.writers import writer_name
 
 if TYPE_CHECKING:
-    from pipeline.report.data import RelatedWorkData
+    from pipeline.report.frames import RelatedWork
 
 _PLOTTED = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L", "g_score": "G-Score"}
 _SHARES = {"citation_precision": "citation precision", "citation_recall": "citation recall"}
@@ -96,11 +96,11 @@ def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
 
 def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     """The report's file, its systems' main figures, and a picture with intervals."""
-    from pipeline.report.data import read_month_report
     from pipeline.report.formatting import words
+    from pipeline.report.frames import read_report
     from pipeline.report.related_work import leaderboard
 
-    figures = read_month_report(workspace, month).related
+    figures = read_report(workspace, [month]).related
     page = workspace.root.path / "reports" / month / "index.html"
     details: dict[str, Any] = {"page": dg.MetadataValue.path(str(page))}
     if figures.systems:
@@ -119,7 +119,7 @@ def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     return details
 
 
-def _figures_of(figures: RelatedWorkData, system: str) -> dict[str, Interval]:
+def _figures_of(figures: RelatedWork, system: str) -> dict[str, Interval]:
     """A system's G-Score as a share of the highest mark, and its measured citation support."""
     intervals_by_name: dict[str, Interval] = {}
     for metric, name in {"g_score": "G-Score of 5", **_SHARES}.items():

@@ -142,7 +142,7 @@ class Grid:
 
     totals: first cells of rows that are emphasised. stacked: a narrow screen shows each row as a
     block. sortable: readers can sort it by any column. folded: the title of an element, closed at
-    first, that holds the table; '' for none.
+    first, that holds the table; '' for none. definitions: what its measures mean.
     """
 
     key: str
@@ -156,6 +156,7 @@ class Grid:
     stacked: bool = False
     sortable: bool = False
     folded: str = ""
+    definitions: Sequence[str] = ()
     kind: Literal["grid"] = "grid"
 
     def __post_init__(self) -> None:
@@ -204,25 +205,32 @@ def first_rows(items: Sequence[Item], others: str) -> tuple[Sequence[Item], list
     return items[:_MOST_ROWS], [f"The other {count(left)} are in {others}."] if left > 0 else []
 
 
-def with_rows(*grids: Grid) -> list[Grid]:
-    """The grids that have rows."""
-    return [grid for grid in grids if grid.rows]
+def with_values(*grids: Grid) -> list[Grid]:
+    """The grids that have a value beside the names of rows."""
+    return [
+        grid
+        for grid in grids
+        if any(cell.value is not None for row in grid.rows for cell in row[1:])
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
     """A heading of a report with its paragraphs and links, then grids and figures in order.
 
-    links: (text, file and place). definitions: what the numbers mean, in an element that is closed
-    at first.
+    links: (text, file and place).
     """
 
     key: str
     title: str
     paragraphs: Sequence[str] = ()
     parts: Sequence[Any] = ()
-    definitions: Sequence[str] = ()
     links: Sequence[tuple[str, str]] = ()
+
+    @property
+    def definitions(self) -> list[str]:
+        """What its measures mean, shown in an element that is closed at first."""
+        return [*dict.fromkeys(text for grid in self.grids for text in grid.definitions)]
 
     @property
     def grids(self) -> list[Grid]:

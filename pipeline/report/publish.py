@@ -4,41 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pipeline import tables
 from pipeline.engine.digests import json_digest
 from pipeline.engine.stage import Job, Workspace
-from pipeline.errors import CiteloomError
 from pipeline.llm.models import known_cutoffs, known_prices, models_served_as
-from pipeline.report import VERSION, pages
-from pipeline.report.data import (
-    LeftOut,
-    ReportData,
-    judges_of,
-    read_month_report,
-    read_overall_report,
-)
-from pipeline.report.formatting import ANSWERS_PAGE, FAILURES_PAGE
+from pipeline.report.formatting import ANSWERS_PAGE
+from pipeline.report.frames import LeftOut, ReportData, judges_of, read_report
+from pipeline.report.pages import month_pages, overall_page
 from pipeline.report.rendering import render, templates_digest
-from pipeline.report.summary import summary_key
+from pipeline.report.stages import REPORT
 from pipeline.report.written import written_pages
-from pipeline.storage.provenance import Provenance
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.read_cache import once, remember
-from pipeline.storage.store import DataPath, file_stat
+from pipeline.storage.store import DataPath, file_stat, file_version
 from pipeline.storage.writing import Row, write_whole
 
 FOLDER = "reports"
 _SECTIONS = "page.html.j2"
-# The overall page says in its head what it was made from.
-_MADE_FROM = re.compile(rb'<meta name="made-from" content="([0-9a-f]{64})">')
 
 
 def publish(job: Job) -> Iterator[Row]:
-    """Write the month's summary and pages, and yield a row of `report` for each page."""
-    data = read_month_report(job.workspace, job.month)
+    """Write the month's pages, and yield a row of `report` for each."""
+    data = read_report(job.workspace, [job.month])
     folder = data.root.path / FOLDER / job.month
     rows: list[Row] = []
     for name, content in _files(data):
@@ -52,20 +43,18 @@ def publish(job: Job) -> Iterator[Row]:
 
 def _files(data: ReportData) -> Iterator[tuple[str, bytes]]:
     """The month's files, name and content: pages of tasks and questions first, since the others
-    list them.
+    list what failed there.
     """
     failures: list[LeftOut] = []
-    for page in written_pages(data):
-        failures += page.failures
-        yield page.file, render("written.html.j2", page)
-        if page.traces_file:
-            yield page.traces_file, render("traces.html.j2", page)
-    report = pages.month_report(data, failures)
-    if data.answers.questions:
-        yield ANSWERS_PAGE, render(_SECTIONS, pages.answers_page(report))
-    yield FAILURES_PAGE, render(_SECTIONS, pages.failures_page(report))
-    yield "report.json", pages.month_json(report)
-    yield "index.html", render(_SECTIONS, pages.month_page(report))
+    for written in written_pages(data):
+        failures += written.failures
+        yield written.file, render("written.html.j2", written)
+        if written.traces_file:
+            yield written.traces_file, render("traces.html.j2", written)
+    pages, numbers = month_pages(data, failures)
+    for name, page in pages.items():
+        yield name, render(_SECTIONS, page)
+    yield "report.json", f"{json.dumps(numbers, ensure_ascii=False, indent=1)}\n".encode()
 
 
 def _remove_old_pages(folder: DataPath, names: set[str]) -> None:
@@ -73,72 +62,61 @@ def _remove_old_pages(folder: DataPath, names: set[str]) -> None:
 
     `report.md` and `run.html` are of earlier versions.
     """
-    for pattern in (
-        "task-*.html",
-        "question-*.html",
-        ANSWERS_PAGE,
-        "report.md",
-        "run.html",
-        ".*.tmp",
-    ):
+    old = ("task-*.html", "question-*.html", ANSWERS_PAGE, "report.md", "run.html", ".*.tmp")
+    for pattern in old:
         for file in folder.glob(pattern):
             if file.name not in names:
                 file.unlink(missing_ok=True)
 
 
 def write_overall_page(workspace: Workspace) -> None:
-    """Write `reports/index.html` from the summaries of the months, unless it was made from just
-    these.
-    """
+    """Write `reports/index.html` over all months, unless it is there as it would be written."""
     file = workspace.root.path / FOLDER / "index.html"
-    with workspace.read_cache():
-        digest = _overall_digest(workspace)
-        if file.is_file():
-            made_from = _MADE_FROM.search(file.read_bytes())
-            if made_from and made_from[1].decode() == digest:
-                return
-        page = pages.overall_page(read_overall_report(workspace), digest)
-    write_whole(file, render(_SECTIONS, page))
-
-
-def _overall_digest(workspace: Workspace) -> str:
-    """SHA-256 of what the overall page is made from."""
-    root = workspace.root
-    summaries = {}
-    for month in root.months(tables.DUMP_MEMBERS):
-        try:
-            summaries[month] = summary_key(root, month)
-        except CiteloomError:
-            summaries[month] = "unreadable"
-    basis = [VERSION, _settings_inputs(workspace), summaries]
-    return json_digest(basis)
+    months = workspace.root.months(tables.DUMP_MEMBERS)
+    content = render(_SECTIONS, overall_page(read_report(workspace, months, skip_damaged=True)))
+    if not file.is_file() or file.read_bytes() != content:
+        write_whole(file, content)
 
 
 def inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     """Digests and values of the inputs beside the rows of tables: templates, settings, ledgers,
     notes of files, people's ratings.
     """
-    return {**_settings_inputs(workspace), "summary": summary_key(workspace.root, month)}
-
-
-def _settings_inputs(workspace: Workspace) -> dict[str, str]:
     settings = workspace.settings
-    inputs = {
+    prices, cutoffs = known_prices(settings), known_cutoffs(settings)
+    values = {
         "templates": once("templates of reports", templates_digest),
         "judges": ", ".join(judges_of(settings)),
-        "prices": "; ".join(
-            f"{model} {price.read} {price.written}"
-            for model, price in known_prices(settings).items()
-        ),
-        "cut-offs": "; ".join(
-            f"{model} {cutoff}" for model, cutoff in known_cutoffs(settings).items()
-        ),
+        "prices": "; ".join(f"{name} {p.read} {p.written}" for name, p in prices.items()),
+        "cut-offs": "; ".join(f"{name} {cutoff}" for name, cutoff in cutoffs.items()),
+        "files": _files_digest(workspace.root, month),
     }
     if settings.candidate_sets:
-        inputs["candidate sets"] = json.dumps(settings.candidate_sets)
+        values["candidate sets"] = json.dumps(settings.candidate_sets)
     if served := models_served_as(settings):
-        inputs["served as"] = json.dumps(served)
-    return inputs
+        values["served as"] = json.dumps(served)
+    return values
+
+
+def _files_digest(root: DataRoot, month: str) -> str:
+    """SHA-256 of what the files of a month record. Raises PermanentFailure where one cannot be
+    read.
+    """
+    read = REPORT.upstream
+    files = [
+        root.file(table, month) for table in (*read, tables.HUMAN_RATINGS, tables.HUMAN_GRADES)
+    ]
+
+    def digest() -> str:
+        ledgers = [root.ledger_file(table.name, month) for table in read]
+        records = [read_provenance(file) for file in (*files, *ledgers)]
+        return json_digest(
+            [item and [item.rows_sha256, dict(item.left_out), dict(item.notes)] for item in records]
+        )
+
+    # A stage writes its ledger before its table: where no table was rewritten, no ledger was.
+    versions = str([file_version(file) if file.exists() else None for file in files])
+    return remember(f"files of the report of {month} in {root.path}", versions, digest)
 
 
 def outputs_exist(workspace: Workspace, month: str, written: Provenance) -> bool:

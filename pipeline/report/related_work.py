@@ -4,25 +4,34 @@ stability, and the tasks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
+from typing import Any
 
-from pipeline.evaluation.g_score.measures import Spread, spread
+from pipeline import tables
+from pipeline.evaluation.annotation.ratings import MEAN, RatedSet
+from pipeline.evaluation.g_score.measures import spread
 from pipeline.evaluation.g_score.sample import ABLATIONS, MAIN
 from pipeline.evaluation.rouge import FLOOR
-from pipeline.evaluation.statistics import paired_difference
-from pipeline.report.costs import related_work_cost
-from pipeline.report.data import CandidateSet, RelatedWorkData, ReportData, Scores
-from pipeline.report.figures import BoxFigure, box, system_colour
+from pipeline.evaluation.statistics import Estimate
+from pipeline.report.costs import cost_section
+from pipeline.report.figures import BoxFigure, bar_figure, box, system_colour
 from pipeline.report.formatting import (
     FAILURES_PAGE,
     MISSING,
     OURS,
     PUBLISHED,
     count,
-    interval_notes,
     task_file,
     words,
+)
+from pipeline.report.frames import (
+    CandidateSet,
+    RelatedWork,
+    ReportData,
+    Row,
+    Scores,
+    read_or_empty,
 )
 from pipeline.report.grid import (
     Cell,
@@ -31,31 +40,25 @@ from pipeline.report.grid import (
     PageSection,
     RowGroup,
     first_rows,
+    mean_cell,
     present,
-    with_rows,
+    with_values,
 )
-from pipeline.report.judgements import (
-    criteria,
-    preference,
-    rating_results_section,
-)
+from pipeline.report.judgements import ratings_section
 from pipeline.report.measures import (
-    CRITERIA_MEASURES,
-    G_SCORE,
-    ROUGE_1,
+    CRITERIA_METRICS,
     Measure,
     MeasuredRow,
     basis,
+    best_first,
+    interval_notes,
+    leader_card,
     mean_cells,
     measure_table,
     published_rows,
     select,
-    system_rows,
     with_short_titles,
 )
-from pipeline.report.summary import Row, iterate
-from pipeline.storage.data_root import DataRoot
-from pipeline.tables import CITATION_SUPPORT, RELATED_WORK_TASKS
 from pipeline.tables.writers import by_system, parse_writer
 from pipeline.text import number_of
 
@@ -70,80 +73,26 @@ _TABLE_SYSTEMS = {
 }
 # Where our system differs from the paper's row of that name, or has none.
 _SYSTEM_NOTES = {
-    "table_1": {
-        "litllm": (
-            "LitLLM is the paper's request for a section, with a plan in the same answer; the paper"
-            " prints no words for the plan."
-        ),
-    },
-    "table_2": {
-        "chatcite_no_incremental": (
-            "ChatCite without incremental steps is what the paper ran: summaries, then few-shot "
-            "with the writing guidelines. It has no key elements and no votes either."
-        ),
-        "chatcite_no_reflection": (
-            "For ChatCite without reflection the paper has box plots only (Figure 3)."
-        ),
-    },
+    "litllm": "LitLLM plans in the same answer; the paper prints no words for the plan.",
+    "chatcite_no_incremental": (
+        "ChatCite without incremental steps is what the paper ran: summaries, then few-shot with"
+        " the writing guidelines, without key elements and votes."
+    ),
+    "chatcite_no_reflection": "Of ChatCite without reflection the paper has box plots only.",
 }
-_TABLE_DEFINITIONS = (
-    (
-        "R-1, R-2 and R-L are ROUGE F1 in percent against the gold section, with stemming. R-L"
-        " by sentence is rouge-score's rougeLsum, R-L of the whole its rougeL. The paper's R-L"
-        " is 0.91 to 0.93 of its R-1, which on real sections only R-L by sentence reaches, so"
-        " it is in that column."
-    ),
-    (
-        "The floor is a random section: the gold section of another task of the month. It shows"
-        " what ROUGE gives for text that has nothing to do with the task."
-    ),
-    (
-        "G-Score, 1 to 5: the mean of a judge's six marks. It compares only systems that were"
-        " marked in one conversation, which are those of one table: a system that is in both tables"
-        " was marked twice. Best: the share of the same judge's votes for the best section of the"
-        " table; they sum to 100."
-    ),
-)
-_CITATION_DEFINITIONS = (
-    (
-        "Precision: of the judged citations, the share whose sentence is supported by the cited"
-        " work's passages. Partly as half counts partial support as half; quote found counts only"
-        " what the judge could quote word for word."
-    ),
-    (
-        "Recall: of all sentences, the share with a citation that supports them; 100 % is not the"
-        " aim. Sentences whose citations could not be judged count as supported as often as the"
-        " others."
-    ),
-    (
-        "Coverage: the share of the task's references that are cited. Retention: the share of"
-        " earlier references still cited after a step of the search, mean over steps, for systems"
-        " that write step by step."
-    ),
-    (
-        "Exact format: the share of citations written as [Reference i] by the system itself. Out of"
-        " range: citations of references that the task does not have, mean per section."
-    ),
-)
-# The paper has no R-L of the whole.
-_TABLE_MEASURES = select("rouge1", "rouge2", "rougeLsum", "rougeL", "g_score", "g_vote")
-_MAIN_MEASURES = select(
-    "g_score", "rouge1", "rouge2", "rougeLsum", "citation_precision", "citation_recall"
-)
-_CITATION_MEASURES = select(
-    "citation_precision",
-    "citation_precision_partly",
-    "citation_precision_quoted",
-    "citation_recall",
-    "reference_coverage",
-    "retention",
-    "citation_exact",
-    "citation_out_of_range",
-)
+_TABLE_METRICS = ("rouge1", "rouge2", "rougeLsum", "rougeL", "g_score", "g_vote")
+_MAIN_METRICS = (
+    "g_score", "rouge1", "rouge2", "rougeLsum", "citation_precision", "citation_recall",
+)  # fmt: skip
+_CITATION_METRICS = (
+    "citation_precision", "citation_precision_partly", "citation_precision_quoted",
+    "citation_recall", "reference_coverage", "retention", "citation_exact", "citation_out_of_range",
+)  # fmt: skip
 _VERDICTS = {"supported": "Supported", "partly": "Partly supported", "not": "Not supported"}
+_PEOPLE = "People"
 
 
-def sections(data: RelatedWorkData, tasks: Sequence[Row] = ()) -> list[PageSection]:
+def sections(data: RelatedWork, tasks: Sequence[Row] = ()) -> list[PageSection]:
     """The related work of some months; none where there is no task. tasks: those that have pages
     in the report.
     """
@@ -158,107 +107,119 @@ def sections(data: RelatedWorkData, tasks: Sequence[Row] = ()) -> list[PageSecti
         differences(data),
         stability(data),
         citations(data) if data.systems else None,
-        None if data.people.empty else rating_results_section(data.people, with_marks=False),
-        related_work_cost(data),
+        None if data.people.empty else ratings_section(data.people, with_marks=False),
+        cost_section("cost", "Cost", data),
         _task_list(data, tasks) if tasks else None,
     )
 
 
 def month_intro(data: ReportData) -> PageSection:
     """The related work of a month in words, or the reason for none."""
-    key, title, related = "related-work", "Related work", data.related
+    related, table = data.related, tables.RELATED_WORK_TASKS
+    links: list[tuple[str, str]] = []
     if not related.tasks:
-        text = (
-            "There is no related-work task in this month. A task needs a paper with a related-work"
-            " section that cites enough works whose text is known."
+        texts = ["There is no related-work task in this month.", str(data.note(table, "no_task"))]
+    else:
+        sources = data.months[0].notes[table.name].get("references", {})
+        texts = [
+            f"Targets without their related-work section, the gold text: {count(related.tasks)}."
+            " Every system writes the section from the target and its references, of which"
+            f" {count(sources.get('full_text', 0))} are papers of the corpus, of"
+            f" {count(sources.get('abstract', 0))} the abstract is known, of"
+            f" {count(sources.get('item', 0))} the bibliography item."
+        ]
+        if not related.systems:
+            texts.append("No system wrote anything.")
+            links = [("What failed", FAILURES_PAGE)]
+    return PageSection("related-work", "Related work", [*filter(None, texts)], links=links)
+
+
+def card(data: RelatedWork) -> list[tuple[str, str, str]]:
+    """The card of the system that is ahead; none where nothing was written."""
+    main, measure = data.sets[0], _main_measure(data)
+    ranked = best_first(main.scores, main.systems, measure.metric)
+    return [leader_card("Related work", data, main.scores, ranked, measure)] if ranked else []
+
+
+def _main_measure(data: RelatedWork) -> Measure:
+    """The measure that ranks systems: the G-Score where a judge gave marks, else ROUGE-1."""
+    (measure,) = select("g_score" if data.scores.judge else "rouge1")
+    return measure
+
+
+def _basis(data: RelatedWork, judges: str | None = None) -> str:
+    judges = data.scores.judge if judges is None else judges
+    return basis(data, number_of(data.tasks, "task"), judges)
+
+
+def _system_rows(
+    data: RelatedWork,
+    systems: Iterable[str],
+    chosen: Iterable[Measure],
+    scores: Scores | None = None,
+) -> list[MeasuredRow]:
+    """The means of systems over their tasks. scores: of a candidate set; None for the main one."""
+    return [
+        MeasuredRow(
+            words(system),
+            mean_cells(scores or data.scores, system, chosen)
+            | {"tasks": data.sections[system], **data.states[system]},
+            data.model_of(system),
         )
-        return PageSection(key, title, tuple(filter(None, (text, related.why_no_task))))
-    number = "One target" if related.tasks == 1 else f"{count(related.tasks)} targets, each"
-    text = (
-        f"{number} without its own related-work section, which is the gold text. Every system"
-        " writes the section from the target and its references. Of the references of all tasks"
-        f" {related.references['full_text']} are papers of the corpus, of"
-        f" {related.references['abstract']} the abstract is known, of {related.references['item']}"
-        " the bibliography item."
-    )
-    if related.systems:
-        return PageSection(key, title, (text,))
-    nothing = "No system wrote anything."
-    return PageSection(key, title, (text, nothing), links=[("What failed", FAILURES_PAGE)])
+        for system in systems
+    ]
 
 
-def leaderboard(data: RelatedWorkData) -> Grid:
+def leaderboard(data: RelatedWork) -> Grid:
     """Every system with its main measures and intervals, by candidate set; the best by the main
     measure first.
     """
+    chosen, metric = select(*_MAIN_METRICS), _main_measure(data).metric
     groups = []
     others = set(data.systems)
     for candidates in data.sets:
-        ranked = best_first(data, candidates)
-        rows = system_rows(data, ranked, _MAIN_MEASURES, scores=candidates.scores)
+        ranked = best_first(candidates.scores, candidates.systems, metric)
+        rows = _system_rows(data, ranked, chosen, candidates.scores)
         groups.append(RowGroup(rows, candidates.title))
         others -= set(ranked)
-    groups.append(
-        RowGroup(system_rows(data, sorted(others), _MAIN_MEASURES), "In no candidate set")
-    )
+    groups.append(RowGroup(_system_rows(data, sorted(others), chosen), "In no candidate set"))
     return measure_table(
         "leaderboard",
         "Related work: leaderboard",
-        [*_MAIN_MEASURES, *select("tasks", "cut", "cites nothing", "repeats its prompt", "failed")],
+        [*chosen, *select("tasks", "cut", "cites nothing", "repeats its prompt", "failed")],
         groups=groups,
-        about=f"{basis(data)}.",
+        about=f"{_basis(data)}.",
         # Sorting would mix the groups.
         sortable=len(data.sets) == 1 and not others,
     )
 
 
-def best_first(data: RelatedWorkData, candidates: CandidateSet) -> list[str]:
-    """The systems of a candidate set, the highest mean of the main measure first."""
-    metric = main_measure(data).metric
-    return sorted(
-        candidates.systems,
-        key=lambda system: (-(candidates.scores.mean(system, metric).value or 0), system),
-    )
-
-
-def main_measure(data: RelatedWorkData) -> Measure:
-    """The measure that ranks systems: the G-Score where a judge gave marks, else ROUGE-1."""
-    return G_SCORE if data.scores.judge else ROUGE_1
-
-
-def paper_tables(data: RelatedWorkData) -> PageSection:
+def paper_tables(data: RelatedWork) -> PageSection:
     """Tables 1 and 2 of the ChatCite paper beside ours."""
-    rankings = (
-        "Compare rankings, not absolute scores: models, papers and reference lists differ. The"
-        " best value of each group is bold."
-    )
-    intervals = interval_notes(data.tasks, "task", "tasks") if data.systems else []
+    notes = [
+        "Compare rankings, not absolute scores: models, papers and reference lists differ. The best"
+        " value of each group is bold. The floor is another task's gold section."
+    ]
+    notes += interval_notes(data.tasks, "task") if data.systems else []
     sets = {candidates.name: candidates for candidates in data.sets}
     main, ablations = sets.pop(MAIN, None), sets.pop(ABLATIONS, None)
     grids = [
         _paper_table("table_1", "Table 1: ChatCite and other methods", data, main),
         _paper_table("table_2", "Table 2: ChatCite with parts removed", data, ablations),
-        *(
-            _paper_table(f"candidates_{name}", f"Candidate set: {name}", data, candidates)
-            for name, candidates in sets.items()
-        ),
     ]
-    return PageSection(
-        "tables",
-        "The paper's tables and ours",
-        [rankings, *intervals],
-        grids,
-        _TABLE_DEFINITIONS,
-    )
+    grids += [
+        _paper_table(f"candidates_{name}", f"Candidate set: {name}", data, candidates)
+        for name, candidates in sets.items()
+    ]
+    return PageSection("tables", "The paper's tables and ours", notes, grids)
 
 
-def _paper_table(
-    key: str, title: str, data: RelatedWorkData, candidates: CandidateSet | None
-) -> Grid:
+def _paper_table(key: str, title: str, data: RelatedWork, candidates: CandidateSet | None) -> Grid:
     """The paper's rows, if it has such a table, then those of a candidate set by each model, and
     the floor.
     """
-    columns = [*_TABLE_MEASURES, *select("tasks")]
+    chosen = select(*_TABLE_METRICS)
+    columns = [*chosen, *select("tasks")]
     in_paper = _TABLE_SYSTEMS.get(key, ())
     groups = [RowGroup(published_rows("chatcite", key, columns), PUBLISHED, _PUBLISHED_BASIS)]
     ours = by_system(candidates.systems, in_paper) if candidates else []
@@ -266,62 +227,154 @@ def _paper_table(
     notes = [f"Not run here (CITELOOM_SYSTEMS): {', '.join(missing)}."] if missing else []
     if candidates and candidates.systems:
         ours += sorted(set(candidates.systems) - set(ours))
-        rows = system_rows(data, ours, _TABLE_MEASURES, scores=candidates.scores)
-        groups += [RowGroup(rows, OURS, basis(data)), RowGroup(_floor_rows(data), "Floor")]
-        for system, text in _SYSTEM_NOTES.get(key, {}).items():
-            if by_system(ours, [system]):
-                notes.append(text)
-        notes += _unmarked_sections(data, candidates)
+        rows = _system_rows(data, ours, chosen, candidates.scores)
+        floor = mean_cells(data.scores, FLOOR, chosen)
+        tasks = len(data.scores.by_item(FLOOR, "rouge1"))
+        floor_row = MeasuredRow(
+            words(FLOOR), floor | {"tasks": tasks}, "another task's gold section"
+        )
+        groups += [
+            RowGroup(rows, OURS, _basis(data)),
+            RowGroup([floor_row] if tasks else [], "Floor"),
+        ]
+        notes += [text for name, text in _SYSTEM_NOTES.items() if by_system(ours, [name])]
+        marked = {name: len(candidates.scores.by_item(name, "g_score")) for name in ours}
+        fewer = [
+            f"{words(name)} {count(number)} of {count(data.sections[name])}"
+            for name, number in marked.items()
+            if number < data.sections[name]
+        ]
+        if fewer and candidates.scores.judge:
+            notes.append(f"G-Score and best are of fewer tasks: {', '.join(fewer)}.")
     return measure_table(key, title, columns, groups=groups, notes=notes)
 
 
-def _floor_rows(data: RelatedWorkData) -> list[MeasuredRow]:
-    tasks = len(data.scores.by_task(FLOOR, ROUGE_1.metric))
-    if not tasks:
-        return []
-    cells = mean_cells(data.scores, FLOOR, _TABLE_MEASURES) | {"tasks": tasks}
-    return [MeasuredRow(words(FLOOR), cells, "another task's gold section")]
+def criteria(data: RelatedWork) -> PageSection | None:
+    """Figure 4: the six criteria, the judge beside people where people marked, a figure for each
+    candidate set; None where nothing was marked.
+    """
+    parts: list[Any] = []
+    marks = select(*CRITERIA_METRICS, "g_score")
+    for candidates in data.sets:
+        rows = [
+            MeasuredRow(
+                words(system), mean_cells(candidates.scores, system, marks) | {"tasks": tasks}
+            )
+            for system in candidates.systems
+            if (tasks := len(candidates.scores.by_item(system, "g_score")))
+        ]
+        rated = data.people.of_set(candidates.name)
+        raters = number_of(len(rated.raters), "rater") if rated else ""
+        groups = [
+            RowGroup(rows, f"Judge {candidates.scores.judge}"),
+            RowGroup(_marks_by_people(rated) if rated else (), _PEOPLE, raters),
+        ]
+        grid = measure_table(
+            f"criteria{_key_suffix(data, candidates)}",
+            f"Marks by criterion{candidates.suffix}",
+            [*marks, *select("tasks")],
+            groups=groups,
+            about=f"Mean marks from 1 to 5. {_basis(data)}.",
+        )
+        if grid.rows:
+            figure = bar_figure(
+                f"Figure 4: the six criteria{candidates.suffix}",
+                grid,
+                {measure.title: measure.axis for measure in marks[:-1]},
+                _colours(data),
+                f"On an axis from 0 to 5.{' Outlined: people.' if rated else ''}",
+                outlined=_PEOPLE,
+            )
+            parts += [figure, grid]
+    return PageSection("criteria", "The six criteria", (), parts) if parts else None
 
 
-def _unmarked_sections(data: RelatedWorkData, candidates: CandidateSet) -> list[str]:
-    marked = {
-        system: len(candidates.scores.by_task(system, G_SCORE.metric))
-        for system in candidates.systems
-    }
-    fewer = [
-        f"{words(system)} {count(number)} of {count(data.sections[system])}"
-        for system, number in marked.items()
-        if number < data.sections[system]
-    ]
-    if not fewer or not candidates.scores.judge:
-        return []
-    return [f"G-Score and best are of fewer tasks: {', '.join(fewer)}."]
+def _marks_by_people(people: RatedSet) -> list[MeasuredRow]:
+    rows = []
+    for rated in people.systems:
+        means = {"g_score" if name == MEAN else f"g_{name}": m for name, m in rated.marks.items()}
+        tasks = max(mean.count for mean in means.values())
+        cells = {metric: mean_cell(mean, "two") for metric, mean in means.items()}
+        rows += [MeasuredRow(words(rated.system), {**cells, "tasks": tasks})] if tasks else []
+    return rows
 
 
-def differences(data: RelatedWorkData) -> PageSection | None:
+def _key_suffix(data: RelatedWork, candidates: CandidateSet) -> str:
+    """The end of a table's key, empty for the first set."""
+    return "" if candidates is data.sets[0] else f"_{candidates.name}"
+
+
+def _colours(data: RelatedWork) -> dict[str, int]:
+    return {words(system): system_colour(system) for system in data.systems}
+
+
+def preference(data: RelatedWork) -> PageSection | None:
+    """Figure 5: whose section was voted best, by the judge and by people, a figure for each
+    candidate set; None where there was no vote.
+    """
+    parts: list[Any] = []
+    for candidates in data.sets:
+        scores, rated = candidates.scores, data.people.of_set(candidates.name)
+        voted = {
+            system: scores.mean(system, "g_vote")
+            for system in candidates.systems
+            if scores.by_item(system, "g_vote")
+        }
+        voters: dict[str, dict[str, Estimate]] = {}
+        if voted:
+            tasks = max(mean.count for mean in voted.values())
+            voters[f"Judge {scores.judge}, {number_of(tasks, 'task')}"] = voted
+        if rated and rated.choices:
+            on = f"{number_of(rated.choices, 'vote')} on {number_of(rated.voted, 'task')}"
+            voters[f"{_PEOPLE}, {on}"] = {item.system: item.preferred for item in rated.systems}
+        systems = sorted({system for shares in voters.values() for system in shares})
+        rows = [
+            [words(name), *(mean_cell(shares.get(name), "percent") for shares in voters.values())]
+            for name in systems
+        ]
+        if rows:
+            grid = Grid(
+                f"preference{_key_suffix(data, candidates)}",
+                f"Votes{candidates.suffix}",
+                ["System", *voters],
+                rows,
+            )
+            figure = bar_figure(
+                f"Figure 5: preference{candidates.suffix}",
+                grid,
+                dict.fromkeys(voters, 1.0),
+                _colours(data),
+                "Share of the votes for the best section, each task with the same weight. In the"
+                " paper people voted, on 10 samples.",
+            )
+            parts += [figure, grid]
+    return PageSection("preference", "Preference", (), parts) if parts else None
+
+
+def differences(data: RelatedWork) -> PageSection | None:
     """Paired differences from ChatCite, and between the models of each system, within each
     candidate set; None where there is none.
     """
     groups = []
     for candidates in data.sets:
         for base in by_system(candidates.systems, ["chatcite"]):
-            others = [(system, base) for system in candidates.systems if system != base]
-            rows = _difference_rows(candidates.scores, others)
+            pairs = [(system, base) for system in candidates.systems if system != base]
+            rows = _difference_rows(candidates.scores, pairs)
             groups.append(RowGroup(rows, f"From {words(base)}{candidates.suffix}"))
-        of_one_system = [
+        pairs = [
             (first, second)
             for first, second in combinations(candidates.systems, 2)
             if parse_writer(first).system == parse_writer(second).system
         ]
-        rows = _difference_rows(candidates.scores, of_one_system)
+        rows = _difference_rows(candidates.scores, pairs)
         groups.append(RowGroup(rows, f"Between models of one system{candidates.suffix}"))
-    columns = ["System", "Less", *(measure.title for measure in _MAIN_MEASURES), "Common tasks"]
+    titles = [measure.title for measure in select(*_MAIN_METRICS)]
     about = (
-        "Mean differences over the tasks that both wrote, with 95 % intervals; where an interval"
-        " includes 0, the tasks do not separate the two. G-Score in marks, the others in percentage"
-        " points."
+        "Over the tasks that both wrote, with 95 % intervals; one that includes 0 does not separate"
+        " the two. G-Score in marks, the others in percentage points."
     )
     measured = [group for group in groups if group.rows]
+    columns = ["System", "Less", *titles, "Common tasks"]
     grid = Grid("differences", "Differences", columns, groups=measured, about=about)
     return PageSection("paired", "Paired differences", (), (grid,)) if measured else None
 
@@ -330,26 +383,18 @@ def _difference_rows(scores: Scores, pairs: Iterable[tuple[str, str]]) -> list[G
     """A row for each pair of systems with any difference: the first less the second."""
     rows: list[GridRow] = []
     for first, second in pairs:
-        cells, tasks = [], set()
-        for measure in _MAIN_MEASURES:
-            ours = scores.by_task(first, measure.metric)
-            theirs = scores.by_task(second, measure.metric)
-            difference = paired_difference(
-                {task: [value] for task, value in ours.items()},
-                {task: [value] for task, value in theirs.items()},
-            )
-            cells.append(measure.difference(difference))
-            tasks |= ours.keys() & theirs.keys()
-        if any(cell.value is not None for cell in cells):
-            rows.append([words(first), words(second), *cells, len(tasks)])
+        means = {m: scores.difference(first, second, m.metric) for m in select(*_MAIN_METRICS)}
+        if any(means.values()):
+            tasks = max(mean.count for mean in means.values() if mean)
+            cells = [measure.difference(mean) for measure, mean in means.items()]
+            rows.append([words(first), words(second), *cells, tasks])
     return rows
 
 
-def stability(data: RelatedWorkData) -> PageSection | None:
+def stability(data: RelatedWork) -> PageSection | None:
     """Figure 3: the spread of repeated runs, with reflection and without; None where no section was
     written repeatedly.
     """
-    key, title = "stability", "Stability (Figure 3)"
     # Sections that were written once are marked beside each repeat of the others.
     repeated = {row["system"] for row in data.repeats if row["repeat"] and row["judge"] is None}
     rows = [row for row in data.repeats if row["system"] in repeated]
@@ -357,61 +402,45 @@ def stability(data: RelatedWorkData) -> PageSection | None:
         return None
     figures: list[BoxFigure] = []
     groups: list[RowGroup] = []
+    marks = select("g_score", *CRITERIA_METRICS)
     for candidates in data.sets:
-        marks = [row for row in rows if row["candidate_set"] == candidates.name]
-        of_judge = [row for row in marks if row["judge"] == candidates.scores.judge]
-        measures = [G_SCORE, *CRITERIA_MEASURES]
-        spreads = {measure.metric: spread(of_judge, measure.metric) for measure in measures}
-        if spreads[G_SCORE.metric]:
-            # The paper's figure has ChatCite with and without reflection.
-            in_paper = by_system(candidates.systems, ["chatcite_no_reflection"])
-            name = f"{'Figure 3: ' if in_paper else ''}G-Score and its six marks over repeated runs"
-            figures.append(_marks_of_runs(f"{name}{candidates.suffix}", spreads))
-            rows_of_marks = _spread_rows(measures, spreads)
-            groups.append(RowGroup(rows_of_marks, f"G-Score{candidates.suffix}"))
+        of_set = [row for row in rows if row["candidate_set"] == candidates.name]
+        of_judge = [row for row in of_set if row["judge"] == candidates.scores.judge]
+        boxes = [(measure.title, _boxes(of_judge, measure)) for measure in marks]
+        if boxes[0][1]:
+            title = f"Figure 3: G-Score and its six marks over repeated runs{candidates.suffix}"
+            ticks = [((mark - 1) / 4, str(mark)) for mark in range(1, 6)]
+            about = "Boxes span the quartiles, the line is the median, each dot is a run."
+            figures.append(BoxFigure(title, [item for item in boxes if item[1]], ticks, about))
+            groups.append(RowGroup(_spread_rows(of_judge, marks), f"G-Score{candidates.suffix}"))
     unjudged = [row for row in rows if row["judge"] is None]
-    measures = [ROUGE_1, *select("reference_coverage")]
-    spreads = {measure.metric: spread(unjudged, measure.metric) for measure in measures}
-    groups.append(RowGroup(_spread_rows(measures, spreads), "Without a judge"))
-    tasks = {row["task_id"] for row in rows}
+    text_only = select("rouge1", "reference_coverage")
+    groups.append(RowGroup(_spread_rows(unjudged, text_only), "Without a judge"))
     models = ", ".join(sorted({data.model_of(system) for system in repeated}))
-    marked = (
-        f"; {data.scores.judge} marked each repeat in a conversation of its own, beside the same"
-        " systems in the same order"
-        if figures
-        else ""
-    )
+    tasks = number_of(len({row["task_id"] for row in rows}), "task")
     text = (
-        f"{number_of(len(tasks), 'task')} written repeatedly by {models}{marked}."
-        " A run is one repeat over all these tasks; its value is their mean. The paper shows such"
-        " box plots without saying how many runs or which tasks they cover."
+        f"{tasks} written repeatedly by {models}. A run is one repeat over all these tasks; its"
+        " value is their mean."
     )
-    return PageSection(key, title, (text,), [*figures, _spread_grid(groups)])
+    grid = Grid(
+        "stability",
+        "Spread of repeated runs",
+        ["Metric", "System", "Mean", "SD of runs", "SD of a task", "Runs", "Tasks"],
+        groups=groups,
+        about="SD: standard deviation, of whole runs and of one task's repeats.",
+        folded="Spread of repeated runs",
+    )
+    return PageSection("stability", "Stability (Figure 3)", (text,), [*figures, grid])
 
 
-def _marks_of_runs(title: str, spreads: Mapping[str, Sequence[Spread]]) -> BoxFigure:
-    """Boxes of the G-Score and of its six marks over the runs."""
-    groups = [
-        (
-            measure.title,
-            [
-                box(words(item.system), system_colour(item.system), item.runs, 1.0, 5.0)
-                for item in spreads[measure.metric]
-            ],
-        )
-        for measure in (G_SCORE, *CRITERIA_MEASURES)
-        if spreads[measure.metric]
+def _boxes(rows: Sequence[Row], measure: Measure) -> list[Any]:
+    return [
+        box(words(item.system), system_colour(item.system), item.runs, 1.0, 5.0)
+        for item in spread(rows, measure.metric)
     ]
-    ticks = [((mark - 1) / 4, str(mark)) for mark in range(1, 6)]
-    about = (
-        "Axis from 1 to 5. The box spans the quartiles, the line is the median, each dot is a run."
-    )
-    return BoxFigure(title, groups, ticks, about)
 
 
-def _spread_rows(
-    measures: Sequence[Measure], spreads: Mapping[str, Sequence[Spread]]
-) -> list[GridRow]:
+def _spread_rows(rows: Sequence[Row], chosen: Iterable[Measure]) -> list[GridRow]:
     return [
         [
             measure.title,
@@ -422,56 +451,22 @@ def _spread_rows(
             len(item.runs),
             item.tasks,
         ]
-        for measure in measures
-        for item in spreads[measure.metric]
+        for measure in chosen
+        for item in spread(rows, measure.metric)
     ]
 
 
-def _spread_grid(groups: Sequence[RowGroup]) -> Grid:
-    columns = ["Metric", "System", "Mean", "SD of runs", "SD of a task", "Runs", "Tasks"]
-    about = (
-        "SD: standard deviation, of whole runs and of one task's repeats, which is how much a"
-        " single section may vary. Coverage: share of the task's references that are cited. A task"
-        " whose repeats lack the metric is left out."
-    )
-    title = "Spread of repeated runs"
-    return Grid("stability", title, columns, groups=groups, about=about, folded=title)
-
-
-def citations(data: RelatedWorkData) -> PageSection:
+def citations(data: RelatedWork) -> PageSection:
     """Citation support by measure and by verdict."""
+    chosen = select(*_CITATION_METRICS)
     judges = ", ".join(data.support_judges)
     grid = measure_table(
         "support",
         "Citations by measure",
-        [*with_short_titles(_CITATION_MEASURES), *select("tasks")],
-        system_rows(data, data.systems, _CITATION_MEASURES, models=False),
-        about=f"Means over tasks; {basis(data, judges)}.",
+        [*with_short_titles(chosen), *select("tasks")],
+        _system_rows(data, data.systems, chosen),
+        about=f"Means over tasks; {_basis(data, judges)}.",
     )
-    return PageSection(
-        "support",
-        "Do the cited works support the sentences?",
-        _citation_paragraphs(data, judges),
-        [grid, *with_rows(_verdict_grid(data))],
-        _CITATION_DEFINITIONS,
-    )
-
-
-def _citation_paragraphs(data: RelatedWorkData, judges: str) -> list[str]:
-    if judges:
-        text = (
-            f"For each citation a judge ({judges}) was shown the passages of the cited work that"
-            " are nearest to the sentence. The task pages lead from each sentence to these"
-            " passages."
-        )
-        return [text]
-    reason = data.disabled_stages.get(CITATION_SUPPORT.name) or (
-        "no citation could be judged" if data.verdicts else "the table citation_support has no rows"
-    )
-    return [f"Citation support was not judged: {reason}."]
-
-
-def _verdict_grid(data: RelatedWorkData) -> Grid:
     verdicts = {verdict for counts in data.verdicts.values() for verdict in counts}
     titles = dict(_VERDICTS)
     for verdict in sorted(verdicts - _VERDICTS.keys()):
@@ -481,31 +476,31 @@ def _verdict_grid(data: RelatedWorkData) -> Grid:
         for system, counts in sorted(data.verdicts.items())
     ]
     columns = ["System", *titles.values(), "Supported, quote not found"]
-    about = (
-        "All citations; a number counts once per sentence. The last column is part of the supported"
-        " ones."
+    by_verdict = Grid("verdicts", "Citations by verdict", columns, rows)
+    text = (
+        f"For each citation a judge ({judges}) was shown the passages of the cited work that are"
+        " nearest to the sentence; the task pages lead to them."
     )
-    return Grid("verdicts", "Citations by verdict", columns, rows, about=about)
+    if not judges:
+        reason = data.data.note(tables.CITATION_SUPPORT, "off")
+        nothing = "no citation could be judged" if data.verdicts else "citation_support has no rows"
+        text = f"Citation support was not judged: {reason or nothing}."
+    title = "Do the cited works support the sentences?"
+    return PageSection("support", title, (text,), [grid, *with_values(by_verdict)])
 
 
-def read_tasks(root: DataRoot, month: str) -> list[Row]:
+def read_tasks(data: ReportData) -> list[Row]:
     """The tasks of a month by id, with the number of their references."""
     columns = ["task_id", "arxiv_id", "title", "references", "outside"]
-    tasks = (
-        {**row, "references": len(row["references"])}
-        for row in iterate(root, RELATED_WORK_TASKS, month, columns)
-    )
+    rows = read_or_empty(data.root, tables.RELATED_WORK_TASKS, data.months[0].month, columns)
+    tasks = ({**row, "references": len(row["references"])} for row in rows.to_pylist())
     return sorted(tasks, key=lambda row: str(row["task_id"]))
 
 
-def _task_list(data: RelatedWorkData, tasks: Sequence[Row]) -> PageSection:
+def _task_list(data: RelatedWork, tasks: Sequence[Row]) -> PageSection:
     """The month's tasks with their main score by system."""
-    main, systems = main_measure(data), data.sets[0].systems
-    by_judge = (
-        f" by {data.scores.judge}, these systems in one conversation; best: most votes"
-        if data.scores.judge
-        else ""
-    )
+    main, systems = _main_measure(data), data.sets[0].systems
+    by_judge = f" by {data.scores.judge}; best: most votes" if data.scores.judge else ""
     about = (
         f"Below each system: {main.title}{by_judge}. {MISSING}: no score. Not used: works cited in"
         " the removed section that are no reference of the task."

@@ -16,7 +16,6 @@ from pipeline.evaluation.answers.measures import age_of
 from pipeline.evaluation.prose import Piece, paragraphs, parted, pieces
 from pipeline.index.papers import rows_of_papers
 from pipeline.llm.models import small_model_among
-from pipeline.report.data import LeftOut, ReportData, answering_order, rows_by
 from pipeline.report.figures import answering_colour, system_colour
 from pipeline.report.formatting import (
     answering_system,
@@ -26,7 +25,14 @@ from pipeline.report.formatting import (
     words,
     words_pattern,
 )
-from pipeline.report.summary import Row, read_or_empty
+from pipeline.report.frames import (
+    LeftOut,
+    ReportData,
+    Row,
+    answering_order,
+    read_or_empty,
+    rows_by,
+)
 from pipeline.system_names import ANSWERING_SYSTEMS, FORMER_ANSWERING_SYSTEMS
 from pipeline.tables import Table
 from pipeline.tables.writers import with_display_name, writer_name
@@ -221,7 +227,7 @@ def lay_out(
 def _question_page(
     data: ReportData, question: Sequence[Row], answers: Sequence[Row], graded: Sequence[Row]
 ) -> WrittenPage:
-    row, judges = question[0], data.answers.judges
+    row, judge = question[0], data.answers.scores.judge
     question_id, file = row["question_id"], question_file(row["question_id"])
     systems = sorted(answer["system"] for answer in answers)
     texts, failures = [], []
@@ -239,7 +245,7 @@ def _question_page(
                 row=answer,
                 paragraphs=_answer_paragraphs(answer),
                 steps=["\n".join(render_step(step, passages)) for step in steps],
-                grades=sorted(grades, key=lambda grade: judges.index(grade["judge"])),
+                grades=sorted(grades, key=lambda grade: (grade["judge"] != judge, grade["judge"])),
             )
         )
         failures += [

@@ -46,6 +46,7 @@ REMOVED_TABLES: Mapping[str, str] = {
 
 REMOVED_FILES: Mapping[str, str] = {
     "watches": "papers that watches found",
+    "reports/summaries": "what the report read of each month",
     "unfinished/index_receipts.txt": "a mark that watches were due",
     "failures/index_receipts-all-months.json": "a failure of watches",
 }

@@ -158,7 +158,7 @@ def results(
     from pipeline.evaluation.annotation.ratings import RatingResults, read_rating_results
     from pipeline.evaluation.annotation.study import FORMATS
     from pipeline.identity.months import select_months
-    from pipeline.report.judgements import grades_section, rating_results_section
+    from pipeline.report.judgements import grades_section, ratings_section
 
     workspace = open_workspace()
     root = workspace.root
@@ -179,5 +179,5 @@ def results(
     elif isinstance(found, GradeResults):
         print_section(grades_section(found))
     else:
-        print_section(rating_results_section(found))
+        print_section(ratings_section(found))
     return 0

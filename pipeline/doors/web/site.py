@@ -18,8 +18,9 @@ from pipeline.engine.status import month_status
 from pipeline.errors import TransientFailure
 from pipeline.ops.run_months import months_of_status
 from pipeline.report import publish as reports
-from pipeline.report.corpus import reasons_text
-from pipeline.report.summary import count_left_out, rows_out
+from pipeline.report.frames import rows_out
+from pipeline.report.pages import reasons_text
+from pipeline.report.stages import FUNNEL
 from pipeline.stages import STAGES
 from pipeline.storage.data_root import DataRoot
 
@@ -189,12 +190,13 @@ def _read_month(workspace: Workspace, month: str) -> CorpusMonth:
     status = [row for row in month_status(STAGES, workspace, month) if not row["off"]]
     states = [row["state"] for row in status]
     reasons = Counter[str]()
-    for counts in count_left_out(root, month).values():
-        reasons.update(counts)
+    for table, *_ in FUNNEL:
+        provenance = root.provenance(table, month)
+        reasons.update(provenance.left_out if provenance else {})
     return CorpusMonth(
         month=month,
         counts={table.name: rows_out(root, month, table) for table in _COUNTED},
-        left_out=reasons_text(sorted(reasons.items(), key=lambda pair: -pair[1])),
+        left_out=reasons_text(reasons),
         points_expected=sum(row["expected"] for row in receipts),
         points_present=sum(row["present"] for row in receipts),
         stages={state: states.count(state) for state in ("done", "stale", "failed")},

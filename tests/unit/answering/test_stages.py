@@ -14,7 +14,7 @@ from pipeline.answering.systems import SYSTEMS
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.run_stats import read_timings
 from pipeline.errors import SettingError
-from pipeline.report.data import read_ledger
+from pipeline.report.frames import read_ledger
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, UNSIGNED
 from tests.unit.answering.scripted_answers import form_answer, forms, more_searches
@@ -117,7 +117,7 @@ def test_what_is_not_asked_is_in_the_ledger_and_a_date_is_of_the_set_else_of_met
             ("told", "claim_without_passage"),
         ]
         details = {
-            item.subject: item.detail for item in read_ledger(place.root, MARCH, ["questions"])
+            item.subject: item.detail for item in read_ledger(place.root, MARCH, [tables.QUESTIONS])
         }
         assert details["beam"] == "it has no evidence: It is old."
         assert details["lost"] == f"no passage of {QUILLNET} holds its evidence: It sinks."

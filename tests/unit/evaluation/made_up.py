@@ -130,18 +130,22 @@ def write_month(
             for each in sections
             for rater in range(raters)
         ]
+    left_out = {
+        tables.PAPERS: {"not_in_categories": 1, "withdrawn": 1},
+        tables.RELATED_WORK_TASKS: {"no_related_work_section": papers - tasks},
+    }
     for table, of_table in rows.items():
-        write_table(root, table, month, of_table)
+        write_table(root, table, month, of_table, left_out=left_out.get(table, {}))
     off = {"off": "CITELOOM_QUESTIONS names no question set"}
     for table in (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES, tables.ANSWER_SCORES):
         write_table(root, table, month, [], notes=off)
-    left_out = [
+    ledger = [
         (f"{short}.91000", "not_in_categories", text("math.AG")),
         ("2403.91001", "withdrawn", ""),
     ]
     without = [(i, "no_related_work_section", text("none")) for i in ids[tasks:]]
     unread = [(row["task_id"], "failed_unreadable", text("no JSON")) for row in task_rows]
-    write_ledger(root, "papers", month, left_out)
+    write_ledger(root, "papers", month, ledger)
     write_ledger(root, "related_work_tasks", month, without)
     write_ledger(root, "g_scores", month, [] if judged else unread)
 

@@ -7,7 +7,7 @@ from pipeline.answering.answer import ABSTAINED, answer_row, plain_answer
 from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.questions import KINDS, GoldClaim, Question
 from pipeline.corpus.nouns import Answer, AnswerSentence, Claim, Passage
-from pipeline.evaluation.answers.measures import gold_shown_by_hop
+from pipeline.evaluation.answers.measures import answer_measures, gold_shown_by_hop
 from pipeline.llm.messages import Spent
 from pipeline.system_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import Writer
@@ -56,7 +56,13 @@ def write_answers(
     write_table(root, tables.QUESTIONS, month, (question_row(each) for each in posed))
     write_table(root, tables.ANSWERS, month, answers)
     write_table(root, tables.ANSWER_GRADES, month, grades)
-    write_table(root, tables.ANSWER_SCORES, month, [])
+    columns = ("question_id", "system", "model", "judge", "kind", "date")
+    scores = (
+        {**{name: each[name] for name in columns}, "metric": metric, "value": value}
+        for each in grades
+        for metric, value in answer_measures(each).items()
+    )
+    write_table(root, tables.ANSWER_SCORES, month, scores)
 
 
 def writer(system, model):

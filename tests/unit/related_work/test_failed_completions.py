@@ -6,11 +6,12 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.stage import STATES
 from pipeline.engine.status import month_status, stages_due
 from pipeline.errors import PermanentFailure
 from pipeline.llm.cache import MOST_ASKED
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
-from pipeline.report.summary import read_summary
+from pipeline.report.frames import read_month
 from pipeline.storage.reading import read_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import workspace, write_corpus
@@ -166,8 +167,9 @@ def test_reports_and_commands_count_what_failed(tmp_path):
         write_corpus(place, TASKS)
         run_all(place)
     counts = {"failed": 1, "written": 1}
-    expected = {"chatcite@scripted": counts, "zero_shot@scripted": counts}
-    assert read_summary(place.root, MONTH).states == expected
+    parts = read_month(place.root, MONTH).notes["summaries"]["parts"]
+    states_noted = {writer: part["notes"][STATES] for writer, part in parts.items()}
+    assert states_noted == {"chatcite@scripted": counts, "zero_shot@scripted": counts}
     shown = {row["stage"]: row for row in month_status(STAGES, place, MONTH)}
     assert shown["summaries"]["state"] == "incomplete"
     assert shown["summaries"]["failed_requests"] == {"empty": 1}

@@ -99,7 +99,7 @@ def test_table_1_has_the_reports_numbers_and_ours_by_age_with_intervals(nine_que
     mean = next(each for group, each in known.items() if group.by == "all").measures["coverage"]
     assert ours[2]["Coverage, all"] == {"value": mean.value, "low": mean.low, "high": mean.high}
     about = report_tables(nine_questions)["answers_table_1"]["groups"][1]["about"]
-    assert about == "9 questions on 2 papers, March 2024; judge judge-one"
+    assert about == "9 questions on 2 papers of March 2024; judge judge-one"
 
 
 def test_what_became_of_the_questions_is_counted(nine_questions):
@@ -252,7 +252,7 @@ def test_an_abstention_is_told_as_one(month):
         in shown.css_first("#arxivbot").text()
     )
     listed = rows_of(month, "answers_questions")[3]
-    assert listed["arXivBot, factual"] == {"value": None, "tag": "abstained"}
+    assert listed["arXivBot, factual"] is None
     assert listed["arXivBot, coverage"] == 0
 
 
@@ -299,7 +299,7 @@ def test_a_month_without_a_question_says_why_and_names_its_stages_in_one_line(tm
 
 def test_questions_that_no_system_answered_are_listed_all_the_same(tmp_path):
     place = published(tmp_path, systems=())
-    assert "No system answered" in text_of(place, "answers.html")
+    assert "4 questions answered by no system" in text_of(place, "answers.html")
     assert "No system wrote anything" in text_of(place, "question-q1.html")
 
 
@@ -307,7 +307,7 @@ def test_the_overall_index_pools_the_questions_of_all_months(two_months):
     run_stage(REPORT, two_months, MONTH)
     shown = overall_page(two_months)
     text = folded(shown.text())
-    assert "8 questions on 4 papers, February 2024 to March 2024; judge judge-one" in text
+    assert "8 questions on 4 papers of February 2024 to March 2024; judge judge-one" in text
     rows = [
         folded(row.text()) for row in shown.css("[aria-label='Table 1: answers to questions'] tr")
     ]
@@ -368,7 +368,7 @@ def test_the_small_model_is_named_where_it_answered(tmp_path):
     place = published(tmp_path, model="smollm2-135m-instruct")
     for name in ("answers.html", "question-q1.html", "index.html"):
         assert "not how good the methods are." in text_of(place, name)
-    assert "not a measure of the methods, as smollm2-135m-instruct answered or graded" in text_of(
+    assert "not a measure of the methods, as smollm2-135m-instruct wrote or graded" in text_of(
         place, "answers.html"
     )
 

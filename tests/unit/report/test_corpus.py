@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.report.corpus import share_kept
+from pipeline.report.pages import share_kept
 from tests.unit.evaluation.made_up import paper
 
 

@@ -461,7 +461,7 @@ def test_page_and_json_tell_the_same_numbers(full_month):
     fluency = told["criteria"]["rows"][0]["Fluency"]
     assert f"{fluency['value']:.2f}" in folded(shown[told["criteria"]["title"]].text())
     cost = next(row for row in told["answers_cost"]["rows"] if row["Stage"] == "arXivBot")
-    assert f"{cost['Calls']}" in folded(shown["Calls and tokens of answers"].text())
+    assert f"{cost['Calls']}" in folded(shown["Cost of answers"].text())
 
 
 @pytest.mark.parametrize("name", ["index.html", "../index.html"])

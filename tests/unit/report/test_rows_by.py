@@ -4,7 +4,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.errors import PermanentFailure
-from pipeline.report.data import rows_by
+from pipeline.report.frames import rows_by
 from pipeline.storage.data_root import DataRoot
 from tests.month_tables import write_table
 
@@ -12,7 +12,7 @@ MONTH = "2024-03"
 
 
 def numbers(root, *ids):
-    rows = rows_by(root, MONTH, tables.KEY_ELEMENTS, "task_id", ids, ["task_id", "number"])
+    rows = rows_by(root, MONTH, tables.KEY_ELEMENTS, "task_id", ids)
     return {name: [row["number"] for row in rows[name]] for name in ids}
 
 

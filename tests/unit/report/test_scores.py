@@ -4,8 +4,7 @@ import pyarrow as pa
 
 from pipeline import tables
 from pipeline.llm.models import is_small_model
-from pipeline.report.data import Scores
-from pipeline.report.summary import mean_scores
+from pipeline.report.frames import Scores
 
 
 def score(task, metric, value, judge=None, **more):
@@ -22,7 +21,7 @@ def score(task, metric, value, judge=None, **more):
 
 def scores(*rows, judges=()):
     table = pa.Table.from_pylist(list(rows), schema=tables.SCORES.schema)
-    return Scores(mean_scores(table), judges)
+    return Scores(table, "task_id", {}, judges)
 
 
 def test_a_system_has_the_mean_over_its_own_tasks_with_an_interval_where_there_are_two():

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.evaluation.annotation.ratings import MEAN, rating_results, read_rating_results
 from pipeline.evaluation.g_score.sample import ABLATIONS, MAIN
-from pipeline.report.judgements import rating_results_section
+from pipeline.report.judgements import ratings_section
 from pipeline.settings import Settings
 from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, SUMMARIES
 from pipeline.text import text_digest
@@ -131,7 +131,7 @@ def test_ratings_of_sections_that_have_changed_count_in_no_figure(tmp_path):
     write_ratings(root, MONTH, RATINGS, anew=SYSTEMS)
     found = read_rating_results(root, SETTINGS, [MONTH])
     assert (found.outdated, found.sets, found.empty) == (8, (), False)
-    told = " ".join(rating_results_section(found).paragraphs)
+    told = " ".join(ratings_section(found).paragraphs)
     assert "8 ratings of sections that have changed since" in told
 
 
