@@ -27,8 +27,8 @@ from pipeline.evaluation.answers.measures import age_of, hop_gains, latest_cutof
 from pipeline.evaluation.g_score.sample import ABLATIONS, MAIN, candidate_sets
 from pipeline.evaluation.statistics import Estimate, estimate, paired_difference
 from pipeline.llm.models import known_cutoffs, known_prices, models_served_as, small_model_among
+from pipeline.report import UPSTREAM
 from pipeline.report.formatting import answering_system, question_date, words
-from pipeline.report.stages import FUNNEL, MODEL_TABLES
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.read_cache import remember
@@ -114,8 +114,7 @@ class Month:
 
 def read_month(root: DataRoot, month: str) -> Month:
     """A month; tables that are missing have no rows. Raises as `DataRoot.read` does."""
-    stages = [*(table for table, *_ in FUNNEL), *MODEL_TABLES]
-    files = {table: file for table in stages if (file := root.provenance(table, month))}
+    files = {table: file for table in UPSTREAM if (file := root.provenance(table, month))}
     # Counts of 424 months take 8 s to read, and 0.05 s where they were read before.
     version = " ".join(file.rows_sha256 for file in files.values())
     name = f"counts of {month} in {root.path}"

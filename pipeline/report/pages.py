@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pipeline import tables
 from pipeline.corpus.passages.packing import FEWEST_WORDS, LONG, MOST_WORDS, SHORT
 from pipeline.identity.months import month_name
-from pipeline.report import answers, related_work
+from pipeline.report import ANSWER_TABLES, FUNNEL, MODEL_TABLES, answers, related_work
 from pipeline.report.figures import Bar, BarFigure
 from pipeline.report.formatting import (
     ANSWERS_PAGE,
@@ -44,7 +44,6 @@ from pipeline.report.grid import (
     percent_cell,
     present,
 )
-from pipeline.report.stages import ANSWER_TABLES, FUNNEL, MODEL_TABLES
 from pipeline.text import number_of
 
 SAMPLE_NOTE = (

@@ -11,11 +11,11 @@ from pipeline import tables
 from pipeline.engine.digests import json_digest
 from pipeline.engine.stage import Job, Workspace
 from pipeline.llm.models import known_cutoffs, known_prices, models_served_as
+from pipeline.report import UPSTREAM
 from pipeline.report.formatting import ANSWERS_PAGE
 from pipeline.report.frames import LeftOut, ReportData, judges_of, read_report
 from pipeline.report.pages import month_pages, overall_page
 from pipeline.report.rendering import render, templates_digest
-from pipeline.report.stages import REPORT
 from pipeline.report.written import written_pages
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
@@ -102,7 +102,7 @@ def _files_digest(root: DataRoot, month: str) -> str:
     """SHA-256 of what the files of a month record. Raises PermanentFailure where one cannot be
     read.
     """
-    read = REPORT.upstream
+    read = UPSTREAM
     files = [
         root.file(table, month) for table in (*read, tables.HUMAN_RATINGS, tables.HUMAN_GRADES)
     ]

@@ -6,29 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from pipeline import tables
 from pipeline.engine.stage import Job, Stage, Workspace
+from pipeline.report import UPSTREAM
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import Row
-
-FUNNEL = (
-    (tables.DUMP_MEMBERS, "In the dump", "page"),
-    (tables.METADATA, "Known to arXiv", "paper"),
-    (tables.PAPERS, "In the chosen categories and parsed", "paper"),
-    (tables.PASSAGES, "Split into passages", "passage"),
-    (tables.EMBEDDINGS, "Embedded", "passage"),
-    (tables.INDEX_RECEIPTS, "Found in the index", "passage"),
-    (tables.REFERENCES, "References read", "reference"),
-    (tables.RELATED_WORK_TASKS, "Related-work tasks", "task"),
-)
-"""From the dump to the tasks of related work: table, what its rows are, and one of them."""
-ANSWER_TABLES = (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES, tables.ANSWER_SCORES)
-MODEL_TABLES = (
-    tables.KEY_ELEMENTS,
-    tables.SUMMARIES,
-    tables.G_SCORES,
-    tables.CITATION_SUPPORT,
-    tables.SCORES,
-    *ANSWER_TABLES,
-)
 
 
 # Imported when they run: Dagster and most commands load the stages, and the report's modules take
@@ -60,7 +40,7 @@ def _finish(workspace: Workspace) -> None:
 REPORT = Stage(
     table=tables.REPORT,
     build=_publish,
-    upstream=(*(table for table, *_ in FUNNEL), *MODEL_TABLES),
+    upstream=UPSTREAM,
     version=4,
     inputs=_inputs,
     outputs_exist=_outputs_exist,

@@ -17,10 +17,10 @@ from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
 from pipeline.errors import TransientFailure
 from pipeline.ops.run_months import months_of_status
+from pipeline.report import FUNNEL
 from pipeline.report import publish as reports
 from pipeline.report.frames import rows_out
 from pipeline.report.pages import reasons_text
-from pipeline.report.stages import FUNNEL
 from pipeline.stages import STAGES
 from pipeline.storage.data_root import DataRoot
 
