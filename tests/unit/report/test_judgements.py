@@ -64,31 +64,6 @@ def test_a_month_without_graders_says_how_to_have_them(work):
     assert "citeloom annotate export grades" in found.paragraphs[0]
 
 
-def test_people_stand_beside_the_judge_on_the_same_claims(work, tmp_path):
-    """All claims are correct for people, and every gold claim is partly held. The judge has claims
-    of arXivBot at 1/2 and 0, of direct at 1; gold claims at 1 and 1/2, and at 0; direct's
-    abstention has coverage 0 for both.
-    """
-    found = section(work, tmp_path / "out", *[always("correct", "partly")] * 3)
-    told = table_1(found)
-    first, second = told["Factual", "arXivBot"], told["Factual", "the model alone"]
-    assert first["People"] == {"value": 1.0, "low": 1.0, "high": 1.0}
-    assert (first["Judge"]["value"], first["Difference"]["value"]) == (0.25, 75.0)
-    assert (second["People"], second["Judge"], second["Difference"], second["Questions"]) == (
-        1.0,
-        1.0,
-        None,
-        1,
-    )
-    first, second = told["Coverage", "arXivBot"], told["Coverage", "the model alone"]
-    assert (first["People"]["value"], first["Judge"]["value"]) == (0.5, 0.75)
-    assert (second["People"]["value"], second["Judge"]["value"], second["Questions"]) == (
-        0.25,
-        0.0,
-        2,
-    )
-
-
 def test_where_a_grader_marked_a_part_the_judge_is_taken_for_the_same_part(work, tmp_path):
     """Of arXivBot's claims on question 1 the judge has the first correct and the second wrong."""
     found = section(

@@ -23,7 +23,8 @@ ABLATION = {"chatcite_no_elements": "ChatCite without key elements"}
 MARKS = {"chatcite": [5, 4, 3, 3], "few_shot": [2, 4, 4, ""], "zero_shot": [1, 3, 5, 1]}
 BEST = ("chatcite", "few_shot", "zero_shot", "zero_shot")
 SHARES = {"ChatCite": 1 / 4, "few-shot": 1 / 4, "zero-shot": 2 / 4}
-ANSWERERS = {"direct": "the model alone", "a chat site": "a chat site"}
+# The first abstains from the last question.
+ANSWERERS = {"arxivbot": "arXivBot", "direct": "the model alone"}
 TURNS = {"claim": ("correct", "partly", "wrong"), "gold": ("held", "not", "partly")}
 POINTS = {"correct": 1, "held": 1, "partly": 0.5, "wrong": 0, "not": 0, "not_checkable": 0}
 
@@ -164,9 +165,10 @@ def test_tables_of_answers_by_people_are_those_counted_by_hand(place, tmp_path):
         fill(sheet, lambda line, verdicts=verdicts: verdicts[line["unit"]])
     found, _ = reported(place, sheets)
 
+    rows = place.root.rows(tables.ANSWER_GRADES, MONTH)
     verdicts = {
         (row["question_id"], row["system"], claim["claim"]): claim["verdict"]
-        for row in place.root.rows(tables.ANSWER_GRADES, MONTH)
+        for row in rows
         for claim in (*row["claims"], *row["gold"])
     }
     judge = {
@@ -179,16 +181,24 @@ def test_tables_of_answers_by_people_are_those_counted_by_hand(place, tmp_path):
         ("claim", "Factual", "Claims of answers"),
         ("gold", "Coverage", "Gold claims"),
     ):
-        rows = named(found["people_table_1"], Share=share)
+        told = named(found["people_table_1"], Share=share)
         for system, name in ANSWERERS.items():
             mine = [
                 u for u in judged if units[u].part == part and units[u].system.startswith(system)
             ]
-            people = mean_by((units[u].item_id, POINTS[v[u]]) for u in mine for v in given)
-            own = mean_by((units[u].item_id, POINTS[judge[u]]) for u in mine)
-            assert (rows[name]["People"], rows[name]["Judge"]) == (people, own)
+            # An abstention holds no gold claim, and is in no sheet.
+            silent = [
+                (row["question_id"], 0)
+                for row in rows
+                if (row["system"], row["outcome"], part) == (system, "abstained", "gold")
+            ]
+            of_people = [(units[u].item_id, POINTS[v[u]]) for u in mine for v in given]
+            people = mean_by([*of_people, *silent])
+            own = mean_by([*((units[u].item_id, POINTS[judge[u]]) for u in mine), *silent])
+            assert (told[name]["People"], told[name]["Judge"]) == (people, own)
+            assert told[name]["Questions"] == len(dict([*of_people, *silent]))
             less = 100 * (people.expected - own.expected)
-            assert rows[name]["Difference"] == pytest.approx(less)
+            assert told[name]["Difference"] == pytest.approx(less)
         agreed = [u for u in judged if units[u].part == part and given[0][u] == given[1][u]]
         split = sum(units[u].part == part for u in judged) - len(agreed)
         row = compared[title]
