@@ -1,7 +1,7 @@
 """Papers of strangers: real sources, converted here, and what the reader of LaTeX takes from them.
 
 The reader knows the LaTeX of the suite's own sources. What it does not know in a stranger's, such
-as a macro with arguments, becomes a fact that no page holds: a share here is a bound from below.
+as a delimiter that it declares, becomes a fact that no page holds: a share here is a bound from below.
 """
 
 import re
@@ -22,7 +22,6 @@ _MACRO = re.compile(
     r"\\(?:(?:(?:re|provide)?new|provide|re)command\*?|DeclareMathOperator\*?|def)\s*\{?(\\[A-Za-z]+)\}?"
     r"\s*(?:\[(\d)\]|((?:#\d)+))?\s*(?=\{)"
 )
-_DEPTH = 9
 
 
 def strangers(folder, month, bindings, ids):
@@ -52,7 +51,7 @@ def _facts(tex, page):
     return list(facts_of(source, html.parse(page), {}, ()))
 
 
-def flatten(file, folder, depth=_DEPTH):
+def flatten(file, folder, depth=9):
     """The LaTeX of a file with that of the files it reads, and its own macros written out."""
     tex = _inputs_read(file, folder, depth)
     macros = {}

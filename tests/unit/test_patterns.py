@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import drafts
 import pipeline
 from tests.slow_patterns import slow_text
 
@@ -87,11 +88,11 @@ def patterns_in(value):
         yield from patterns_in([*value, *value.values()])
 
 
-def all_patterns():
-    """Each pattern → its name, and the methods that modules call by this name."""
+def all_patterns(root):
+    """Each pattern of a package → its name, and the methods that modules call by this name."""
     patterns = {}
-    package = "".join(file.read_text() for file in Path(pipeline.__path__[0]).rglob("*.py"))
-    for found in pkgutil.walk_packages(pipeline.__path__, "pipeline."):
+    package = "".join(file.read_text() for file in Path(root.__path__[0]).rglob("*.py"))
+    for found in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
         module = importlib.import_module(found.name)
         own = Path(str(module.__file__)).read_text()
         for name, value in vars(module).items():
@@ -105,7 +106,7 @@ def all_patterns():
 
 @pytest.mark.slow
 def test_the_time_of_every_pattern_grows_linearly():
-    patterns = all_patterns()
+    patterns = all_patterns(pipeline) | all_patterns(drafts)
     slow = {
         name: (pattern.pattern, text)
         for pattern, (name, methods) in patterns.items()
