@@ -54,11 +54,11 @@ _FORMULA = re.compile(r"\$\$[^$]+\$\$|(?<![\\$])\$(?![\s$])[^$\n]++(?<![\s\\])\$
 # Included files of Quarto; roles of MyST; LaTeX's citations. Code is no such form.
 _OTHER_FORM = re.compile(
     r"\{\{<\s*include\b[^<>]*>\}\}|\{(?:foot)?cite(?::\w+)?\}`[^`]+`|`[^`\n]*+`"
-    r"|\\[A-Za-z]*[Cc]ite[A-Za-z]*\*?\s?[\[{][^{}\n]*"
+    r"|\\[A-Za-z]{0,30}[Cc]ite[A-Za-z]{0,30}+\*?\s?[\[{][^{}\n]*"
 )
 # A citation in a directive of MyST or in a caption, and an included file, of a fence.
 _FORM_IN_FENCE = re.compile(
-    r"\{(?:foot)?cite(?::\w+)?\}`[^`]+`|\bcap(?:tion)?\b\W.*@\w|^\{[^\n]*\bchild\s*=|\[-?@\w"
+    r"\{(?:foot)?cite(?::\w+)?\}`[^`]+`|\bcap(?:tion)?\b\W.{0,999}@\w|^\{[^\n]*\bchild\s*=|\[-?@\w"
 )
 # Citations of a typed list of references: [2, 3], ^2^ or (Lee et al., 2020).
 _TYPED = re.compile(
