@@ -54,7 +54,7 @@ _FORMULA = re.compile(r"\$\$[^$]+\$\$|(?<![\\$])\$(?![\s$])[^$\n]++(?<![\s\\])\$
 # Included files of Quarto; roles of MyST; LaTeX's citations. Code is no such form.
 _OTHER_FORM = re.compile(
     r"\{\{<\s*include\b[^<>]*>\}\}|\{(?:foot)?cite(?::\w+)?\}`[^`]+`|`[^`\n]*+`"
-    r"|\\[A-Za-z]{0,30}[Cc]ite[A-Za-z]{0,30}+\*?\s?[\[{][^{}\n]*"
+    r"|\\[A-Za-z]{0,9}[Cc]ite[A-Za-z]{0,9}\*?\s?[\[{][^{}\n]*"
 )
 # A citation in a directive of MyST or in a caption, and an included file, of a fence.
 _FORM_IN_FENCE = re.compile(

@@ -269,8 +269,11 @@ def _blocks(source, reading):
         yield Fact("captions", " ".join(text), holds)
     notes = [text_words(block.text) for block in reading.blocks("footnote")]
     for note in source.footnotes:
-        holds = any(_contains_in_order(text, note.pieces) for text in notes)
-        yield Fact("footnotes", " ".join(note.words), holds)
+        yield Fact(
+            "footnotes",
+            " ".join(note.words),
+            any(_contains_in_order(text, note.pieces) for text in notes),
+        )
     statements = [text_words(block.text) for block in reading.blocks("theorem")]
     for name, prose in source.statements:
         holds = any(
