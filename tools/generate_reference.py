@@ -1,4 +1,4 @@
-"""Write docs/reference from the commands, settings and tables, and the stages' names for --help.
+"""Write docs/reference from the commands, settings, tables and measures, and the stages' names for --help.
 
     python -m tools.generate_reference
 
@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args, get_origin
 import pyarrow as pa
 from typer.models import ArgumentInfo, OptionInfo
 
+from pipeline.report.measures import measures
 from pipeline.settings.fields import PROJECT
 from pipeline.settings.settings import BUNDLED_LLM, PREFIX, Settings
 from pipeline.stages import STAGES
@@ -49,6 +50,12 @@ PAGES = {
     "doctor": "doctor.md",
     "annotate": "../how-to/annotate.md",
 }
+MEASURES_INTRODUCTION = """\
+# Measures
+
+The metrics of the tables `scores` and `answer_scores`, and the counts beside them, as [reports](../how-to/read-the-report.md)
+name and define them. Means are over tasks or questions. `pipeline/report/measures.toml` has them.
+"""
 COMMANDS_INTRODUCTION = """\
 # Commands
 
@@ -224,6 +231,12 @@ def _page(parts: Iterable[str]) -> str:
     return f"{NOTICE}\n\n" + "\n".join(parts)
 
 
+def measures_page() -> str:
+    """measures.md: what the numbers of reports mean."""
+    rows = [[f"`{name}`", measure.title, measure.means] for name, measure in measures().items()]
+    return _page([MEASURES_INTRODUCTION, _table(("metric", "in reports", "what it is"), rows)])
+
+
 def settings_page() -> str:
     """The settings, a table for each group."""
     parts = [SETTINGS_INTRODUCTION]
@@ -289,6 +302,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/reference/commands.md": commands_page,
     "docs/reference/settings.md": settings_page,
     "docs/reference/tables.md": tables_page,
+    "docs/reference/measures.md": measures_page,
 }
 """Path of a generated file → its text."""
 

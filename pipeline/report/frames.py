@@ -32,6 +32,7 @@ from pipeline.report.formatting import answering_system, question_date, words
 from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.read_cache import remember
+from pipeline.storage.store import DataPath, file_version
 from pipeline.system_names import (
     ANSWERING_SYSTEMS,
     FORMER_ANSWERING_SYSTEMS,
@@ -114,29 +115,52 @@ class Month:
 
 def read_month(root: DataRoot, month: str) -> Month:
     """A month; tables that are missing have no rows. Raises as `DataRoot.read` does."""
-    files = {table: file for table in UPSTREAM if (file := root.provenance(table, month))}
-    # Counts of 424 months take 8 s to read, and 0.05 s where they were read before.
-    version = " ".join(file.rows_sha256 for file in files.values())
-    name = f"counts of {month} in {root.path}"
-    counts = json.loads(remember(name, version, lambda: json.dumps(_count(root, month))))
-    columns = ["question_id", "question", "kind", "papers", "date"]
-    questions = read_or_empty(root, tables.QUESTIONS, month, columns).to_pylist()
-    answers = read_or_empty(root, tables.ANSWER_SCORES, month)
+    # Facts of 424 months take 8 s to read, and 0.1 s where they were read before.
+    versions = versions_of(root.file(table, month) for table in UPSTREAM)
+    name = f"report's facts of {month} in {root.path}"
+    facts = json.loads(remember(name, versions, lambda: json.dumps(_read_facts(root, month))))
+
+    def scores(table: Table, columns: list[str]) -> pa.Table:
+        if facts["rows"].get(table.name):
+            return root.read(table, month, columns)
+        return table.schema.empty_table().select(columns)
+
+    answers = scores(tables.ANSWER_SCORES, tables.ANSWER_SCORES.schema.names)
     ids = pc.binary_join_element_wise(month, answers["question_id"], " ")
     return Month(
-        month=month,
-        finished=tables.SCORES in files,
-        rows={
-            **{table.name: file.rows for table, file in files.items()},
-            "index_receipts": sum(row["present"] for row in counts["index_receipts"]),
-        },
-        left_out={table.name: file.left_out for table, file in files.items()},
-        notes={table.name: file.notes for table, file in files.items()},
-        counts=counts,
-        questions={f"{month} {row['question_id']}": row for row in questions},
-        scores=read_or_empty(root, tables.SCORES, month, _SCORE_COLUMNS),
+        **facts,
+        scores=scores(tables.SCORES, _SCORE_COLUMNS),
         answer_scores=_with_column(answers, "question_id", ids),
     )
+
+
+def versions_of(files: Iterable[DataPath]) -> str:
+    """A text that differs once one of these files was rewritten, made or removed."""
+    versions: list[object] = []
+    for file in files:
+        try:
+            versions.append(file_version(file))
+        except FileNotFoundError:
+            versions.append(None)
+    return str(versions)
+
+
+def _read_facts(root: DataRoot, month: str) -> dict[str, Any]:
+    """The fields of a `Month` but the scores."""
+    files = {table: file for table in UPSTREAM if (file := root.provenance(table, month))}
+    columns = ["question_id", "question", "kind", "papers", "date"]
+    questions = read_or_empty(root, tables.QUESTIONS, month, columns).to_pylist()
+    counts = _count(root, month)
+    rows = {table.name: file.rows for table, file in files.items()}
+    return {
+        "month": month,
+        "finished": tables.SCORES in files,
+        "rows": rows | {"index_receipts": sum(row["present"] for row in counts["index_receipts"])},
+        "left_out": {table.name: dict(file.left_out) for table, file in files.items()},
+        "notes": {table.name: dict(file.notes) for table, file in files.items()},
+        "counts": counts,
+        "questions": {f"{month} {row['question_id']}": row for row in questions},
+    }
 
 
 def _count(root: DataRoot, month: str) -> dict[str, Any]:
@@ -177,21 +201,6 @@ def rows_out(root: DataRoot, month: str, table: Table) -> int:
         return sum(row["present"] for row in read_or_empty(root, table, month).to_pylist())
     provenance = root.provenance(table, month)
     return provenance.rows if provenance else 0
-
-
-def rows_by(
-    root: DataRoot, month: str, table: Table, key: str, ids: Collection[str]
-) -> Mapping[str, list[Row]]:
-    """Rows of these tasks or questions by id, in the table's order; [] for any other id, and where
-    the table is missing.
-
-    key: the column with the id. Raises as `DataRoot.read` does.
-    """
-    rows: dict[str, list[Row]] = defaultdict(list)
-    if root.provenance(table, month) is not None:
-        for row in root.rows_with(table, month, key, ids, table.schema.names):
-            rows[row[key]].append(row)
-    return rows
 
 
 def read_ledger(root: DataRoot, month: str, stages: Iterable[Table]) -> list[LeftOut]:

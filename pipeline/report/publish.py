@@ -13,14 +13,14 @@ from pipeline.engine.stage import Job, Workspace
 from pipeline.llm.models import known_cutoffs, known_prices, models_served_as
 from pipeline.report import UPSTREAM
 from pipeline.report.formatting import ANSWERS_PAGE
-from pipeline.report.frames import LeftOut, ReportData, judges_of, read_report
+from pipeline.report.frames import LeftOut, ReportData, judges_of, read_report, versions_of
 from pipeline.report.pages import month_pages, overall_page
 from pipeline.report.rendering import render, templates_digest
 from pipeline.report.written import written_pages
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.read_cache import once, remember
-from pipeline.storage.store import DataPath, file_stat, file_version
+from pipeline.storage.store import DataPath, file_stat
 from pipeline.storage.writing import Row, write_whole
 
 FOLDER = "reports"
@@ -115,7 +115,7 @@ def _files_digest(root: DataRoot, month: str) -> str:
         )
 
     # A stage writes its ledger before its table: where no table was rewritten, no ledger was.
-    versions = str([file_version(file) if file.exists() else None for file in files])
+    versions = versions_of(files)
     return remember(f"files of the report of {month} in {root.path}", versions, digest)
 
 

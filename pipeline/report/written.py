@@ -5,6 +5,7 @@ and what led to them. The template shows the rows of the tables.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +32,6 @@ from pipeline.report.frames import (
     Row,
     answering_order,
     read_or_empty,
-    rows_by,
 )
 from pipeline.system_names import ANSWERING_SYSTEMS, FORMER_ANSWERING_SYSTEMS
 from pipeline.tables import Table
@@ -125,12 +125,14 @@ def _rows_by_id(
     ids = sorted(read_or_empty(root, first, month, [key])[key].to_pylist())
     for start in range(0, len(ids), _PAGES_AT_ONCE):
         batch = ids[start : start + _PAGES_AT_ONCE]
-        by_table = [rows_by(root, month, table, key, batch) for table in (first, *others)]
+        rows: dict[tuple[str, Table], list[Row]] = defaultdict(list)
+        for table in (first, *others):
+            if root.provenance(table, month):
+                for row in root.rows_with(table, month, key, batch, table.schema.names):
+                    named = with_display_name(row, names) if "system" in row else row
+                    rows[row[key], table].append(named)
         for name in batch:
-            yield [
-                [with_display_name(row, names) if "system" in row else row for row in rows[name]]
-                for rows in by_table
-            ]
+            yield [rows[name, table] for table in (first, *others)]
 
 
 def _task_page(
