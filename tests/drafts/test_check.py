@@ -72,7 +72,8 @@ def checked(workspace):
 def test_a_paper_is_cited_and_checked_from_python(finished, tmp_path):
     bibliography, draft = tmp_path / "refs.bib", tmp_path / "draft.tex"
     with finished.place.entered(), citeloom.open_corpus(finished.place.root) as corpus:
-        (paper,) = corpus.papers(author="Haddad", year=2024).papers
+        (listed,) = corpus.papers(author="Haddad", year=2024)
+        paper = listed.paper
         bibliography.write_text(corpus.bibtex([paper.arxiv_id]))
         key = bibliography.read_text().partition("{")[2].partition(",")[0]
         draft.write_text(rf"Drafts are written one reference at a time \cite{{{key}}}.")

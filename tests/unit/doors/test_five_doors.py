@@ -84,6 +84,10 @@ def test_a_paper_is_the_same_through_every_door(corpus, client):
     assert outline == {name: paper[name] for name in outline}
     assert paper.keys() - outline.keys() == {"passages", "references"}
     assert by_assistant(corpus, "references", arxiv_id=FUSION) == paper["references"]
+    citing = client.get("/api/papers/1706.03762/cited-by").json()
+    assert by_assistant(corpus, "citations", arxiv_id="1706.03762") == citing
+    assert by_python(corpus, "cited_by", "1706.03762") == citing
+    assert by_command(corpus, "paper", "1706.03762", "--cited-by") == citing
     page = page_of(client, f"/paper/{FUSION}")
     assert page.css_first("p.authors").text() == ", ".join(paper["authors"])
     places = [link.attributes["href"] for link in page.css(".outline a")]

@@ -20,6 +20,7 @@ from pipeline.doors.mcp import INSTRUCTIONS, MOST_CHARACTERS, CorpusTools
 from pipeline.doors.web.app import make_app, pass_on
 from pipeline.doors.web.site import Site
 from pipeline.index.opening import close_indexes
+from tests.cases import cases
 from tests.processes import PATIENCE
 from tests.unit.doors.conftest import serving
 from tests.unit.doors.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
@@ -67,77 +68,32 @@ def connect(request, corpus):
 def test_an_assistant_searches_reads_and_cites(connect):
     async def use(client):
         assert client.instructions.startswith(INSTRUCTIONS)
-        assert "papers of the categories cs in 2 months, 2024-03 to 2024-04, as of" in (
-            client.instructions
-        )
+        held = "papers of the categories cs in 2 months, 2024-03 to 2024-04, as of"
+        assert held in client.instructions
         tools = (await client.list_tools()).tools
         assert {tool.name for tool in tools} == TOOLS
-        assert all(
-            tool.annotations and tool.annotations.read_only_hint and tool.output_schema
-            for tool in tools
-        )
-        assert next(iter(tools[0].input_schema["properties"])) == "query"
+        assert all(tool.annotations.read_only_hint and tool.output_schema for tool in tools)
+        fence = fence_of(client)
 
         async def call(tool, **arguments):
             result = await client.call_tool(tool, arguments)
             assert not result.is_error, result.content
             assert len(str(result.structured_content)) < 2 * MOST_CHARACTERS
-            return result.structured_content
+            return result.structured_content["result"]
 
-        fence = fence_of(client)
-        assert fence.startswith("passage-")
-
-        def text(words):
-            return f"<{fence}>\n{words}\n</{fence}>"
-
-        query = "reciprocal rank fusion of ranked lists"
-        results = (await call("search", query=query))["result"]
-        hit = results["hits"][0]
-        paper = hit["paper"]
-        assert (paper["arxiv_id"], results["fits"], len(hit["passages"])) == (FUSION, True, 2)
-        assert paper["authors"] == [text("Noël Ada Lovelace")]
-        assert paper["abstract"].startswith(f"<{fence}>\nAbout Fusion")
-        (passage,) = (await call("search", query=query, kind="passages"))["result"]["hits"][0][
-            "passages"
-        ]
-        assert (passage["arxiv_id"], passage["passage_id"]) == (FUSION, passage_id(4))
-        assert passage["url"] == f"https://arxiv.org/html/{FUSION}#S1.p4"
-        assert passage["text"].startswith(f"<{fence}>\n")
         table = await call("search", query="recall of BM25 on Tidepool", kind="table")
-        (passage,) = table["result"]["hits"][0]["passages"]
+        (passage,) = table["hits"][0]["passages"]
         assert (passage["kind"], "| BM25 " in passage["text"]) == ("table", True)
-        titles = (await call("search", query="beam", kind="titles"))["result"]["hits"]
+        assert passage["text"].startswith(f"<{fence}>\n")
+        titles = (await call("search", query="beam", kind="titles"))["hits"]
         assert [hit["paper"]["arxiv_id"] for hit in titles] == [BEAM]
-        outline = (await call("paper", arxiv_id=f"https://arxiv.org/abs/{FUSION}v1"))["result"]
-        sections = [(section["title"], len(section["path"])) for section in outline["sections"]]
-        assert sections == [
-            (text(title), depth)
-            for title, depth in (("Abstract", 1), ("Method", 1), ("Formula", 2), ("Results", 1))
-        ]
-        bibtex = (await call("paper", arxiv_id=FUSION, form="bibtex"))["result"]
+        bibtex = await call("paper", arxiv_id=f"https://arxiv.org/abs/{FUSION}v1", form="bibtex")
         assert bibtex.startswith(f"<{fence}>\n@misc{{lovelace2024fusion")
-
-        async def read(section):
-            result = (await call("section", arxiv_id=FUSION, section=section))["result"]
-            return [passage["passage_id"] for passage in result["passages"]]
-
-        assert await read("method") == [passage_id(5)]
-        assert await read(passage_id(5)) == [passage_id(number) for number in (4, 5, 6)]
-        references = await call("references", arxiv_id=FUSION, limit=2)
-        assert [(item["arxiv_id"], item["in_corpus"]) for item in references["result"]] == [
-            ("1706.03762", False),
-            (RETRIEVAL, True),
-        ]
-        assert (references["total"], references["next_start"]) == (3, 2)
-        citing = (await call("citations", arxiv_id="1706.03762"))["result"]
+        for section, numbers in (("method", [5]), (passage_id(5), [4, 5, 6])):
+            passages = (await call("section", arxiv_id=FUSION, section=section))["passages"]
+            assert [each["passage_id"] for each in passages] == list(map(passage_id, numbers))
+        citing = await call("citations", arxiv_id="1706.03762")
         assert {each["paper"]["arxiv_id"] for each in citing} == {FUSION, RETRIEVAL}
-        assert [len(each["passage_ids"]) for each in citing] == [1, 1]
-        quote = (await call("find_quote", quote="rare terms that dense vectors blur"))["result"]
-        source = quote["hits"][0]
-        assert (source["reason"], source["paper"]["arxiv_id"]) == ("exact", RETRIEVAL)
-        answer = (await call("ask", question="What does rank fusion merge?"))["result"]
-        assert (answer["system"], answer["model"], answer["claims"]) == ("passages", None, [])
-        assert answer["shown"][0][0]["excerpt"].startswith(f"<{fence}>\n")
 
     connect(use)
 
@@ -175,25 +131,10 @@ def assert_fenced(result, fence):
             assert words not in outside, (words, outside)
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/doors/cases.toml",
+    "wrong_arguments_are_errors_that_say_what_is_wrong",
     ("tool", "arguments"),
-    [
-        ("search", {}),
-        ("search", {"query": "  \n"}),
-        ("search", {"query": "x" * 10_001}),
-        ("search", {"query": "fusion", "limit": 51}),
-        ("search", {"query": "fusion", "start": 99_999}),
-        ("search", {"query": "fusion", "first_month": "March"}),
-        ("search", {"query": "fusion", "kind": "figures"}),
-        ("search", {"query": " - ", "kind": "titles"}),
-        ("paper", {"arxiv_id": "9912.99999"}),
-        ("section", {"arxiv_id": FUSION, "section": "Nothing"}),
-        ("section", {"arxiv_id": FUSION, "section": passage_id(0)}),
-        ("find_quote", {"quote": "two words"}),
-        ("ask", {"question": "What is it?", "system": "nobody"}),
-        ("citations", {"arxiv_id": "../../etc/passwd"}),
-        ("no_such_tool", {}),
-    ],
 )
 def test_wrong_arguments_are_errors_that_say_what_is_wrong(address, tool, arguments):
     async def use():
@@ -224,6 +165,7 @@ def test_hostile_arguments_and_passages_are_data(address):
                     result = await client.call_tool(tool, {name: text, **more})
                     assert "log has the reason" not in str(result.content), (tool, text)
                     assert_fenced(result, fence_of(client))
+            assert (await client.call_tool("search", {"query": "x" * 10_001})).is_error
             wicked = len(HOSTILE_TEXTS) - 2
             answer = await client.call_tool(
                 "section", {"arxiv_id": f"2404.{wicked:05d}", "section": HOSTILE_TEXTS[wicked]}
@@ -253,8 +195,8 @@ def test_a_long_section_comes_in_parts(corpus, monkeypatch):
     assert markdown["next_start"] == 100
     rest = tools.section(FUSION, "Method", form="markdown", start=80)["result"]
     assert r"\sum_i \frac{1}{k + r_i}" in rest
-    first = tools.section(BEAM, "Abstract")
-    assert (len(first["result"]["passages"]), first["next_start"]) == (1, None)
+    references = tools.references(FUSION, limit=2)
+    assert (len(references["result"]), references["total"], references["next_start"]) == (1, 3, 1)
     query = {"query": "rank fusion of lists with rare terms", "kind": "passages", "limit": 3}
     shown, others = (tools.search(**query, start=start) for start in (0, 1))
     assert (len(shown["result"]["hits"]), shown["next_start"]) == (1, 1)

@@ -2,7 +2,6 @@
 policies.
 """
 
-import base64
 import json
 import threading
 from pathlib import Path
@@ -16,6 +15,7 @@ from pipeline.doors.web.app import make_app
 from pipeline.doors.web.site import LiveAnswer, Site
 from pipeline.index.opening import edge_folder, live_index
 from pipeline.report import rendering
+from tests.cases import cases
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import asking
 from tests.unit.answering.scripted_answers import faithful, form_of
@@ -315,63 +315,30 @@ def test_every_response_has_a_strict_policy(client):
         assert headers["x-content-type-options"] == "nosniff"
 
 
-def test_on_loopback_only_its_own_names_are_answered(corpus):
+@cases("unit/doors/cases.toml", "on_loopback_only_its_own_names_are_answered", ("host", "status"))
+def test_on_loopback_only_its_own_names_are_answered(corpus, host, status):
     client = TestClient(make_app(corpus))
-    for host, status in (
-        ("localhost:8000", 200),
-        ("127.0.0.1", 200),
-        ("[::1]:8000", 200),
-        ("evil.example", 421),
-        ("[", 421),
-        ("evil.example@127.0.0.1", 421),
-        ("127.0.0.1#x", 421),
-    ):
-        assert client.get("/style.css", headers={"Host": host}).status_code == status, host
+    assert client.get("/style.css", headers={"Host": host}).status_code == status
     two_hosts = [("Host", "127.0.0.1"), ("Host", "evil.example")]
     assert client.get("/style.css", headers=two_hosts).status_code == 421
 
 
+@cases("unit/doors/cases.toml", "pages_of_other_sites_may_only_link_to_it", ("headers", "status"))
 @pytest.mark.parametrize("token", [None, "s3cret"])
-def test_pages_of_other_sites_may_only_link_to_it(corpus, token):
+def test_pages_of_other_sites_may_only_link_to_it(corpus, token, headers, status):
     """A browser adds the password of a page it was given to what other sites embed, too."""
     client = client_of(corpus, token)
     client.headers["Authorization"] = f"Bearer {token}"
-    for mode, destination, site, status in (
-        ("no-cors", "image", "cross-site", 403),
-        ("no-cors", "image", "same-site", 403),
-        ("navigate", "iframe", "cross-site", 403),
-        ("navigate", "document", "cross-site", 200),
-        ("no-cors", "style", "same-origin", 200),
-        ("navigate", "document", "none", 200),
-    ):
-        headers = {"Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": destination, "Sec-Fetch-Site": site}
-        answer = client.get("/style.css", headers=headers)
-        assert answer.status_code == status, headers
-    for origin, status in (
-        ("http://127.0.0.1:8000", 200),
-        ("http://127.0.0.1:8001", 403),
-        ("null", 403),
-        ("https://evil.example", 403),
-    ):
-        answer = client.get("/style.css", headers={"Origin": origin})
-        assert answer.status_code == status, origin
+    assert client.get("/style.css", headers=headers).status_code == status
 
 
-def test_with_a_token_every_request_needs_it(corpus):
-    client = TestClient(make_app(corpus, "säcret token"))
+@cases("unit/doors/cases.toml", "with_a_token_every_request_needs_it", ("token", "value", "status"))
+def test_with_a_token_every_request_needs_it(corpus, token, value, status):
+    client = TestClient(make_app(corpus, token))
     assert client.get("/").status_code == 401
     assert "Basic" in client.get("/", headers=HTML).headers["www-authenticate"]
-    basic = base64.b64encode("anybody:säcret token".encode()).decode()
-    bearer = TestClient(make_app(corpus, "s3cret"))
-    for asker, value, status in (
-        (client, f"Basic {basic}", 200),
-        (client, "Bearer wrong", 401),
-        (client, "Basic !!!", 401),
-        (client, "Basic /w==", 401),
-        (bearer, "Bearer s3cret", 200),
-    ):
-        answer = asker.get("/style.css", headers={"Authorization": value})
-        assert answer.status_code == status, value
+    answer = client.get("/style.css", headers={"Authorization": value})
+    assert answer.status_code == status
 
 
 def test_papers_are_found_by_title_author_and_year(client):

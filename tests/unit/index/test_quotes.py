@@ -5,6 +5,7 @@ import pytest
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes
 from pipeline.index.quotes import find_quote
+from tests.cases import cases
 from tests.unit.index.building import TEXTS, load, make_workspace
 
 CITING = (
@@ -21,20 +22,11 @@ def loaded(tmp_path_factory):
     close_indexes()
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/index/cases.toml",
+    "a_quote_is_found_by_its_words_or_else_by_its_meaning",
     ("quote", "reason", "part"),
-    [
-        ("finds rare terms that dense vectors blur", "exact", "finds rare terms that dense vectors blur"),
-        ("FINDS rare  terms, that dense\nvectors blur!", "exact", "finds rare terms that dense vectors blur"),
-        ("merge the ranked lists of the two engines", "exact", "merge the ranked lists of the two “engines"),
-        (TEXTS[0], "exact", TEXTS[0].rstrip(".")),
-        ("we follow and merge the ranked lists", "exact", "We follow and merge the ranked lists"),
-        ("retrieval with inverse term frequency finds unusual terms that dense vectors blur", "near",
-         TEXTS[2].rstrip(".")),
-        ("are terms that dense vectors blu", "near", "rare terms that dense vectors blur"),
-        ("how light on the forest floor limits ferns", "meaning", TEXTS[5]),
-    ],
-)  # fmt: skip
+)
 def test_a_quote_is_found_by_its_words_or_else_by_its_meaning(loaded, quote, reason, part):
     best = find_quote(loaded, quote)[0]
     (passage,) = best.passages

@@ -381,23 +381,14 @@ def test_the_command_asks_the_queries_of_a_file(loaded, tmp_path):
     assert _invoke(loaded, *arguments, "--bibtex").stdout.count("@misc{") == 2
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/index/cases.toml",
+    "a_command_that_cannot_be_says_why",
     ("arguments", "content", "message"),
-    [
-        (["words", "--queries", "FILE"], b"words", "only one of them"),
-        ([], b"", "words to search for, or --queries"),
-        (["words", "--year", "20x4"], b"", "--year"),
-        (["--queries", "/nowhere/at/all"], b"", "--queries /nowhere/at/all cannot be read"),
-        (["--queries", "FILE"], b" \n\n", "FILE holds no query"),
-        (["--queries", "FILE"], b"good\nca\xe9\n", "FILE: line 2 is not UTF-8"),
-        (["words", "--json", "--markdown"], b"", "exclude each other"),
-        (["words", "--passages", "--bibtex"], b"", "exclude each other"),
-        (["words", "--from", "2024-3"], b"", "--from"),
-    ],
 )
 def test_a_command_that_cannot_be_says_why(workspace, tmp_path, arguments, content, message):
     file = tmp_path / "queries.txt"
-    file.write_bytes(content)
+    file.write_bytes(content.encode("latin-1"))
     done = _invoke(workspace, *(argument.replace("FILE", str(file)) for argument in arguments))
     assert done.exit_code == 2
     assert message.replace("FILE", str(file)) in " ".join(done.output.split())
