@@ -187,10 +187,7 @@ def _paper_table(data: Answers) -> PageSection:
         answering_system(names[0]) for names in _TABLE_SYSTEMS if not by_system(data.systems, names)
     ]
     notes = [f"Not run here (CITELOOM_ANSWER_SYSTEMS): {', '.join(missing)}."] if missing else []
-    notes.append(
-        "The model alone corresponds to the report's GPT-4 and GPT-4o, imported answers"
-        " (CITELOOM_IMPORTED_ANSWERS) to its ChatGPT site."
-    )
+    notes.append("The model alone corresponds to GPT-4 and GPT-4o, imported answers to the site.")
     groups = [
         RowGroup(published_rows("arxivbot", "table_1", columns), PUBLISHED, _PUBLISHED_BASIS),
         RowGroup(ours, OURS, _basis(data)),

@@ -33,7 +33,7 @@ def cost_section(key: str, title: str, data: Writings) -> PageSection | None:
     grid_rows = [_row(name, rows, data.prices) for name, rows in called.items()]
     grid_rows.append(_row(_TOTAL, everything, data.prices))
     columns = ["Stage", "Model", "Items", "Calls", "Tokens read", "Tokens written"]
-    notes = ["No price of a model is set, so there is no money."]
+    notes: list[str] = []
     if data.prices:
         columns += ["Money", "Money per item"]
         listed = "; ".join(

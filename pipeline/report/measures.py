@@ -25,7 +25,9 @@ CRITERIA_METRICS = tuple(f"g_{criterion}" for criterion in CRITERIA)
 class Measure:
     """A column of numbers, as `measures.toml` describes it.
 
-    metric: its name in `scores`, or among the measures of answers.
+    metric: its name in `scores`, or among the measures of answers. short: its title where the
+    table's subject says the rest. form: of the value times `scale`. best: the value in bold. axis:
+    the end of its axis in figures. means: its definition.
     """
 
     metric: str

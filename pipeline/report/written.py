@@ -16,7 +16,6 @@ from pipeline.answering.rendering import StepRenderer
 from pipeline.evaluation.answers.measures import age_of
 from pipeline.evaluation.prose import Piece, paragraphs, parted, pieces
 from pipeline.index.papers import rows_of_papers
-from pipeline.llm.models import small_model_among
 from pipeline.report.figures import answering_colour, system_colour
 from pipeline.report.formatting import (
     answering_system,
@@ -164,7 +163,6 @@ def _task_page(
         for text in texts
         if (failure := text.trace.get("plan", {}).get("failure"))
     ]
-    models = {row["model"] for row in sections} | {row["judge"] for row in support}
     has_traces = elements or any(text.trace for text in texts)
     return WrittenPage(
         month=data.months[0].month,
@@ -173,7 +171,7 @@ def _task_page(
         row=row,
         gold=[[Run(part)] for part in paragraphs(row["gold"], numbers)],
         texts=texts,
-        small_model=small_model_among(models | {*data.related.scores.judges}),
+        small_model=data.related.small_model,
         failures=failures,
         traces_file=task_file(task_id, "-written") if has_traces else "",
         elements=sorted(elements, key=lambda row: (row["number"], row["model"])),
@@ -255,7 +253,6 @@ def _question_page(
             for step in steps
             if (failure := step.get("failure"))
         ]
-    models = [answer["model"] for answer in answers] + [grade["judge"] for grade in graded]
     date = question_date(row)
     age = age_of(date, data.answers.cutoff)
     columns = ["passage_id", "arxiv_id", "anchor"]
@@ -270,7 +267,7 @@ def _question_page(
             for number, claim in enumerate(row["claims"], 1)
         ],
         texts=texts,
-        small_model=small_model_among(models),
+        small_model=data.answers.small_model,
         failures=failures,
         date=f"{date}, {age}" if age else date,
         places={row["passage_id"]: (row["arxiv_id"], row["anchor"]) for row in places},
