@@ -37,11 +37,9 @@ SERVED = {
     "outside_paper.html.j2",
     "paper.html.j2",
     "papers.html.j2",
-    "passages.html.j2",
     "problem.html.j2",
     "result_parts.html.j2",
     "results.html.j2",
-    "search.html.j2",
 }
 # Extended or imported by the others.
 PARTS = {"base.html.j2", "parts.html.j2"}
