@@ -32,7 +32,13 @@ from pipeline.doors.papers import (
 )
 from pipeline.doors.present import answer_notes, cost_line, first_sentences
 from pipeline.doors.search import Of
-from pipeline.doors.web.forms import ListingForm, SearchForm, run_paper_listing, run_search
+from pipeline.doors.web.forms import (
+    AddressForm,
+    ListingForm,
+    SearchForm,
+    run_paper_listing,
+    run_search,
+)
 from pipeline.doors.web.guard import Problem, problem_of, report_policy
 from pipeline.doors.web.same_origin import is_cross_site
 from pipeline.doors.web.site import LiveAnswer, Site, asks_model
@@ -105,8 +111,8 @@ def paper_path(arxiv_id: str) -> str:
     return f"/paper/{quote(arxiv_id)}"
 
 
-def search_path(form: SearchForm, path: str = "/search", **changes: Any) -> str:
-    """The address of a search. path: /search for papers, /passages for passages."""
+def search_path(form: AddressForm, path: str = "/search", **changes: Any) -> str:
+    """The address of a form with some changes. path: of its page."""
     pairs = form.model_copy(update=changes).pairs()
     return f"{path}?{urlencode(pairs)}" if pairs else path
 
@@ -169,12 +175,7 @@ def papers_page(site: Site, request: Request) -> Response:
     """The list of the corpus's papers."""
     form = ListingForm.of(request)
     listing = run_paper_listing(site, form)
-
-    def address(page: int) -> str:
-        pairs = form.model_copy(update={"page": page}).pairs()
-        return f"/papers?{urlencode(pairs)}".removesuffix("?")
-
-    return _page("papers.html.j2", request, form=form, listing=listing, address=address)
+    return _page("papers.html.j2", request, form=form, listing=listing)
 
 
 def paper_page(site: Site, request: Request) -> Response:
