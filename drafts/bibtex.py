@@ -14,6 +14,7 @@ from operator import itemgetter
 
 from drafts.draft import DraftProblem, line_counter
 from drafts.latex_project import split_keys
+from drafts.lists import word_list
 
 # At the beginning of a line, or behind the entry before it.
 _HEAD = re.compile(
@@ -30,14 +31,6 @@ _SIGN = re.compile(r"[{}\"]")
 # biblatex's other keys of an entry, and the entries of a set.
 _OTHER_KEYS = re.compile(r",\s*(ids|entryset)\s*=\s*[{\"]([^{}\"]*)", re.IGNORECASE)
 _NO_ENTRIES = frozenset(("comment", "preamble", "string"))
-# A fault in another field, such as an abbreviated month, changes nothing that is checked.
-_CHECKED = frozenset((
-    "author", "title", "subtitle", "year", "date", "journal", "journaltitle", "booktitle", "doi",
-    "eprint", "crossref", "xdata",
-))  # fmt: skip
-_MONTHS = frozenset((
-    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +178,7 @@ class BibFile:
         position = self._skip_blanks(position, limit)
         while position < limit and text[position] not in "})":
             name = _NAME.match(text, position, limit)
-            is_checked = name is not None and name[1].lower() in _CHECKED
+            is_checked = name is not None and name[1].lower() in word_list("checked_fields")
             value = self._value(name.end(), limit, is_checked=is_checked) if name else None
             if name is None or value is None:
                 self._add_problem(position, broken)
@@ -228,7 +221,7 @@ class BibFile:
                 end = token.end()
                 name = token[0].lower()
                 is_number = name.isdecimal()
-                is_macro = name in self.macros or name in _MONTHS
+                is_macro = name in self.macros or name in word_list("months")
                 parts.append(self.macros.get(name, token[0]))
                 if is_checked and not is_macro and name.isalpha():
                     message = f"the abbreviation {token[0]} is not defined in a .bib file"

@@ -5,26 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from drafts.latex_scan import Argument, Latex
+from drafts.lists import word_list
 
-_NATBIB = (
-    "cite", "citet", "citep", "citealt", "citealp", "citeauthor", "citefullauthor", "citeyear",
-    "citeyearpar", "citenum", "citetalias", "citepalias", "citetext", "bibentry",
-)  # fmt: skip
-_BIBLATEX = (
-    "cite", "parencite", "footcite", "footcitetext", "textcite", "smartcite", "autocite",
-    "supercite", "fullcite", "footfullcite", "notecite", "pnotecite", "fnotecite", "citetitle",
-    "citeurl", "citedate", "citeyear", "citeauthor",
-)  # fmt: skip
-_VOLUMES = (
-    "volcite", "pvolcite", "fvolcite", "ftvolcite", "svolcite", "tvolcite", "avolcite",
-    "notevolcite",
-)  # fmt: skip
-_MULTIPLE = tuple(f"{name}s" for name in (*_BIBLATEX, *_VOLUMES))
-_LOWER = frozenset((*_NATBIB, *_BIBLATEX, *_VOLUMES, *_MULTIPLE))
-KNOWN_CITATIONS = _LOWER | {name[0].upper() + name[1:] for name in _LOWER}
-"""Commands that cite, without their star."""
 # Commands that hold "cite" and cite nothing, or not by keys of their own.
 # Bounded around "excite" and "cite": runs without bounds on both sides take quadratic time.
 _NO_CITATIONS = re.compile(
@@ -39,6 +24,14 @@ _CITE = re.compile(r"\\([A-Za-z@]*[Cc]ite[A-Za-z@]*|bibentry|[a-z]+cquote)(?![A-
 _KEY = re.compile(r"[^\s{}#\\%~\[\],]+")
 # REVTeX's notes before a key, and a star: *[{see }][{, p. 3}]key.
 _NOTES = re.compile(r"(?:^|(?<=,))\s*+\*?(?:\[[^\[\]]{0,500}\])*+")
+
+
+@cache
+def known_citations() -> frozenset[str]:
+    """Commands that cite, without their star."""
+    of_biblatex = word_list("biblatex") | word_list("volumes")
+    names = word_list("natbib") | of_biblatex | {f"{name}s" for name in of_biblatex}
+    return names | {name[0].upper() + name[1:] for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +64,7 @@ def find_citations(latex: Latex) -> Iterator[Citation]:
         keys = tuple(dict.fromkeys(key for text in texts for key in _split(text)))
         is_argument = latex.text[match.start() - 1 : end + 1] == f"{{{match[0]}}}"
         problem = ""
-        if name in KNOWN_CITATIONS:
+        if name in known_citations():
             if not groups and not is_argument:
                 problem = f"\\{name} has no keys that can be read"
         elif keys:
@@ -96,7 +89,7 @@ def _arguments(latex: Latex, name: str, start: int) -> tuple[list[Argument], int
     """The arguments with keys behind a command's name, and where they end."""
     position, groups = start, list[Argument]()
     singular = name.lower().removesuffix("s")
-    has_volume = singular in _VOLUMES
+    has_volume = singular in word_list("volumes")
     is_multiple = name.lower().endswith("cites") or (has_volume and name.endswith("s"))
     if is_multiple:
         position = latex.skip_options(position, "(", 2)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from drafts.draft import Entry
+from drafts.lists import word_list
 from drafts.venues import (
     find_venues,
     gives_doi,
@@ -21,10 +22,6 @@ from pipeline.identity.identifiers import month_of, normalize_arxiv_id
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
 # Agencies get blocks of registrants' numbers in order; the highest in public use in 2026 is 82,902.
 _FIRST_UNASSIGNED_REGISTRANT = 85_000
-# Their DOIs have the year in which they are held; those of others may have the next one.
-_EXACT_YEARS = frozenset((
-    "CVPR", "ICCV", "WACV", "AAAI", "IJCAI", "ACL", "EMNLP", "NAACL", "EACL", "AACL", "INTERSPEECH",
-))  # fmt: skip
 # An article in press has a DOI with its year up to so many years before its issue.
 _LONGEST_IN_PRESS = 3
 
@@ -127,7 +124,7 @@ def _doi_of_another_year(entry: Entry) -> str | None:
     years = {of_doi.year}
     if of_doi.venue.is_journal:
         years = set(range(of_doi.year, of_doi.year + _LONGEST_IN_PRESS + 1))
-    elif of_doi.venue.acronym not in _EXACT_YEARS:
+    elif of_doi.venue.acronym not in word_list("exact_years"):
         years |= {of_doi.year - 1, of_doi.year + 1}
     if entry.year in years:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from drafts.citation_commands import KNOWN_CITATIONS
+from drafts.citation_commands import known_citations
 from drafts.draft import MOST_FILES, Draft, line_counter, project_file, read_text
 from drafts.latex_macros import (
     DEFINING,
@@ -18,6 +18,7 @@ from drafts.latex_macros import (
     read_definition,
 )
 from drafts.latex_scan import Latex, defined_code, without_literals
+from drafts.lists import word_list
 from pipeline.errors import SettingError
 
 _MOST_DEPTH = 20
@@ -37,23 +38,8 @@ _FILECONTENTS = re.compile(
 )
 _CITES = re.compile(r"[Cc]ite|\\(?:input|include|subfile)\b")
 _NO_LATEX = frozenset((".md", ".markdown", ".bib", ".pdf", ".png", ".jpg", ".svg", ".csv"))
-# A draft that defines these anew means the same by them.
-_KEPT = frozenset((
-    "begin", "end", "section", "subsection", "subsubsection", "paragraph", "chapter", "part",
-    "caption", "footnote", "item", "par", "title", "author", "thanks", "bibliography", "bibitem",
-    "newblock", "bysame", "input", "include", "subfile", "import",
-))  # fmt: skip
-# Commands that include one file, and those that name its folder first.
-_INCLUDING = frozenset((
-    "input", "include", "subfile", "subfileinclude", "@input", "InputIfFileExists",
-    "includestandalone",
-))  # fmt: skip
+# Commands that name the folder of a file first.
 _FROM_FOLDER = re.compile(r"(?:sub)?(?:import|(?:include|input)from)")
-# Text that is printed as removed by changes and latexdiff, or not printed at all.
-_REMOVING = frozenset((
-    "deleted", "DIFdel", "typeout", "message", "errmessage", "wlog", "shortcites",
-))  # fmt: skip
-_LOADING = frozenset(("usepackage", "RequirePackage", "documentclass", "LoadClass"))
 # Commands of other names may include a file of the draft, unless they print it as code or picture.
 _LOOKS_INCLUDING = re.compile(
     r"(?!.*(?:erbatim|isting|minted|graphics|pdf|svg|path|importan)).*(?:input|include|import|subfile|Input)"
@@ -223,7 +209,11 @@ class _Reader:
         is_own = name in self.macros or not command.lower().startswith(("renew", "declarerobust"))
         cites = _CITES.search(macro.body) is not None
         hides = bool(macro.arguments) and not macro.body
-        if name in KNOWN_CITATIONS or name in _KEPT or not (is_own or cites or hides):
+        if (
+            name in known_citations()
+            or name in word_list("not_redefined")
+            or not (is_own or cites or hides)
+        ):
             return
         self.macros[name] = macro
 
@@ -336,16 +326,16 @@ class _Scan:
             return self.definition(name, start, end)
         if name in ("let", "newif"):
             return self.naming(name, end)
-        if name in _LOADING:
+        if name in word_list("loading"):
             self.load(end)
             return None
-        if name in _INCLUDING or _FROM_FOLDER.fullmatch(name):
+        if name in word_list("including") or _FROM_FOLDER.fullmatch(name):
             return self.inclusion(name, start, end)
         if _TEST.fullmatch(name):
             return self.test(name, start, end)
         if name in self.reader.macros:
             return self.macro(name, start, end)
-        if name in _REMOVING or name == "replaced":
+        if name in word_list("removing") or name == "replaced":
             return self.removed_text(name, start, end)
         if name == "begin":
             return self.begin_body(start, end)
@@ -386,7 +376,7 @@ class _Scan:
         new, old, after = alias
         if old in reader.macros:
             reader.macros[new] = reader.macros[old]
-        elif old in KNOWN_CITATIONS:
+        elif old in known_citations():
             reader.define(name, new, Macro((), f"\\{old}"))
         return after
 

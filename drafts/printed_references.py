@@ -14,6 +14,7 @@ from drafts.draft import (
     name_of_parts,
 )
 from drafts.latex_scan import Latex, without_literals
+from drafts.lists import word_list
 from pipeline.corpus.latex_text import plain_field
 from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
 from pipeline.identity.people import is_others
@@ -25,16 +26,6 @@ _BIBITEM = re.compile(r"\\(?:bibitem|harvarditem)(?![A-Za-z@])\*?")
 _END = re.compile(r"\\end\s*\{thebibliography\}|\\end\s*\{references\}")
 _BLOCK = re.compile(r"\\newblock(?![A-Za-z@])")
 _COMMAND = re.compile(r"\\([A-Za-z@]+)\s*")
-# Commands of the styles of ACM, APS, IEEE and natbib with two arguments of which the second is
-# printed; of `bibinfo`, the first names the field.
-_SECOND_IS_PRINTED = frozenset((
-    "bibinfo", "bibfield", "href", "Eprint", "BibitemShutNoStop", "textcolor", "foreignlanguage",
-    "hyperlink", "translation", "urlprefix",
-))  # fmt: skip
-_NOT_PRINTED = frozenset((
-    "natexlab", "BibitemShut", "bibAnnote", "bibAnnoteFile", "providecommand", "showURL", "label",
-    "bibliographystyle", "hypertarget", "urlstyle", "selectlanguage",
-))  # fmt: skip
 _EMPHASES = frozenset(("emph", "textit", "textsl"))
 _QUOTING = frozenset(("enquote", "mkbibquote"))
 _SWITCHES = re.compile(r"\{\\(?:em|it|sl|itshape|slshape)(?![A-Za-z])\s*")
@@ -145,9 +136,9 @@ def _printed(latex: Latex, start: int, end: int, parts: ItemParts, depth: int) -
         is_show = name.startswith("show") and name != "showURL"
         if argument is None or depth > 20:
             continue
-        second = latex.argument(argument.after) if name in _SECOND_IS_PRINTED else None
+        second = latex.argument(argument.after) if name in word_list("second_is_printed") else None
         inner = second or argument
-        if name in _NOT_PRINTED:
+        if name in word_list("not_printed"):
             words = ""
         elif second or is_show or name in _EMPHASES or name in _QUOTING or name == "url":
             words = _printed(latex, inner.start, inner.end, parts, depth + 1)

@@ -8,18 +8,16 @@ DOIs (`none` where it gives none, `?` where this is not known); full names.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
+from drafts.lists import table_rows, word_list
 from pipeline.arxiv.record import Record
 from pipeline.identity.titles import title_words
 
-_TABLE = Path(__file__).with_name("venues.tsv")
 _PARITY = re.compile(r"(odd|even)(?: (\d{4})?-(\d{4})?)?")
 
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -27,15 +25,6 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _PARTS = re.compile(r"[,;:()\[\]/|]|\s[-–—]+\s|\.\s|\s(?:and|&)\s(?:the\s|\d)|\strack\b")
 _ACRONYM = re.compile(r"[A-Za-z][A-Za-z&*]*[A-Za-z*]")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)?$|[ivxl]+$|'?\d\d$")
-_LEFT_OUT = frozenset((
-    "proceedings", "proc", "the", "of", "on", "in", "for", "and", "a", "annual", "ieee", "cvf",
-    "acm", "sigsac", "sigkdd", "sigir", "sigmod", "sigplan", "sigsoft", "sigchi", "iapr", "rsj",
-    "computer", "society", "volume", "vol", "number", "no", "pages", "pp", "first", "second",
-    "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
-    "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth",
-    "nineteenth", "twentieth", "twenty", "thirtieth", "thirty", "fortieth", "forty", "fiftieth",
-    "fifty", "sixtieth", "sixty",
-))  # fmt: skip
 _SHORT_WORDS = {"intl": "international", "conf": "conference", "symp": "symposium", "j": "journal"}
 # Part of a venue, or beside it: its papers are others.
 _SECONDARY = re.compile(
@@ -53,12 +42,6 @@ _KIND_OF_VENUE = re.compile(
     r"\b(?:conference|symposium|journal|transactions|congress|letters|magazine|meeting)\b",
     re.IGNORECASE,
 )
-# Words that names of venues share whatever they are about.
-_GENERAL = frozenset((
-    "conference", "symposium", "journal", "transactions", "international", "joint", "meeting",
-    "congress", "letters", "research", "advances", "european", "north", "american", "asian",
-    "pacific", "review", "reviews", "annals",
-))  # fmt: skip
 
 _FIRST_YEAR_OF_VOLUME = {"AAAI": 1986, "ICWSM": 2006}
 _ANTHOLOGY = {
@@ -66,54 +49,7 @@ _ANTHOLOGY = {
     "J": "CL",
 }  # fmt: skip
 _OF_ANTHOLOGY = re.compile(r"10\.(?:18653/v1|3115/v1)/([pdneckqj])(\d\d)-\d")
-_DOIS = [
-    (re.compile(pattern), acronym)
-    for pattern, acronym in (
-        (r"10\.1609/aaai\.v(?P<volume>\d+)i", "AAAI"),
-        (r"10\.1609/icwsm\.v(?P<volume>\d+)i", "ICWSM"),
-        (r"10\.1609/icaps\.", "ICAPS"),
-        (r"10\.24963/ijcai\.(?P<year>\d{4})/", "IJCAI"),
-        (r"10\.24963/kr\.(?P<year>\d{4})/", "KR"),
-        (r"10\.18653/v1/(?P<year>\d{4})\.(?P<acronym>acl|emnlp|naacl|eacl|aacl|conll)-", ""),
-        (r"10\.18653/v1/(?P<year>\d{4})\.tacl-", "TACL"),
-        (r"10\.1162/tacl_a_", "TACL"),
-        (r"10\.1162/coli_a_", "CL"),
-        (r"10\.1162/neco", "Neural Comput."),
-        (r"10\.21437/interspeech\.(?P<year>\d{4})-", "INTERSPEECH"),
-        (r"10\.14778/", "PVLDB"),
-        (r"10\.15607/rss\.(?P<year>\d{4})\.", "RSS"),
-        (r"10\.14722/ndss\.(?P<year>\d{4})\.", "NDSS"),
-        (r"10\.5244/c\.", "BMVC"),
-        (r"10\.1613/jair\.", "JAIR"),
-        (r"10\.1007/s10994-", "Mach. Learn."),
-        (r"10\.1007/s11263-", "IJCV"),
-        (r"10\.1038/s41586-|10\.1038/nature", "Nature"),
-        (r"10\.1038/s41467-|10\.1038/ncomms", "Nat. Commun."),
-        (r"10\.1038/s42256-", "Nat. Mach. Intell."),
-        (r"10\.1126/science\.", "Science"),
-        (r"10\.1073/pnas", "PNAS"),
-        (r"10\.1016/j\.artint\.", "Artif. Intell."),
-        (r"10\.1016/j\.patcog\.", "Pattern Recognit."),
-        (r"10\.1016/j\.neunet\.", "Neural Netw."),
-        (r"10\.1016/j\.media\.", "Med. Image Anal."),
-        (r"10\.1109/(?P<acronym>[a-z]+)\d*\.(?P<year>\d{4})\.", ""),
-    )
-]
-# arXiv, preprint servers, archives of data, and ACM's numbers for works of others.
-_NEUTRAL_REGISTRANTS = frozenset((
-    "10.48550", "10.5555", "10.5281", "10.6084", "10.2139", "10.1101", "10.21203", "10.36227",
-    "10.31219", "10.31234", "10.26434", "10.20944", "10.17863", "10.3929", "10.13140",
-))  # fmt: skip
 _CLAUSES = re.compile(r"[;!?\n]|\.(?=\s|$)")
-# Words of a comment beside the name of the venue where its paper was accepted. A comment with other
-# words may name a workshop there, a plan, or another version.
-_BESIDE_VENUE = frozenset((
-    "accepted", "published", "appears", "appeared", "appear", "presented", "presentation", "to",
-    "at", "in", "by", "for", "as", "a", "an", "the", "of", "and", "conference", "paper", "oral",
-    "poster", "spotlight", "main", "track", "long", "short", "full", "camera", "ready", "version",
-    "proceedings", "proc", "international", "ieee", "cvf", "acm", "pages", "page", "figures",
-    "tables", "publication", "will", "be",
-))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,8 +136,8 @@ def venue_of_doi(doi: str | None) -> VenueOfDoi | None:
         number = int(of_anthology[2])
         year = (1900 if number > 60 else 2000) + number
         return VenueOfDoi(_by_key()[_ANTHOLOGY[of_anthology[1].upper()].lower()], year)
-    for pattern, acronym in _DOIS:
-        match = pattern.match(small)
+    for row in table_rows("venue_dois"):
+        match, acronym = re.match(row["pattern"], small), row["acronym"]
         if match is None:
             continue
         groups = match.groupdict()
@@ -220,7 +156,7 @@ def gives_doi(venue: Venue, doi: str) -> bool:
     return (
         venue.registrants is None
         or registrant in venue.registrants
-        or registrant in _NEUTRAL_REGISTRANTS
+        or registrant in word_list("neutral_registrants")
     )
 
 
@@ -239,7 +175,7 @@ def may_be_name_of(text: str, venue: Venue) -> bool:
     if venue.acronym.lower() in words:
         return True
     for name in map(_words, venue.names):
-        content = [word for word in name if word not in _GENERAL]
+        content = [word for word in name if word not in word_list("general_words_of_venues")]
         shared = sum(any(word[:5] == other[:5] for other in words) for word in content)
         if content and 2 * shared > len(content):
             return True
@@ -254,7 +190,8 @@ def years_in(text: str | None) -> set[int]:
 
 def _words(text: str) -> list[str]:
     words = (_SHORT_WORDS.get(word, word) for word in title_words(text.replace("'", " ")))
-    return [word for word in words if word not in _LEFT_OUT and not _ORDINAL.fullmatch(word)]
+    left_out = word_list("left_out_of_venues")
+    return [word for word in words if word not in left_out and not _ORDINAL.fullmatch(word)]
 
 
 def _without_acronyms(words: Sequence[str], venue: Venue) -> list[str]:
@@ -272,8 +209,6 @@ def _is_name(words: Sequence[str], name: Sequence[str]) -> bool:
 
 @cache
 def _venues() -> Sequence[Venue]:
-    with _TABLE.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
     return [
         Venue(
             acronym=row["acronym"],
@@ -285,7 +220,7 @@ def _venues() -> Sequence[Venue]:
             registrants=_registrants(row["registrants"]),
             names=tuple(filter(None, row["names"].split(" | "))),
         )
-        for row in rows
+        for row in table_rows("venues")
     ]
 
 
@@ -358,6 +293,6 @@ def _in_comment(comment: str) -> Iterator[Publication]:
         if len(venues) != 1:
             continue
         (venue,) = venues
-        allowed = venue.acronyms | _BESIDE_VENUE
+        allowed = venue.acronyms | word_list("beside_venue")
         if all(word in allowed or word.isdecimal() for word in title_words(clause)):
             yield Publication(venues, frozenset(years_in(clause)), clause.strip())
