@@ -35,13 +35,13 @@ from rapidfuzz import fuzz
 
 from benchmarks.harness import Claim, compile_modules, percent, report
 from drafts.bibliography import read_names
-from drafts.known_papers import KnownPapers
 from drafts.reading import read_draft
 from drafts.references import check_references
 from pipeline import tables
 from pipeline.embedding.choice import make_embedder
 from pipeline.engine.stage import Workspace
 from pipeline.identity.identifiers import month_of
+from pipeline.index.known_papers import KnownPapers
 from pipeline.settings import load_settings
 from tests.month_tables import passage_row, write_table
 

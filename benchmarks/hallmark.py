@@ -27,11 +27,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Claim, percent, report
-from drafts.known_papers import KnownPapers
 from drafts.reading import read_bibliography
 from drafts.references import ReferenceCheck, check_references
 from pipeline.engine.stage import Workspace
 from pipeline.identity.titles import title_words
+from pipeline.index.known_papers import KnownPapers
 from pipeline.settings import load_settings
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "labelled" / "hallmark"

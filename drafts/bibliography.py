@@ -17,13 +17,14 @@ from drafts.draft import (
     find_year,
     name_of_parts,
     read_text,
+    replace_spans,
 )
 from drafts.latex_project import split_keys
 from drafts.printed_references import read_bbl_text
 from pipeline.corpus.latex_text import plain_field
-from pipeline.identity.people import ends_in_others, is_others
+from pipeline.identity.people import is_others
 from pipeline.storage.writing import write_whole
-from pipeline.text import SPACES, one_line, replace_spans
+from pipeline.text import SPACES, one_line
 
 if TYPE_CHECKING:
     from drafts.references import ReferenceCheck
@@ -52,6 +53,7 @@ _VENUE_FIELDS = (
 )
 _FIELDS_WITH_ID = ("journal", "url", "doi", "note", "volume", "howpublished", "number")
 _AND = re.compile(rf"[{{}}]|\\.|{SPACES}and\s+|;\s+", re.IGNORECASE)
+_ENDS_IN_OTHERS = re.compile(r"\b(?:others|et\s*al\.?|and\s+more|…|\.\.\.)[\s{}]*$", re.IGNORECASE)
 _COMMA = re.compile(r"[{}]|\\.|,")
 _NAME_PART = re.compile(r"\b(family|given|prefix|suffix)\s*=\s*(\"[^\"]*\"|[^,]*)")
 # Signs of TeX; a value without them is printed as it is, but for its braces.
@@ -175,7 +177,7 @@ def _entry_of_bibtex(entry: BibEntry) -> Entry:
         arxiv_id=_arxiv_id(fields),
         file=entry.file,
         line=entry.line,
-        names_all_authors=not ends_in_others(fields.get("author", "")),
+        names_all_authors=not _ENDS_IN_OTHERS.search(fields.get("author", "")),
     )
 
 

@@ -8,17 +8,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from drafts.citations import CitationCheck, check_citations, judge_name
+from drafts.citations import CitationCheck, check_citations
 from drafts.draft import Draft, DraftSentence, describe_problems
 from drafts.failure_kinds import FAILURES
-from drafts.known_papers import KnownPapers
 from drafts.reading import read_bibliography, read_draft
 from drafts.references import ReferenceCheck, check_references, keys_by_paper
-from pipeline.corpus.citation_formats import bibtex_entry, bibtex_item, bibtex_keys
+from pipeline.corpus.citation_formats import keyed_bibtex
 from pipeline.corpus.nouns import Hit
 from pipeline.engine.stage import Workspace
+from pipeline.evaluation.claim_judge import judge_name
+from pipeline.index.known_papers import KnownPapers
 from pipeline.index.papers import papers_of
-from pipeline.index.search import search, search_many
+from pipeline.index.search import search_many
 from pipeline.index.search_options import SearchOptions
 
 # A paragraph of fewer words is a heading or a caption.
@@ -172,20 +173,19 @@ def papers_to_cite(
     workspace: Workspace, sentence: str, bibliography: Path | None, limit: int
 ) -> list[PaperToCite]:
     """The papers whose passages fit a sentence, best first, if any. Raises as `search` does."""
-    ranking = search(workspace, sentence, limit=limit, per_paper=True)
+    (ranking,) = search_many(workspace, [sentence], SearchOptions(limit=limit, per_paper=True))
     fitting = [scored for scored in ranking if scored.fits]
     keys: dict[str, str] = {}
     if bibliography is not None and fitting:
         keys = keys_by_paper(workspace, read_bibliography(bibliography))
     papers = papers_of(workspace, [scored.item for scored in fitting])
-    items = [bibtex_item(paper) for paper in papers]
     return [
         PaperToCite(
             key,
-            "" if paper.arxiv_id in keys else bibtex_entry(key, item),
+            "" if paper.arxiv_id in keys else bibtex,
             Hit(paper, scored.score, "fits", (scored.item,)),
         )
-        for key, item, paper, scored in zip(
-            bibtex_keys(items, keys), items, papers, fitting, strict=True
+        for (key, bibtex), paper, scored in zip(
+            keyed_bibtex(papers, keys), papers, fitting, strict=True
         )
     ]

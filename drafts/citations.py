@@ -4,34 +4,28 @@ of it without a model, or a model's verdict.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from drafts.draft import Draft, DraftSentence
 from drafts.numbers import Number, numbers_of
-from drafts.passage_search import FAR, PassageSearch
 from drafts.references import ReferenceCheck
-from pipeline import tables
 from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.engine.stage import Workspace
-from pipeline.evaluation.citation_support.judge import judge_request
-from pipeline.evaluation.judged import FINDING_TOKENS, Quoting, ask
-from pipeline.evaluation.passages import EvidencePassage, read_passages
+from pipeline.evaluation.cited_passages import CitedPassages
+from pipeline.evaluation.claim_judge import JudgedClaim, judge_claims, judge_name
+from pipeline.evaluation.passages import EvidencePassage
 from pipeline.evaluation.verdicts import place_of
 from pipeline.index.exact import lexical_scores
-from pipeline.index.papers import rows_of_papers
-from pipeline.llm.client import open_client
-from pipeline.llm.loop import run, side_by_side
-from pipeline.llm.models import get_model, judge_model
 
-if TYPE_CHECKING:
-    from pipeline.settings import Settings
-    from pipeline.storage.data_root import DataRoot
-
+FAR = 0.42
+"""A sentence is not about a paper of less nearness: chosen on one half of DeepScholar-Bench's
+sentences so that at most 3 % of the right keys have less; `benchmarks.evidence` has the figures.
+"""
 Verdict = Literal[
     "number_not_found",
     "not_about_paper",
@@ -60,12 +54,6 @@ _UNQUOTED: Mapping[str, Verdict] = {
     "supported": "partly",
     "contradicted": "not_supported",
 }
-
-
-class Finding(Quoting):
-    """The judge's answer on a citation of a draft: the words that decide, then the verdict."""
-
-    verdict: Literal["supported", "partly", "contradicted", "not"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +116,6 @@ class CitationCase:
         )
 
 
-def judge_name(settings: Settings) -> str | None:
-    """The model that judges; None without an endpoint."""
-    return None if settings.bundled_llm else judge_model(settings).name
-
-
 def check_citations(
     workspace: Workspace,
     draft: Draft,
@@ -148,22 +131,19 @@ def check_citations(
     by_key = {check.key: check for check in references}
     pairs = [(key, sentence) for sentence in draft.sentences for key in sentence.keys]
     papers = {check.arxiv_id for check in references if check.arxiv_id}
-    passages = read_passages(workspace.root, papers) if pairs else {}
-    search = None
-    if passages:
-        sentences = {
-            text: None for key, sentence in pairs for text in (sentence.claim(key), sentence.plain)
-        }
-        search = PassageSearch(workspace, passages, list(sentences))
-    cases, unchecked = _cases(pairs, by_key, search, _extents(workspace.root, passages))
-    readable = list(with_numbers(cases.values(), passages))
+    sentences = {
+        text: None for key, sentence in pairs for text in (sentence.claim(key), sentence.plain)
+    }
+    search = CitedPassages(workspace, papers if pairs else (), list(sentences))
+    cases, unchecked = _cases(pairs, by_key, search)
+    readable = list(with_numbers(cases.values(), search.by_paper))
     shown = show_nearest(readable)
     name = judge_name(workspace.settings)
     if name is None:
         checked = [_named_if_far(check, search) for check in shown]
     else:
         announce(name, len(readable))
-        checked = run(_by_model(workspace, name, readable, shown))
+        checked = _by_model(workspace, readable, shown)
     checks = unchecked | dict(zip(cases, checked, strict=True))
     return [checks[place] for place in range(len(pairs))]
 
@@ -171,11 +151,10 @@ def check_citations(
 def _cases(
     pairs: Sequence[tuple[str, DraftSentence]],
     checks: Mapping[str, ReferenceCheck],
-    search: PassageSearch | None,
-    extents: Mapping[str, Extent],
+    search: CitedPassages,
 ) -> tuple[dict[int, CitationCase], dict[int, CitationCheck]]:
     """The citations whose paper can be read, by place, with its passages; the others with a
-    reason. search, extents: of the papers that the corpus has.
+    reason.
     """
     cases, unchecked = {}, {}
     for place, (key, sentence) in enumerate(pairs):
@@ -192,8 +171,10 @@ def _cases(
             unchecked[place] = CitationCheck(key, sentence, "not_checked", reason, check.arxiv_id)
             continue
         passages: tuple[EvidencePassage, ...] = ()
-        if search is not None and check.arxiv_id in extents:
+        extent: Extent = "abstract"
+        if check.arxiv_id in search.by_paper:
             passages = search.best(check.arxiv_id, claim, PASSAGES)
+            extent = "full text" if check.arxiv_id in search.whole else "part of the text"
         elif check.record.abstract:
             passages = (EvidencePassage(check.record.abstract),)
         if not passages:
@@ -207,22 +188,9 @@ def _cases(
             arxiv_id=check.arxiv_id,
             title=check.record.title or check.arxiv_id,
             passages=passages,
-            extent=extents.get(check.arxiv_id, "abstract"),
+            extent=extent,
         )
     return cases, unchecked
-
-
-def _extents(root: DataRoot, papers: Collection[str]) -> dict[str, Extent]:
-    """How much of each paper of the corpus there is: a page may lack its end, or all but the
-    abstract.
-    """
-    columns = ["arxiv_id", "paragraphs", "truncated"]
-    return {
-        row["arxiv_id"]: (
-            "full text" if row["paragraphs"] and not row["truncated"] else "part of the text"
-        )
-        for row in rows_of_papers(root, tables.PAPERS, papers, columns)
-    }
 
 
 def _says_something(claim: str) -> bool:
@@ -341,9 +309,9 @@ def _pieces(case: CitationCase) -> Iterator[_Piece]:
             yield from (_Piece(row, header, place) for row in rows)
 
 
-def _named_if_far(check: CitationCheck, search: PassageSearch | None) -> CitationCheck:
+def _named_if_far(check: CitationCheck, search: CitedPassages) -> CitationCheck:
     """The check; with the verdict that says so if other papers are much nearer to the sentence."""
-    if search is None or check.extent != "full text" or check.arxiv_id is None:
+    if check.extent != "full text" or check.arxiv_id is None:
         return check
     near = search.nearness(check.arxiv_id, check.sentence.plain)
     if near is None or near.value >= FAR:
@@ -352,27 +320,19 @@ def _named_if_far(check: CitationCheck, search: PassageSearch | None) -> Citatio
     return replace(check, verdict="not_about_paper", reason=reason, ours="", theirs="")
 
 
-async def _by_model(
-    workspace: Workspace,
-    model: str,
-    cases: Sequence[CitationCase],
-    shown: Sequence[CitationCheck],
+def _by_model(
+    workspace: Workspace, cases: Sequence[CitationCase], shown: Sequence[CitationCheck]
 ) -> list[CitationCheck]:
-    context = get_model(workspace.settings, model, "CITELOOM_JUDGES").context
-    async with open_client(workspace, model) as client:
-
-        async def check(case: CitationCase, nearest: CitationCheck) -> CitationCheck:
-            question = judge_request(
-                case.title, case.passages, case.claim, context, prompt="judge_draft"
-            )
-            reply = await ask(client, question.messages, Finding, FINDING_TOKENS)
-            if reply.form is None:
-                reason = f"the judge's answer could not be read: {reply.failure}"
-                return CitationCheck(case.key, case.sentence, "not_checked", reason, case.arxiv_id)
-            return judge_by_model(case, nearest, reply.form.verdict, reply.form.quote)
-
-        pairs = zip(cases, shown, strict=True)
-        return await side_by_side(check(case, nearest) for case, nearest in pairs)
+    claims = [JudgedClaim(case.title, case.passages, case.claim) for case in cases]
+    checks = []
+    for case, nearest, finding in zip(cases, shown, judge_claims(workspace, claims), strict=True):
+        if finding.failure:
+            reason = f"the judge's answer could not be read: {finding.failure}"
+            check = CitationCheck(case.key, case.sentence, "not_checked", reason, case.arxiv_id)
+        else:
+            check = judge_by_model(case, nearest, finding.verdict, finding.quote)
+        checks.append(check)
+    return checks
 
 
 def judge_by_model(

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from citeloom import SettingError
 from drafts.failure_kinds import FAILURES
-from pipeline.doors.cli.common import AsJson, check_file, open_workspace, split_names
-from pipeline.errors import SettingError
+from pipeline.doors.cli.common import AsJson, check_file, open_workspace
 
 BibOption = Annotated[
     Path | None,
@@ -52,10 +52,10 @@ def check(
     """
     from drafts.bibliography import write_bibliography
     from drafts.check import check_draft
-    from drafts.citations import judge_name
     from drafts.page import sections, write_page
     from drafts.reading import read_draft
     from pipeline.doors.cli.console import print_json, print_note, print_section, spinner
+    from pipeline.evaluation.claim_judge import judge_name
 
     kinds = _kinds(fail_on)
     check_file("DRAFT", draft)
@@ -95,7 +95,7 @@ def check(
 
 
 def _kinds(fail_on: str) -> list[str]:
-    kinds = split_names(fail_on)
+    kinds = [kind.strip() for kind in fail_on.split(",") if kind.strip()]
     for kind in kinds:
         if kind not in FAILURES:
             raise SettingError(

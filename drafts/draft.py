@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from citeloom import SettingError
 from drafts.citation_commands import Citation
 from pipeline.corpus.parse.policies import CITATION_MARKER, citation_marker, cited_keys
-from pipeline.errors import SettingError
 from pipeline.text import one_line
 
 # A book of 600 pages is 2 MB of LaTeX. What is larger is no draft, or an attack on the parser.
@@ -18,6 +18,8 @@ LARGEST_FILE_BYTES = 10_000_000
 # The ACL Anthology has 60 MB of BibTeX.
 LARGEST_BIBLIOGRAPHY_BYTES = 200_000_000
 MOST_FILES = 200
+LONGEST_PARAGRAPH = 20_000
+"""A paragraph of a paper has 200 words. No longer one is given to a parser, which is recursive."""
 _YEAR = re.compile(r"\b(1[5-9]\d\d|20\d\d)[a-z]?\b")
 _DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/\S+")
 _DOI_MARKUP = re.compile(r"\\url\b|\\(?=[_%#&])|[{}$]")
@@ -229,6 +231,18 @@ def read_text(file: Path, most_bytes: int = LARGEST_FILE_BYTES) -> str:
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+
+
+def replace_spans(text: str, replacements: Iterable[tuple[int, int, str]]) -> str:
+    """The text with other words in the place of each span (start, end, words), in order; one that
+    begins within the span before it is left out.
+    """
+    parts, last = list[str](), 0
+    for start, end, words in replacements:
+        if start >= last:
+            parts += [text[last:start], words]
+            last = end
+    return "".join([*parts, text[last:]])
 
 
 def find_year(*texts: str) -> int | None:

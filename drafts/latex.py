@@ -9,14 +9,20 @@ from functools import partial
 from pathlib import Path
 
 from drafts.citation_commands import Citation, find_citations
-from drafts.draft import Draft, DraftSentence, bibliography_file
+from drafts.draft import (
+    LONGEST_PARAGRAPH,
+    Draft,
+    DraftSentence,
+    bibliography_file,
+    replace_spans,
+)
 from drafts.latex_project import Project, read_project, split_keys
 from drafts.latex_scan import Latex, blank
 from drafts.printed_references import read_bibitems
-from pipeline.corpus.latex_text import LONGEST_PARAGRAPH, plain_field, plain_text
+from pipeline.corpus.latex_text import plain_field, plain_text
 from pipeline.corpus.parse.policies import citation_marker
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.text import one_line, replace_spans
+from pipeline.text import one_line
 
 _NEW_CITES = re.compile(r"\\newcites\s*\{([^{}]*)\}")
 _TITLE = re.compile(r"\\title(?![A-Za-z@])\s*(?:\[[^\[\]]{0,500}\])?")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from citeloom import SettingError
 from drafts.citation_commands import known_citations
 from drafts.draft import MOST_FILES, Draft, line_counter, project_file, read_text
 from drafts.latex_macros import (
@@ -19,7 +20,6 @@ from drafts.latex_macros import (
 )
 from drafts.latex_scan import Latex, defined_code, without_literals
 from drafts.lists import word_list
-from pipeline.errors import SettingError
 
 _MOST_DEPTH = 20
 _MOST_CHARACTERS = 20_000_000

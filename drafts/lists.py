@@ -1,4 +1,4 @@
-"""Read the lists beside this file: words of `lists.toml`, and rows of tables such as `venues.tsv`."""
+"""Read the lists beside this file: words of `lists.toml`, and rows of its tables."""
 
 from __future__ import annotations
 

@@ -8,7 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drafts.draft import Draft, DraftSentence, bibliography_file, read_text
+from drafts.draft import (
+    LONGEST_PARAGRAPH,
+    Draft,
+    DraftSentence,
+    bibliography_file,
+    read_text,
+)
 from pipeline.corpus.parse.policies import CITATION_MARKER, citation_marker, cited_keys
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.text import one_line
@@ -17,7 +23,6 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-_LONGEST_PARAGRAPH = 20_000
 _METADATA = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _CODE_OR_COMMENT = re.compile(r"`[^`\n]*+`|<!--(?s:.*?)(?:-->|\Z)")
 _TAG = re.compile(r"<[^<>]*>")
@@ -192,7 +197,7 @@ def _paragraphs(draft: Draft, text: str) -> Iterator[tuple[int, str]]:
 
 def _without_markup(text: str, parser: MarkdownIt) -> str:
     """The words of a paragraph; a very long one as it is."""
-    if len(text) > _LONGEST_PARAGRAPH:
+    if len(text) > LONGEST_PARAGRAPH:
         return text
     children: list[Token] = []
     parser.inline.parse(text, parser, {}, children)

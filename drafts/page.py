@@ -10,7 +10,6 @@ from drafts.check import DraftCheck, MissingPaper
 from drafts.citations import CitationCheck, Verdict
 from drafts.references import NEVER_CITED, ReferenceCheck
 from pipeline.report.grid import Cell, Grid, PageSection
-from pipeline.storage.writing import write_whole
 from pipeline.text import number_of
 
 # In the order of rows.
@@ -30,8 +29,7 @@ _STATUS_ORDER = ("retracted", "withdrawn", "suspicious", "differs", "not_found",
 def write_page(check: DraftCheck, folder: Path) -> Path:
     """Write `index.html` into a folder, which is made where it is missing; the page's path."""
     # A fifth of a second of imports, which a check without a page need not take.
-    from pipeline.report.pages import Page
-    from pipeline.report.rendering import render
+    from pipeline.report.pages import write_single_page
 
     counts = check.counts()
     unchecked = sum(citation.verdict == "not_checked" for citation in check.citations)
@@ -50,10 +48,9 @@ def write_page(check: DraftCheck, folder: Path) -> Path:
     name = check.draft.file.name
     citations = number_of(len(check.citations), "citation")
     lead = f"{citations} of {number_of(len(check.references), 'work')} in {name}."
-    page = Page(f"Check of {name}", [], lead, sections(check), headline, notes=check.problems)
-    folder.mkdir(parents=True, exist_ok=True)
     file = folder / "index.html"
-    write_whole(file, render("page.html.j2", page))
+    title = f"Check of {name}"
+    write_single_page(file, title, lead, sections(check), headline, check.problems)
     return file
 
 

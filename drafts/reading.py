@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from citeloom import SettingError
 from drafts.bibliography import merge_keys_by_case, read_bibliographies
 from drafts.draft import Draft
 from drafts.latex import read_latex
 from drafts.markdown import read_markdown
-from pipeline.engine.process_pool import LostItem, call_in_worker
-from pipeline.errors import SettingError
+from pipeline.engine.process_pool import call_in_worker
 
 LATEX_SUFFIXES = (".tex", ".ltx")
 DRAFT_SUFFIXES = (*LATEX_SUFFIXES, ".md", ".markdown", ".qmd", ".rmd")
@@ -51,9 +51,9 @@ def _read_in_worker(file: Path, read: Callable[[], Draft], seconds: float) -> Dr
         draft = call_in_worker(read, seconds)
     except MemoryError:
         raise SettingError(f"{file} takes more memory to read than a draft may") from None
-    if isinstance(draft, LostItem):
-        raise SettingError(f"{file} cannot be read: {draft.describe(seconds)}")
-    return draft
+    if isinstance(draft, Draft):
+        return draft
+    raise SettingError(f"{file} cannot be read: {draft.describe(seconds)}")
 
 
 def _working_folder() -> Path | None:

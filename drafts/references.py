@@ -10,13 +10,14 @@ from typing import Literal
 from drafts.author_lists import AuthorComparison, compare_authors
 from drafts.draft import Draft, Entry
 from drafts.entry_rules import broken_rules
-from drafts.known_papers import (
+from drafts.retractions import find_retractions
+from drafts.title_likeness import (
     SAME_TITLE,
-    KnownPapers,
+    lookup_titles,
+    may_be_title,
     title_likeness,
     whole_likeness,
 )
-from drafts.retractions import find_retractions
 from drafts.venues import (
     Publication,
     find_venues,
@@ -31,6 +32,7 @@ from pipeline.corpus.references.title_index import TitleCandidate
 from pipeline.engine.stage import Workspace
 from pipeline.identity.identifiers import normalize_arxiv_id, split_dois, split_version
 from pipeline.identity.titles import title_words
+from pipeline.index.known_papers import KnownPapers
 
 Status = Literal["verified", "differs", "not_found", "suspicious", "withdrawn", "retracted"]
 
@@ -86,7 +88,7 @@ class ReferenceCheck:
 def check_references(draft: Draft, papers: KnownPapers) -> list[ReferenceCheck]:
     """A check of every entry of a draft, in order."""
     entries = list(draft.entries.values())
-    candidates = papers.candidates([(entry.title, split_dois(entry.doi)) for entry in entries])
+    candidates = _candidates(entries, papers)
     ids = {candidate.arxiv_id for of_entry in candidates for candidate in of_entry}
     stated_ids = set(filter(None, map(_identifier, entries)))
     records = papers.records(ids | stated_ids)
@@ -98,6 +100,22 @@ def check_references(draft: Draft, papers: KnownPapers) -> list[ReferenceCheck]:
     if papers.retractions is not None:
         checks = _mark_retracted(checks, entries, papers.retractions)
     return _with_notes_of_draft(checks, draft)
+
+
+def _candidates(entries: Sequence[Entry], papers: KnownPapers) -> list[list[TitleCandidate]]:
+    """For each entry the papers with its DOI, or a title like its own but for subtitles."""
+    works = [(lookup_titles(entry.title or ""), split_dois(entry.doi)) for entry in entries]
+    return [
+        [
+            paper
+            for paper in candidates
+            if not set(dois).isdisjoint(paper.dois.split())
+            or may_be_title(entry.title or "", paper.title)
+        ]
+        for entry, (_, dois), candidates in zip(
+            entries, works, papers.candidates(works), strict=True
+        )
+    ]
 
 
 def _with_notes_of_draft(checks: Sequence[ReferenceCheck], draft: Draft) -> list[ReferenceCheck]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from citeloom import SettingError
 from drafts.draft import Draft
 from drafts.reading import DRAFT_SUFFIXES, LATEX_SUFFIXES, read_bibliography, read_draft
 from drafts.references import keys_by_paper
 from pipeline.corpus.citation_formats import LatexStyle
 from pipeline.engine.stage import Workspace
-from pipeline.errors import SettingError
 from pipeline.related_work.relate import Related, relate
 from pipeline.related_work.task_reader import read_papers
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from pipeline.errors import SettingError
+from citeloom import SettingError
 from pipeline.identity.identifiers import split_dois
 from pipeline.identity.people import surname
 from pipeline.identity.titles import title_words

@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
 
 SPACES = r"(?<!\s)\s++"
 """Pattern of a whole run of white space, for the beginning of a search: `\\s+` there is tried from
@@ -42,18 +41,6 @@ def without_accents(text: str) -> str:
 
 def _unless_combining(sign: re.Match[str]) -> str:
     return "" if unicodedata.combining(sign[0]) else sign[0]
-
-
-def replace_spans(text: str, replacements: Iterable[tuple[int, int, str]]) -> str:
-    """The text with other words in the place of each span (start, end, words), in order; one that
-    begins within the span before it is left out.
-    """
-    parts, last = list[str](), 0
-    for start, end, words in replacements:
-        if start >= last:
-            parts += [text[last:start], words]
-            last = end
-    return "".join([*parts, text[last:]])
 
 
 def text_digest(text: str) -> str:

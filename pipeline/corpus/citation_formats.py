@@ -211,17 +211,6 @@ def _letters(text: str) -> str:
     return re.sub(r"[^a-z]", "", ascii_only.lower())
 
 
-def bibtex_item(paper: Paper) -> dict[str, Any]:
-    """The fields of a paper that `bibtex_keys` and `bibtex_entry` read."""
-    return {
-        "title": paper.title,
-        "authors": paper.authors,
-        "year": paper.year,
-        "arxiv_id": paper.arxiv_id,
-        "primary_category": paper.categories[0] if paper.categories else "",
-    }
-
-
 def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
     """A BibTeX entry, in arXiv's own form (https://info.arxiv.org/help/hypertex/bibstyles) where it
     is on arXiv.
@@ -245,9 +234,25 @@ def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
 def bibtex_of(papers: Sequence[Paper]) -> str:
     """The BibTeX entries of papers, each once, under unique keys."""
     distinct = {paper.arxiv_id: paper for paper in papers}
-    entries = [bibtex_item(paper) for paper in distinct.values()]
-    pairs = zip(bibtex_keys(entries), entries, strict=True)
-    return "\n\n".join(bibtex_entry(key, entry) for key, entry in pairs)
+    return "\n\n".join(entry for _, entry in keyed_bibtex(list(distinct.values())))
+
+
+def keyed_bibtex(
+    papers: Sequence[Paper], own: Mapping[str, str] | None = None
+) -> list[tuple[str, str]]:
+    """(key, BibTeX entry) of each paper. own: as for `bibtex_keys`."""
+    items = [
+        {
+            "title": paper.title,
+            "authors": paper.authors,
+            "year": paper.year,
+            "arxiv_id": paper.arxiv_id,
+            "primary_category": paper.categories[0] if paper.categories else "",
+        }
+        for paper in papers
+    ]
+    keys = bibtex_keys(items, own)
+    return [(key, bibtex_entry(key, item)) for key, item in zip(keys, items, strict=True)]
 
 
 def _tex_with_formulas(text: str) -> str:

@@ -78,14 +78,6 @@ _SUFFIX_AFTER_COMMA = re.compile(r",\s*(?=(?:[JS]r\.?|I{2,3}|IV)\s*(?:[,;]|and\b
 _BETWEEN_NAMES = re.compile(rf",\s*(?:and\s+)?|;\s*|{SPACES}and\s+")
 _STUCK_INITIAL = re.compile(r"\.(?=[^\s.,])")
 _OTHERS = re.compile(r"(?:et\.? )?al\.?|others", re.IGNORECASE)
-_ENDS_IN_OTHERS = re.compile(r"\b(?:others|et\s*al\.?|and\s+more|…|\.\.\.)[\s{}]*$", re.IGNORECASE)
-_UMLAUTS = str.maketrans({
-    "ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "đ": "dj", "ð": "d", "þ": "th",
-})  # fmt: skip
-_BETWEEN_WORDS = re.compile(r"[\s.]+")
-_HYPHENS = re.compile(r"[-‐–'’]")
-# "Al" of Al-Rfou is no surname of its own, "Smith" of Smith-Jones is one.
-_LONG_PART = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +125,6 @@ def surname(name: str) -> str | None:
 def is_others(name: str) -> bool:
     """Whether a member of a list stands for the names that it leaves out: "et al.", "others"."""
     return _OTHERS.fullmatch(name) is not None
-
-
-def ends_in_others(text: str) -> bool:
-    """Whether a list of names leaves some out at its end."""
-    return _ENDS_IN_OTHERS.search(text) is not None
 
 
 def is_initials(text: str) -> bool:
@@ -428,57 +415,3 @@ def has_name_words(author: str, names: Sequence[str]) -> bool:
         name in words or (len(name) == 1 and any(word.startswith(name) for word in words))
         for name in names
     )
-
-
-def _spellings(word: str) -> set[str]:
-    """A word of a name, folded, and as it is spelt without umlauts: Köhler, Kohler, Koehler."""
-    return {*title_words(word), *title_words(word.lower().translate(_UMLAUTS))}
-
-
-class SpelledName(NamedTuple):
-    """A name: the spellings of its surname, and those of all its words of two letters or more."""
-
-    name: str
-    surname: set[str]
-    words: set[str]
-
-
-def spelled_names(names: Iterable[str]) -> list[SpelledName]:
-    """The names that have a surname, with their spellings."""
-    return [
-        SpelledName(name, surname, {word for word in _spellings(name) if len(word) > 1})
-        for name in names
-        if (surname := _surname_spellings(name))
-    ]
-
-
-def _surname_spellings(name: str) -> set[str]:
-    """The spellings of the last word that is no initial and no suffix; of "Smith-Jones" both,
-    and the two as one word.
-    """
-    words = [
-        word
-        for word in _BETWEEN_WORDS.split(name)
-        if any(len(part) > 1 and part not in SUFFIXES for part in title_words(word))
-    ]
-    if not words:
-        return set()
-    *first, last = _HYPHENS.split(words[-1])
-    long_ones = [part for part in first if len(part) >= _LONG_PART]
-    joined = _HYPHENS.sub("", words[-1])
-    spellings = set[str]().union(*map(_spellings, (last, joined, *long_ones)))
-    return spellings or _spellings(words[-1])
-
-
-def may_be_same(person: SpelledName, other: SpelledName) -> bool:
-    """Whether two names may be one person's: by a surname, or by two words of the names."""
-    return bool(
-        person.surname & other.words
-        or other.surname & person.words
-        or len(person.words & other.words) > 1
-    )
-
-
-def given_initials(name: str, surname: set[str]) -> set[str]:
-    """The first letters of the words of a name that are no surname."""
-    return {word[0] for word in title_words(name) if word not in surname and word not in SUFFIXES}

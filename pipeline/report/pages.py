@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -44,6 +45,8 @@ from pipeline.report.grid import (
     percent_cell,
     present,
 )
+from pipeline.report.rendering import render
+from pipeline.storage.writing import write_whole
 from pipeline.text import number_of
 
 SAMPLE_NOTE = (
@@ -83,6 +86,20 @@ class Page:
     def sortable(self) -> bool:
         """Whether a table of the page can be sorted, for which it needs the script."""
         return any(grid.sortable for section in self.sections for grid in section.grids)
+
+
+def write_single_page(
+    file: Path,
+    title: str,
+    lead: str,
+    sections: Sequence[PageSection],
+    headline: Sequence[tuple[str, str, str]],
+    notes: Sequence[str],
+) -> None:
+    """Write a page that stands alone, in the look of the reports; its folder is made."""
+    page = Page(title, [], lead, sections, headline, notes=notes)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file, render("page.html.j2", page))
 
 
 def month_pages(

@@ -6,10 +6,10 @@ import tomllib
 import pytest
 
 from benchmarks import hallmark
-from drafts.known_papers import KnownPapers
 from drafts.reading import read_bibliography
 from drafts.references import check_references
 from pipeline.errors import SettingError
+from pipeline.index.known_papers import KnownPapers
 from tests.cases import TESTS, cases
 from tests.workspaces import changed, make_workspace
 

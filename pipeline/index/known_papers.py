@@ -1,15 +1,14 @@
-"""Papers of arXiv's metadata: of the snapshot, and of the data root's own table; how alike
-two titles are."""
+"""Papers of arXiv's metadata, of the snapshot and of the data root's own table, by identifier,
+title or DOI.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from rapidfuzz import fuzz
 
 from pipeline import tables
 from pipeline.arxiv.record import Record
@@ -28,38 +27,10 @@ from pipeline.errors import MissingInput
 from pipeline.identity.identifiers import group_by_month
 from pipeline.identity.titles import doi_key, title_keys, title_words, window_keys
 from pipeline.index.papers import rows_of_papers
-from pipeline.text import MAYBE_SPACES
 
 _COLUMNS = [field.name for field in fields(Record)]
 # A snapshot of all archives lacks few numbers; one of a single archive has half of them at most.
 _SHARE_OF_WHOLE_MONTH = 0.95
-
-# Likeness of two titles in percent (rapidfuzz.fuzz.ratio of their words without blanks). From
-# here on they are one title with a word changed, left out or misspelt; below, they are two works.
-SAME_TITLE = 75.0
-_SUBTITLE = re.compile(r":\s|\s[-–—]+\s|[?!.]\s")
-_REMARK = re.compile(
-    rf"{MAYBE_SPACES}"
-    r"\((?:extended|full|long|short|technical|supplement|student|\d+(?:st|nd|rd|th)\sed)"
-    r"[^()]*\)\s*+$",
-    re.IGNORECASE,
-)
-# A shorter first part is the name of a system, which several papers may bear.
-_SHORTEST_MAIN_TITLE = 12
-_GREEK = str.maketrans({
-    "α": " alpha ", "β": " beta ", "γ": " gamma ", "δ": " delta ", "ε": " epsilon ", "θ": " theta ",
-    "λ": " lambda ", "μ": " mu ", "π": " pi ", "σ": " sigma ", "τ": " tau ", "φ": " phi ",
-    "χ": " chi ", "ω": " omega ", "ℓ": " l ", "ϵ": " epsilon ", "ψ": " psi ", "η": " eta ",
-})  # fmt: skip
-_SPELLINGS = (
-    (re.compile(r"is(?=(?:ation|ations|e|ed|es|er|ers|ing)$)"), "iz"),
-    (re.compile(r"(?<=\w\w\w)our(?=(?:s|ed|al|ing|able)?$)"), "or"),
-    (re.compile(r"(?<=\w\w)ll(?=(?:ed|ing|er)$)"), "l"),
-    (re.compile(r"tre(?=s?$)"), "ter"),
-    (re.compile(r"^ell$"), "l"),
-)
-_WORDS_LEFT_OUT = frozenset({"and", "varepsilon"})
-_ARTICLES = frozenset({"a", "an", "the"})
 
 
 class KnownPapers:
@@ -84,20 +55,15 @@ class KnownPapers:
             self._indexes.append(_snapshot_titles(workspace, self._snapshot))
 
     def candidates(
-        self, works: Sequence[tuple[str | None, Sequence[str]]]
+        self, works: Sequence[tuple[Collection[str], Collection[str]]]
     ) -> list[list[TitleCandidate]]:
-        """For each (title, DOIs) the papers with one of the DOIs or a title like this.
-
-        Most of the longest words find a paper, or four words in a row with its longest: a subtitle
-        may be left out.
-
-        The papers of each are ordered by identifier.
+        """For each (spellings of its title, DOIs) the papers with one of the DOIs, most of the
+        longest words of a title, or four words in a row with its longest, ordered by identifier.
         """
         keys = {}
-        for number, (title, dois) in enumerate(works):
+        for number, (titles, dois) in enumerate(works):
             of_work = list(map(doi_key, dois))
-            for spelling in lookup_titles(title or ""):
-                words = title_words(spelling)
+            for words in map(title_words, titles):
                 of_work += [*title_keys(words), *window_keys(words).tolist()]
             if of_work:
                 keys[number] = np.array(of_work, np.uint64)
@@ -105,11 +71,7 @@ class KnownPapers:
         for index in self._indexes:
             with index.open() as connection:
                 for number, candidates in TitleIndex(connection).candidates(keys):
-                    title, dois = works[number]
-                    for paper in candidates:
-                        shares_doi = not set(dois).isdisjoint(paper.dois.split())
-                        if shares_doi or may_be_title(title or "", paper.title):
-                            papers[number][paper.arxiv_id] = paper
+                    papers[number] |= {paper.arxiv_id: paper for paper in candidates}
         return [[of_work[name] for name in sorted(of_work)] for of_work in papers]
 
     def records(self, ids: Collection[str]) -> Mapping[str, Record]:
@@ -181,53 +143,3 @@ class _SnapshotSource:
     def is_gone(self, month: str) -> bool:
         """Always: the snapshot is one file."""
         return True
-
-
-def title_likeness(title: str, other: str) -> float:
-    """Likeness in percent of the letters; 100 where one leaves out the other's subtitle, or the
-    name of a system before it.
-    """
-    ours, theirs = _letters(title), _letters(other)
-    for whole, letters in ((other, ours), (title, theirs)):
-        first, *rest = _SUBTITLE.split(whole, maxsplit=1)
-        parts = [_SUBTITLE.split(first)[0], *(rest if " " not in first else ())]
-        if len(letters) > _SHORTEST_MAIN_TITLE and letters in map(_letters, parts):
-            return 100.0
-    return whole_likeness(title, other)
-
-
-def whole_likeness(title: str, other: str) -> float:
-    """Likeness in percent of the letters, subtitles included; 0 where a title is empty."""
-    ours, theirs = _letters(title), _letters(other)
-    return fuzz.ratio(ours, theirs) if ours and theirs else 0.0
-
-
-def may_be_title(title: str, folded: str) -> bool:
-    """Whether a paper, of whose title the folded words are given, may bear this title.
-
-    A candidate shares some words; most others would be read from the metadata for nothing.
-    """
-    ours, theirs = _letters(title), _letters(folded)
-    if ours.startswith(theirs) or theirs.startswith(ours):
-        return True
-    return fuzz.ratio(ours, theirs, score_cutoff=SAME_TITLE) > 0
-
-
-def lookup_titles(title: str) -> set[str]:
-    """A title as it may be listed: without remarks, and without its subtitle."""
-    without_remark = _REMARK.sub("", title)
-    return {without_remark, _SUBTITLE.split(without_remark)[0]}
-
-
-def _letters(title: str) -> str:
-    """The letters of a title without a first article, in one spelling of English and Greek."""
-    words = title_words(_REMARK.sub("", title).translate(_GREEK))
-    if len(words) > 1 and words[0] in _ARTICLES:
-        words = words[1:]
-    return "".join(_spelling(word) for word in words if word not in _WORDS_LEFT_OUT)
-
-
-def _spelling(word: str) -> str:
-    for pattern, replacement in _SPELLINGS:
-        word = pattern.sub(replacement, word)
-    return word

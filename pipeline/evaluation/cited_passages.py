@@ -14,6 +14,7 @@ from pipeline.embedding.lexical import lexical_query, lexical_rows
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.evaluation.passages import EvidencePassage, best_places, read_passages, read_vectors
 from pipeline.index.exact import SparseScores, fused_scores
+from pipeline.index.papers import rows_of_papers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
     from pipeline.storage.data_root import DataRoot
 
-FAR = 0.42
-"""A sentence is not about a paper of less nearness: chosen on one half of DeepScholar-Bench's
-sentences so that at most 3 % of the right keys have less; `benchmarks.evidence` has the figures.
-"""
 PICKED = 50
 _FEWEST_PICKED = 10
 
@@ -39,21 +36,38 @@ class Nearness(NamedTuple):
     nearest: str
 
 
-class PassageSearch:
+class CitedPassages:
     """Passages of cited papers, and of papers picked from the whole corpus, in memory.
 
-    Scores are those of a search: dense and lexical ones fused.
+    by_paper: the passages of each cited paper that the corpus has, by arXiv id. whole: those of
+    which the full text is there; a page may lack its end, or all but the abstract. Scores are those
+    of a search: dense and lexical ones fused.
     """
 
     def __init__(
+        self, workspace: Workspace, papers: Collection[str], sentences: Sequence[str]
+    ) -> None:
+        """papers: arXiv ids of cited papers. sentences: all that are searched for. Raises
+        SettingError where the embedder's model is not there, PermanentFailure where a table is
+        broken.
+        """
+        cited = read_passages(workspace.root, papers)
+        self.by_paper: Mapping[str, Sequence[EvidencePassage]] = cited
+        columns = ["arxiv_id", "paragraphs", "truncated"]
+        self.whole = {
+            row["arxiv_id"]
+            for row in rows_of_papers(workspace.root, tables.PAPERS, cited, columns)
+            if row["paragraphs"] and not row["truncated"]
+        }
+        if cited:
+            self._encode(workspace, cited, sentences)
+
+    def _encode(
         self,
         workspace: Workspace,
         cited: Mapping[str, Sequence[EvidencePassage]],
         sentences: Sequence[str],
     ) -> None:
-        """cited: passages by arXiv id. sentences: all that are searched for. Raises SettingError
-        where the embedder's model is not there, PermanentFailure where a table is broken.
-        """
         import numpy as np
 
         picked = read_passages(workspace.root, _pick(workspace.root, cited))
