@@ -225,7 +225,8 @@ PASSAGES = Table(
         (
             "kind",
             TEXT,
-            "front_matter, abstract, paragraph, list, table, caption, theorem or algorithm",
+            "front_matter, abstract, paragraph, list, table, caption, theorem, algorithm, or"
+            " back_matter: acknowledgements, declarations and checklists",
         ),
         ("title", TEXT, "title of the paper"),
         ("section_path", TEXTS, "titles of the sections around it, outermost first"),
