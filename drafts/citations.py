@@ -17,7 +17,7 @@ from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.cited_passages import CitedPassages
-from pipeline.evaluation.claim_judge import JudgedClaim, judge_claims, judge_name
+from pipeline.evaluation.claim_judge import judge_claims, judge_name
 from pipeline.evaluation.passages import EvidencePassage
 from pipeline.evaluation.verdicts import place_of
 from pipeline.index.exact import lexical_scores
@@ -323,7 +323,7 @@ def _named_if_far(check: CitationCheck, search: CitedPassages) -> CitationCheck:
 def _by_model(
     workspace: Workspace, cases: Sequence[CitationCase], shown: Sequence[CitationCheck]
 ) -> list[CitationCheck]:
-    claims = [JudgedClaim(case.title, case.passages, case.claim) for case in cases]
+    claims = [(case.title, case.passages, case.claim) for case in cases]
     checks = []
     for case, nearest, finding in zip(cases, shown, judge_claims(workspace, claims), strict=True):
         if finding.failure:

@@ -9,10 +9,9 @@ from typing import Any
 from pipeline.corpus.parse.policies import LOWERED, RAISED, script, with_signs
 from pipeline.text import one_line
 
-LONGEST_PARAGRAPH = 20_000
-"""A paragraph of a paper has 200 words. Longer ones are not given to the parser of LaTeX, which is
-recursive.
-"""
+# A paragraph of a paper has 200 words. Longer ones are not given to the parser of LaTeX, which is
+# recursive.
+_LONGEST_PARAGRAPH = 20_000
 _MOST_BRACES = 60
 _LONGEST_NAME = 60
 # What the simple reading removes where the parser of LaTeX fails.
@@ -23,7 +22,7 @@ def plain_text(latex: str) -> str:
     """The text of LaTeX, formulas as `$TeX$`, superscripts and subscripts as the text of a page has
     them; a simpler reading where the parser fails.
     """
-    if len(latex) > LONGEST_PARAGRAPH or latex.count("{") > _MOST_BRACES:
+    if len(latex) > _LONGEST_PARAGRAPH or latex.count("{") > _MOST_BRACES:
         return _COMMAND.sub(" ", latex)
     try:
         return with_signs(str(_converter().latex_to_text(latex, latex_context=_arguments())))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pipeline.evaluation.citation_support.judge import judge_request
@@ -17,20 +16,13 @@ if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
     from pipeline.settings import Settings
 
+    Claim = tuple[str, Sequence[EvidencePassage], str]
+
 
 class Finding(Quoting):
     """The judge's answer on a claim: the words that decide, then the verdict."""
 
     verdict: Literal["supported", "partly", "contradicted", "not"]
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedClaim:
-    """A claim, the title of the work that it cites, and passages of it, best first."""
-
-    title: str
-    passages: Sequence[EvidencePassage]
-    claim: str
 
 
 class ClaimFinding(NamedTuple):
@@ -46,22 +38,22 @@ def judge_name(settings: Settings) -> str | None:
     return None if settings.bundled_llm else judge_model(settings).name
 
 
-def judge_claims(workspace: Workspace, claims: Sequence[JudgedClaim]) -> list[ClaimFinding]:
-    """The judge's finding on each claim, in order. Raises SettingError where its context is too
-    small, and as the model's client does.
+def judge_claims(workspace: Workspace, claims: Sequence[Claim]) -> list[ClaimFinding]:
+    """The judge's finding on each claim, in order.
+
+    claims: (title of the work that it cites, passages of it, best first, words) of each. Raises
+    SettingError where the judge's context is too small, and as the model's client does.
     """
     return run(_judge(workspace, claims))
 
 
-async def _judge(workspace: Workspace, claims: Sequence[JudgedClaim]) -> list[ClaimFinding]:
+async def _judge(workspace: Workspace, claims: Sequence[Claim]) -> list[ClaimFinding]:
     name = judge_model(workspace.settings).name
     context = get_model(workspace.settings, name, "CITELOOM_JUDGES").context
     async with open_client(workspace, name) as client:
 
-        async def judge(claim: JudgedClaim) -> ClaimFinding:
-            question = judge_request(
-                claim.title, claim.passages, claim.claim, context, prompt="judge_draft"
-            )
+        async def judge(claim: Claim) -> ClaimFinding:
+            question = judge_request(*claim, context, prompt="judge_draft")
             reply = await ask(client, question.messages, Finding, FINDING_TOKENS)
             if reply.form is None:
                 return ClaimFinding(failure=str(reply.failure))
