@@ -310,7 +310,7 @@ PAPERS = Stage(
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
     settings=("categories", "category_match", "parser"),
     former_settings={"page_errors": "keep"},
-    version=20,
+    version=21,
     outputs_exist=_had_no_disk_error,
     description=(
         "Computer-science papers, parsed from pages read in place in the zip, with what each"

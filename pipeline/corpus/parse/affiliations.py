@@ -1,169 +1,208 @@
-"""Affiliations: lines of addresses to one text each, and what thanks say of where authors work.
-
-Thanks name the place alone, `\\thanks{University of X}`, or in a sentence as IEEE's style asks for.
-"""
+"""Affiliations: what tells them from remarks, their lines, and what thanks say of them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from functools import lru_cache
 
-from pipeline.corpus.parse.byline_rules import is_affiliation, kinds_of
-from pipeline.corpus.parse.byline_text import (
-    EDGES,
-    has_letters,
-    marks_of,
-    without_signs,
-)
-from pipeline.corpus.parse.policies import EMAIL, MARK
-from pipeline.identity.people import surname
+from pipeline.corpus.parse.byline_text import EDGES, has_letters
+from pipeline.corpus.parse.policies import CELL, INNER
+from pipeline.identity.people import KnownNames, surname
 from pipeline.identity.titles import title_words
 
-LEADING_LABEL = re.compile(r"\s*[(\[]?(\d{1,2}|[a-z])[)\].]?\s*(?=[^\W\d_a-z])")
-"""A number or letter that was meant as a mark before a place: "1 University of X", "2]CWI"."""
-_LEADING_AND = re.compile(r"^(?:and|&)\s+")
-_TRAILING_AND = re.compile(r"(?:,?(?<!\s)\s++and|(?<!\s)\s++&)$")
+# Of a whole organisation; of a part of one, or of either.
+_ORGANISATION = re.compile(
+    r"univers|\buniv\b|\bcollege\b(?! park| station)|academ|polytec|politec|hochschule|école\b"
+    r"|institut|\binc\b|\bcorp(?:\b|orat)|\bltd\b|\bllc\b|gmbh|foundation|hospital|clinic|ministry|observator|\bresearch\b"
+    r"|\btechnologies\b|(?-i:\b\w*AI\b)|\w\.(?:ai|com|io|org|net)\b|^(?:independent|unaffiliated)\b"
+    r"|大学|大學|学院|學院|研究|公司|实验室|대학|연구",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(
+    r"school|\bdep(?:t|artm|\b)|dipart|\blabs?\b|laborat|\bcent(?:er|re|ro)\b|facult|division|\bgroup\b|\bteam\b|\bunit\b"
+    r"|\bprogramme?\b|campus|\bchair of|scien|engineering\b|mathemati|informati|computing\b"
+    r"|technolog|linguisti|physics|statisti|economics|psycholog|biolog|chemistry|philosophy"
+    r"|robotics|\bstudies\b|^(?:cs|ece|eecs|cse)\b",
+    re.IGNORECASE,
+)
+# What a remark begins with that has few words in small letters, and what a role ends in.
+_REMARK = re.compile(
+    r"\W*(?:(?:these|this|all|both|two|the|our|first|last|lead|main|primary|core|student|technical"
+    r"|senior|joint(?:ly)?|shared?|co-?|authors?|have|has|are|is|denotes?|indicates?)\W+)*"
+    r"(?:equal|correspond|contribut|co-?first|author|advis|supervis|leads?\b|leader|alphabetic"
+    r"|(?:project|team) (?:lead|page|web)|listing|order|now at|curren|formerly|deceased|on leave"
+    r"|while|during|work(?:ed)? (?:was|done|during|while|perform|conduct|at)"
+    r"|intern(?:ed|ship|s)?\b|previously|present address|manuscript|thanks|e-?mail|contact\b"
+    r"|preprint|accept|copyright|©|to appear|under review|support|fund(?:s|ed)|anonymous"
+    r"|(?:affiliation|address)s?$|home ?page|key ?words|(?:website|code|url)\W*$|et al|others$"
+    r"|(?:\d\d?(?:st|nd|rd|th)? )?[a-z]+\.? (?:\d\d?, )?(?:19|20)\d\d$)"
+    r"|.{0,60}\b(?:students?|professors?|fellow|candidate|lecturer|member|scientist|engineer"
+    r"|post-?doc\w*|(?<!independent )researcher)(?:,? (?:IEEE|ACM|AAAI))?\W*$",
+    re.IGNORECASE,
+)
+# The end of an address: a town and a country.
+_ADDRESS = re.compile(r", [^\W\d_a-z][^,]{1,40}$")
+_LONG_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}")
+# No place is longer; what a hostile page has there is not searched whole.
+_LONGEST = 600
+GAP = re.compile(rf"(?<!\s)(?=\s*[\u2001\u2003\u3000])\s++|[ \xa0]{{2,}}|{CELL}")
+_BETWEEN_PLACES = re.compile(r"; | & |,? and (?:the )?")
+# One that ends no abbreviation.
 _FULL_STOP = re.compile(r"(?<=\w{5})\.$")
 _WITH = re.compile(
     r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])"
 )
 _ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
-_ALSO_AT = re.compile(
-    r"^(?:[Aa]lso|[Aa]dditionally) (?:at|with|affiliated (?:with|to)) (?:the )?(?=[^\W\d_a-z])"
-)
-_BETWEEN_PLACES = re.compile(r";|,\s++and\s++(?:the\s++)?")
+BEFORE_PLACE = re.compile(r"\b(?:[Aa]lso (?:at|with) (?:the )?(?=[^\W\d_a-z])|[Aa]ddress: )")
 # A full stop ends a place unless a capital, or one of the words that places are cut short to, is
 # before it.
 _END = re.compile(
-    rf"[(;{EMAIL}]|\b[Ee]-?mails?\b|(?<!\b[A-Z])(?<!\bUniv)(?<!\bDept)(?<!\bInst)(?<!\bSt)(?<!\bLab)"
+    r"[(;]|\S+@|\b[Ee]-?mails?\b|(?<!\b[A-Z])(?<!\bUniv)(?<!\bDept)(?<!\bInst)(?<!\bSt)(?<!\bLab)"
     r"(?<!\bInc)(?<!\bCo)(?<!\bLtd)\.(?=\s|$)"
 )
-# Words that a sentence has and a place has not.
-_SENTENCE = re.compile(
-    r"\b(?:we|our|us|is|are|was|were|has|have|had|by|this|these|that|who|thanks?|grants?|support(?:ed|s)?|provided|"
-    r"acknowledges?|work(?:ed|s)?|preprint|paper)\b",
-    re.IGNORECASE,
-)
-_ADDRESS = re.compile(r"\b[Aa]ddress: ")
-# Where a place ended that ran on into the next sentence, as "U.S.A." ends nothing by itself.
-_NEXT = re.compile(r"\.\s(?=[^\W\d_a-z])")
-# No list of authors and no place is longer; what a hostile page has there is not searched whole
-# each time.
-_LONGEST = 400
-_EVERYBODY = re.compile(r"\bauthors\b", re.IGNORECASE)
 _EDGES = " .,:;"
 
 
-def without_full_stop(text: str) -> str:
-    """The text without a full stop that ends no abbreviation."""
-    return _FULL_STOP.sub("", text)
+@lru_cache(maxsize=4096)
+def is_organisation(text: str) -> bool:
+    """Whether the words of a text name a whole organisation."""
+    return _ORGANISATION.search(text[:_LONGEST]) is not None
 
 
-def split_marked(line: str) -> list[tuple[frozenset[str], str]]:
-    """(marks, text) of the affiliations in a line; marks are before them, or all behind."""
-    pieces = line.split(MARK)
-    texts = [_ALSO_AT.sub("", without_signs(piece).strip(EDGES)) for piece in pieces[::2]]
-    texts[:-1] = [_TRAILING_AND.sub("", text) for text in texts[:-1]]
-    marks = [frozenset(marks_of(piece)) for piece in pieces[1::2]]
-    if marks and not texts[-1] and all(texts[:-1]):
-        return list(zip(marks, texts, strict=False))
-    places: list[tuple[frozenset[str], str]] = [(frozenset(), texts[0])] if texts[0] else []
-    pending = frozenset[str]()
-    for mark, text in zip(marks, texts[1:], strict=False):
-        pending |= mark
-        if has_letters(text):
-            places.append((pending, text))
-            pending = frozenset()
-    return places
+def is_unit(text: str) -> bool:
+    """Whether the words of a text name a part of an organisation."""
+    return _UNIT.search(text[:_LONGEST]) is not None
+
+
+@lru_cache(maxsize=4096)
+def is_remark(text: str) -> bool:
+    """Whether a text says anything of authors but their place, by its beginning, by a role at its
+    end, or by its many words in small letters.
+    """
+    words = _LONG_WORD.findall(text[:_LONGEST])
+    small = 2 * sum(map(str.islower, words))
+    is_short = len(words) <= 3 and not (is_organisation(text) or is_unit(text))
+    is_prose = len(words) > 1 and (small >= len(words) if is_short else small > len(words) > 3)
+    return is_prose or _REMARK.match(text[:_LONGEST]) is not None
+
+
+def is_place(text: str) -> bool:
+    """Whether the words of a text say that it is where somebody works."""
+    has_word = is_organisation(text) or is_unit(text) or _is_address(text)
+    return has_word and not is_remark(text)
+
+
+def is_place_alone(text: str) -> bool:
+    """Whether a text is a place and no sentence: no long word of it is in small letters."""
+    return is_place(text) and not any(map(str.islower, _LONG_WORD.findall(text)))
 
 
 def split_places(text: str) -> list[str]:
-    """The affiliations of a text, split at semicolons or "and" between organisations."""
-    parts = [part.strip() for part in _BETWEEN_PLACES.split(text)]
-    whole = all(
-        not kinds_of(part).isdisjoint({"organisation", "institute", "location"}) for part in parts
-    )
-    return parts if whole else [text]
+    """The places of a text, split at semicolons, or at "and" between organisations."""
+    places = list[str]()
+    for part in text.replace("()", "").split(";"):
+        parts = _BETWEEN_PLACES.split(part)
+        places += parts if all(map(is_organisation, parts)) else [part]
+    return [place.strip(_EDGES) for place in places if has_letters(place) and not is_remark(place)]
 
 
-def join_lines(lines: Sequence[str]) -> list[str]:
-    """Lines of an address as affiliations; a second organisation begins another."""
-    kinds = [kinds_of(line) for line in lines]
-    affiliations: list[list[str]] = []
-    seen: set[str] = set()
-    ended = True
-    for place, (line, of_line) in enumerate(zip(lines, kinds, strict=True)):
-        bare = line.strip(EDGES)
-        text = _LEADING_AND.sub("", bare)
-        second = "organisation" in seen and not of_line.isdisjoint({"organisation", "institute"})
-        after_location = "location" in seen and ("location" not in of_line or "," in text)
-        of_next = (
-            "unit" in of_line
-            and "organisation" in seen
-            and any("organisation" in below for below in kinds[place + 1 :])
-        )
-        if ended or second or after_location or of_next or text != bare:
-            affiliations.append([])
-            seen = set()
-            # What no rule knows is an organisation, unless it is an acronym of a unit: LTI, umiacs.
-            if not of_line and text[:1].isupper() and not text.isupper():
-                seen.add("organisation")
-        ended = _TRAILING_AND.search(text) is not None
-        affiliations[-1].append(without_full_stop(_TRAILING_AND.sub("", text)))
-        seen |= of_line
-    return [", ".join(filter(None, parts)) for parts in affiliations]
+def join_lines(runs: Sequence[Sequence[str]]) -> list[str]:
+    """Runs of lines of an address as places; in a run a second organisation begins another, after
+    its unit, and what follows a town and a country. A run that is a unit alone goes on in the next.
+    """
+    places: list[list[str]] = []
+    has_organisation = is_ended = False
+    for run in runs:
+        is_begun = bool(places) and not has_organisation and is_unit(places[-1][0])
+        is_begun = is_begun and "," not in places[-1][0]
+        for number, line in enumerate(run):
+            is_second = is_organisation(line) or (
+                is_unit(line) and any(map(is_organisation, run[number + 1 :]))
+            )
+            is_town = " " not in line or (line.count(",") == 1 and _is_address(line))
+            is_second = (is_second and has_organisation) or (is_ended and not is_town)
+            if is_second or (number == 0 and not is_begun):
+                places.append([])
+                has_organisation = False
+            places[-1].append(_FULL_STOP.sub("", line.strip(EDGES)))
+            # What no word tells is an organisation, unless it is an acronym of a unit: LTI, umiacs.
+            is_named = line[:1].isupper() and not (line.isupper() or is_unit(line))
+            is_whole = is_organisation(line) and "nstitut" not in line
+            has_organisation |= is_whole or (is_named and len(places[-1]) == 1)
+            is_ended = has_organisation and _is_address(line)
+    return [", ".join(place) for place in places]
 
 
-def workplaces(text: str, owner: str | None, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _is_address(text: str) -> bool:
+    """Whether a text ends in a town and a country."""
+    end = _ADDRESS.search(text)
+    return end is not None and not (is_organisation(end[0]) or is_unit(end[0]))
+
+
+def share(count: int, runs: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The places of each of some people who have some runs of lines in common: the only place is
+    everybody's, as many as people are one each. Empty where the lines do not tell.
+    """
+    columns = [list(filter(has_letters, GAP.split(line))) for run in runs for line in run]
+    if count > 1 and columns and all(len(cells) == count for cells in columns):
+        return [
+            join_lines([INNER.join(cells).split(INNER)]) for cells in zip(*columns, strict=True)
+        ]
+    if count == 1:
+        return [join_lines(runs)]
+    places = [place for run in runs for place in join_lines([run])]
+    if len(places) == 1:
+        parts = _BETWEEN_PLACES.split(places[0])
+        if len(parts) == count and all(
+            is_organisation(part) or _is_address(part) for part in parts
+        ):
+            places = parts
+        parts = places[0].split(", ")
+        if len(parts) == count and all(map(is_organisation, parts)):
+            places = parts
+    if len(places) == count:
+        return [[place] for place in places]
+    return [places] * count if len(places) == 1 else []
+
+
+def workplaces(text: str, owner: str | None, known: KnownNames) -> Iterator[tuple[str, str]]:
     """(name, place) of everybody whose place a thanks note states.
 
-    text: with EMAIL in place of e-mails. owner: the one author that it belongs to, None where there
-    are several.
+    Thanks name the place alone, or in a sentence as IEEE's style asks for: "A. Lee and B. Roe are
+    with the University of X". owner: the one author that it belongs to, None where there are
+    several.
     """
-    sentences = list(_WITH.finditer(text))
+    owners = [] if owner is None else [owner]
+    subject, *sentences = _WITH.split(text)
     if not sentences:
-        also = _ALSO_AT.match(text)
-        place = _until_end(text[also.end() :] if also else _ADDRESS.split(text)[-1])
+        place = _until_end(BEFORE_PLACE.split(text)[-1])
         # "Acme Analytics. E-mail: …"
-        is_title = EMAIL in text and place.istitle() and not kinds_of(place)
-        is_place = also or is_title or is_affiliation(place)
-        if owner is not None and is_place and not _SENTENCE.search(place):
-            yield from ((owner, part) for part in split_places(place))
-    start = 0
-    for sentence, after in zip_longest(sentences, sentences[1:]):
-        subject = text[max(start, sentence.start() - _LONGEST) : sentence.start()]
-        place = _until_end(text[sentence.end() : sentence.end() + _LONGEST])
-        if after is not None and sentence.end() + len(place) >= after.start():
-            place = _NEXT.split(place, maxsplit=1)[0]
-        start = sentence.end() + len(place)
-        people = _names_in(subject, names)
-        if not people and owner is not None and is_affiliation(place):
-            people = [owner]
-        for part in _ALSO.split(place):
-            if part[:1].isupper():
-                yield from ((name, part.strip(_EDGES)) for name in people)
-
-
-def has_sentence(text: str) -> bool:
-    """Whether a text has words of a sentence, which no affiliation has."""
-    return _SENTENCE.search(text) is not None
+        is_title = "@" in text and place.istitle() and not is_remark(place)
+        if is_title or is_place_alone(place):
+            yield from ((name, part) for part in split_places(place) for name in owners)
+    for rest in sentences:
+        words = title_words(subject)
+        people: list[str] = []
+        end = len(subject)
+        for printed in reversed(known.find(subject)):
+            if end - printed.end > len(", and "):
+                break
+            people.append(printed.name)
+            end = printed.start
+        by_surname = [name for name in known.names if surname(name) in words]
+        if "authors" in words:
+            people = [*known.names]
+        elif not people:
+            people = by_surname if len(by_surname) == 1 else owners[len(by_surname) :]
+        following = known.find(rest)
+        place = _until_end(rest[: following[0].start] if following else rest)
+        place = place.removesuffix(" and").strip(_EDGES)
+        parts = [part.strip(_EDGES) for part in _ALSO.split(place) if part[:1].isupper()]
+        yield from ((name, part) for part in parts for name in people)
+        subject = rest
 
 
 def _until_end(text: str) -> str:
-    end = _END.search(text)
-    return (text[: end.start()] if end else text).strip(_EDGES)
-
-
-def _names_in(subject: str, names: Sequence[str]) -> list[str]:
-    """The names that a sentence is about, by surname; by initial too where two share that."""
-    if _EVERYBODY.search(subject):
-        return list(names)
-    words = title_words(subject)
-    named = [name for name in names if surname(name) in words]
-    return [
-        name
-        for name in named
-        if sum(surname(name) == surname(other) for other in named) == 1
-        or not {name[0].lower(), *title_words(name)[:1]}.isdisjoint(words)
-    ]
+    end = _END.search(text, 0, _LONGEST)
+    return text[: end.start() if end else _LONGEST].strip(_EDGES)

@@ -10,9 +10,10 @@ from itertools import chain
 
 from pipeline.corpus.parse.bibliography import read_bibliography
 from pipeline.corpus.parse.byline import read_bylines
-from pipeline.corpus.parse.byline_text import Byline, normalize, plain_line
+from pipeline.corpus.parse.byline_text import Byline
 from pipeline.corpus.parse.findings import Findings
 from pipeline.corpus.parse.front_matter import (
+    before_prose,
     find_abstract,
     find_byline,
     letters_of,
@@ -68,12 +69,14 @@ def assemble(
     Raises PageError where the page holds no text at all, or more than ten million characters.
     """
     _set_frame_aside(findings)
-    front = findings.front if findings.bylines else []
-    if not findings.bylines and (unmarked := find_byline(findings.front, known)):
-        title, text = unmarked
-        findings.title = findings.title or plain_line(normalize(title)) or None
-        findings.bylines.append(Byline(text))
-        _remove_blocks(findings, letters_of(title + text))
+    front = before_prose(findings.front)
+    if not findings.bylines:
+        if unmarked := find_byline(front, known):
+            title, text = unmarked
+            findings.title = findings.title or title or None
+            findings.bylines.append(Byline(text))
+            _remove_blocks(findings, letters_of("".join(front)))
+        front = []
     take_typed_references(findings)
     byline = read_bylines(findings.bylines, findings.institutes, known, front)
     _remove_blocks(findings, letters_of("".join(byline.front)))
@@ -88,7 +91,9 @@ def assemble(
         raise PageError("no_text", "no paragraph, table, caption or abstract on the page")
     headed = without_empty(sections, blocks)
     bibliography = [*findings.items, *read_bibliography(findings.printed_items)]
-    of_authors, marks = characters_of_authors(byline.authors, notes, _byline_text(findings))
+    of_authors, marks = characters_of_authors(
+        byline.authors, notes, _byline_text(findings, byline.front)
+    )
     losses = _losses(findings, headed) + Counter(author_mark=marks)
     kept = kept_characters(
         f"{findings.title or ''}{findings.subtitle or ''}",
@@ -161,6 +166,6 @@ def _losses(findings: Findings, headed: Sequence[Section]) -> Counter[str]:
     return +losses
 
 
-def _byline_text(findings: Findings) -> str:
-    texts = chain(findings.institutes, *(byline.texts() for byline in findings.bylines))
+def _byline_text(findings: Findings, front: Sequence[str]) -> str:
+    texts = chain(findings.institutes, front, *(byline.texts() for byline in findings.bylines))
     return " ".join(texts).translate(_WITHOUT_MARKS)

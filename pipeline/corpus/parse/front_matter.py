@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Iterable, Sequence
 
 from pipeline.corpus.parse.byline_text import normalize, plain_line
 from pipeline.corpus.parse.parsed_page import Block, Section
@@ -14,8 +13,7 @@ from pipeline.identity.people import KnownNames
 
 _NAME = re.compile(r"abstract|summary", re.IGNORECASE)
 _RUN_IN = re.compile(r"^(?:[Aa]bstract|ABSTRACT)\b\s*[.:—–-]*\s*")
-# Authors who set the word by hand do so before the first section, after at most a byline or two.
-_FIRST_BLOCKS = 6
+# Authors may set the word by hand.
 _FEWEST_WORDS = 20
 
 # Bylines of unknown classes in the suite and the real pages have 1 to 25 lines before the abstract.
@@ -24,27 +22,33 @@ _ABSTRACT = re.compile(rf"(?:^|[{LINE}{CELL}])\s*(?:[Aa]bstract|ABSTRACT)\b")
 _NEXT_PLACE = re.compile(r"\n(?=\n|[\[(]?\d{1,2}[\])])")
 _NO_LETTER = re.compile(r"[^\w]+|_+")
 
-AbstractAndRest = tuple[str | None, list[Section], list[Block]]
+
+def before_prose(paragraphs: Iterable[str]) -> list[str]:
+    """The paragraphs up to the abstract, or to one that is too long for a byline."""
+    front: list[str] = []
+    for paragraph in paragraphs:
+        head, *abstract = _ABSTRACT.split(paragraph, maxsplit=1)
+        if not all(map(_is_short, lines_of(head))):
+            break
+        front.append(head)
+        if abstract:
+            break
+    return front
 
 
 def find_byline(paragraphs: Sequence[str], known: Sequence[str]) -> tuple[str, str] | None:
-    """(title, byline) in the paragraphs before the first section, or None.
+    """(title, byline) in the paragraphs before the abstract, or None.
 
-    The byline is the lines from the first known name to the abstract, where they print at least
-    half of the names; up to three lines before it are the title.
+    The byline is the lines from the first known name on, where they print at least half of the
+    names; up to three lines before it are the title.
     """
-    text = LINE.join(line for paragraph in paragraphs for line in lines_of(paragraph))
-    text = _ABSTRACT.split(text, maxsplit=1)[0]
-    lines = [line for line in text.split(LINE) if letters_of(line)]
-    lines = list(takewhile(is_no_prose, lines[:_MOST_LINES]))
-    names = KnownNames(known)
-    in_lines = [{place.name for place in names.find(plain_line(normalize(line)))} for line in lines]
-    start = next((place for place, in_line in enumerate(in_lines) if in_line), None)
-    if start is None or start > _MOST_TITLE_LINES:
+    lines = [line for paragraph in paragraphs for line in lines_of(paragraph) if letters_of(line)]
+    names = [KnownNames(known).find(plain_line(line)) for line in lines[:_MOST_LINES]]
+    start = next((number for number, places in enumerate(names) if places), len(lines))
+    count = len({place.name for places in names for place in places})
+    if start > _MOST_TITLE_LINES or not count or 2 * count < len({*known}):
         return None
-    if 2 * len(set().union(*in_lines)) < len(names.names):
-        return None
-    return LINE.join(lines[:start]), LINE.join(lines[start:])
+    return plain_line(" ".join(lines[:start])), LINE.join(lines[start:])
 
 
 def lines_of(paragraph: str) -> list[str]:
@@ -55,13 +59,11 @@ def lines_of(paragraph: str) -> list[str]:
         paragraph = paragraph.replace("\n", LINE)
     elif ERRED in paragraph:
         paragraph = _NEXT_PLACE.sub(LINE, paragraph)
-    return paragraph.split(LINE)
+    return normalize(paragraph).split(LINE)
 
 
-def is_no_prose(line: str) -> bool:
-    """Whether a line is short enough for one of a title or a byline."""
-    text = plain_line(normalize(line))
-    return len(text.split()) <= _MOST_WORDS and len(text) < _LONGEST_LINE
+def _is_short(line: str) -> bool:
+    return len(line) < _LONGEST_LINE and line.count(" ") < _MOST_WORDS
 
 
 def letters_of(text: str) -> str:
@@ -69,45 +71,27 @@ def letters_of(text: str) -> str:
     return _NO_LETTER.sub("", text)
 
 
-def find_abstract(sections: Sequence[Section], blocks: Sequence[Block]) -> AbstractAndRest:
+def find_abstract(
+    sections: Sequence[Section], blocks: Sequence[Block]
+) -> tuple[str | None, list[Section], list[Block]]:
     """The abstract of a page without `.ltx_abstract`, and the sections and blocks without it.
 
     It is looked for in a section titled Abstract, then in a paragraph before the first section that
     begins with the word or follows it. None where there is neither.
     """
-    return (
-        _in_section(sections, blocks)
-        or _in_paragraph(sections, blocks)
-        or (None, list(sections), list(blocks))
-    )
-
-
-def _in_section(sections: Sequence[Section], blocks: Sequence[Block]) -> AbstractAndRest | None:
     named = next((section for section in sections if _NAME.fullmatch(section.title)), None)
+    path = named.path if named else ()
+    inside = [block for block in blocks if block.section_path == path and block.kind == "paragraph"]
     if named is None:
-        return None
-    inside = [
-        block for block in blocks if block.section_path == named.path and block.kind == "paragraph"
-    ]
-    if not inside:
-        return None
-    text = " ".join(block.text for block in inside)
-    other_sections = [section for section in sections if section != named]
-    return text, other_sections, [block for block in blocks if block not in inside]
-
-
-def _in_paragraph(sections: Sequence[Section], blocks: Sequence[Block]) -> AbstractAndRest | None:
-    for place, block in enumerate(blocks[:_FIRST_BLOCKS]):
-        if block.section_path or block.kind != "paragraph" or not _RUN_IN.match(block.text):
-            continue
-        text = _RUN_IN.sub("", block.text)
-        end = place + 1
-        if not text and end < len(blocks) and not blocks[end].section_path:
-            text = blocks[end].text
-            end += 1
-        if len(text.split()) >= _FEWEST_WORDS:
-            return text, list(sections), [*blocks[:place], *blocks[end:]]
-    return None
+        while inside and not _RUN_IN.match(inside[0].text):
+            inside.pop(0)
+        is_heading = bool(inside) and not _RUN_IN.sub("", inside[0].text)
+        inside = inside[: 1 + is_heading]
+    text = _RUN_IN.sub("", " ".join(block.text for block in inside))
+    if not text or (named is None and len(text.split()) < _FEWEST_WORDS):
+        return None, [*sections], [*blocks]
+    others = [section for section in sections if section != named]
+    return text, others, [block for block in blocks if block not in inside]
 
 
 def without_empty(sections: Sequence[Section], blocks: Sequence[Block]) -> list[Section]:

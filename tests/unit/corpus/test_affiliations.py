@@ -2,15 +2,15 @@
 
 import pytest
 
-from pipeline.corpus.parse.affiliations import workplaces
-from pipeline.corpus.parse.byline_rules import is_affiliation
+from pipeline.corpus.parse.affiliations import is_place, workplaces
+from pipeline.identity.people import KnownNames
 from tests.cases import cases
 
 ANN, BOB, CID = "Ann Lee", "Bob J. Roe", "Cid van der Moe"
 
 
 def places(*thanks, owner=None, names=(ANN, BOB, CID)):
-    found = [pair for text in thanks for pair in workplaces(text, owner, names)]
+    found = [pair for text in thanks for pair in workplaces(text, owner, KnownNames(names))]
     return [[place for one, place in found if one == name] for name in names]
 
 
@@ -48,7 +48,7 @@ def test_what_is_no_place_of_work_now_is_left_out(said):
     ["International Research Institute", "Joint Research Centre, Italy", "Workday Research"],
 )
 def test_places_that_begin_as_remarks_do_are_places(place):
-    assert is_affiliation(place)
+    assert is_place(place)
 
 
 def test_a_hostile_list_takes_no_time():

@@ -93,8 +93,9 @@ def note(walk: Walk, node: Node) -> None:
         return walk.flow(node)
     buffer = walk.gather(node, TextBuffer(GATHER, breaks=LINE if walk.buffer.marks else " "))
     if walk.byline is not None and walk.buffer.marks:
-        walk.byline.add_note(note_mark_of(node), policies.with_dollars(buffer.raw))
-        walk.buffer.parts.append(f"{MARK}{NOTE}{note_mark_of(node)}{MARK}")
+        mark = f"{NOTE}{note_mark_of(node)}"
+        walk.byline.parts.append((mark, policies.with_dollars(buffer.raw)))
+        walk.buffer.parts.append(f"{MARK}{mark}{MARK}")
         return None
     classes = node.classes
     if "ltx_role_institutetext" in classes or "ltx_role_email" in classes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.corpus.parse import policies
-from pipeline.corpus.parse.byline_text import Byline
+from pipeline.corpus.parse.byline_text import THANKS, Byline
 from pipeline.corpus.parse.kinds import section_rank
 from pipeline.corpus.parse.parsed_page import Block, Section
 from pipeline.corpus.parse.policies import LINE
@@ -154,11 +154,12 @@ def personname(walk: Walk, node: Node) -> None:
 
 def contact(walk: Walk, node: Node) -> None:
     """An affiliation, address, e-mail or the like of a byline."""
-    buffer = walk.gather(node, TextBuffer(GATHER, breaks=LINE))
+    buffer = walk.gather(node, TextBuffer(GATHER, marks=True, breaks=LINE))
     walk.put(None, buffer.after)
     if walk.byline is None:
         return walk.lose("contact", buffer.raw)
-    walk.byline.contacts.append((role_of(node), policies.with_dollars(buffer.raw)))
+    walk.byline.parts.append((role_of(node), policies.as_formulas(buffer.raw)))
+    walk.buffer.parts.append(policies.PLACE)
     return None
 
 
@@ -170,7 +171,7 @@ def address_part(walk: Walk, node: Node) -> None:
 
 def author_notes(walk: Walk, node: Node) -> None:
     """What else is said of the authors of a byline."""
-    buffer = walk.gather(node, TextBuffer(GATHER))
+    buffer = walk.gather(node, TextBuffer(GATHER, marks=True, breaks=LINE))
     walk.put(None, buffer.after)
     if walk.byline is not None:
-        walk.byline.remarks.append(buffer.text)
+        walk.byline.parts.append((THANKS, policies.as_formulas(buffer.raw)))
