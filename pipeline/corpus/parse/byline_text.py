@@ -83,12 +83,14 @@ _WIDE_GAP = re.compile(r"([ \xa0]{4})[ \xa0]+")
 # What LaTeXML makes of LNCS's \\inst{1} and \\inst{1,2}: each mark twice.
 _MARKS_AT_END = re.compile(r"(?<![\d,])\d[\d,\s]{0,40}$")
 _DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2}){0,5}?)\1")
+_THIN_SPACES = str.maketrans(dict.fromkeys(map(chr, range(0x2000, 0x200B)), " "))
 _SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, INNER, LINE, MARK, NOTE, PLACE), " "))
 
 
 def normalize(names: str) -> str:
     """The text with formulas and symbols as marks, and e-mails over two lines whole."""
-    text = _MARK_OF_UNKNOWN_MACRO.sub(rf"{MARK}\1{MARK}", names).replace(ERRED, "")
+    text = names.translate(_THIN_SPACES)
+    text = _MARK_OF_UNKNOWN_MACRO.sub(rf"{MARK}\1{MARK}", text).replace(ERRED, "")
     text = _WIDE_GAP.sub(r"\1", _KEY.sub(" ", text))
     text = _FORMULA.sub(_formula_as_mark, text)
     text = _PLAIN_MARK.sub(lambda sign: sign[1] or f"{MARK}{sign[0]}{MARK}", text)
