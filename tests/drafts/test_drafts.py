@@ -1,5 +1,8 @@
 """Drafts of many forms: what they cite, their bibliographies, and what is not understood."""
 
+import pytest
+
+import drafts
 from drafts.bibliography import write_bibliography
 from drafts.draft import describe_problems
 from drafts.reading import read_draft
@@ -7,6 +10,7 @@ from drafts.references import ReferenceCheck
 from pipeline.arxiv.record import Record
 from pipeline.engine.process_pool import stop_idle_workers
 from tests.cases import cases
+from tests.unit.test_patterns import slow_patterns
 
 
 def printed(entry):
@@ -72,3 +76,8 @@ def test_a_bibliography_is_found_in_the_working_folder_of_the_reader(tmp_path, m
     assert list(read_draft(draft).entries) == []
     monkeypatch.chdir(tmp_path / "thesis")
     assert list(read_draft(draft).entries) == ["a"]
+
+
+@pytest.mark.slow
+def test_the_time_of_every_pattern_grows_linearly():
+    assert slow_patterns(drafts) == {}

@@ -28,8 +28,8 @@ _UNIT = re.compile(
 )
 # What a remark begins with that has few words in small letters, and what a role ends in.
 _REMARK = re.compile(
-    r"\W*(?:(?:these|this|all|both|two|the|our|first|last|lead|main|primary|core|student|technical"
-    r"|senior|joint(?:ly)?|shared?|co-?|authors?|have|has|are|is|denotes?|indicates?)\W+)*"
+    r"\W{0,9}(?:(?:these|this|all|both|two|the|our|first|last|lead|main|primary|core|student|technical"
+    r"|senior|joint(?:ly)?|shared?|co-?|authors?|have|has|are|is|denotes?|indicates?)\W{1,9}){0,9}"
     r"(?:equal|correspond|contribut|co-?first|author|advis|supervis|leads?\b|leader|alphabetic"
     r"|(?:project|team) (?:lead|page|web)|listing|order|now at|curren|formerly|deceased|on leave"
     r"|while|during|work(?:ed)? (?:was|done|during|while|perform|conduct|at)"
@@ -58,7 +58,7 @@ BEFORE_PLACE = re.compile(r"\b(?:[Aa]lso (?:at|with) (?:the )?(?=[^\W\d_a-z])|[A
 # A full stop ends a place unless a capital, or one of the words that places are cut short to, is
 # before it.
 _END = re.compile(
-    r"[(;]|\S+@|\b[Ee]-?mails?\b|(?<!\b[A-Z])(?<!\bUniv)(?<!\bDept)(?<!\bInst)(?<!\bSt)(?<!\bLab)"
+    r"[(;]|\S{1,80}@|\b[Ee]-?mails?\b|(?<!\b[A-Z])(?<!\bUniv)(?<!\bDept)(?<!\bInst)(?<!\bSt)(?<!\bLab)"
     r"(?<!\bInc)(?<!\bCo)(?<!\bLtd)\.(?=\s|$)"
 )
 _EDGES = " .,:;"

@@ -83,7 +83,8 @@ _WIDE_GAP = re.compile(r"([ \xa0]{4})[ \xa0]+")
 # What LaTeXML makes of LNCS's \\inst{1} and \\inst{1,2}: each mark twice.
 _MARKS_AT_END = re.compile(r"(?<![\d,])\d[\d,\s]{0,40}$")
 _DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2}){0,5}?)\1")
-_THIN_SPACES = str.maketrans(dict.fromkeys(map(chr, range(0x2000, 0x200B)), " "))
+# Wider ones part columns.
+_THIN_SPACES = str.maketrans(dict.fromkeys(map(chr, range(0x2004, 0x200B)), " "))
 _SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, INNER, LINE, MARK, NOTE, PLACE), " "))
 
 

@@ -20,7 +20,7 @@ from tests.unit.corpus.page_mutations import mutated_pages, pages
 pytestmark = pytest.mark.slow
 
 BLOCK_KINDS = {"paragraph", "list", "table", "caption", "theorem", "algorithm", "footnote"}
-PAGE_REASONS = {"not_html", "no_text", "too_deep"}
+PAGE_REASONS = {"not_html", "no_text", "too_deep", "failed_conversion"}
 # Marks that the parser sets among the pieces of a text; none may come out.
 OWN_MARKS = {chr(code) for code in (*range(9), *range(14, 20))}
 # Every case reads a whole page: that is slow by hypothesis's measure, and large.
