@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -18,10 +18,9 @@ from statistics import fmean
 from typing import Any, Literal, get_args
 
 from pipeline import tables
-from pipeline.answering.questions import KINDS, Question
+from pipeline.answering.questions import Question
 from pipeline.corpus.nouns import Answer
 from pipeline.errors import SettingError
-from pipeline.evaluation import statistics
 from pipeline.evaluation.verdicts import CLAIM_POINTS, GOLD_POINTS, verdict_shares
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables.writers import writer_name
@@ -58,27 +57,6 @@ def read_grades(root: DataRoot, month: str) -> list[Grade]:
             "claims": [{**claim, "passages": ()} for claim in row["claims"]],
         }
         for row in root.iterate(tables.ANSWER_GRADES, month)
-    ]
-
-
-def read_shown(root: DataRoot, month: str) -> list[Grade]:
-    """The answers of a month that only show passages, as grades without judge and claims."""
-    if not root.file(tables.ANSWER_SCORES, month).exists():
-        return []
-    return [
-        {
-            "question_id": row["question_id"],
-            "system": writer_name(row),
-            "judge": "",
-            "kind": row["kind"],
-            "date": row["date"],
-            "outcome": "shown",
-            "claims": [],
-            "gold": [],
-            "hops_shown": [row["value"]],
-        }
-        for row in root.iterate(tables.ANSWER_SCORES, month)
-        if row["judge"] is None
     ]
 
 
@@ -208,55 +186,6 @@ def _last_day(text: str, what: str) -> date:
         raise SettingError(f"{text!r} is no {what}: write it as YYYY-MM or YYYY-MM-DD") from None
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionGroup:
-    """Which questions: all of them, those of a kind, or those of an age."""
-
-    by: Literal["all", "kind", "age"] = "all"
-    name: str = ""
-
-
-ALL = QuestionGroup()
-
-
-@dataclass(frozen=True, slots=True)
-class SystemResult:
-    """One system, graded by one judge, over one group of questions. outcomes: how many answers came
-    to what; measures: those that any answer has.
-    """
-
-    judge: str
-    system: str
-    group: QuestionGroup
-    questions: int
-    outcomes: Mapping[Outcome, int]
-    measures: Mapping[str, statistics.Estimate]
-
-
-def results(grades: Iterable[Grade], cutoff: str = "") -> list[SystemResult]:
-    """Results by judge, system and group: all questions first, then each kind and each age that
-    there is.
-
-    cutoff: the date that divides old from recent questions, as of `age_of`. Raises as `age_of`, and
-    ValueError where a judge graded a system's answer to one question twice.
-    """
-    of_groups = []
-    for (judge, system), mine in _by_judge_and_system(grades).items():
-        groups: dict[QuestionGroup, list[Grade]] = {ALL: mine}
-        groups |= {
-            QuestionGroup("kind", kind): [grade for grade in mine if grade["kind"] == kind]
-            for kind in KINDS
-        }
-        groups |= {
-            QuestionGroup("age", age): [
-                grade for grade in mine if age_of(grade["date"], cutoff) == age
-            ]
-            for age in AGES
-        }
-        of_groups += [_result(judge, system, group, some) for group, some in groups.items() if some]
-    return of_groups
-
-
 def _by_judge_and_system(grades: Iterable[Grade]) -> dict[tuple[str, str], list[Grade]]:
     """Grades by judge and system, each in the order of the questions' ids."""
     by_question: dict[tuple[str, str], dict[str, Grade]] = defaultdict(dict)
@@ -269,31 +198,6 @@ def _by_judge_and_system(grades: Iterable[Grade]) -> dict[tuple[str, str], list[
         key: [answers[name] for name in sorted(answers)]
         for key, answers in sorted(by_question.items())
     }
-
-
-def _result(judge: str, system: str, group: QuestionGroup, grades: Sequence[Grade]) -> SystemResult:
-    values = {grade["question_id"]: answer_measures(grade) for grade in grades}
-    measures = {}
-    for name in MEASURES:
-        by_question = {
-            question: [measured[name]] for question, measured in values.items() if name in measured
-        }
-        if by_question:
-            measures[name] = statistics.estimate(by_question)
-    outcomes: Mapping[Outcome, int] = Counter(grade["outcome"] for grade in grades)
-    return SystemResult(judge, system, group, len(grades), dict(sorted(outcomes.items())), measures)
-
-
-def difference(
-    grades: Iterable[Grade], judge: str, first: str, second: str, measure: str
-) -> statistics.Estimate | None:
-    """The first system less the second in one measure; None for under two common questions."""
-    by_system: dict[str, dict[str, list[float]]] = {first: {}, second: {}}
-    for grade in grades:
-        if grade["judge"] == judge and grade["system"] in by_system:
-            value = answer_measures(grade).get(measure)
-            by_system[grade["system"]][grade["question_id"]] = [] if value is None else [value]
-    return statistics.paired_difference(by_system[first], by_system[second])
 
 
 @dataclass(frozen=True, slots=True)

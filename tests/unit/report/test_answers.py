@@ -9,7 +9,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
-from pipeline.evaluation.answers.measures import read_grades, results
+from pipeline.evaluation.answers.measures import answer_measures, read_grades
+from pipeline.evaluation.statistics import estimate
 from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import question_file
 from pipeline.report.publish import write_overall_page
@@ -92,11 +93,13 @@ def test_table_1_has_the_reports_numbers_and_ours_by_age_with_intervals(nine_que
         "arXivBot",
     ]
     assert [row["Model"] for row in ours] == ["some-model", "elsewhere", "some-model", "some-model"]
-    grades = read_grades(nine_questions.root, MONTH)
-    known = {
-        result.group: result for result in results(grades) if result.system == "wikichat@some-model"
-    }
-    mean = next(each for group, each in known.items() if group.by == "all").measures["coverage"]
+    mean = estimate(
+        {
+            grade["question_id"]: [answer_measures(grade)["coverage"]]
+            for grade in read_grades(nine_questions.root, MONTH)
+            if grade["system"] == "wikichat@some-model"
+        }
+    )
     assert ours[2]["Coverage, all"] == {"value": mean.value, "low": mean.low, "high": mean.high}
     about = report_tables(nine_questions)["answers_table_1"]["groups"][1]["about"]
     assert about == "9 questions on 2 papers of March 2024; judge judge-one"

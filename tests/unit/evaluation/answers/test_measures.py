@@ -6,18 +6,14 @@ from pipeline.answering.answer import plain_answer
 from pipeline.corpus.nouns import Answer
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.measures import (
-    ALL,
     HopGain,
-    QuestionGroup,
     age_of,
     answer_measures,
     coverage,
-    difference,
     factual,
     gold_shown_by_hop,
     hop_gains,
     latest_cutoff,
-    results,
 )
 from tests.cases import cases
 from tests.unit.evaluation.answers.graded import claim_row, gold_row, grade, grounded, question
@@ -90,55 +86,9 @@ def test_retrieval_is_told_apart_from_what_the_model_made_of_it():
     assert found["coverage"] == 2 / 3
 
 
-GRADES = [
-    grade(["correct", "wrong"], ["held", "not"], number=1, date="2023-11"),
-    grade(["correct"], ["held"], number=2, kind="author"),
-    grade(gold=["not", "not"], number=3, outcome="abstained"),
-    grade(gold=["not"], number=4, outcome="claims_nothing"),
-    grade(gold=["partly"], number=5, outcome="unreadable"),
-]
-
-
-def test_a_mean_weighs_questions_alike_and_abstentions_count_for_coverage_alone():
-    """Factual: (1/2 + 1) / 2 over two answers; coverage: (1/2 + 1 + 0 + 0 + 1/2) / 5 over five."""
-    found = results(GRADES)[0]
-    assert (found.judge, found.system, found.group, found.questions) == ("judge", "direct", ALL, 5)
-    assert found.outcomes == {"abstained": 1, "answered": 2, "claims_nothing": 1, "unreadable": 1}
-    factual, coverage = (found.measures[name] for name in ("factual", "coverage"))
-    assert (factual.value, factual.count, coverage.value, coverage.count) == (0.75, 2, 0.4, 5)
-    assert 0.0 <= coverage.low < 0.4 < coverage.high <= 1.0
-    assert found.measures["claims"].value == 1.5
-    assert "gold_shown" not in found.measures
-
-
-def test_results_come_by_kind_and_by_age_where_there_are_any():
-    found = {result.group: result for result in results(GRADES, "2023-12")}
-    kinds = [QuestionGroup("kind", kind) for kind in ("author", "summary")]
-    old, recent = (QuestionGroup("age", age) for age in ("old", "recent"))
-    assert list(found) == [ALL, *kinds, old, recent]
-    factual = found[old].measures["factual"]
-    assert (factual.value, factual.low, found[recent].questions) == (0.5, None, 4)
-    assert old not in {result.group for result in results(GRADES)}
-
-
-def test_judges_and_systems_are_never_put_together_and_no_answer_is_graded_twice():
-    pairs = [(judge, system) for judge in "ab" for system in "xy"]
-    several = [
-        grade | {"judge": judge, "system": system} for grade in GRADES for judge, system in pairs
-    ]
-    found = results(several)
-    assert [(each.judge, each.system) for each in found if each.group == ALL] == pairs
-    assert results(several[::-1]) == found
+def test_no_answer_is_graded_twice_by_a_judge():
     with pytest.raises(ValueError, match="q1 twice"):
-        results([GRADES[0], GRADES[0]])
-
-
-def test_systems_are_compared_over_the_questions_that_both_have():
-    """Of factual %: questions 1 and 2, where the other has 1 and 1: differences of -1/2 and 0."""
-    others = [grade(["correct"], ["held"], number=number, system="other") for number in (1, 2, 3)]
-    compared = ("judge", "direct", "other", "factual")
-    assert difference([*GRADES, *others], *compared).value == -0.25
-    assert difference([*GRADES, *others[:1]], *compared) is None
+        hop_gains([grade(["correct"], number=1)] * 2)
 
 
 def test_where_the_second_hop_helped():
