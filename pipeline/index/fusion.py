@@ -9,11 +9,11 @@ has the lexical score 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from pipeline.corpus.passages.back_matter import BACK_MATTER
+from pipeline.corpus.passages.boilerplate import is_boilerplate
 from pipeline.index.passage_index import (
     Condition,
     PassageIndex,
@@ -32,11 +32,13 @@ DENSE_WEIGHT = 0.55
 # Factor of a passage's score by its kind. Author lines are near to many queries on a topic; a query
 # that names an author still finds them.
 KIND_WEIGHTS: Mapping[str, float] = {"front_matter": 0.8}
+# Factor of a passage's score in acknowledgements and the like, which names of many things fill.
+BOILERPLATE_WEIGHT = 0.7
 _LEAST_CANDIDATES = 100
-# Fields of the payload that a ranking needs: the kind for the weight, the paper where only its best
-# passage counts. Fetching whole payloads of both lists took ten times as long as the
+# Fields of the payload that a ranking needs: kind and sections for the weight, the paper where only
+# its best passage counts. Fetching whole payloads of both lists took ten times as long as the
 # search itself.
-_FIELDS = ("kind", "arxiv_id")
+_FIELDS = ("kind", "section_path", "arxiv_id")
 # Scores tie where passages share their words, or are alike. A ranking by one kind of vector asks
 # for more than are wanted, so that who just makes the limit is not left to the order in which the
 # index found them.
@@ -61,12 +63,6 @@ class Ranking:
         """Length of the lists that are fused: three times the limit, at least 100."""
         return max(3 * self.limit, _LEAST_CANDIDATES)
 
-    def wanted(self, points: Iterable[ScoredPoint]) -> list[ScoredPoint]:
-        """The points without back matter, unless a condition names kinds."""
-        if any(condition.field == "kind" for condition in self.where):
-            return list(points)
-        return [point for point in points if point.payload.get("kind") != BACK_MATTER]
-
     def request(self, by: VectorName, limit: int) -> Request:
         """The request for one list."""
         return Request(limit, by, self.where, exact=self.exact, fields=_FIELDS)
@@ -75,8 +71,7 @@ class Ranking:
 def rank(
     index: PassageIndex, queries: Sequence[QueryVectors], ranking: Ranking
 ) -> list[list[ScoredPoint]]:
-    """Each query's passages, best first, ties by id, without back matter unless a condition names
-    kinds; of their payloads, only _FIELDS.
+    """Each query's passages, best first, ties by id; of their payloads, only _FIELDS.
 
     Raises as `PassageIndex.search` does.
     """
@@ -84,7 +79,7 @@ def rank(
         return _fused(index, queries, ranking)
     request = ranking.request(ranking.by, ranking.limit + TIES)
     rankings = [
-        best_first(ranking.wanted(points), ranking.limit)
+        best_first(points, ranking.limit)
         for points in index.search([(query, request) for query in queries])
     ]
     if ranking.by != "dense":
@@ -111,7 +106,7 @@ def _fused(
     )
     compared = _compare_by_dense(index, queries, dense_lists, word_lists)
     return [
-        best_first(ranking.wanted(fuse_scores(*pair)), ranking.limit)
+        best_first(fuse_scores(*pair), ranking.limit)
         for pair in zip(compared, word_lists, strict=True)
     ]
 
@@ -174,6 +169,8 @@ def fuse_scores(dense: Sequence[ScoredPoint], words: Sequence[ScoredPoint]) -> l
         if best_lexical > 0:
             score += (1 - DENSE_WEIGHT) * lexical.get(point.passage_id, 0.0) / best_lexical
         weight = KIND_WEIGHTS.get(point.payload.get("kind", ""), 1.0)
+        if is_boilerplate(point.payload.get("section_path", ())):
+            weight *= BOILERPLATE_WEIGHT
         fused.append(
             ScoredPoint(point.passage_id, weight * score, point.payload, cosine=point.score)
         )

@@ -225,8 +225,7 @@ PASSAGES = Table(
         (
             "kind",
             TEXT,
-            "front_matter, abstract, paragraph, list, table, caption, theorem, algorithm, or"
-            " back_matter: acknowledgements, declarations and checklists",
+            "front_matter, abstract, paragraph, list, table, caption, theorem or algorithm",
         ),
         ("title", TEXT, "title of the paper"),
         ("section_path", TEXTS, "titles of the sections around it, outermost first"),

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.corpus.passages.back_matter import BACK_MATTER, is_back_matter
 from pipeline.corpus.passages.sentences import split_lines, split_table, split_text
 from pipeline.corpus.passages.text import count_words
 from pipeline.identity.identifiers import month_of
@@ -291,8 +290,7 @@ def _common_path(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ..
 
 
 def _passage(group: _Group) -> TextBlock:
-    first = group.blocks[0]
-    kind = BACK_MATTER if is_back_matter(group.path) else _main_kind(group.blocks)
+    first, kind = group.blocks[0], _main_kind(group.blocks)
     if len(group.blocks) == 1:
         return first._replace(kind=kind)
     text = _join_texts(group.blocks, group.path)

@@ -157,7 +157,7 @@ PASSAGES = Stage(
     build=_build,
     upstream=(PAPERS,),
     former_settings={"embedded_form": FORM},
-    version=6,
+    version=5,
     description=(
         "Passages of 20 to 300 words with title and section path: short neighbours of one"
         " section are packed, long ones split at sentence ends."

@@ -61,7 +61,6 @@ _KINDS = (
     "caption",
     "theorem",
     "algorithm",
-    "back_matter",
 )
 # In bytes, as file systems limit names; a question's page has 130 at most.
 _LONGEST_NAME = 250

@@ -3,8 +3,8 @@
 import pytest
 
 from pipeline.embedding.minilm import NAME as MINILM
-from pipeline.index.fusion import DENSE_WEIGHT, Ranking, fuse_scores
-from pipeline.index.passage_index import Condition, ScoredPoint
+from pipeline.index.fusion import DENSE_WEIGHT, fuse_scores
+from pipeline.index.passage_index import ScoredPoint
 from pipeline.index.search import coverage, fits
 
 
@@ -40,19 +40,18 @@ def test_cosines_below_zero_count_nothing():
     assert scores_of(fused) == pytest.approx({"a": 0.0, "b": 1 - DENSE_WEIGHT})
 
 
-def test_front_matter_counts_less():
-    front = ScoredPoint("less", 0.9, {"kind": "front_matter"})
-    fused = scores_of(fuse_scores([front, *found(a=0.8)], []))
-    assert fused["less"] < fused["a"]
-
-
 @pytest.mark.parametrize(
-    ("where", "ids"),
-    [((), ["a"]), ((Condition("kind", ("back_matter",)),), ["thanks", "a"])],
+    "payload",
+    [
+        {"kind": "front_matter"},
+        {"section_path": ["Acknowledgments"]},
+        {"section_path": ["Appendix", "Ethics Statement"]},
+        {"section_path": ["NeurIPS Paper Checklist"]},
+    ],
 )
-def test_back_matter_is_left_out_unless_kinds_are_asked_for(where, ids):
-    points = [ScoredPoint("thanks", 0.9, {"kind": "back_matter"}), *found(a=0.8)]
-    assert [point.passage_id for point in Ranking(5, where=where).wanted(points)] == ids
+def test_front_matter_and_boilerplate_count_less(payload):
+    fused = scores_of(fuse_scores([ScoredPoint("less", 0.9, payload), *found(a=0.8)], []))
+    assert fused["less"] < fused["a"]
 
 
 @pytest.mark.parametrize(

@@ -125,14 +125,6 @@ def test_parts_of_one_anchor_have_different_ids_that_never_change():
     assert ids[0] == passage_id("2403.90001", "S1.p1", 0) == "e9c4c409-3311-55af-8a85-c99db73eb9d0"
 
 
-def test_passages_of_acknowledgements_and_checklists_are_back_matter():
-    sections = ("Method", "Acknowledgments", "NeurIPS Paper Checklist", "Ethics Statement")
-    passages = body(*(block(words(40), section=section) for section in sections))
-    assert [passage.kind for passage in passages] == [
-        "paragraph", "back_matter", "back_matter", "paragraph",
-    ]  # fmt: skip
-
-
 def test_a_list_goes_with_the_paragraph_that_announces_it():
     told = block("There are three parts, told apart by what they cost and by who pays:")
     items = block("\n".join(f"- {words(12)}" for _ in range(3)), kind="list", anchor="S1.I1")
