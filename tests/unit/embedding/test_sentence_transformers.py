@@ -210,7 +210,7 @@ def test_the_commands_run_search_and_name_the_model(family, tmp_path):
 
     invoke("run", "--months", MONTH, "--until", "index_receipts")
     result = json.loads(invoke("search", "beam search", "--by", "dense", "--exact", "--json"))
-    assert result["papers"]
+    assert result["hits"]
     # Words alone: the table's width is that of the process, which wraps them.
     doctor = " ".join(invoke("doctor").replace("│", " ").split())
     dimensions = DIMENSIONS if family == "bert" else DIMENSIONS // 2
