@@ -40,7 +40,7 @@ def test_a_backfill_tells_which_month_failed_and_why_and_is_retried_once_mended(
     page, running, dump
 ):
     choose_all_months(page)
-    whole = cut_short(dump / BAD_ZIP)  # the month is offered since its zip was whole once
+    whole = cut_short(dump / BAD_ZIP)
     first = launch(page)
     assert ended(page) == "Failed"
     assert made(running) == {"2024-03", "2024-04"}
