@@ -166,7 +166,7 @@ def test_the_graph_shows_the_groups_and_their_assets(page):
         page.open(f"/locations/citeloom/asset-groups/{group}/list")
         page.says(*assets)
         page.open(f"/locations/citeloom/asset-groups/{group}/lineage")
-        page.says("Materialize all")  # a graph shortens long names, and draws only what is in view
+        page.says("Materialize")  # a graph shortens long names, and draws only what is in view
     page.keep("graph_of_a_group")
 
 
