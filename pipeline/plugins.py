@@ -9,7 +9,7 @@ would take longer than `citeloom --help` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution
 from typing import Any
 
@@ -20,15 +20,15 @@ COMMANDS, DRAFTS = "citeloom.commands", "citeloom.drafts"
 
 def plugins(group: str) -> dict[str, Callable[..., Any]]:
     """The functions of a group by name, imported; none whose package is not there."""
-    found = {entry.name: _load(entry) for entry in _entries() if entry.group == group}
+    found = {entry.name: _load(entry) for entry in _entries(group)}
     return {name: function for name, function in found.items() if function is not None}
 
 
 def of_drafts(name: str) -> Callable[..., Any]:
-    """A function of the group `citeloom.drafts`. Raises SettingError where its package is not
-    there.
+    """A function of the group `citeloom.drafts`, which alone is imported. Raises SettingError where
+    its package is not there.
     """
-    function = plugins(DRAFTS).get(name)
+    function = next((_load(entry) for entry in _entries(DRAFTS) if entry.name == name), None)
     if function is None:
         raise SettingError(
             f"{name}: this installation has no package drafts, which reads LaTeX, Markdown and"
@@ -37,11 +37,11 @@ def of_drafts(name: str) -> Callable[..., Any]:
     return function
 
 
-def _entries() -> list[EntryPoint]:
+def _entries(group: str) -> Iterable[EntryPoint]:
     try:
-        return list(distribution("citeloom").entry_points)
+        return distribution("citeloom").entry_points.select(group=group)
     except PackageNotFoundError:  # code that was copied, and not installed
-        return []
+        return ()
 
 
 def _load(entry: EntryPoint) -> Callable[..., Any] | None:

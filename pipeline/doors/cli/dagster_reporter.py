@@ -49,7 +49,7 @@ class DagsterReporter:
         self._workspace = workspace
         self._instance: dg.DagsterInstance | None = None
         self._unreachable = False
-        self._months_are_due = False
+        self._made_months = False
         # Of one month, by stage and name; the newest result of each.
         self._checks: dict[tuple[str, str], CheckEvaluated] = {}
 
@@ -106,21 +106,19 @@ class DagsterReporter:
             return dg.AssetMaterialization(months.key, metadata={"finished": stage})
 
         self._report(f"{stage} of all months", make)
-        self._months_are_due = True
+        self._made_months = True
 
     def check_months(self) -> None:
         """Evaluate the checks over all months where `months` was materialized: their last results
         would be hidden.
         """
-        if self._months_are_due:
-            self._months_are_due = False
+        if self._made_months:
+            from assets.operations import check_in_process
 
-            def check(instance: dg.DagsterInstance) -> None:
-                from assets.operations import check_in_process
-
-                check_in_process(instance, self._workspace)
-
-            self._record("the checks over all months", check)
+            self._record(
+                "the checks over all months",
+                lambda instance: check_in_process(instance, self._workspace),
+            )
 
     def report_refresh(self, summary: RefreshSummary) -> None:
         """Record the summary of a refresh as a materialization of the asset `refresh_summary`."""
