@@ -39,7 +39,7 @@ _OPTION = re.compile(
     rf"""(\[{_LENGTH}(?:/{_LENGTH})*\]|{_COLOR})"""
 )
 _BETWEEN_NUMBERS = re.compile(
-    r"""(?<=\d)<span(?: id="[^"<>]*+")? class="ltx_ERROR[^<>]*+>(\\[A-Za-z@]+)</span>"""
+    r"""<span(?<=\d<span)(?: id="[^"<>]*+")? class="ltx_ERROR[^<>]*+>(\\[A-Za-z@]+)</span>"""
     r"(?=(?:<span[^<>]*>)*\.?\d)"
 )
 _BOMS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))

@@ -194,8 +194,8 @@ def _fill(node: Node, pieces: list[str], formulas: Iterator[str], *, is_xml: boo
             tag_type = known(tag)
             if tag_type is None:
                 # `_shared` written out, since most tags come here.
-                before, _, after = tag.partition('"')
-                tag_type = known(before + after[after.find('"') :]) or _tag_type_of(
+                parts = tag.split('"', 2)
+                tag_type = known(f'{parts[0]}"{parts[-1]}') or _tag_type_of(
                     tag, tag_types, is_xml=is_xml
                 )
             end = tag_type.end
@@ -238,8 +238,8 @@ def _tag_type_of(tag: str, tag_types: dict[str, TagType], *, is_xml: bool) -> Ta
 
 def _shared(tag: str) -> str:
     """The tag without its first attribute's value, such as an id or address."""
-    before, _, after = tag.partition('"')
-    return before + after[after.find('"') :]
+    before, _, after = tag.split('"', 2)
+    return f'{before}"{after}'
 
 
 def _read_tag(tag: str, *, is_xml: bool) -> TagType:
