@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.evaluation.annotation.grades import COMPARED, NO_JUDGE, GradeResults
+from pipeline.evaluation.annotation.grades import NO_JUDGE, SHARES, GradeResults
 from pipeline.evaluation.annotation.ratings import MEAN, RatedSet, RatingResults
 from pipeline.evaluation.annotation.study import Part
 from pipeline.evaluation.statistics import Estimate
@@ -23,7 +23,6 @@ from pipeline.report.grid import (
 from pipeline.text import number_of
 
 _PARTS: Mapping[Part, str] = {"claim": "Claims of answers", "gold": "Gold claims"}
-_LEVELS: Mapping[Part, str] = {"claim": "nominal", "gold": "ordinal"}
 
 
 def ratings_section(people: RatingResults, *, with_marks: bool = True) -> PageSection:
@@ -138,7 +137,7 @@ def grades_section(people: GradeResults, names: Mapping[str, str] | None = None)
             f" {' and '.join(units[alone] for alone in sorted(own or {False}))}."
         ]
         agreed = [
-            (_PARTS[part], _LEVELS[part], alpha)
+            (_PARTS[part], SHARES[part].level, alpha)
             for part, alpha in people.agreement.items()
             if alpha.count
         ]
@@ -189,7 +188,7 @@ def _table_by_people(people: GradeResults, names: Mapping[str, str]) -> Grid:
                 mean_cell(system.difference[measure], "one", 100),
                 system.people[measure].count,
             ]
-            for measure, _ in COMPARED.values()
+            for measure, *_ in SHARES.values()
             for system in in_order
             if system.judge == judge and measure in system.people
         ]

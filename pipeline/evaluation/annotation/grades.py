@@ -12,7 +12,7 @@ compared one by one, on the same claims. What cannot be computed is absent.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
@@ -43,9 +43,7 @@ from pipeline.evaluation.statistics import (
 )
 from pipeline.evaluation.verdicts import (
     CLAIM_POINTS,
-    CLAIM_VERDICTS,
     GOLD_POINTS,
-    GOLD_VERDICTS,
     overall_verdict,
     split_verdicts,
 )
@@ -56,19 +54,28 @@ from pipeline.storage.writing import Row
 from pipeline.tables.writers import writer_name
 from pipeline.text import one_line, text_digest
 
-VERDICTS: Mapping[Part, tuple[str, ...]] = {"claim": CLAIM_VERDICTS, "gold": GOLD_VERDICTS}
 SILENT = ("abstained", "claims_nothing")
 """Outcomes that leave nothing to annotate."""
 NO_JUDGE = ""
 """The judge of answers that no model graded."""
-COMPARED: Mapping[Part, tuple[str, Mapping[str, float]]] = {
-    "claim": ("factual", CLAIM_POINTS),
-    "gold": ("coverage", GOLD_POINTS),
+
+
+class Share(NamedTuple):
+    """What the verdicts on a part of an answer are counted as.
+
+    measure: its name in `answer_measures`. points: verdict → points. level: of agreement.
+    """
+
+    measure: str
+    points: Mapping[str, float]
+    level: Level
+
+
+SHARES: Mapping[Part, Share] = {
+    # `not_checkable` is neither more nor less than the other verdicts on claims.
+    "claim": Share("factual", CLAIM_POINTS, "nominal"),
+    "gold": Share("coverage", GOLD_POINTS, "ordinal"),
 }
-"""Part → its measure in `answer_measures`, and the points of its verdicts."""
-# `not_checkable` is neither more nor less than the other verdicts on claims; those on gold claims
-# have an order.
-_LEVELS: Mapping[Part, Level] = {"claim": "nominal", "gold": "ordinal"}
 
 
 class ClaimKey(NamedTuple):
@@ -80,10 +87,8 @@ class ClaimKey(NamedTuple):
     text: str
 
 
-Verdicts = Mapping[ClaimKey, Mapping[str, str]]
-"""Claim → grader → verdict, or several as `split_verdicts` reads them."""
-Shares = dict[tuple[str, str], dict[str, list[float]]]
-"""(System, measure) → question → a value for each grader."""
+Points = dict[tuple[str, str], dict[str, dict[str, tuple[list[float], list[float]]]]]
+"""(System, measure) → question → grader → points of the grader's verdicts, and of the judge's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +146,6 @@ class GradeResults:
     def empty(self) -> bool:
         """Whether there are no grades, outdated ones included."""
         return not (self.graders or self.outdated)
-
-
-@dataclass(frozen=True, slots=True)
-class MonthGrades:
-    """A month's rows of people on answers that are still there, and the grades of its judges.
-    outdated: how many rows are on others.
-    """
-
-    rows: Sequence[Row]
-    grades: Sequence[Grade]
-    outdated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,73 +266,78 @@ def _item(root: DataRoot, answers: Sequence[tuple[GradableAnswer, Grade]]) -> St
     )
 
 
-def read_month_grades(
-    root: DataRoot, month: str, grades: Sequence[Grade], study: str | None = None
-) -> MonthGrades:
-    """A month's rows, of one study or of all, on claims of judges or on sentences of answers.
-
-    Raises as `DataRoot.iterate` does.
-    """
-    if not root.file(tables.HUMAN_GRADES, month).exists():
-        return MonthGrades((), grades)
-    answers = gradable_answers(root, month)
-    digests = {key: answer.digest for key, answer in answers.items()}
-    rows, outdated = read_current(root, FORMATS["grades"], month, digests, study)
-    of_sentences = [answer.sentence_grade() for answer in answers.values()]
-    judged = {key for grade in grades for key in _verdicts_of(grade)}
-    claims = judged.union(*map(_verdicts_of, of_sentences))
-    current = [row for row in rows if _key(row) in claims]
-    if any(_key(row) not in judged for row in current):
-        grades = [*grades, *of_sentences]
-    return MonthGrades(current, grades, outdated + len(rows) - len(current))
-
-
 def read_grade_results(
     root: DataRoot, months: Iterable[str], study: str | None = None
 ) -> GradeResults:
-    """The results of the months' grades, of one study or of all. Raises as `read_month_grades`."""
-    return pool_months(
-        {month: read_month_grades(root, month, read_grades(root, month), study) for month in months}
-    )
-
-
-def pool_months(months: Mapping[str, MonthGrades]) -> GradeResults:
-    """The results of some months together."""
+    """The results of the months' grades on claims of judges or on sentences of answers, of one
+    study or of all. Raises as `DataRoot.iterate` does.
+    """
     rows: list[Row] = []
     grades: list[Grade] = []
-    for month, read in months.items():
+    outdated = 0
+    for month in months:
+        answers = gradable_answers(root, month)
+        digests = {key: answer.digest for key, answer in answers.items()}
+        current, outdated_rows = read_current(root, FORMATS["grades"], month, digests, study)
+        of_judges = read_grades(root, month)
+        of_sentences = [answer.sentence_grade() for answer in answers.values()]
+        judged = {key for grade in of_judges for key in _verdicts_of(grade)}
+        known = judged.union(*map(_verdicts_of, of_sentences))
+        on_claims = [row for row in current if _key(row) in known]
+        if any(_key(row) not in judged for row in on_claims):
+            of_judges += of_sentences
         # Two sets of questions may use one id.
-        prefix = f"{month} " if len(months) > 1 else ""
-        rows += [{**row, "question_id": prefix + row["question_id"]} for row in read.rows]
-        grades += [{**grade, "question_id": prefix + grade["question_id"]} for grade in read.grades]
-    return grade_results(rows, grades, sum(month.outdated for month in months.values()))
+        rows += [{**row, "question_id": f"{month} {row['question_id']}"} for row in on_claims]
+        grades += [{**row, "question_id": f"{month} {row['question_id']}"} for row in of_judges]
+        outdated += outdated_rows + len(current) - len(on_claims)
+    return grade_results(rows, grades, outdated)
 
 
-def grade_results(rows: Sequence[Row], grades: Sequence[Grade], outdated: int = 0) -> GradeResults:
+def grade_results(rows: Iterable[Row], grades: Sequence[Grade], outdated: int = 0) -> GradeResults:
     """The results of rows of `human_grades` beside grades of judges."""
+    # Graders of two studies that have one name, such as annotator-1, may be two people.
+    named = [{**row, "grader": f"{row['study']}: {row['grader']}"} for row in rows]
     verdicts: dict[ClaimKey, dict[str, str]] = defaultdict(dict)
-    for row in sorted(rows, key=lambda row: (_key(row), _grader(row))):
+    for row in sorted(named, key=lambda row: (_key(row), row["grader"])):
         if row["verdict"] is not None:
-            verdicts[_key(row)][_grader(row)] = row["verdict"]
+            verdicts[_key(row)][row["grader"]] = row["verdict"]
+    lines: dict[Part, dict[ClaimKey, list[str]]] = {
+        part: {
+            key: [*map(overall_verdict, by_grader.values())]
+            for key, by_grader in verdicts.items()
+            if key.part == part
+        }
+        for part in SHARES
+    }
     by_judge = {
         judge: [grade for grade in grades if grade["judge"] == judge]
         for judge in names_of(grades, "judge")
     }
-    answers = {(row["question_id"], row["system"]) for row in rows}
-    lines = [line for by_grader in verdicts.values() for line in by_grader.values()]
     return GradeResults(
-        studies=names_of(rows, "study"),
-        graders=tuple(sorted({_grader(row) for row in rows})),
-        questions=len(names_of(rows, "question_id")),
-        answers=len(answers),
-        verdicts=sum(len(split_verdicts(line)) for line in lines),
-        comments=sum(row["comment"] is not None for row in rows),
+        studies=names_of(named, "study"),
+        graders=names_of(named, "grader"),
+        questions=len(names_of(named, "question_id")),
+        answers=len({(row["question_id"], row["system"]) for row in named}),
+        verdicts=sum(
+            len(split_verdicts(line)) for of_claim in verdicts.values() for line in of_claim.values()
+        ),
+        comments=sum(row["comment"] is not None for row in named),
         outdated=outdated,
-        agreement={part: _graders_agreement(verdicts, part) for part in VERDICTS},
+        agreement={
+            part: agreement_of(
+                (
+                    (key, [*share.points].index(verdict))
+                    for key, line in lines[part].items()
+                    for verdict in line
+                ),
+                share.level,
+            )
+            for part, share in SHARES.items()
+        },
         accuracy={
-            judge: {part: _judge_accuracy(mine, verdicts, part) for part in VERDICTS}
+            judge: {part: _judge_accuracy(part, mine, lines[part]) for part in SHARES}
             for judge, mine in by_judge.items()
-            if rows and judge
+            if named and judge
         },
         systems=tuple(
             system
@@ -346,11 +345,6 @@ def grade_results(rows: Sequence[Row], grades: Sequence[Grade], outdated: int = 
             for system in _compare_systems(judge, mine, verdicts)
         ),
     )
-
-
-def _grader(row: Row) -> str:
-    """Graders of two studies that have one name, such as annotator-1, may be two people."""
-    return f"{row['study']}: {row['grader']}"
 
 
 def _key(row: Row) -> ClaimKey:
@@ -367,33 +361,20 @@ def _verdicts_of(grade: Grade) -> dict[ClaimKey, str | None]:
     }
 
 
-def _lines(verdicts: Verdicts, part: Part) -> dict[ClaimKey, list[str]]:
-    """Claim → the verdict of each grader on its line as a whole."""
-    return {
-        key: [overall_verdict(verdict) for verdict in by_grader.values()]
-        for key, by_grader in verdicts.items()
-        if key.part == part
-    }
-
-
-def _graders_agreement(verdicts: Verdicts, part: Part) -> Estimate:
-    lines = _lines(verdicts, part).items()
-    codes = ((key, VERDICTS[part].index(verdict)) for key, line in lines for verdict in line)
-    return agreement_of(codes, _LEVELS[part])
-
-
-def _judge_accuracy(grades: Iterable[Grade], verdicts: Verdicts, part: Part) -> Accuracy:
-    """How often one judge is right about the claims that people graded too."""
+def _judge_accuracy(
+    part: Part, grades: Iterable[Grade], lines: Mapping[ClaimKey, Collection[str]]
+) -> Accuracy:
+    """How often one judge is right. lines: claim → the verdict of each grader on it."""
     import numpy as np
 
     judged = {
         key: verdict
         for grade in grades
         for key, verdict in _verdicts_of(grade).items()
-        if verdict is not None
+        if verdict is not None and key in lines
     }
-    lines = {key: line for key, line in _lines(verdicts, part).items() if key in judged}
-    pairs = {key: (people, judged[key]) for key, people in sorted(winners(lines).items())}
+    majority = winners({key: lines[key] for key in sorted(judged)})
+    pairs = {key: (people, judged[key]) for key, people in majority.items()}
     same = np.array([people == judge for people, judge in pairs.values()], dtype=float)
     low, high = mean_ends(same, [key.question_id for key in pairs]) if pairs else (None, None)
     return Accuracy(
@@ -405,7 +386,7 @@ def _judge_accuracy(grades: Iterable[Grade], verdicts: Verdicts, part: Part) -> 
         alpha=agreement_of(
             ((key, verdict) for key, pair in pairs.items() for verdict in pair), "nominal"
         ),
-        undecided=len(lines) - len(pairs),
+        undecided=len(judged) - len(pairs),
         confusion=[
             {"people": people, "judge": judge, "units": units}
             for (people, judge), units in sorted(Counter(pairs.values()).items())
@@ -414,66 +395,56 @@ def _judge_accuracy(grades: Iterable[Grade], verdicts: Verdicts, part: Part) -> 
 
 
 def _compare_systems(
-    judge: str, grades: Sequence[Grade], verdicts: Verdicts
+    judge: str, grades: Iterable[Grade], verdicts: Mapping[ClaimKey, Mapping[str, str]]
 ) -> Iterator[SystemComparison]:
     """Each system that was graded. Every grader's verdicts count alike: an answer's share is the
     mean over those who graded it, and the judge's is that of the same claims.
 
-    No sheet has answers that abstain or claim nothing, and yet they hold no gold claim: they count
-    for questions of which the grader graded gold claims in another answer.
+    Answers that abstain or claim nothing are in no sheet, and hold no gold claim: they count for
+    the graders of the system who graded gold claims of the question in another answer.
+
+    verdicts: claim → grader → verdict, or several as `split_verdicts` reads them.
     """
-    people: Shares = defaultdict(lambda: defaultdict(list))
-    judged: Shares = defaultdict(lambda: defaultdict(list))
-    for grader in sorted({name for by_grader in verdicts.values() for name in by_grader}):
-        mine = {
-            key: by_grader[grader] for key, by_grader in verdicts.items() if grader in by_grader
-        }
-        systems = {key.system for key in mine}
-        for grade in grades:
-            if grade["system"] in systems:
-                both = zip((people, judged), _verdicts_on_the_same(grade, mine), strict=True)
-                for shares, lines in both:
-                    _add_shares(shares, grade, lines)
-    for system in sorted({system for system, _ in people}):
-        measures = [name for name, _ in COMPARED.values() if (system, name) in people]
+    of_system: dict[str, set[str]] = defaultdict(set)
+    of_gold: dict[str, set[str]] = defaultdict(set)
+    for key, by_grader in verdicts.items():
+        of_system[key.system] |= by_grader.keys()
+        if key.part == "gold":
+            of_gold[key.question_id] |= by_grader.keys()
+    given: Points = defaultdict(lambda: defaultdict(lambda: defaultdict(lambda: ([], []))))
+    for grade in grades:
+        question, system = grade["question_id"], grade["system"]
+        silent_for = of_system[system] & of_gold[question]
+        for key, verdict in _verdicts_of(grade).items():
+            if verdict is None and judge != NO_JUDGE:
+                continue
+            lines = verdicts.get(key, {})
+            if grade["outcome"] in SILENT:
+                lines = dict.fromkeys(silent_for, str(verdict))
+            measure, points, _ = SHARES[key.part]
+            for grader, line in lines.items():
+                of_people, of_judge = given[system, measure][question][grader]
+                of_people += [points[each] for each in split_verdicts(line)]
+                if verdict is not None and judge != NO_JUDGE:
+                    of_judge.append(points[verdict])
+    for system in sorted({system for system, _ in given}):
+        people, judged = (
+            {
+                share.measure: {
+                    question: [fmean(pair[place]) for pair in pairs.values() if pair[place]]
+                    for question, pairs in given[system, share.measure].items()
+                }
+                for share in SHARES.values()
+                if (system, share.measure) in given
+            }
+            for place in (0, 1)
+        )
         yield SystemComparison(
             judge=judge,
             system=system,
-            people={name: estimate(people[system, name]) for name in measures},
-            judged={name: estimate(judged[system, name]) for name in measures},
+            people={name: estimate(values) for name, values in people.items()},
+            judged={name: estimate(values) for name, values in judged.items()},
             difference={
-                name: paired_difference(people[system, name], judged[system, name])
-                for name in measures
+                name: paired_difference(values, judged[name]) for name, values in people.items()
             },
         )
-
-
-def _add_shares(shares: Shares, grade: Grade, verdicts: Mapping[ClaimKey, str]) -> None:
-    """Add the share of points that one person's, or the judge's, verdicts give an answer."""
-    for part, (measure, points) in COMPARED.items():
-        marks = [
-            points[verdict]
-            for key, line in verdicts.items()
-            if key.part == part
-            for verdict in split_verdicts(line)
-        ]
-        if marks:
-            shares[grade["system"], measure][grade["question_id"]].append(fmean(marks))
-
-
-def _verdicts_on_the_same(
-    grade: Grade, mine: Mapping[ClaimKey, str]
-) -> tuple[Mapping[ClaimKey, str], Mapping[ClaimKey, str]]:
-    """A grader's verdicts on an answer, and the judge's on the same claims; none of NO_JUDGE."""
-    claims = _verdicts_of(grade)
-    judged = {key: verdict for key, verdict in claims.items() if verdict is not None}
-    if grade["outcome"] in SILENT:
-        question_id = grade["question_id"]
-        graded = any(key.part == "gold" and key.question_id == question_id for key in mine)
-        of_people = judged if graded else {}
-    else:
-        known = claims if grade["judge"] == NO_JUDGE else judged
-        of_people = {key: mine[key] for key in known if key in mine}
-    if grade["judge"] == NO_JUDGE:
-        return of_people, {}
-    return of_people, {key: judged[key] for key in of_people}

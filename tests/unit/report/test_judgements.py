@@ -5,11 +5,13 @@ import json
 import pytest
 
 from pipeline.engine.run import State, run_stage, state
-from pipeline.evaluation.annotation.grades import pool_months, read_month_grades
+from pipeline.evaluation.annotation.grades import read_grade_results
 from pipeline.evaluation.annotation.sheets import import_files
 from pipeline.report.judgements import grades_section
 from pipeline.report.publish import write_overall_page
 from pipeline.report.stages import REPORT
+from pipeline.tables import ANSWER_GRADES
+from tests.month_tables import write_table
 from tests.unit.evaluation.annotation.studies import (
     MONTH,
     always,
@@ -44,7 +46,8 @@ def section(work, folder, *verdicts, judges=("judge",)):
 
 def section_of(work, grades):
     """The section beside these grades of judges."""
-    return grades_section(pool_months({MONTH: read_month_grades(work.root, MONTH, grades)}))
+    write_table(work.root, ANSWER_GRADES, MONTH, grades)
+    return grades_section(read_grade_results(work.root, [MONTH]))
 
 
 def rows(found, key):
@@ -91,11 +94,7 @@ def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(work,
     write_answers(work.root, months[1])
     graded(work, tmp_path / "march", always("correct", "held"), name="march", months=months[0])
     graded(work, tmp_path / "april", always("wrong", "not"), name="april", months=months[1])
-    found = grades_section(
-        pool_months(
-            {month: read_month_grades(work.root, month, month_grades()) for month in months}
-        )
-    )
+    found = grades_section(read_grade_results(work.root, months))
     assert "4 questions" in found.paragraphs[0]
     told = table_1(found)
     assert (

@@ -5,13 +5,12 @@ import pytest
 from pipeline.evaluation.annotation.grades import (
     NO_JUDGE,
     grade_results,
-    pool_months,
-    read_month_grades,
+    read_grade_results,
 )
 from pipeline.evaluation.annotation.sheets import import_files
-from pipeline.evaluation.answers.measures import read_grades
 from pipeline.report.judgements import grades_section
-from pipeline.tables import QUESTIONS
+from pipeline.tables import ANSWER_GRADES, QUESTIONS
+from tests.month_tables import write_table
 from tests.unit.evaluation.annotation.studies import (
     ANSWERERS,
     MONTH,
@@ -105,16 +104,17 @@ def work(tmp_path):
 
 
 def results(work, grades):
-    return pool_months({MONTH: read_month_grades(work.root, MONTH, grades)})
+    write_table(work.root, ANSWER_GRADES, MONTH, grades)
+    return read_grade_results(work.root, [MONTH])
 
 
 def test_grades_of_answers_that_were_written_or_split_anew_are_left_out(work, tmp_path):
     _, files = give_out(work.root, tmp_path / "out", 2)
     import_files(work, [fill(file, always("correct", "held")) for file in files])
-    found = results(work, read_grades(work.root, MONTH))
+    found = results(work, GRADES)
     assert (found.outdated, found.answers, found.verdicts) == (0, 3, 2 * 7)
     write_answers(work.root, words=" Mended.")
-    found = results(work, read_grades(work.root, MONTH))
+    found = results(work, GRADES)
     assert (found.outdated, found.answers) == (2 * 2, 2)
     regraded = [grade(["correct"], ["held"], system="arxivbot"), *GRADES[1:]]
     assert results(work, regraded).outdated == 2 * 2 + 2
@@ -147,7 +147,7 @@ def test_a_sentence_is_split_by_its_verdicts_also_where_a_judge_has_split_the_an
     assert texts == {"Answer 1 of one.", "Answer 2 of one.", "Fact 1."}
     imported(work, fill(one, always("correct, wrong, correct", "held")))
     imported(work, fill(other, always("partly", "held")))
-    found = results(work, read_grades(work.root, MONTH))
+    found = results(work, GRADES)
     own = next(system for system in found.systems if system.judge == NO_JUDGE)
     # One grader finds three claims in each sentence, two of them correct; the other finds one.
     assert own.people["factual"].value == pytest.approx((2 / 3 + 1 / 2) / 2)
