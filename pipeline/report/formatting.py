@@ -11,7 +11,7 @@ from pipeline.evaluation.prose import printable
 from pipeline.identity.identifiers import month_of
 from pipeline.identity.months import month_name
 from pipeline.tables.writers import parse_writer
-from pipeline.text import number_of, text_digest
+from pipeline.text import text_digest
 
 ANSWERS_PAGE, FAILURES_PAGE = "answers.html", "failed.html"
 PUBLISHED, OURS = "As published", "Ours"
@@ -131,20 +131,6 @@ def month_range(months: Sequence[str]) -> str:
     if not months:
         return "no month"
     return " to ".join(map(month_name, dict.fromkeys((min(months), max(months)))))
-
-
-def interval_notes(items: int, noun: str, nouns: str) -> list[str]:
-    """Notes on the intervals of means, with a warning for few tasks or questions."""
-    notes = [
-        "Small numbers below a mean are its 95 % interval, from 10,000 bootstrap draws of the"
-        f" {nouns}. A single {noun}, or {nouns} that all have one value, give no interval."
-    ]
-    if 1 < items < FEW:
-        notes.append(
-            f"With {number_of(items, noun)} the intervals are too narrow: differences are only"
-            " hints."
-        )
-    return notes
 
 
 def small_model_note(model: str) -> str:

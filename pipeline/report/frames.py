@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
@@ -177,7 +177,7 @@ def _count(root: DataRoot, month: str) -> dict[str, Any]:
     counts["sample"] = any(map(is_sample, papers.to_pylist()))
     lengths = read_or_empty(root, tables.PASSAGES, month, ["words"])["words"]
     counts["lengths"] = length_histogram(lengths)
-    counts["gains"] = [asdict(gain) for gain in hop_gains(read_grades(root, month))]
+    counts["gains"] = hop_gains(read_grades(root, month))
     return counts
 
 

@@ -319,7 +319,9 @@ def grade_results(rows: Iterable[Row], grades: Sequence[Grade], outdated: int = 
         questions=len(names_of(named, "question_id")),
         answers=len({(row["question_id"], row["system"]) for row in named}),
         verdicts=sum(
-            len(split_verdicts(line)) for of_claim in verdicts.values() for line in of_claim.values()
+            len(split_verdicts(line))
+            for of_claim in verdicts.values()
+            for line in of_claim.values()
         ),
         comments=sum(row["comment"] is not None for row in named),
         outdated=outdated,

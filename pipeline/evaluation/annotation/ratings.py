@@ -27,7 +27,7 @@ from pipeline.evaluation.annotation.study import (
     select_items,
     winners,
 )
-from pipeline.evaluation.g_score.measures import named_judgement, vote_shares
+from pipeline.evaluation.g_score.measures import vote_shares
 from pipeline.evaluation.g_score.sample import candidate_sets
 from pipeline.evaluation.prose import parted
 from pipeline.evaluation.statistics import Estimate, estimate
@@ -37,7 +37,7 @@ from pipeline.settings import Settings
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.writing import Row
 from pipeline.tables import CRITERIA, G_SCORES
-from pipeline.tables.writers import short_names, writer_name
+from pipeline.tables.writers import short_names, with_display_name, writer_name
 from pipeline.text import clip, text_digest
 
 # About 500 words: title, abstract and how the introduction begins. A rater of ten tasks reads no
@@ -47,7 +47,7 @@ MEAN = "mean"
 """In place of a criterion: the mean of the six, of raters who gave all six."""
 MarksOfSections = dict[str, dict[tuple[str, str], list[float]]]
 """Criterion, or MEAN → (task, system) → its marks."""
-_G_SCORE_COLUMNS = ["task_id", "candidate_set", "section_repeat", "judge", "marks", "best", "order"]
+_G_SCORE_COLUMNS = ["task_id", "candidate_set", "section_repeat", "judge", "marks", "best"]
 
 
 def sections_to_rate(
@@ -210,7 +210,15 @@ def read_rating_results(
     return rating_results(
         [{**row, "system": shown[row["system"]]} for row in ratings],
         {name: [shown[writer] for writer in writers] for name, writers in sets.items()},
-        [named_judgement(row, shown) for row in judgements if row["section_repeat"] == 0],
+        [
+            {
+                **row,
+                "marks": [with_display_name(marks, shown) for marks in row["marks"]],
+                "best": shown.get(row["best"], row["best"]),
+            }
+            for row in judgements
+            if row["section_repeat"] == 0
+        ],
         outdated,
     )
 

@@ -12,7 +12,6 @@ import calendar
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from statistics import fmean
 from typing import Any, Literal, get_args
@@ -186,66 +185,42 @@ def _last_day(text: str, what: str) -> date:
         raise SettingError(f"{text!r} is no {what}: write it as YYYY-MM or YYYY-MM-DD") from None
 
 
-def _by_judge_and_system(grades: Iterable[Grade]) -> dict[tuple[str, str], list[Grade]]:
-    """Grades by judge and system, each in the order of the questions' ids."""
-    by_question: dict[tuple[str, str], dict[str, Grade]] = defaultdict(dict)
-    for grade in grades:
-        judge, system, question_id = grade["judge"], grade["system"], grade["question_id"]
-        if question_id in by_question[judge, system]:
-            raise ValueError(f"{judge} graded {system}'s answer to {question_id} twice")
-        by_question[judge, system][question_id] = grade
-    return {
-        key: [answers[name] for name in sorted(answers)]
-        for key, answers in sorted(by_question.items())
-    }
+def hop_gains(grades: Iterable[Grade]) -> list[dict[str, Any]]:
+    """Gains by `judge`, `system` and `hop`, over the questions that took the hop; none for a system
+    that searched for nothing.
 
-
-@dataclass(frozen=True, slots=True)
-class HopGain:
-    """Gains of one hop of a system, over the questions that took it.
-
-    known: gold claims of these questions that have a gold passage. shown: those of which this hop
-    showed one first. held: points that the answers have for these (one for held, a half for
-    partly). helped: ids of the questions where the answer has points for a claim that this hop
-    showed first.
+    questions: how many took it. known: gold claims of these that have a gold passage. shown: those
+    of which this hop showed one first. held: points that the answers have for these (one for held,
+    a half for partly). helped: ids of the questions where the answer has points for a claim that
+    this hop showed first.
     """
-
-    judge: str
-    system: str
-    hop: int
-    questions: int
-    known: int
-    shown: int
-    held: float
-    helped: tuple[str, ...]
-
-
-def hop_gains(grades: Iterable[Grade]) -> list[HopGain]:
-    """Gains by judge, system and hop; none for a system that searched for nothing."""
+    took: dict[tuple[str, str, int], dict[str, Grade]] = defaultdict(dict)
+    for grade in grades:
+        for hop in range(1, len(grade["hops_shown"] or ()) + 1):
+            took[grade["judge"], grade["system"], hop][grade["question_id"]] = grade
     gains = []
-    for (judge, system), mine in _by_judge_and_system(grades).items():
-        most = max(len(grade["hops_shown"] or ()) for grade in mine)
-        gains += [_gain(judge, system, hop, mine) for hop in range(1, most + 1)]
+    for judge, system, hop in sorted(took):
+        by_question = dict(sorted(took[judge, system, hop].items()))
+        points = {
+            question: [
+                GOLD_POINTS.get(gold["verdict"], 0.0)
+                for gold in grade["gold"]
+                if gold["shown_in_hop"] == hop
+            ]
+            for question, grade in by_question.items()
+        }
+        gains.append(
+            {
+                "judge": judge,
+                "system": system,
+                "hop": hop,
+                "questions": len(by_question),
+                "known": sum(
+                    gold["has_passage"] for grade in by_question.values() for gold in grade["gold"]
+                ),
+                "shown": sum(map(len, points.values())),
+                "held": sum(map(sum, points.values())),
+                "helped": [question for question, earned in points.items() if any(earned)],
+            }
+        )
     return gains
-
-
-def _gain(judge: str, system: str, hop: int, grades: Iterable[Grade]) -> HopGain:
-    took = [grade for grade in grades if len(grade["hops_shown"] or ()) >= hop]
-    points = {
-        grade["question_id"]: [
-            GOLD_POINTS.get(gold["verdict"], 0.0)
-            for gold in grade["gold"]
-            if gold["shown_in_hop"] == hop
-        ]
-        for grade in took
-    }
-    return HopGain(
-        judge=judge,
-        system=system,
-        hop=hop,
-        questions=len(took),
-        known=sum(gold["has_passage"] for grade in took for gold in grade["gold"]),
-        shown=sum(map(len, points.values())),
-        held=sum(map(sum, points.values())),
-        helped=tuple(question for question, earned in points.items() if any(earned)),
-    )

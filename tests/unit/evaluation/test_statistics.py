@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evaluation.g_score.measures import votes_by_task
 from pipeline.evaluation.statistics import (
     MOST_DRAWN,
     Agreement,
@@ -23,7 +22,6 @@ from pipeline.evaluation.statistics import (
     rank_correlation,
 )
 from tests.cases import cases
-from tests.unit.evaluation.made_up import judgement
 
 pytestmark = pytest.mark.slow
 
@@ -135,17 +133,6 @@ def test_agreement_counts_the_pairs_that_neither_scores_alike():
 @cases(CASES, "winners", ["votes", "winner"])
 def test_the_winner_has_more_votes_than_any_other(votes, winner):
     assert clear_winner(votes) == winner
-
-
-def test_votes_are_by_task_in_the_order_of_repeats():
-    rows = [
-        judgement("a", {}, "x", repeat=1),
-        judgement("a", {}, "y"),
-        judgement("b", {}, "x", judge="two"),
-        judgement("c", {}),
-    ]
-    assert votes_by_task(rows, "two") == {"b": ["x"]}
-    assert votes_by_task(rows, "strict") == {"a": ["y", "x"]}
 
 
 # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section E: four observers, twelve
