@@ -246,7 +246,15 @@ def alpha(
         coincidences[number] = (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
 
     def coefficient(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _alpha(sums.reshape(*sums.shape[:-1], len(values), len(values)), values, level)
+        matrices = sums.reshape(*sums.shape[:-1], len(values), len(values))
+        counts = matrices.sum(axis=-1)
+        is_nominal = level == "nominal"
+        distances = 1 - np.eye(len(values)) if is_nominal else _ordinal_distances(counts)
+        observed = (matrices * distances).sum(axis=(-2, -1))
+        expected = (counts[..., :, None] * counts[..., None, :] * distances).sum(axis=(-2, -1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pairs = counts.sum(axis=-1) - 1
+            return np.where(expected > 0, 1 - pairs * observed / expected, np.nan)
 
     clusters = [task for _, task in compared]
     return Estimate(
@@ -255,33 +263,12 @@ def alpha(
     )
 
 
-def _alpha(
-    coincidences: NDArray[np.float64], values: Sequence[Any], level: Level
-) -> NDArray[np.float64]:
-    """Alpha of matrices of coincidences, shape (..., values, values); NaN where it is undefined."""
-    import numpy as np
-
-    counts = coincidences.sum(axis=-1)
-    total = counts.sum(axis=-1)
-    distances = _distances(counts, values, level)
-    observed = (coincidences * distances).sum(axis=(-2, -1))
-    expected = (counts[..., :, None] * counts[..., None, :] * distances).sum(axis=(-2, -1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(expected > 0, 1 - (total - 1) * observed / expected, np.nan)
-
-
-def _distances(
-    counts: NDArray[np.float64], values: Sequence[Any], level: Level
-) -> NDArray[np.float64]:
-    """Squared distances of each two values, of a shape that broadcasts to (..., values, values).
-
-    The ordinal one is the number of values from the one to the other, the two themselves counted by
-    half.
+def _ordinal_distances(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared distances of each two values, shape (..., values, values): the number of values from
+    the one to the other, the two themselves counted by half.
     """
     import numpy as np
 
-    if level == "nominal":
-        return 1 - np.eye(len(values))
     position = np.cumsum(counts, axis=-1) - counts / 2
     distance: NDArray[np.float64] = position[..., :, None] - position[..., None, :]
     return distance**2

@@ -529,8 +529,7 @@ class RelatedWork(Writings):
     @cached_property
     def people(self) -> RatingResults:
         """The results of the ratings."""
-        months = _in_table(self, tables.HUMAN_RATINGS)
-        return read_rating_results(self.data.root, self.data.settings, months)
+        return read_rating_results(self.data.root, self.data.settings, self.months)
 
     @property
     def support_judges(self) -> list[str]:
@@ -596,9 +595,4 @@ class Answers(Writings):
     @cached_property
     def people(self) -> GradeResults:
         """The results of the grades by people."""
-        return read_grade_results(self.data.root, _in_table(self, tables.HUMAN_GRADES))
-
-
-def _in_table(writings: Writings, table: Table) -> list[str]:
-    """The months that have a table."""
-    return [month for month in writings.months if month in writings.data.root.months(table)]
+        return read_grade_results(self.data.root, self.months)

@@ -275,7 +275,7 @@ def read_grade_results(
     rows: list[Row] = []
     grades: list[Grade] = []
     outdated = 0
-    for month in months:
+    for month in sorted({*months} & {*root.months(tables.HUMAN_GRADES)}):
         answers = gradable_answers(root, month)
         digests = {key: answer.digest for key, answer in answers.items()}
         current, outdated_rows = read_current(root, FORMATS["grades"], month, digests, study)

@@ -199,8 +199,12 @@ def read_rating_results(
     ratings: list[Row] = []
     judgements: list[Row] = []
     outdated = 0
-    for month in months:
-        current, outdated_rows = read_ratings(root, month, study)
+    for month in sorted({*months} & {*root.months(tables.HUMAN_RATINGS)}):
+        digests = {
+            (row["task_id"], writer_name(row)): text_digest(row["text"])
+            for row in section_rows(root, month)
+        }
+        current, outdated_rows = read_current(root, FORMATS["ratings"], month, digests, study)
         ratings += current
         outdated += outdated_rows
         if current and root.file(G_SCORES, month).exists():
@@ -221,15 +225,6 @@ def read_rating_results(
         ],
         outdated,
     )
-
-
-def read_ratings(root: DataRoot, month: str, study: str | None = None) -> tuple[list[Row], int]:
-    """As `read_current`, of sections."""
-    digests = {
-        (row["task_id"], writer_name(row)): text_digest(row["text"])
-        for row in section_rows(root, month)
-    }
-    return read_current(root, FORMATS["ratings"], month, digests, study)
 
 
 def rating_results(

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Template
 from markupsafe import Markup
 
 from pipeline import __version__
@@ -30,13 +29,21 @@ from pipeline.engine.locks import month_lock
 from pipeline.engine.sampling import shuffled
 from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
-from pipeline.evaluation.annotation.study import SheetFormat, Study, StudyItem, Unit, read_key
+from pipeline.evaluation.annotation.study import (
+    FORMATS,
+    SheetFormat,
+    Study,
+    StudyItem,
+    Unit,
+    read_key,
+)
 from pipeline.evaluation.prose import make_environment, parted, policy_hash, printable
-from pipeline.evaluation.verdicts import CLAIM_VERDICTS, GOLD_VERDICTS
+from pipeline.evaluation.verdicts import CLAIM_VERDICTS, GOLD_VERDICTS, split_verdicts
 from pipeline.storage.csv_reader import CsvRow, parse_csv, read_content
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.writing import MonthWriter, Row, write_whole
+from pipeline.tables import CRITERIA
 from pipeline.tables.writers import parse_writer
 from pipeline.text import one_line, text_digest
 
@@ -50,7 +57,13 @@ _EXPECTED = "a sheet of citeloom annotate export"
 _LONGEST_NAME = 100
 _Place = tuple[str, str, str, str | None, int | None]
 """What names a row: study, person, label, and of a claim its part and number."""
-_MARKS = ("1", "2", "3", "4", "5")
+_ALLOWED: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(CRITERIA, "12345"),
+    "preferred": "x",
+    "claim": CLAIM_VERDICTS,
+    "gold": GOLD_VERDICTS,
+}
+"""Column, or for verdicts the part of the answer → what may be written."""
 
 
 def write_files(
@@ -63,7 +76,12 @@ def write_files(
     of their own.
     """
     by_id = {item.item_id: item for item in items}
-    template = _read_template()
+    environment = make_environment(_TEMPLATES)
+    environment.filters["parted"] = parted
+    style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
+    # Our own file, which the page's policy names by its hash.
+    environment.globals.update(style=Markup(style), style_hash=policy_hash(style))  # noqa: S704
+    template = environment.get_template("read.html.j2")
     guide = folder / f"{study.kind}-guide.txt"
     write_whole(guide, (_TEMPLATES / guide.name).read_bytes())
     files = [guide]
@@ -87,7 +105,7 @@ def _sheet(
     """The sheet: a line for each unit, nothing filled in but the annotator's name; UTF-8 with the
     mark that Excel needs to see it, lines as RFC 4180.
     """
-    columns = study.sheet_format.columns
+    columns = FORMATS[study.kind].columns
     text = io.StringIO()
     writer = csv.DictWriter(text, ("study", "annotator", "unit", "text", *columns))
     writer.writeheader()
@@ -103,15 +121,6 @@ def _sheet(
                 }
             )
     return text.getvalue().encode("utf-8-sig")
-
-
-def _read_template() -> Template:
-    environment = make_environment(_TEMPLATES)
-    environment.filters["parted"] = parted
-    style = (_TEMPLATES / "page.css").read_text(encoding="utf-8")
-    # Our own file, which the page's policy names by its hash.
-    environment.globals.update(style=Markup(style), style_hash=policy_hash(style))  # noqa: S704
-    return environment.get_template("read.html.j2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +139,7 @@ class Sheet:
     @property
     def entries(self) -> int:
         """How many of the rows have anything filled in."""
-        columns = self.study.sheet_format.columns
+        columns = FORMATS[self.study.kind].columns
         return sum(any(row[name] is not None for name in columns) for row in self.rows.values())
 
 
@@ -162,11 +171,7 @@ def read_sheet(root: DataRoot, file: Path) -> Sheet:
                 f"line {lines[0].number}, column annotator: {annotator[:100]!r}: give 1 to"
                 f" {_LONGEST_NAME} printable characters"
             )
-        missing = set(study.sheet_format.columns) - lines[0].cells.keys()
-        if missing:
-            raise SettingError(
-                f"line 1: no column {', '.join(sorted(missing))}: keep the columns of the sheet"
-            )
+        parse_csv(content, FORMATS[study.kind].columns)
     except (SettingError, MissingInput) as error:
         raise type(error)(f"{file}: {error}") from None
     rows: dict[str, Row] = {}
@@ -210,7 +215,7 @@ def _read_line(line: CsvRow, study: Study, annotator: str) -> tuple[str, Row]:
         )
     if cells[""]:
         raise SettingError("more cells than columns: put quotes around the comment")
-    form = study.sheet_format
+    form = FORMATS[study.kind]
     row = {
         **unit.model_dump(),
         **parse_writer(unit.system).columns,
@@ -226,17 +231,9 @@ def _read_cell(column: str, unit: Unit, cell: str) -> Any:
     """What a cell says, None for an empty one. Raises SettingError with the column."""
     if not cell or column == "comment":
         return cell or None
-    words = [cell.casefold()]
-    if column == "preferred":
-        allowed: Sequence[str] = ("x",)
-    elif column != "verdict":
-        allowed = _MARKS
-    elif unit.part == "gold":
-        allowed = GOLD_VERDICTS
-    else:
-        # A line may have several claims.
-        allowed = CLAIM_VERDICTS
-        words = [word.strip() for word in cell.casefold().split(",")]
+    allowed = _ALLOWED[unit.part if column == "verdict" else column]
+    # A line may have several claims.
+    words = split_verdicts(cell.casefold()) if unit.part == "claim" else [cell.casefold()]
     if not {*words} <= {*allowed}:
         raise SettingError(
             f"column {column}: {cell[:40]!r}: write {' or '.join(allowed)}, or leave it empty"
@@ -247,7 +244,7 @@ def _read_cell(column: str, unit: Unit, cell: str) -> Any:
 
 
 def _store(root: DataRoot, sheet: Sheet) -> None:
-    form = sheet.study.sheet_format
+    form = FORMATS[sheet.study.kind]
     for month in sorted({unit.month for unit in sheet.study.units.values()}):
         file = root.file(form.table, month)
         stored = root.rows(form.table, month) if file.exists() else []

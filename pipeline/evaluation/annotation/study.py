@@ -95,11 +95,6 @@ class Study(BaseModel):
     seed: int
     units: Annotated[Mapping[str, Unit], Field(min_length=1)]
 
-    @property
-    def sheet_format(self) -> SheetFormat:
-        """The format of its sheets."""
-        return FORMATS[self.kind]
-
 
 @dataclass(frozen=True, slots=True)
 class StudyText:
@@ -265,10 +260,9 @@ def read_current(
     """(Rows by people on texts that have not changed since, with their writers' names as `system`;
     count of others) of a month, of one study or of all.
 
-    digests: (task or question, writer) → SHA-256 of its text. Raises as `DataRoot.iterate` does.
+    digests: (task or question, writer) → SHA-256 of its text. Raises as `DataRoot.iterate` does,
+    also for a month without the table.
     """
-    if not root.file(form.table, month).exists():
-        return [], 0
     writers = {name for _, name in digests}
     columns = [name for name in form.table.schema.names if name not in ("label", "number")]
     current: list[Row] = []

@@ -157,16 +157,32 @@ def build(
         return replace(request, messages=()), reply
 
     to_judge = [item for item in sample if item.unjudged is None]
-    verdicts = judge_all(job, to_judge, judge_item, begin=_prefix)
+    # Citations whose prompts have one prefix begin together.
+    verdicts = judge_all(
+        job,
+        to_judge,
+        judge_item,
+        begin=lambda item: (
+            item.title,
+            sorted(passage.ordinal for passage in item.passages),
+            item.citation.marked,
+        ),
+    )
     _note(job, sample, to_judge, verdicts)
     remaining = iter(verdicts)
     for item in sample:
-        yield _row(item) | (_judged(model.name, *next(remaining)) if item.unjudged is None else {})
-
-
-def _prefix(item: SampledCitation) -> tuple[str, list[int], str]:
-    """Citations whose prompts have one prefix begin together."""
-    return item.title, sorted(shown.ordinal for shown in item.passages), item.citation.marked
+        row = {
+            "task_id": item.task_id,
+            **item.writer.columns,
+            "sentence": item.citation.sentence,
+            "number": item.citation.number,
+            "arxiv_id": item.reference.get("arxiv_id"),
+            "source": item.reference.get("source"),
+            "unjudged": item.unjudged,
+            "passages": [],
+            **asdict(Spent()),
+        }
+        yield row | (_judged(model.name, *next(remaining)) if item.unjudged is None else {})
 
 
 def _note(
@@ -197,21 +213,6 @@ def _note(
         unjudged=dict(sorted(unjudged.items())),
         passages_cut=sum(request.cut for request, _ in verdicts),
     )
-
-
-def _row(item: SampledCitation) -> dict[str, Any]:
-    """The row of a citation without its verdict."""
-    return {
-        "task_id": item.task_id,
-        **item.writer.columns,
-        "sentence": item.citation.sentence,
-        "number": item.citation.number,
-        "arxiv_id": item.reference.get("arxiv_id"),
-        "source": item.reference.get("source"),
-        "unjudged": item.unjudged,
-        "passages": [],
-        **asdict(Spent()),
-    }
 
 
 def _judged(judge_name: str, request: JudgeRequest, reply: Reply[Finding]) -> dict[str, Any]:
@@ -371,7 +372,11 @@ def _of_section(
         unjudged = None
         if reference is None:
             unjudged = OUT_OF_RANGE
-        elif not _has_text(reference, readable):
+        elif (
+            reference["arxiv_id"] not in readable
+            if in_corpus(reference)
+            else not paragraphs_of(reference)
+        ):
             unjudged = NO_TEXT
         sample.append(
             SampledCitation(row["task_id"], writer_of(row), citation, reference or {}, unjudged)
@@ -381,12 +386,6 @@ def _of_section(
     for place in set(judgeable) - taken:
         sample[place] = replace(sample[place], unjudged=OVER)
     return sample
-
-
-def _has_text(reference: Row, readable: Collection[str]) -> bool:
-    if in_corpus(reference):
-        return reference["arxiv_id"] in readable
-    return bool(paragraphs_of(reference))
 
 
 def with_passages(

@@ -17,7 +17,6 @@ from typing import Any
 from pipeline import tables
 from pipeline.engine.stage import Job
 from pipeline.settings import Settings
-from pipeline.storage.writing import Row
 from pipeline.tables.writers import parse_writer, short_names, writer_name
 
 _TASK_COLUMNS = ["task_id", "description", "references", "gold"]
@@ -100,22 +99,6 @@ class Assignment:
         return f"repeat {self.repeat}"
 
 
-def _task_sections(task: Row, sections: Mapping[str, str]) -> TaskSections:
-    """A row of `related_work_tasks` with the sections to judge: writer's name → text."""
-    return TaskSections(
-        task_id=task["task_id"],
-        target=task["description"][:_DESCRIPTION_CHARS],
-        references="\n".join(map(_reference_line, task["references"])),
-        gold=task["gold"],
-        sections=dict(sorted(sections.items())),
-    )
-
-
-def _reference_line(reference: Row) -> str:
-    year = f" ({reference['year']})" if reference["year"] else ""
-    return f"[Reference {reference['number']}] {reference['title']}{year}"
-
-
 def read_repeats(job: Job) -> list[list[TaskSections]]:
     """The tasks with any section, by id: for each its sections of every repeat, from 0; of a repeat
     that nobody wrote, none.
@@ -123,12 +106,29 @@ def read_repeats(job: Job) -> list[list[TaskSections]]:
     texts: dict[str, dict[int, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for row in job.iterate(tables.SUMMARIES, ["task_id", "system", "model", "repeat", "text"]):
         texts[row["task_id"]][row["repeat"]][writer_name(row)] = row["text"]
-    tasks = []
+    tasks: list[list[TaskSections]] = []
     for task in job.iterate(tables.RELATED_WORK_TASKS, _TASK_COLUMNS):
         by_repeat = texts.get(task["task_id"])
-        if by_repeat:
-            numbers = range(max(by_repeat) + 1)
-            tasks.append([_task_sections(task, by_repeat.get(number, {})) for number in numbers])
+        if not by_repeat:
+            continue
+        references = [
+            f"[Reference {reference['number']}] {reference['title']}"
+            + (f" ({reference['year']})" if reference["year"] else "")
+            for reference in task["references"]
+        ]
+        whole = TaskSections(
+            task_id=task["task_id"],
+            target=task["description"][:_DESCRIPTION_CHARS],
+            references="\n".join(references),
+            gold=task["gold"],
+            sections={},
+        )
+        tasks.append(
+            [
+                replace(whole, sections=dict(sorted(by_repeat.get(number, {}).items())))
+                for number in range(max(by_repeat) + 1)
+            ]
+        )
     return sorted(tasks, key=lambda repeats: repeats[0].task_id)
 
 
