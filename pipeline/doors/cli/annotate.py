@@ -85,7 +85,7 @@ def export(
     root = workspace.root
     if kind == "ratings":
         selection, chosen = sections_to_rate(
-            workspace.root,
+            root,
             workspace.settings,
             months,
             names,

@@ -82,31 +82,28 @@ def sections_to_rate(
         raise SettingError(f"--set {candidate_set} is none of {', '.join(sets) or 'no set'}")
     of_set = sets.get(candidate_set or next(iter(sets), ""))
     selection = select_items(writers, systems or of_set, most=most, seed=seed)
-    items: dict[str, StudyItem] = {}
-    for month in sorted({month_of[task_id] for task_id in selection.item_ids}):
-        items |= _read_items(root, month, selection, with_gold=with_gold)
+    items = {
+        item.item_id: item
+        for month in sorted({month_of[task_id] for task_id in selection.item_ids})
+        for item in _read_items(root, month, selection, with_gold=with_gold)
+    }
     return selection, [items[task_id] for task_id in selection.item_ids]
 
 
 def _read_items(
     root: DataRoot, month: str, selection: Selection, *, with_gold: bool
-) -> dict[str, StudyItem]:
+) -> Iterator[StudyItem]:
+    """The selected tasks of a month."""
     texts: dict[str, dict[str, StudyText]] = defaultdict(dict)
     for row in section_rows(root, month):
         if writer_name(row) in selection.systems:
             text = StudyText(row["text"], text_digest(row["text"]), {})
             texts[row["task_id"]][writer_name(row)] = text
-    return {
-        task["task_id"]: StudyItem(
-            task["task_id"],
-            month,
-            task["title"] or "",
-            [*_background(task, with_gold=with_gold)],
-            texts[task["task_id"]],
-        )
-        for task in root.iterate(tables.RELATED_WORK_TASKS, month)
-        if task["task_id"] in selection.item_ids
-    }
+    for task in root.iterate(tables.RELATED_WORK_TASKS, month):
+        if task["task_id"] in selection.item_ids:
+            background = [*_background(task, with_gold=with_gold)]
+            title, of_task = task["title"] or "", texts[task["task_id"]]
+            yield StudyItem(task["task_id"], month, title, background, of_task)
 
 
 def _background(task: Row, *, with_gold: bool) -> Iterator[tuple[str, list[str]]]:
@@ -280,10 +277,29 @@ def _rated_set(name: str, rows: Sequence[Row], judgements: Iterable[Row]) -> Rat
         choices=sum(map(len, votes.values())),
         voted=len(votes),
         systems=tuple(
-            RatedSystem(system, _means_of_system(marks, system), shares[system])
+            RatedSystem(
+                system,
+                {
+                    name: estimate(
+                        {task: of for (task, by), of in sections.items() if by == system}
+                    )
+                    for name, sections in marks.items()
+                },
+                shares[system],
+            )
             for system in systems
         ),
-        alpha={criterion: _marks_alpha(rows, criterion) for criterion in CRITERIA},
+        alpha={
+            criterion: agreement_of(
+                (
+                    ((row["task_id"], row["study"], row["system"]), row[criterion])
+                    for row in rows
+                    if row[criterion] is not None
+                ),
+                "ordinal",
+            )
+            for criterion in CRITERIA
+        },
         preference=agreement_of(choices, "nominal"),
         judges=tuple(_judges(marks, votes, judgements)),
     )
@@ -300,22 +316,6 @@ def _marks_of_sections(rows: Iterable[Row]) -> MarksOfSections:
         if None not in given:
             groups[MEAN][section].append(fmean(given))
     return groups
-
-
-def _means_of_system(marks: MarksOfSections, system: str) -> dict[str, Estimate]:
-    return {
-        name: estimate({task: values for (task, by), values in sections.items() if by == system})
-        for name, sections in marks.items()
-    }
-
-
-def _marks_alpha(rows: Iterable[Row], criterion: str) -> Estimate:
-    marks = (
-        ((row["task_id"], row["study"], row["system"]), row[criterion])
-        for row in rows
-        if row[criterion] is not None
-    )
-    return agreement_of(marks, "ordinal")
 
 
 def _judges(

@@ -157,6 +157,11 @@ def make_study(kind: Kind, name: str, seed: int, items: Iterable[StudyItem]) -> 
     Raises SettingError for a name that is no name of a file or that reveals a system or its model,
     and for more systems than letters.
     """
+    if not _NAME.fullmatch(name):
+        raise SettingError(
+            f"--name {name!r} is no name of a study: use small letters, digits, '.', '_' and '-',"
+            " 50 at most, a letter or digit first"
+        )
     units: list[Unit] = []
     for place, item in enumerate(items, 1):
         if len(item.texts) > len(ascii_uppercase):
@@ -164,7 +169,12 @@ def make_study(kind: Kind, name: str, seed: int, items: Iterable[StudyItem]) -> 
         item_name = f"{FORMATS[kind].item_letter}{place:02}"
         systems = shuffled(seed, item.item_id, item.texts)
         for letter, system in zip(ascii_uppercase, systems, strict=False):
-            _check_name(name, system)
+            for part in re.sub(r"[^a-z0-9@]", "", system.lower()).split("@"):
+                if part and part in re.sub(r"[^a-z0-9]", "", name):
+                    raise SettingError(
+                        f"--name {name} reveals {part} to annotators, who must be blind: choose"
+                        " another"
+                    )
             text = item.texts[system]
             whole = Unit(
                 item=item_name,
@@ -182,23 +192,6 @@ def make_study(kind: Kind, name: str, seed: int, items: Iterable[StudyItem]) -> 
             ]
             units += claims or [whole]
     return Study(kind=kind, study=name, seed=seed, units={unit.unit_id: unit for unit in units})
-
-
-def _check_name(name: str, system: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise SettingError(
-            f"--name {name!r} is no name of a study: use small letters, digits, '.', '_' and '-',"
-            " 50 at most, a letter or digit first"
-        )
-    for part in map(_letters, system.split("@")):
-        if part and part in _letters(name):
-            raise SettingError(
-                f"--name {name} reveals {part} to annotators, who must be blind: choose another"
-            )
-
-
-def _letters(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def key_file(root: DataRoot, name: str) -> DataPath:

@@ -255,37 +255,27 @@ def grade_answers(
         passages = evidence.get((question.id, item.text), ())
         return await judge_claim(client, question, item.text, passages, model.context)
 
-    asked = [
-        [
-            [ClaimItem(place, claim, is_gold=False) for claim in split.claims],
-            [ClaimItem(place, claim, is_gold=True) for claim in _gold_to_ask(each, split)],
-        ]
-        for place, (each, split) in enumerate(zip(answers, splits, strict=True))
-    ]
-    items = [item for of_answer in asked for part in of_answer for item in part]
-    verdicts = iter(
-        judge_all(
-            job, items, judge, lambda item: _digest(answers[item.place].question.id, item.text)
-        )
+    items: list[ClaimItem] = []
+    for place, (each, split_) in enumerate(zip(answers, splits, strict=True)):
+        items += [ClaimItem(place, claim, is_gold=False) for claim in split_.claims]
+        # An answer that could not be split can still be searched for gold claims; one that claims
+        # nothing holds none, and nobody has to be asked.
+        if outcome_of(each.answer, split_) in ("answered", "unreadable"):
+            items += [ClaimItem(place, gold.claim, is_gold=True) for gold in each.question.claims]
+    verdicts: dict[tuple[int, bool], list[Verdict]] = defaultdict(list)
+    replies = judge_all(
+        job, items, judge, lambda item: _digest(answers[item.place].question.id, item.text)
     )
+    for item, verdict in zip(items, replies, strict=True):
+        verdicts[item.place, item.is_gold].append(verdict)
     grades: list[Row] = []
-    for each, split_, of_answer in zip(answers, splits, asked, strict=True):
-        claims, gold = ([next(verdicts) for _ in part] for part in of_answer)
+    for place, (each, split_) in enumerate(zip(answers, splits, strict=True)):
+        claims, gold = verdicts[place, False], verdicts[place, True]
         _leave_out_failures(job, each, split_, claims, gold)
         grades.append({"judge": model.name, **_row(each, split_, claims, gold)})
     outcomes = Counter(f"{writer_name(grade)} {grade['outcome']}" for grade in grades)
     job.notes["outcomes"] = dict(sorted(outcomes.items()))
     return grades
-
-
-def _gold_to_ask(each: SampledAnswer, split: Split) -> list[str]:
-    """The gold claims to ask for.
-
-    An answer that could not be split can still be searched for them; one that claims nothing holds
-    none, and nobody has to be asked.
-    """
-    is_searched = outcome_of(each.answer, split) in ("answered", "unreadable")
-    return [gold.claim for gold in each.question.claims] if is_searched else []
 
 
 def _digest(question_id: str, text: str) -> str:
