@@ -64,7 +64,10 @@ def _of_sections(job: Job, tasks: Mapping[str, Row]) -> Iterator[_Score]:
     for summary in job.iterate(tables.SUMMARIES):
         if writer_of(summary) != writer:
             writer = writer_of(summary)
-            verdicts = _verdicts_by_task(job, writer)
+            verdicts = defaultdict(list)
+            for row in job.iterate(tables.CITATION_SUPPORT, _SUPPORT_COLUMNS):
+                if writer_of(row) == writer:
+                    verdicts[row["task_id"]].append(row)
         task = tasks.get(summary["task_id"])
         if task is None:
             job.leave_out(
@@ -86,15 +89,6 @@ def _of_sections(job: Job, tasks: Mapping[str, Row]) -> Iterator[_Score]:
             for metric, value in rouge(task["gold"], summary["text"]).items():
                 yield section._replace(metric=metric, value=value)
         yield from _of_citations(section, task, summary, verdicts.get(summary["task_id"], []))
-
-
-def _verdicts_by_task(job: Job, writer: Writer) -> dict[str, list[Row]]:
-    """Task → the rows of `citation_support` for one writer's section."""
-    verdicts: dict[str, list[Row]] = defaultdict(list)
-    for row in job.iterate(tables.CITATION_SUPPORT, _SUPPORT_COLUMNS):
-        if writer_of(row) == writer:
-            verdicts[row["task_id"]].append(row)
-    return verdicts
 
 
 def _of_citations(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.report.grid import Cell, Grid
+from pipeline.report.grid import Grid
 from pipeline.system_names import RELATED_WORK_SYSTEMS
 from pipeline.tables.writers import parse_writer
 
@@ -68,21 +68,18 @@ def bar_figure(
         for group in grid.groups:
             hollow = bool(outlined) and group.title == outlined
             for row in group.rows:
-                label = row[0].text
-                if row[place].value is not None:
-                    text = f"{label}, {outlined.lower()}" if hollow else label
-                    bars.append(
-                        _bar(text, row[place], colours.get(label, COLOURS), most, hollow=hollow)
-                    )
+                label, cell = row[0].text, row[place]
+                if cell.value is None:
+                    continue
+                low, high = (
+                    None if end is None else min(end / most, 1.0) for end in (cell.low, cell.high)
+                )
+                share = min(float(cell.value) / most, 1.0)
+                text = f"{label}, {outlined.lower()}" if hollow else label
+                colour = colours.get(label, COLOURS)
+                bars.append(Bar(text, cell.text, share, colour, low, high, hollow))
         figure_groups.append((name, bars))
     return BarFigure(title, figure_groups, about)
-
-
-def _bar(label: str, cell: Cell, colour: int, most: float, *, hollow: bool) -> Bar:
-    """The bar of a cell with a number, on an axis from 0 to `most`."""
-    low, high = (None if end is None else min(end / most, 1.0) for end in (cell.low, cell.high))
-    share = min(float(cell.value or 0) / most, 1.0)
-    return Bar(label, cell.text, share, colour, low, high, hollow)
 
 
 @dataclass(frozen=True, slots=True)

@@ -281,7 +281,7 @@ def _rated_set(name: str, rows: Sequence[Row], judgements: Iterable[Row]) -> Rat
                 system,
                 {
                     name: estimate(
-                        {task: of for (task, by), of in sections.items() if by == system}
+                        {task: given for (task, by), given in sections.items() if by == system}
                     )
                     for name, sections in marks.items()
                 },

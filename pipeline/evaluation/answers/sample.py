@@ -137,7 +137,15 @@ async def split_answer(client: LlmClient, question: str, answer: str, context: i
     replies = await side_by_side(
         ask(client, messages, AnswerClaims, SPLIT_TOKENS) for messages, _ in prompts
     )
-    claims = [[] if reply.form is None else _claims(reply.form) for reply in replies]
+    # Claims in one line each, those without a letter or digit left out.
+    claims = [
+        [
+            claim
+            for claim in map(one_line, reply.form.claims if reply.form else ())
+            if any(map(str.isalnum, claim))
+        ]
+        for reply in replies
+    ]
     return Split(
         claims=tuple(dict.fromkeys(claim for part in claims for claim in part)),
         parts=len(parts),
@@ -168,9 +176,3 @@ def _messages(question: str, before: str, part: str, context: int) -> tuple[list
     shown = fit(before, free // 2).text
     fitted = fit(part, free - count_tokens(shown))
     return PROMPTS.messages(SPLIT, answer=fitted.text, before=shown, **frame), fitted.cut
-
-
-def _claims(form: AnswerClaims) -> list[str]:
-    """Claims in one line each, those without a letter or digit left out."""
-    folded = (one_line(claim) for claim in form.claims)
-    return [claim for claim in folded if any(map(str.isalnum, claim))]
