@@ -59,11 +59,6 @@ _RUN = re.compile(r"(['-])\1+")
 _AROUND = "'….[]()"
 
 
-def is_evidence(row: Mapping[str, Any], is_found: object) -> bool:
-    """Whether a row's `quote` is where it should be, and is long enough to be evidence."""
-    return bool(is_found) and len(row["quote"].split()) >= _FEWEST_WORDS
-
-
 def verdict_shares(
     rows: Iterable[Mapping[str, Any]], points: Mapping[str, float], quoted: str
 ) -> tuple[float, float, float] | None:
@@ -76,7 +71,7 @@ def verdict_shares(
     if not judged:
         return None
     earned = [points[row["verdict"]] for row in judged]
-    evidence = [is_evidence(row, row[quoted]) for row in judged]
+    evidence = [row[quoted] and len(row["quote"].split()) >= _FEWEST_WORDS for row in judged]
     return (
         fmean(earned),
         fmean(each == 1 for each in earned),

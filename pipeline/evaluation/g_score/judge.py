@@ -125,15 +125,9 @@ def _messages(texts: Mapping[str, str], labels: Iterable[str]) -> list[Message]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The outcome of one conversation. cut: texts of which the judge read the beginning alone.
-    no_room: why nothing was asked.
-    """
-
-    reply: Reply[Any] | None = None
-    cut: tuple[str, ...] = ()
-    no_room: str = ""
+Judgement = tuple[Reply[Any] | NoRoom, tuple[str, ...]]
+"""The reply, or why nothing was asked; and the texts of which the judge read the beginning alone.
+"""
 
 
 def build(job: Job) -> Iterator[Row]:
@@ -146,28 +140,30 @@ def build(job: Job) -> Iterator[Row]:
         try:
             request = g_score_request(assignment.task, assignment.order, model.context)
         except NoRoom as error:
-            return Judgement(no_room=str(error))
+            return error, ()
         form = answer_schema(request.labels)
         reply = await ask(client, request.messages, form, answer_tokens(len(request.labels)))
-        return Judgement(reply, request.cut)
+        return reply, request.cut
 
     assignments = _read_assignments(job)
     judged: Counter[str] = Counter()
     cut: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    for assignment, judgement in zip(assignments, judge_all(job, assignments, judge), strict=True):
+    judgements = judge_all(job, assignments, judge)
+    for assignment, (reply, texts_cut) in zip(assignments, judgements, strict=True):
         task_id = assignment.task.task_id
         conversation = f"{model.name}, candidate set {assignment.candidate_set}"
         # Once for a task and set, since every order cuts the same.
-        cut[task_id, conversation] |= dict.fromkeys(judgement.cut)
-        place = f"{conversation}, {assignment.place}"
-        reply = judgement.reply
-        if reply is None:
-            job.leave_out(task_id, "no_room_for_judge", f"{place}: {judgement.no_room}")
+        cut[task_id, conversation] |= dict.fromkeys(texts_cut)
+        place = f"{conversation}, repeat {assignment.repeat}"
+        if assignment.section_repeat:
+            place = f"{conversation}, repeat {assignment.section_repeat} of the sections"
+        if isinstance(reply, NoRoom):
+            job.leave_out(task_id, "no_room_for_judge", f"{place}: {reply}")
         elif reply.failure is not None:
             leave_out_failed(job, task_id, reply.failure, place)
         else:
             judged[assignment.candidate_set] += 1
-            yield _row(assignment, reply, judgement.cut, model.name)
+            yield _row(assignment, reply, texts_cut, model.name)
     for (task_id, conversation), texts in cut.items():
         if texts:
             read = f"the judge read the beginning of: {', '.join(texts)}"

@@ -91,13 +91,6 @@ class Assignment:
         """The columns by which rows of `g_scores` are sorted."""
         return self.task.task_id, self.candidate_set, self.section_repeat, self.repeat
 
-    @property
-    def place(self) -> str:
-        """Which conversation of its candidate set it is, for the ledger."""
-        if self.section_repeat:
-            return f"repeat {self.section_repeat} of the sections"
-        return f"repeat {self.repeat}"
-
 
 def read_repeats(job: Job) -> list[list[TaskSections]]:
     """The tasks with any section, by id: for each its sections of every repeat, from 0; of a repeat
