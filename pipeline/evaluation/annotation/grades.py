@@ -1,12 +1,12 @@
 """Grades of answers to questions: what graders read, and the results beside the judge's verdicts.
 
-Annotators see the claims into which a judge split the answers. Of answers that no judge graded, or
-in a study that is to need no model, they see whole sentences, and split these into claims
-themselves by giving several verdicts. They see neither verdicts, quotes nor passages of a judge:
-passages that were looked up are part of what is tested, so people go by the papers themselves.
+Graders see the claims into which a judge split the answers. Where no judge graded, or a study asks
+for it, they see whole sentences, and split these into claims by giving several verdicts. They do
+not see a judge's verdicts, quotes and passages: the search for passages is part of what is tested,
+so people read the papers themselves.
 
-A person's verdict is on the very claim or gold claim that the judge had a verdict on, so both are
-compared one by one, on the same claims. What cannot be computed is absent.
+Verdicts of graders and of a judge are compared on the same claims and gold claims. What cannot be
+computed is absent.
 """
 
 from __future__ import annotations
@@ -113,9 +113,10 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class SystemComparison:
-    """One system by people and by one judge: measure → mean over the questions that people graded
-    it on, of the same claims. difference: people less judge, None for fewer than two questions and
-    for NO_JUDGE, whose `judged` are empty.
+    """One system by people and by one judge, on the claims that both graded.
+
+    people, judged: measure → mean over questions. difference: people less judge, None for fewer
+    than two questions. NO_JUDGE has no values in `judged` and no differences.
     """
 
     judge: str

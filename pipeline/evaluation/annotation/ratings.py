@@ -40,8 +40,8 @@ from pipeline.tables import CRITERIA, G_SCORES
 from pipeline.tables.writers import short_names, with_display_name, writer_name
 from pipeline.text import clip, text_digest
 
-# About 500 words: title, abstract and how the introduction begins. A rater of ten tasks reads no
-# ten papers.
+# About 500 words: title, abstract and the beginning of the introduction. Nobody who rates ten tasks
+# reads ten papers.
 TARGET_CHARS = 3_500
 MEAN = "mean"
 """In place of a criterion: the mean of the six, of raters who gave all six."""
@@ -135,7 +135,7 @@ class RatedSystem:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement:
-    """How a judge's mean marks go with the raters', section by section.
+    """How far a judge agrees with the raters on the same sections.
 
     marks: criterion, or MEAN → agreement, whose mean_difference is the raters' less the judge's;
     None where no section has marks of both. votes: tasks with one section that most raters prefer

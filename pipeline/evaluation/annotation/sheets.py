@@ -283,9 +283,10 @@ def _place(row: Row, form: SheetFormat) -> _Place:
 
 
 def _settle_choices(rows: dict[_Place, Row], new: Collection[_Place]) -> None:
-    """Mark the other sections of a task as not preferred where a person prefers one; where the
-    sheet prefers several, the choice is unknown. new: places of the sheet's rows, whose choice
-    counts before an earlier one.
+    """Set `preferred` of each person's sections of a task: true for the one that is preferred and
+    false for the others, None for all where none or several are.
+
+    new: places of the sheet's rows, whose choice replaces an earlier one.
     """
     tasks: dict[tuple[str, str, str], list[_Place]] = defaultdict(list)
     for place, row in rows.items():

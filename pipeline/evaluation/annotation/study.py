@@ -1,7 +1,7 @@
 """Annotation studies: which texts annotators see under which labels, and the key to them.
 
-The key lies in the data root (`annotations/<name>/key.json`) and not beside the sheets: the folder
-of sheets is sent to annotators as it is, and a key in it would end their being blind.
+The key is in the data root (`annotations/<name>/key.json`), not beside the sheets: the folder of
+sheets is sent to annotators, who must not see the key.
 """
 
 from __future__ import annotations
@@ -250,8 +250,8 @@ def read_current(
     digests: Mapping[tuple[str, str], str],
     study: str | None,
 ) -> tuple[list[Row], int]:
-    """(Rows by people on texts that have not changed since, with their writers' names as `system`;
-    count of others) of a month, of one study or of all.
+    """Rows by people in a month, of one study or of all, whose text has not changed since, with
+    the writer's name as `system`; and how many other rows there are.
 
     digests: (task or question, writer) → SHA-256 of its text. Raises as `DataRoot.iterate` does,
     also for a month without the table.
