@@ -140,9 +140,10 @@ class RowGroup:
 class Grid:
     """A table.
 
-    totals: first cells of rows that are emphasised. stacked: a narrow screen shows each row as a
-    block. sortable: readers can sort it by any column. folded: the title of an element, closed at
-    first, that holds the table; '' for none. definitions: what its measures mean.
+    groups: those without rows are left out. totals: first cells of rows that are emphasised.
+    stacked: a narrow screen shows each row as a block. sortable: readers can sort it by any column.
+    folded: the title of an element, closed at first, that holds the table; '' for none.
+    definitions: what its measures mean.
     """
 
     key: str
@@ -160,7 +161,7 @@ class Grid:
     kind: Literal["grid"] = "grid"
 
     def __post_init__(self) -> None:
-        groups = self.groups or [RowGroup(self.rows)]
+        groups = [group for group in self.groups if group.rows] or [RowGroup(self.rows)]
         self.groups = [replace(group, rows=[*map(self._cells, group.rows)]) for group in groups]
         self.rows = [row for group in self.groups for row in group.rows]
 

@@ -83,7 +83,7 @@ def _rating_grids(people: RatedSet, key: str, suffix: str) -> list[Grid]:
             if agreed
         ]
         votes = f"same best section in {judge.same} of {judge.votes} tasks" if judge.votes else ""
-        groups += [RowGroup(rows, judge.judge, votes)] if rows else []
+        groups.append(RowGroup(rows, judge.judge, votes))
     about = (
         "Spearman: rank correlation over all sections. Same order: of two sections of one task that"
         " are not marked equally, the share that both put in one order."
@@ -166,7 +166,7 @@ def _accuracy(people: GradeResults) -> Grid:
             for part, accuracy in parts.items()
             if accuracy.units or accuracy.undecided
         ]
-        groups += [RowGroup(rows, judge)] if rows else []
+        groups.append(RowGroup(rows, judge))
     columns = ["What was graded", "Same verdict", "Alpha", "Compared", "Graders split"]
     about = (
         "Same verdict: how often the judge agrees with most graders. Alpha: beyond chance."
@@ -192,7 +192,7 @@ def _table_by_people(people: GradeResults, names: Mapping[str, str]) -> Grid:
             for system in in_order
             if system.judge == judge and measure in system.people
         ]
-        groups += [RowGroup(rows, judge or "No judge")] if rows else []
+        groups.append(RowGroup(rows, judge or "No judge"))
     columns = ["Share", "System", "People", "Judge", "Difference", "Questions"]
     about = (
         "The shares of arXivBot's Table 1 by people (mean over graders) and by the judge, for the"

@@ -373,10 +373,9 @@ def differences(data: RelatedWork) -> PageSection | None:
         "Over the tasks that both wrote, with 95 % intervals; one that includes 0 does not separate"
         " the two. G-Score in marks, the others in percentage points."
     )
-    measured = [group for group in groups if group.rows]
     columns = ["System", "Less", *titles, "Common tasks"]
-    grid = Grid("differences", "Differences", columns, groups=measured, about=about)
-    return PageSection("paired", "Paired differences", (), (grid,)) if measured else None
+    grid = Grid("differences", "Differences", columns, groups=groups, about=about)
+    return PageSection("paired", "Paired differences", (), (grid,)) if grid.rows else None
 
 
 def _difference_rows(scores: Scores, pairs: Iterable[tuple[str, str]]) -> list[GridRow]:

@@ -43,7 +43,6 @@ from pipeline.evaluation.passages import EvidencePassage, search
 from pipeline.evaluation.verdicts import ClaimVerdict, GoldVerdict, place_of
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
-from pipeline.llm.messages import Spent
 from pipeline.llm.models import judge_model
 from pipeline.llm.stage_loop import leave_out_failed
 from pipeline.storage.writing import Row
@@ -297,7 +296,11 @@ def _row(
     """The row of an answer, without its judge. It costs all grading, cached calls too."""
     question = each.question
     hops_shown, first_hop = gold_shown_by_hop(question, each.answer, each.gold_passages)
-    gold_rows = [row for row, _ in gold] or [_not_held(claim.claim) for claim in question.claims]
+    # An answer without any claim holds no gold claim.
+    not_held = {"verdict": "not", "quote": "", "cut": False, "failure": None, "quoted": False}
+    gold_rows = [row for row, _ in gold] or [
+        {"claim": claim.claim, **not_held} for claim in question.claims
+    ]
     return {
         "question_id": question.id,
         **parse_writer(each.system).columns,
@@ -316,12 +319,6 @@ def _row(
         "split_failures": [str(failure) for failure in split.failures],
         **asdict(sum((reply.spent for _, reply in (*claims, *gold)), split.spent)),
     }
-
-
-def _not_held(gold: str) -> Row:
-    """A gold claim that an answer without any claim does not hold."""
-    columns = _verdict_columns(gold, Reply(None, Spent()), cut=False)
-    return {**columns, "verdict": "not", "quoted": False}
 
 
 def _leave_out_failures(
