@@ -16,7 +16,6 @@ from pipeline.arxiv.snapshot import Snapshot
 from pipeline.engine.progress import StageAdvanced, publish
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.errors import SettingError
-from pipeline.settings import Settings
 from pipeline.storage.read_cache import remember
 from pipeline.storage.writing import Row
 
@@ -88,13 +87,12 @@ def objections_of_month(workspace: Workspace, month: str) -> dict[str, str]:
             f"there is no metadata of {month}: run citeloom harvest, set CITELOOM_METADATA_SNAPSHOT"
             " to a newer snapshot, or name the papers by --ids"
         )
-    return {name: _objection(record, workspace.settings) for name, record in records.items()}
-
-
-def _objection(record: Record, settings: Settings) -> str:
-    if record.status == "withdrawn":
-        return "withdrawn"
-    return verdict(record.categories, record.primary_category or "", settings)[1]
+    return {
+        name: "withdrawn"
+        if record.status == "withdrawn"
+        else verdict(record.categories, record.primary_category or "", workspace.settings)[1]
+        for name, record in records.items()
+    }
 
 
 def metadata_version(workspace: Workspace) -> str:

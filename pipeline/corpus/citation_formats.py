@@ -166,14 +166,9 @@ def _reference_item(paper: Mapping[str, Any]) -> str:
     year = f" ({paper['year']})" if paper["year"] else ""
     address = abstract_url(paper["arxiv_id"]) if paper["arxiv_id"] else ""
     link = f" <{address}>" if address else ""
-    return f"{_author_line(paper)}{year}. {paper['title']}.{link}"
-
-
-def _author_line(paper: Mapping[str, Any]) -> str:
-    names = paper["authors"]
-    if not names:
-        return "Unknown authors"
-    return ", ".join(names) if len(names) <= 3 else f"{names[0]} et al."
+    names = paper["authors"] or ["Unknown authors"]
+    authors = ", ".join(names) if len(names) <= 3 else f"{names[0]} et al."
+    return f"{authors}{year}. {paper['title']}.{link}"
 
 
 def bibtex_keys(
@@ -188,7 +183,11 @@ def bibtex_keys(
     for paper in papers:
         key = own.get(paper["arxiv_id"] or "")
         if key is None:
-            base = _plain_key(paper)
+            authors = paper["authors"]
+            family = _letters(parse_name(authors[0]).family.split(" ")[-1]) if authors else ""
+            words = [_letters(word) for word in paper["title"].split()]
+            word = next((word for word in words if word and word not in _STOP_WORDS), "")
+            base = f"{family or 'anonymous'}{paper['year'] or ''}{word}"
             key, number = base, 1
             while key in used:
                 number += 1
@@ -196,14 +195,6 @@ def bibtex_keys(
             used.add(key)
         keys.append(key)
     return keys
-
-
-def _plain_key(paper: Mapping[str, Any]) -> str:
-    authors = paper["authors"]
-    family = _letters(parse_name(authors[0]).family.split(" ")[-1]) if authors else ""
-    words = [_letters(word) for word in paper["title"].split()]
-    word = next((word for word in words if word and word not in _STOP_WORDS), "")
-    return f"{family or 'anonymous'}{paper['year'] or ''}{word}"
 
 
 def _letters(text: str) -> str:

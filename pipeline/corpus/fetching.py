@@ -98,7 +98,9 @@ def select_papers(workspace: Workspace, month: str | None, named: Sequence[str] 
     if named:
         ids, left_out = _named(named, month), Counter[str]()
     elif month:
-        ids, left_out = _of_month(workspace, parse_month(month))
+        objections = objections_of_month(workspace, parse_month(month))
+        ids = sorted(name for name, why in objections.items() if not why)
+        left_out = Counter(filter(None, objections.values()))
     else:
         raise SettingError("name what to fetch: --month 2026-10, or papers by --ids")
     in_dump = papers_in_dump(workspace.settings, {month_of(name) or "" for name in ids})
@@ -122,12 +124,6 @@ def _named(texts: Sequence[str], month: str | None) -> list[str]:
             f"--ids: {', '.join(others)} is not of {month}: leave --month out, or the paper"
         )
     return names
-
-
-def _of_month(workspace: Workspace, month: str) -> tuple[list[str], Counter[str]]:
-    objections = objections_of_month(workspace, month)
-    left_out = Counter(filter(None, objections.values()))
-    return sorted(name for name, why in objections.items() if not why), left_out
 
 
 @dataclass(frozen=True, slots=True)

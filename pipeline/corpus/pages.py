@@ -230,7 +230,7 @@ def parse_pages(job: ParseJob, chunk: Sequence[SelectedPage]) -> ParsedChunk:
                     parsing_seconds += time.process_time() - started
                 require_text(paper)
                 _require_same_document(page, paper)
-                rows.add(_row(page, paper, grade(paper), job))
+                rows.add(_row(page, paper, job.year))
                 other_titles += _differ(page.title, paper.title)
                 unlinked += any(block.anchor == UNLINKED for block in paper.blocks)
     batch = rows.batch().sort_by("arxiv_id")
@@ -244,8 +244,9 @@ def parse_pages(job: ParseJob, chunk: Sequence[SelectedPage]) -> ParsedChunk:
     )
 
 
-def _row(page: SelectedPage, paper: ParsedPage, quality: Quality, job: ParseJob) -> Row:
+def _row(page: SelectedPage, paper: ParsedPage, year: int) -> Row:
     """A row of `papers`: title and authors of metadata, and what the page says."""
+    quality, reasons = grade(paper)
     title, abstract = page.title or paper.title, paper.abstract or page.abstract
     is_heading = bool(paper.title) and not _differ(page.title, paper.title)
     authors = paper.authors or tuple(map(Author, page.authors))
@@ -261,9 +262,9 @@ def _row(page: SelectedPage, paper: ParsedPage, quality: Quality, job: ParseJob)
         "abstract_source": "page" if paper.abstract else "metadata" if abstract else "none",
         "categories": page.categories,
         "primary_category": page.primary_category,
-        "year": job.year,
-        "grade": quality.grade,
-        "grade_reasons": quality.reasons,
+        "year": year,
+        "grade": quality,
+        "grade_reasons": reasons,
     }
 
 
@@ -305,22 +306,14 @@ def _shared(known: str | None, printed: str | None, fewest: int) -> float:
     return len(ours & theirs) / shorter if shorter >= fewest else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Quality:
-    """A grade, A (clean) to D (broken), and the names of the facts that lowered it, worst first."""
-
-    grade: str
-    reasons: tuple[str, ...]
-
-
-def grade(paper: ParsedPage) -> Quality:
-    """The grade of a page's text, with `reasons` among: ltx_errors, unconverted_macros,
-    math_without_tex (counted together), missing_citations, text_lost, hidden_text, truncated,
-    hardly_any_text.
+def grade(paper: ParsedPage) -> tuple[str, tuple[str, ...]]:
+    """The grade of a page's text, A (clean) to D (broken), and the facts that lowered it, worst
+    first: ltx_errors, unconverted_macros, math_without_tex (counted together), missing_citations,
+    text_lost, hidden_text, truncated, hardly_any_text.
     """
     lowered = sorted((fact for fact in _grade_facts(paper) if fact[0]), key=lambda fact: -fact[0])
     worst = lowered[0][0] if lowered else 0
-    return Quality(GRADES[worst], tuple(reason for _, reason in lowered))
+    return GRADES[worst], tuple(reason for _, reason in lowered)
 
 
 def _grade_facts(paper: ParsedPage) -> Iterator[tuple[int, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rapidfuzz import fuzz, process
@@ -85,9 +85,13 @@ def find_papers(
     if (title and not words) or (author and not names):
         raise SettingError("give words of a title, or an author's name")
     papers: list[Paper] = []
+    terms = [f'title : "{word}"' for word in words] + _author_terms(names)
+    parameters = {"words": " AND ".join(terms)} | _numbers_of_year(year)
     with paper_index(workspace).open() as connection:
-        for paper in _candidates(connection, words, names, year):
-            if _has_author(paper, names):
+        rows = connection.execute(_BY_WORDS if terms else _BY_YEAR, parameters)
+        for paper in map(_paper_of, rows):
+            # The index only knows that the authors together have these names.
+            if not names or any(has_name_words(author, names) for author in paper.authors):
                 papers.append(paper)
             if len(papers) == limit:
                 break
@@ -210,15 +214,6 @@ def _papers_named(connection: sqlite3.Connection, name: str) -> list[str]:
     return sorted(arxiv_id for (arxiv_id,) in rows)
 
 
-def _candidates(
-    connection: sqlite3.Connection, words: Sequence[str], names: Sequence[str], year: int | None
-) -> Iterator[Paper]:
-    """The papers of a year that have these words in their titles, and these in their authors."""
-    terms = [f'title : "{word}"' for word in words] + _author_terms(names)
-    parameters = {"words": " AND ".join(terms)} | _numbers_of_year(year)
-    yield from map(_paper_of, connection.execute(_BY_WORDS if terms else _BY_YEAR, parameters))
-
-
 def _paper_of(row: tuple[Any, ...]) -> Paper:
     _, arxiv_id, title, authors, year, categories = row
     return Paper(arxiv_id, title, tuple(json.loads(authors)), year, tuple(json.loads(categories)))
@@ -229,11 +224,6 @@ def _author_terms(names: Sequence[str]) -> list[str]:
     return [f'authors : "{name}"' for name in names if len(name) > 1] or [
         f'authors : "{name}"' for name in names
     ]
-
-
-def _has_author(paper: Paper, names: Sequence[str]) -> bool:
-    """Whether one author has all these names; the index only knows that the authors have them."""
-    return not names or any(has_name_words(author, names) for author in paper.authors)
 
 
 def _replace_month(

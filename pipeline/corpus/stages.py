@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -115,57 +114,49 @@ DUMP_MEMBERS = Stage(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PaperBuilder:
-    """Builds a month of `papers`.
+def build_papers(
+    job: Job, *, parse: Parse | None = None, page_seconds: float = PAGE_SECONDS
+) -> Iterator[pa.RecordBatch]:
+    """Select pages by metadata, then have workers read and parse them.
 
-    In tests `parse` replaces the parser that CITELOOM_PARSER names, and `page_seconds` is a shorter
-    limit.
+    Rows are sorted by identifier, so that a reader can skip row groups. Members of one month lie in
+    their zips by identifier too, in three zips; so the pages of a chunk are read in file order, and
+    every zip forwards. In tests `parse` replaces the parser that CITELOOM_PARSER names, and
+    `page_seconds` is a shorter limit.
     """
+    from pipeline.corpus.pages import ParseJob, chunk_pages, parse_pages, select_pages
+    from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
 
-    parse: Parse | None = None
-    page_seconds: float = PAGE_SECONDS
-
-    def __call__(self, job: Job) -> Iterator[pa.RecordBatch]:
-        """Select pages by metadata, then have workers read and parse them.
-
-        Rows are sorted by identifier, so that a reader can skip row groups. Members of one month
-        lie in their zips by identifier too, in three zips; so the pages of a chunk are read in file
-        order, and every zip forwards.
-        """
-        from pipeline.corpus.pages import ParseJob, chunk_pages, parse_pages, select_pages
-        from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
-
-        settings = job.settings
-        parse_job = ParseJob(
-            settings.dump_dir,
-            self.parse or _parser_named(settings.parser),
-            self.page_seconds,
-            year=int(job.month[:4]),
-        )
-        pages = select_pages(job)
-        job.expect(len(pages))
-        job.notes.update(
-            chars_seen=0,
-            chars_kept=0,
-            papers_with_other_titles=0,
-            papers_with_other_authors=0,
-            papers_with_unlinked_affiliations=0,
-            low_grades=0,
-            cut_off=0,
-        )
-        job.measured.update(pages=0, bytes_read=0, parsing_seconds=0.0)
-        workers = count_workers(settings.workers)
-        share = sum(page.member.bytes for page in pages) // (workers * _CHUNKS_PER_WORKER)
-        chunks = chunk_pages(pages, min(_CHUNK_BYTES, max(_SMALLEST_CHUNK_BYTES, share)))
-        for chunk, parsed in map_chunks(partial(parse_pages, parse_job), chunks, workers):
-            if isinstance(parsed, LostItem):
-                _leave_out_lost_page(job, chunk[0], parsed, self.page_seconds)
-            else:
-                yield _account_for(job, parsed)
-            _require_a_parsed_page(job)
-        _require_the_listed_dump(job)
-        _report_machine_failures(job)
+    settings = job.settings
+    parse_job = ParseJob(
+        settings.dump_dir,
+        parse or _parser_named(settings.parser),
+        page_seconds,
+        year=int(job.month[:4]),
+    )
+    pages = select_pages(job)
+    job.expect(len(pages))
+    job.notes.update(
+        chars_seen=0,
+        chars_kept=0,
+        papers_with_other_titles=0,
+        papers_with_other_authors=0,
+        papers_with_unlinked_affiliations=0,
+        low_grades=0,
+        cut_off=0,
+    )
+    job.measured.update(pages=0, bytes_read=0, parsing_seconds=0.0)
+    workers = count_workers(settings.workers)
+    share = sum(page.member.bytes for page in pages) // (workers * _CHUNKS_PER_WORKER)
+    chunks = chunk_pages(pages, min(_CHUNK_BYTES, max(_SMALLEST_CHUNK_BYTES, share)))
+    for chunk, parsed in map_chunks(partial(parse_pages, parse_job), chunks, workers):
+        if isinstance(parsed, LostItem):
+            _leave_out_lost_page(job, chunk[0], parsed, page_seconds)
+        else:
+            yield _account_for(job, parsed)
+        _require_a_parsed_page(job)
+    _require_the_listed_dump(job)
+    _report_machine_failures(job)
 
 
 def _parser_named(name: str) -> Parse:
@@ -306,7 +297,7 @@ def _most_pages_are_read_whole(workspace: Workspace, month: str) -> CheckResult:
 
 PAPERS = Stage(
     table=PAPERS_TABLE,
-    build=PaperBuilder(),
+    build=build_papers,
     upstream=(MEMBERS_TABLE, METADATA_TABLE),
     settings=("categories", "category_match", "parser"),
     former_settings={"page_errors": "keep"},

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import eq
 from typing import NamedTuple
 
 from pipeline.identity.titles import plain_letters, title_words
@@ -331,7 +332,7 @@ class KnownNames:
             return None, 1
         lengths = range(1, len(words) + 1)
         for length in reversed(lengths):
-            name = self._first(words[:length], _same_words)
+            name = self._first(words[:length], eq)
             if name is not None:
                 return name, length
         for is_whole in (_ends_alike, _begins_alike):
@@ -355,10 +356,6 @@ def _words(name: str) -> Words:
     """The words of a name without accents, marks and suffixes; "J.L." is two."""
     words = title_words(without_titles(name).replace(".", ". "))
     return tuple(word for word in words if word not in SUFFIXES)
-
-
-def _same_words(name: Words, printed: Words) -> bool:
-    return name == printed
 
 
 def _ends_alike(name: Words, printed: Words) -> bool:

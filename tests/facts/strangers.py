@@ -9,9 +9,8 @@ import tempfile
 from pathlib import Path
 
 from pipeline.corpus.parse import html
-from pipeline.corpus.sources.archives import SourceError, sources_of_month, unpack
+from pipeline.corpus.sources.archives import SourceError, choose_main_file, sources_of_month, unpack
 from pipeline.corpus.sources.converter import find_converter
-from pipeline.corpus.sources.main_file import choose_main_file
 from pipeline.settings import load_settings
 from tests.facts.facts import facts_of
 from tests.facts.latex import group, read_source

@@ -12,7 +12,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from deflate import crc32
 
 from pipeline.corpus.dump.central_directory import read_directory
-from pipeline.corpus.dump.folder import DumpFolder, FileState, open_folder
+from pipeline.corpus.dump.folder import DumpFolder, open_folder
 from pipeline.corpus.dump.listing import (
     Fault,
     Listing,
@@ -236,41 +236,23 @@ def _listing_errors(folder: DumpFolder) -> Iterator[None]:
         ) from error
 
 
-# The listing of a zip, or why it cannot be used, while its state is the same: `citeloom status`
-# reads the dump once for each month, 400 times 5 ms for three zips.
-_known_zips: dict[tuple[str, Path], tuple[FileState, Listing | str]] = {}
-
-
 def _list_zip(folder: DumpFolder, name: str, cache: Path) -> Listing:
     """The listing of a zip. Raises MissingInput where it cannot be used."""
     address = f"{folder.address}/{name}"
     if name != as_text(name):
         raise MissingInput(f"{as_text(address)}: its name is not UTF-8: rename it")
-    key = (address, cache)
+
+    def read() -> Listing:
+        with contextlib.closing(folder.open(name)) as file:
+            return list_zip(read_directory(address, folder.state(name).bytes, file.read), name)
+
     try:
-        state = folder.state(name)
-        known_state, listing = _known_zips.get(key, (None, ""))
-        if known_state != state or (isinstance(listing, Listing) and not listing.is_readable()):
-            try:
-                listing = cached_listing(cache, address, state, partial(_read_zip, folder, name))
-            except MissingInput as error:
-                listing = str(error)
-            _known_zips[key] = (state, listing)
+        return cached_listing(cache, address, folder.state(name), read)
     except OSError as error:
         raise MissingInput(
             f"{address} cannot be read ({error.strerror or error}): put it in place and make it"
             " readable, or move it out of CITELOOM_DUMP_DIR"
         ) from error
-    if isinstance(listing, str):
-        raise MissingInput(listing)
-    return listing
-
-
-def _read_zip(folder: DumpFolder, name: str) -> Listing:
-    """The listing of a zip by its directory. Raises MissingInput where it is broken, OSError."""
-    with contextlib.closing(folder.open(name)) as file:
-        size = folder.state(name).bytes
-        return list_zip(read_directory(f"{folder.address}/{name}", size, file.read), name)
 
 
 def _describe_dump_without_pages(dump: Dump) -> str:

@@ -42,8 +42,6 @@ _ENTRY = np.dtype(
 )
 # Lengths of an entry's name, extra fields and comment.
 _ENTRY_LENGTHS, _ENTRY_LENGTHS_AT = struct.Struct("<3H"), 28
-# A zip64 field of one number.
-_WIDE_OFFSET = np.dtype([("kind", "<u2"), ("length", "<u2"), ("offset", "<u8")])
 _END = struct.Struct("<4s4H2LH")
 _END_LOCATOR_64 = struct.Struct("<4sLQL")
 _END_64 = struct.Struct("<4sQ2H2L4Q")
@@ -168,7 +166,8 @@ def _find_end_record(tail: bytes) -> int | None:
 def _parse_entries(file: str, directory: bytes, length: int, base: int) -> Entries:
     """The entries of a directory, in 0.3 s for 300,000; `zipfile` takes 2.4 s."""
     places = _entry_places(file, directory, length)
-    fields = _structs_at(directory, places, _ENTRY)
+    content = np.frombuffer(directory.ljust(_ENTRY.itemsize), np.uint8)  # it may be empty
+    fields = sliding_window_view(content, _ENTRY.itemsize)[places].view(_ENTRY)[:, 0]
     columns = {name: fields[name].astype(np.int64) for name in _ENTRY.names or ()}
     extra_length = columns.pop("extra_length")
     names_at = places + _ENTRY.itemsize
@@ -178,32 +177,14 @@ def _parse_entries(file: str, directory: bytes, length: int, base: int) -> Entri
     return Entries(directory, names_at, **columns, faults=faults)
 
 
-def _structs_at(content: bytes, places: Numbers, kind: np.dtype[np.void]) -> NDArray[np.void]:
-    """The structures of a kind that begin at these places."""
-    if not len(places):
-        return np.empty(0, kind)
-    windows = sliding_window_view(np.frombuffer(content, np.uint8), kind.itemsize)
-    return windows[places].view(kind)[:, 0]
-
-
 def _widen(
     directory: bytes, columns: dict[str, Numbers], extra_at: Numbers, extra_length: Numbers
 ) -> dict[int, str]:
     """Replace numbers that do not fit by those of the zip64 fields; faults where these lack."""
     names = ("bytes", "compressed_bytes", "offset")  # the order of the zip64 field
     full = {name: columns[name] == _IN_ZIP64_FIELD for name in names}
-    # Nearly all entries of a zip above 4 GB have the offset as their only wide number. One by one
-    # they took as long as the rest of the directory.
-    only_offset = full["offset"] & ~full["bytes"] & ~full["compressed_bytes"]
-    likely = np.flatnonzero(only_offset & (extra_length >= _WIDE_OFFSET.itemsize))
-    fields = _structs_at(directory, extra_at[likely], _WIDE_OFFSET)
-    usable = (fields["kind"] == 1) & (fields["length"] == 8) & (fields["offset"] < _ABOVE_ANY_ZIP)
-    columns["offset"][likely[usable]] = fields["offset"][usable].astype(np.int64)
-
-    others = np.any(list(full.values()), axis=0)
-    others[likely[usable]] = False
     faults: dict[int, str] = {}
-    for place in np.flatnonzero(others).tolist():
+    for place in np.flatnonzero(np.any(list(full.values()), axis=0)).tolist():
         wide_names = [name for name in names if full[name][place]]
         start = int(extra_at[place])
         extra = directory[start : start + int(extra_length[place])]

@@ -80,10 +80,6 @@ class Listing:
     parts: tuple[ListingPart, ...]
     rows: pa.Table | Path
 
-    def is_readable(self) -> bool:
-        """Whether its file, if it has one, is still there."""
-        return isinstance(self.rows, pa.Table) or self.rows.exists()
-
     def rows_of(self, part: ListingPart) -> pa.Table:
         """The rows of one of the parts. Raises MissingInput where the file is gone or damaged."""
         place = self.parts.index(part)

@@ -33,8 +33,13 @@ from pipeline.corpus.parse.bibliography_rules import (
     Italics,
     alternation,
 )
-from pipeline.corpus.parse.item_identifiers import find_doi, find_item_id, find_year
-from pipeline.corpus.parse.item_venue import archive_in_title, tidy_venue
+from pipeline.corpus.parse.item_fields import (
+    archive_in_title,
+    find_doi,
+    find_item_id,
+    find_year,
+    tidy_venue,
+)
 from pipeline.corpus.parse.parsed_page import BibliographyItem
 from pipeline.identity.people import LETTER, PARTICLES, split_names
 
@@ -81,27 +86,24 @@ def read_bibliography(items: Sequence[ItemParts]) -> list[BibliographyItem]:
     for parts, reading in zip(items, readings, strict=True):
         by_habit = usual and usual != reading.names_end and reading.names_end in _GUESSES
         read = _read(parts, usual, names_before) if by_habit else reading
-        bibliography.append(_to_item(parts, read))
+        title = _tidy_title(read.title)
+        fields = BibliographyItem(
+            key=parts.key,
+            raw=parts.raw,
+            title=title,
+            authors=_authors(read.names),
+            year=read.year or find_year(parts.raw),
+            venue=tidy_venue(read.venue, read.italics) or archive_in_title(read.title),
+            doi=find_doi(parts.raw, parts.links, title),
+            arxiv_id=find_item_id(parts.raw, parts.links, parts.fields),
+        )
+        bibliography.append(fields)
         names_before = read.names
     return bibliography
 
 
 # Ends of names that a list in which most items end otherwise need not have.
 _GUESSES = ("", "italics", "full_names")
-
-
-def _to_item(parts: ItemParts, reading: _Reading) -> BibliographyItem:
-    title = _tidy_title(reading.title)
-    return BibliographyItem(
-        key=parts.key,
-        raw=parts.raw,
-        title=title,
-        authors=_authors(reading.names),
-        year=reading.year or find_year(parts.raw),
-        venue=tidy_venue(reading.venue, reading.italics) or archive_in_title(reading.title),
-        doi=find_doi(parts.raw, parts.links, title),
-        arxiv_id=find_item_id(parts.raw, parts.links, parts.fields),
-    )
 
 
 # A dash stands for the names of the item before.
@@ -448,7 +450,10 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
     `own_block`: the title has a block of its own if there are more. `commas`: a comma ends the
     names, so that one may end the title.
     """
-    rest = _without_front(rest.lstrip(EDGES + ")–—"))
+    rest = rest.lstrip(EDGES + ")–—")
+    report = _REPORT_FIRST.match(rest)
+    if report and not _INSTITUTION.search(report["title"]):
+        rest = rest[report.start("title") :]
     quoted = QUOTED_TITLE.match(rest) if rest[:1] in OPENING else None
     if quoted and _ends_title(rest, quoted.end()):
         return quoted[0], rest[quoted.end() :]
@@ -474,21 +479,18 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
     return title, later
 
 
-def _without_front(rest: str) -> str:
-    """The text after the names, without a report's number before the title."""
-    report = _REPORT_FIRST.match(rest)
-    if report and not _INSTITUTION.search(report["title"]):
-        return rest[report.start("title") :]
-    return rest
-
-
 def _end_of_title(
     title: str, italics: Italics, *, own_block: bool, commas: bool
 ) -> re.Match[str] | None:
     """The stop that ends a title within its block; None where it has none."""
     stops = list(_STOP.finditer(title))
+    # "In", or words in italics, mark the beginning of a venue.
     marked = (
-        stop for stop in stops if stop[0][0] in "[:" or _is_marked(title, stop.end(), italics)
+        stop
+        for stop in stops
+        if stop[0][0] in "[:"
+        or title.startswith(italics, stop.end())
+        or _WITHIN.match(title, stop.end())
     )
     after_title = _AFTER_TITLE if own_block else _AFTER_TITLE_IN_A_RUN
     mark = next(marked, None)
@@ -501,11 +503,6 @@ def _end_of_title(
     if end or own_block or not stops:
         return end
     return (_FIRST_COMMA.search(title) if commas else None) or _FIRST_STOP.search(title)
-
-
-def _is_marked(text: str, start: int, italics: Italics) -> bool:
-    """Whether "in" or words in italics mark the beginning of a venue."""
-    return text.startswith(italics, start) or _WITHIN.match(text, start) is not None
 
 
 def _ends_title(text: str, end: int) -> bool:
@@ -541,17 +538,13 @@ def _tidy_title(text: str) -> str | None:
     title = text.strip(EDGES)
     quoted = QUOTED_TITLE.match(title) if title[:1] in OPENING else None
     if quoted and quoted.end() == len(title):
-        title = _without_quotes(title)
+        # Those of a word within the title stay.
+        bare = title.strip(QUOTES + EDGES)
+        unclosed = bare.count("“") - bare.count("”")
+        title = f"{'“' * (unclosed < 0)}{bare}{'”' * (unclosed > 0)}"
     for _ in range(_MOST_TAILS):
         tail = _TITLE_TAIL.search(title)
         if tail is None:
             break
         title = title[: tail.start()].rstrip(EDGES)
     return title if _WORD.search(title) else None
-
-
-def _without_quotes(title: str) -> str:
-    """A title without the quotation marks around it; those of a word within it stay."""
-    bare = title.strip(QUOTES + EDGES)
-    unclosed = bare.count("“") - bare.count("”")
-    return f"{'“' * (unclosed < 0)}{bare}{'”' * (unclosed > 0)}"

@@ -27,7 +27,7 @@ from pipeline.corpus.parse.source import (
 )
 from pipeline.corpus.parse.tree import Irregular, Node, grow
 from pipeline.corpus.parse.walk import blocks, inline, sections
-from pipeline.corpus.parse.walk.state import GATHER, Handler, TextBuffer, Walk
+from pipeline.corpus.parse.walk.state import Handler, TextBuffer, Walk
 
 _SECTION = re.compile(rb"""<section|class="ltx_section""")
 # Front matter of real pages has 2 to 40 KB; a page without sections has none that could be told
@@ -47,7 +47,9 @@ def parse(html: bytes, authors: Sequence[str] = ()) -> ParsedPage:
         raise PageError("not_html", "no <html>, <body> or <article> in its first 4,096 bytes")
     with _cycle_collector_off():
         source, findings = _read(page)
-        if _has_front(findings):
+        first = findings.blocks[0] if findings.blocks else None
+        # A byline, or parts of one, may be in paragraphs before the first section.
+        if not findings.bylines or (first is not None and not first.section_path):
             findings.front = _read_front(page)
         return assemble(findings, html, authors, errors=source.errors, truncated=source.truncated)
 
@@ -68,12 +70,6 @@ def _read(page: bytes) -> tuple[PageSource, Findings]:
     return source, findings
 
 
-def _has_front(findings: Findings) -> bool:
-    """Whether a page may have a byline, or parts of one, in paragraphs before the first section."""
-    first = findings.blocks[0] if findings.blocks else None
-    return not findings.bylines or (first is not None and not first.section_path)
-
-
 def _read_front(page: bytes) -> list[str]:
     """The paragraphs before the first section, each with the marks of a byline among its text.
 
@@ -90,7 +86,7 @@ def _read_front(page: bytes) -> list[str]:
         return []
     walk = Walk(_HANDLERS)
     return [
-        policies.as_formulas(walk.gather(node, TextBuffer(GATHER, marks=True, breaks=LINE)).raw)
+        policies.as_formulas(walk.gather(node, TextBuffer(marks=True, breaks=LINE)).raw)
         for node in _paragraphs(body)
     ]
 

@@ -71,28 +71,8 @@ _WORD, _DIGIT = re.compile(r"[^\W_]"), re.compile(r"\d")
 # \textcircled{\raisebox{-.9pt}{1}}, as LaTeXML writes it.
 _CIRCLED = re.compile("\\\\\u20dd" r"(?:raisebox\{[^{}]{0,9}\})?\{([^{}]{1,9})\}")
 _GROUP = re.compile(r"\[(@[^\[\]]+)\]")
-_OWN_MARKS = (
-    LINE,
-    TEX,
-    MARK,
-    _KEY,
-    "\4",
-    "\5",
-    GONE,
-    "\7",
-    ERRED,
-    AUTHOR,
-    CELL,
-    NOTE,
-    EMAIL,
-    INNER,
-    PLACE,
-    RAISED,
-    LOWERED,
-    SCRIPT_END,
-    INDENT,
-    _SPACE,
-)
+# The control characters that are no white space, of which all marks are made.
+_OWN_MARKS = tuple(map(chr, (*range(9), *range(14, 25))))
 # The bytes of UTF-8 that begin a character which takes a place: no white space, no mark above. `^`
 # and `_` are left out, since `_script` puts them before superscripts and subscripts.
 _CHARACTERS = bytes([*(set(range(33, 0x80)) - set(b"^_")), *range(0xC0, 0x100)])

@@ -71,6 +71,7 @@ class PageSource:
     text: str
     formulas: list[str]
     is_xml: bool
+    """Whether it is XHTML, where `<x/>` is an element with nothing in it."""
     errors: int
     """LaTeXML's error marks, those inside formulas included."""
     truncated: bool
@@ -88,7 +89,7 @@ def read_source(html: bytes, *, nested: bool = False) -> PageSource:
     return PageSource(
         text=_with_options(text) if errors else text,
         formulas=[marked_tex(_text(alttext)) for alttext in alttexts],
-        is_xml=is_xml(rest),
+        is_xml=b"<?xml" in rest[:200],
         errors=errors,
         truncated=is_truncated(rest),
     )
@@ -199,11 +200,6 @@ def is_html(html: bytes) -> bool:
     """Whether the bytes look like a page at all."""
     head = html[:4096].lower()
     return b"<html" in head or b"<body" in head or b"<article" in head or b"<!doctype html" in head
-
-
-def is_xml(html: bytes) -> bool:
-    """Whether the page is XHTML, where `<x/>` is an element with nothing in it."""
-    return b"<?xml" in html[:200]
 
 
 def is_truncated(html: bytes) -> bool:

@@ -138,7 +138,12 @@ def pack(paper: Mapping[str, Any]) -> list[TextBlock]:
         if groups and not groups[0].path and groups[0].words < FEWEST_WORDS
         else []
     )
-    return [*_front_matter(paper, notes), *_abstract(paper), *map(_passage, groups)]
+    abstract = [
+        TextBlock("abstract", "abstract", ("Abstract",), part, (), words)
+        for part, words in split_text(paper["abstract"] or "", MOST_WORDS)
+        if part
+    ]
+    return [*_front_matter(paper, notes), *abstract, *map(_passage, groups)]
 
 
 def _front_matter(paper: Mapping[str, Any], notes: Sequence[TextBlock]) -> list[TextBlock]:
@@ -164,13 +169,6 @@ def _front_matter(paper: Mapping[str, Any], notes: Sequence[TextBlock]) -> list[
 def _describe_author(author: Mapping[str, Any]) -> str:
     places = ", ".join([*author["affiliations"], *author["emails"]])
     return f"{author['name']} ({places})" if places else str(author["name"])
-
-
-def _abstract(paper: Mapping[str, Any]) -> list[TextBlock]:
-    parts = split_text(paper["abstract"], MOST_WORDS) if paper["abstract"] else []
-    return [
-        TextBlock("abstract", "abstract", ("Abstract",), part, (), words) for part, words in parts
-    ]
 
 
 def _split_blocks(blocks: Iterable[Mapping[str, Any]]) -> Iterator[TextBlock]:

@@ -59,7 +59,9 @@ def pack_batch(papers: pa.RecordBatch) -> PackedPapers:
             short: list[Row] = []
             too_long: list[LeftOut] = []
             for passage in passages:
-                length = _characters(passage)
+                # With the titles above it, which each passage repeats.
+                texts = (passage["text"], passage["title"] or "", *passage["section_path"])
+                length = sum(map(len, texts))
                 if length <= MOST_CHARACTERS:
                     short.append(passage)
                 else:
@@ -68,12 +70,6 @@ def pack_batch(papers: pa.RecordBatch) -> PackedPapers:
             rows.add(*short)
             rows.left_out += too_long
     return PackedPapers(rows.batch(), rows.left_out)
-
-
-def _characters(passage: Row) -> int:
-    """The characters of a passage with the titles above it, which each passage repeats."""
-    titles = [passage["title"] or "", *passage["section_path"]]
-    return len(passage["text"]) + sum(map(len, titles))
 
 
 def _passage_rows(paper: Row) -> Iterator[Row]:

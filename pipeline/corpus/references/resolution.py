@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -111,7 +111,9 @@ def resolve_references(
     ):
         item = others[number]
         resolutions[number] = (
-            _by_doi(papers, item) or _by_title(papers, item) or _by_text(papers, item)
+            _by_doi(papers, item)
+            or _best(papers, item, _title_score)
+            or _best(papers, item, _raw_score)
         )
     return [
         Resolution() if resolution is None or resolution.arxiv_id == citing else resolution
@@ -139,15 +141,6 @@ def _by_doi(papers: Sequence[TitleCandidate], item: _Item) -> Resolution | None:
     return None
 
 
-def _by_title(papers: Sequence[TitleCandidate], item: _Item) -> Resolution | None:
-    return _best([(_title_score(paper, item), paper) for paper in papers], item)
-
-
-def _by_text(papers: Sequence[TitleCandidate], item: _Item) -> Resolution | None:
-    """The paper whose whole title is between two stops of the item as printed."""
-    return _best([(_raw_score(paper, item), paper) for paper in papers], item)
-
-
 def _id_in_doi(doi: str | None) -> str | None:
     for part in split_dois(doi):
         if part.startswith(_ARXIV_DOI):
@@ -157,12 +150,17 @@ def _id_in_doi(doi: str | None) -> str | None:
     return None
 
 
-def _best(scored: Sequence[tuple[float, TitleCandidate]], item: _Item) -> Resolution | None:
-    """The likest title, of equals that of the nearest year, then the smallest identifier; never the
-    citing paper.
+def _best(
+    papers: Sequence[TitleCandidate],
+    item: _Item,
+    score: Callable[[TitleCandidate, _Item], float],
+) -> Resolution | None:
+    """The paper of the likest title, of equals that of the nearest year, then the smallest
+    identifier; never the citing paper.
 
     None where no title is like enough; a resolution to nothing where the citing paper's alone is.
     """
+    scored = [(score(paper, item), paper) for paper in papers]
     fitting = [pair for pair in scored if pair[0] > 0]
     others = [pair for pair in fitting if pair[1].arxiv_id != item.citing]
     if not others:
@@ -183,7 +181,9 @@ def _title_score(paper: TitleCandidate, item: _Item) -> float:
 
 
 def _raw_score(paper: TitleCandidate, item: _Item) -> float:
-    """Length of the paper's title where the item has it and both agree, else 0."""
+    """Length of the paper's title where it is whole between two stops of the item as printed, and
+    both agree, else 0.
+    """
     words = paper.words
     if len(words) < WORDS_WITHOUT_AUTHOR or not item.known_words.issuperset(words):
         return 0.0

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,13 +22,16 @@ _COPIED = ("key", "raw", "title", "authors", "year", "venue")
 
 def build_references(job: Job) -> Iterator[pa.RecordBatch]:
     """One row for each bibliography item, in the order of the papers and their items."""
-    job.expect(sum(map(_items_of, job.batches(tables.PAPERS, ["bibliography.list.element.key"]))))
+    keys = job.batches(tables.PAPERS, ["bibliography.list.element.key"])
+    job.expect(sum(sum(_item_counts(papers)) for papers in keys))
     resolved: Counter[str] = Counter()
     cited: set[str] = set()
     with recorded_titles(job) as titles:
         for papers in job.batches(tables.PAPERS, ["arxiv_id", "bibliography"]):
-            for arxiv_id in _without_items(papers):
-                job.leave_out(arxiv_id, "no_bibliography", "this page has no bibliography")
+            ids = papers.column("arxiv_id").to_pylist()
+            for arxiv_id, count in zip(ids, _item_counts(papers), strict=True):
+                if not count:
+                    job.leave_out(arxiv_id, "no_bibliography", "this page has no bibliography")
             batch, resolutions = _references(papers, titles)
             resolved.update(resolution.by or "not_resolved" for resolution in resolutions)
             cited.update(resolution.arxiv_id for resolution in resolutions if resolution.arxiv_id)
@@ -38,15 +40,10 @@ def build_references(job: Job) -> Iterator[pa.RecordBatch]:
     note_cited_months(job, cited)
 
 
-def _items_of(papers: pa.RecordBatch) -> int:
-    return int(pc.sum(pc.list_value_length(papers.column("bibliography"))).as_py() or 0)
-
-
-def _without_items(papers: pa.RecordBatch) -> list[str]:
-    """The papers whose pages list no references."""
+def _item_counts(papers: pa.RecordBatch) -> list[int]:
+    """How many items the bibliography of each paper has."""
     counts = pc.list_value_length(papers.column("bibliography")).to_pylist()
-    ids = papers.column("arxiv_id").to_pylist()
-    return [arxiv_id for arxiv_id, count in zip(ids, counts, strict=True) if not count]
+    return [count or 0 for count in counts]
 
 
 def _references(
@@ -60,21 +57,17 @@ def _references(
     ]
     resolutions = resolve_references(titles, [(item, arxiv_id) for arxiv_id, _, item in items])
     rows = [
-        _reference(*item, resolution) for item, resolution in zip(items, resolutions, strict=True)
+        {name: item[name] for name in _COPIED}
+        | {
+            "arxiv_id": citing,
+            "ordinal": ordinal,
+            "doi": next(iter(split_dois(item["doi"])), None),
+            "cited_arxiv_id": resolution.arxiv_id,
+            "resolved_by": resolution.by,
+        }
+        for (citing, ordinal, item), resolution in zip(items, resolutions, strict=True)
     ]
     return pa.RecordBatch.from_pylist(rows, schema=tables.REFERENCES.schema), resolutions
-
-
-def _reference(
-    citing: str, ordinal: int, item: Mapping[str, Any], resolution: Resolution
-) -> dict[str, Any]:
-    return {name: item[name] for name in _COPIED} | {
-        "arxiv_id": citing,
-        "ordinal": ordinal,
-        "doi": next(iter(split_dois(item["doi"])), None),
-        "cited_arxiv_id": resolution.arxiv_id,
-        "resolved_by": resolution.by,
-    }
 
 
 REFERENCES = Stage(

@@ -1,4 +1,5 @@
-"""Find papers' sources by month, and unpack them: from arXiv's bulk tars, e-prints or folders.
+"""Find papers' sources by month, unpack them, and choose the main file: from arXiv's bulk tars,
+e-prints or folders.
 
 Layout of the tars: https://info.arxiv.org/help/bulk_data_s3.html. A `.gz` in them is a tar or a
 single file, told by trying. Nothing of an archive is trusted: only regular files of known kinds are
@@ -8,6 +9,7 @@ unpacked, below their folder, up to a number and a size.
 from __future__ import annotations
 
 import io
+import json
 import re
 import tarfile
 import zlib
@@ -20,7 +22,7 @@ from pipeline.errors import SettingError
 from pipeline.identity.identifiers import folder_month, id_of_file_name, month_of, split_version
 from pipeline.text import text_digest
 
-READMES = ("00README.json", "00README.XXX")
+_READMES = ("00README.json", "00README.XXX")
 # What TeX reads. Never .ltxml or .latexml, which LaTeXML executes as Perl.
 _KNOWN = re.compile(
     r"(?i).+\.(?:tex|bib|bbl|sty|cls|bst|clo|def|cfg|ist|eps|ps|pdf|png|jpg)|00README\.(?:XXX|json)"
@@ -186,3 +188,64 @@ def _write(file: Path, content: bytes) -> None:
         file.write_bytes(content)
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
         return
+
+
+# The main file.
+
+_COMMENT = re.compile(rb"(?<!\\)%.*")
+# Pictures and chapters have classes of their own, and can also be typeset alone.
+_CLASS = re.compile(
+    rb"\\document(?:class|style)\s*(?:\[[^\]\\]{0,2000}\]\s*)?\{(?!standalone|subfiles)"
+)
+_BEGIN = re.compile(rb"\\begin\s*\{document\}")
+_USUAL_NAMES = ("main", "paper", "ms", "article", "manuscript", "arxiv")
+# arXiv itself looks for this mark in the first ten lines.
+_IGNORED = re.compile(rb"(?:.*\n){0,9}%auto-ignore")
+
+
+def choose_main_file(folder: Path) -> tuple[str, list[str]]:
+    """The main TeX file of an unpacked paper, and other candidates, as paths below its folder.
+
+    The file that 00README names; else files with \\documentclass and \\begin{document}, preferring
+    one with a .bbl of its name, then near the top, then of a usual name, then large. Raises
+    SourceError where there is none.
+    """
+    files = sorted(file.relative_to(folder) for file in folder.rglob("*") if file.is_file())
+    texts = {file: (folder / file).read_bytes() for file in files if file.suffix.lower() == ".tex"}
+    for named in map(Path, _named_by_readme(folder)):
+        if named in texts:
+            return str(named), []
+    wanted = {file: text for file, text in texts.items() if not _IGNORED.match(text)}
+    if texts and not wanted:
+        raise SourceError("withdrawn", "it holds %auto-ignore alone")
+    bare = {file: _COMMENT.sub(b"", text) for file, text in wanted.items()}
+    candidates = sorted(
+        (file for file, text in bare.items() if _CLASS.search(text) and _BEGIN.search(text)),
+        key=lambda file: (
+            file.with_suffix(".bbl") not in files,
+            len(file.parts),
+            file.stem.lower() not in _USUAL_NAMES,
+            -len(wanted[file]),
+        ),
+    )
+    if candidates:
+        return str(candidates[0]), list(map(str, candidates[1:]))
+    kinds = {file.suffix for file in files} & {".pdf", ".ps"}
+    reason = "no_main_file" if texts or not kinds else f"{max(kinds)[1:]}_only"
+    raise SourceError(reason, f"none of {', '.join(map(str, files))} is a document"[:300])
+
+
+def _named_by_readme(folder: Path) -> list[str]:
+    """The main files that arXiv's 00README names; a broken one names none."""
+    structured, plain = (
+        file.read_bytes() if file.exists() else b"" for file in map(folder.joinpath, _READMES)
+    )
+    lines = map(str.split, plain.decode("utf-8", "replace").splitlines())
+    names = [words[0] for words in lines if words[1:] == ["toplevelfile"]]
+    try:
+        for source in json.loads(structured)["sources"]:
+            if source["usage"] == "toplevel":
+                names.insert(0, str(source["filename"]))
+    except (ValueError, LookupError, TypeError, RecursionError):
+        pass
+    return names

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pipeline.corpus.dump.loose_pages import fault_of_page
 from pipeline.corpus.dump.member import LARGEST_PAGE
@@ -76,26 +76,12 @@ class Conversion(NamedTuple):
     last_error: str
 
 
-class Converter(Protocol):
-    """Converts an unpacked paper. name: the program, its version, its bindings."""
-
-    @property
-    def name(self) -> str: ...
-
-    def convert(self, paper: Path, main_file: str, out: Path) -> Conversion:
-        """Convert the main file, a path below the folder `paper`; `out` is an empty folder for what
-        the converter writes.
-
-        Raises SourceError where no whole page comes of it: too_slow, conversion_failed.
-        """
-
-
 @dataclass(frozen=True, slots=True)
 class LatexmlConverter:
     """LaTeXML or latexml-oxide.
 
-    path: of the executable. bindings: a folder with ar5iv.sty.ltxml, or None. confined: whether it
-    runs in a sandbox. seconds: of wall time.
+    path: of the executable. name: the program, its version, its bindings. bindings: a folder with
+    ar5iv.sty.ltxml, or None. confined: whether it runs in a sandbox. seconds: of wall time.
     """
 
     path: str
@@ -105,6 +91,11 @@ class LatexmlConverter:
     seconds: float = _SECONDS
 
     def convert(self, paper: Path, main_file: str, out: Path) -> Conversion:
+        """Convert the main file, a path below the folder `paper`; `out` is an empty folder for what
+        the converter writes.
+
+        Raises SourceError where no whole page comes of it: too_slow, conversion_failed.
+        """
         options = _PROGRAMS[Path(self.path).name][1]
         if (paper / main_file).with_suffix(".bbl").exists():
             options = options.replace("[bibtex", "[nobibtex")

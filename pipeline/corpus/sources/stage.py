@@ -25,12 +25,12 @@ from pipeline.corpus.dump.loose_pages import (
 from pipeline.corpus.sources.archives import (
     Source,
     SourceError,
+    choose_main_file,
     month_digest,
     sources_of_month,
     unpack,
 )
-from pipeline.corpus.sources.converter import Converter, find_converter
-from pipeline.corpus.sources.main_file import choose_main_file
+from pipeline.corpus.sources.converter import LatexmlConverter, find_converter
 from pipeline.engine import shutdown
 from pipeline.engine.process_pool import count_workers
 from pipeline.engine.stage import Job, Stage, Workspace
@@ -50,7 +50,7 @@ class SourceConversion:
     dump: Path
     ledger: PageLedger
     records: Mapping[str, PageRecord]
-    converter: Converter
+    converter: LatexmlConverter
     folder: Path
 
     def convert(self, source: Source) -> PageRecord:

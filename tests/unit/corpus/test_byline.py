@@ -3,9 +3,9 @@
 import pytest
 
 from pipeline.corpus.parse.affiliations import is_organisation, is_place, is_remark, is_unit
+from pipeline.corpus.parse.assembly import characters_of_authors
 from pipeline.corpus.parse.byline import read_bylines
 from pipeline.corpus.parse.byline_text import THANKS, Byline, find_emails, split_doubled_marks
-from pipeline.corpus.parse.measures import characters_of_authors
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import AUTHOR, ERRED, LINE, MARK, NOTE, PLACE
 from tests.cases import cases

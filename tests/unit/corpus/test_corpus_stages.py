@@ -4,6 +4,7 @@ of date.
 
 import os
 from dataclasses import replace
+from functools import partial
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,7 +14,7 @@ from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.pages import SelectedPage, chunk_pages
-from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS, PaperBuilder
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS, build_papers
 from pipeline.engine.progress import Notice, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import MissingInput, PermanentFailure
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.slow
 APRIL = "2024-04"
 FIRST, SECOND, THIRD, FOURTH = (f"2403.0000{number}" for number in range(1, 5))
 GOOD = page(section(para("Words.")))
-HARMFUL = replace(PAPERS, build=PaperBuilder(harmful_parser.parse, page_seconds=0.2))
+HARMFUL = replace(PAPERS, build=partial(build_papers, parse=harmful_parser.parse, page_seconds=0.2))
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.corpus.pages import Quality, grade
+from pipeline.corpus.pages import grade
 from pipeline.corpus.parse import html
-from pipeline.corpus.parse.measures import unconverted_macros
+from pipeline.corpus.parse.assembly import unconverted_macros
 from pipeline.corpus.parse.parsed_page import Block, ParsedPage
 from pipeline.settings import SAMPLE_DUMP
 from tests.cases import cases
@@ -22,9 +22,9 @@ CLEAN = ParsedPage(
 
 @cases("unit/corpus/cases.toml", "flaws_are_counted_by_the_word", ["errors", "expected"])
 def test_flaws_are_counted_by_the_word(errors, expected):
-    assert grade(replace(CLEAN, ltx_errors=errors)).grade == expected
+    assert grade(replace(CLEAN, ltx_errors=errors))[0] == expected
     twice = replace(CLEAN, blocks=CLEAN.blocks * 2, ltx_errors=2 * errors)
-    assert grade(twice).grade == expected
+    assert grade(twice)[0] == expected
 
 
 @cases(
@@ -36,28 +36,28 @@ def test_missing_citations_are_weighed_against_those_that_are_there(missing, exp
     cited = Block(
         "paragraph", "S1.p2", (), "word " * 1000, tuple(f"bib.bib{number}" for number in range(15))
     )
-    assert grade(replace(CLEAN, blocks=(cited,), missing_citations=missing)).grade == expected
+    assert grade(replace(CLEAN, blocks=(cited,), missing_citations=missing))[0] == expected
 
 
 @cases("unit/corpus/cases.toml", "text_that_was_lost_lowers_the_grade", ["kept", "expected"])
 def test_text_that_was_lost_lowers_the_grade(kept, expected):
-    assert grade(replace(CLEAN, chars_kept=kept)).grade == expected
+    assert grade(replace(CLEAN, chars_kept=kept))[0] == expected
 
 
 @pytest.mark.parametrize(
     ("flaws", "expected"),
     [
-        ({}, Quality("A", ())),
+        ({}, ("A", ())),
         (
             {"ltx_errors": 2, "unconverted_macros": 2, "math_without_tex": 1},
-            Quality("C", ("ltx_errors", "unconverted_macros", "math_without_tex")),
+            ("C", ("ltx_errors", "unconverted_macros", "math_without_tex")),
         ),
-        ({"blocks": CLEAN.blocks * 3, "ltx_errors": 1}, Quality("A", ())),
-        ({"losses": {"hidden": 36}}, Quality("A", ())),
-        ({"losses": {"hidden": 400}}, Quality("B", ("hidden_text",))),
-        ({"truncated": True}, Quality("C", ("truncated",))),
-        ({"blocks": (), "chars_seen": 0, "chars_kept": 0}, Quality("C", ("hardly_any_text",))),
-        ({"chars_kept": 3500, "ltx_errors": 20}, Quality("D", ("ltx_errors", "text_lost"))),
+        ({"blocks": CLEAN.blocks * 3, "ltx_errors": 1}, ("A", ())),
+        ({"losses": {"hidden": 36}}, ("A", ())),
+        ({"losses": {"hidden": 400}}, ("B", ("hidden_text",))),
+        ({"truncated": True}, ("C", ("truncated",))),
+        ({"blocks": (), "chars_seen": 0, "chars_kept": 0}, ("C", ("hardly_any_text",))),
+        ({"chars_kept": 3500, "ltx_errors": 20}, ("D", ("ltx_errors", "text_lost"))),
     ],
     ids=[
         "none",
@@ -81,9 +81,7 @@ def test_macros_within_formulas_are_no_flaw(text, expected):
 
 def grades(folder):
     """The grades of all pages of a dump that are not A, by the page's file name."""
-    letters = {
-        Path(name).name: grade(html.parse(content)).grade for name, content in pages_of(folder)
-    }
+    letters = {Path(name).name: grade(html.parse(content))[0] for name, content in pages_of(folder)}
     return {name: letter for name, letter in letters.items() if letter != "A"}
 
 

@@ -17,12 +17,12 @@ from pipeline.corpus.dump.catalogue import months_in_dump, read_dump
 from pipeline.corpus.parse import html
 from pipeline.corpus.sources.archives import (
     SourceError,
+    choose_main_file,
     months_of_sources,
     sources_of_month,
     unpack,
 )
 from pipeline.corpus.sources.converter import find_converter
-from pipeline.corpus.sources.main_file import choose_main_file
 from pipeline.corpus.sources.stage import PAGES
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Workspace

@@ -14,6 +14,7 @@ from pipeline.corpus.parse.walk.state import (
     PARAGRAPH,
     TOP,
     Float,
+    Handler,
     TextBuffer,
     Walk,
     is_unmarked_paragraph,
@@ -38,11 +39,15 @@ def para(walk: Walk, node: Node) -> None:
     if walk.buffer.mode != TOP:
         return box(walk, node)
     walk.anchor = node.id or walk.anchor
+    return _paragraph(walk, node, Walk.flow)
+
+
+def _paragraph(walk: Walk, node: Node, read: Handler) -> None:
+    """A paragraph of what `read` takes from a node."""
     outer, walk.buffer = walk.buffer, TextBuffer(PARAGRAPH, anchor=node.id)
-    walk.flow(node)
+    read(walk, node)
     walk.end_paragraph()
     walk.buffer = outer
-    return None
 
 
 def p(walk: Walk, node: Node) -> None:
@@ -61,9 +66,7 @@ def picture(walk: Walk, node: Node) -> None:
             node, is_inline=walk.buffer.mode != TOP and not walk.buffer.float
         ):
             textbox(walk, text)
-    buffer = walk.gather(node, TextBuffer(GATHER, lost=True))
-    walk.lose("picture", buffer.raw)
-    return walk.put(None, buffer.after)
+    return walk.lose("picture", walk.gather_apart(node, TextBuffer(lost=True)).raw)
 
 
 def textbox(walk: Walk, node: Node) -> None:
@@ -74,20 +77,14 @@ def textbox(walk: Walk, node: Node) -> None:
 def equation(walk: Walk, node: Node) -> None:
     """A display equation: part of the paragraph around it, row by row."""
     if walk.buffer.mode == TOP:
-        outer, walk.buffer = walk.buffer, TextBuffer(PARAGRAPH, anchor=node.id)
-        equation(walk, node)
-        walk.end_paragraph()
-        walk.buffer = outer
-        return None
+        return _paragraph(walk, node, equation)
     if walk.buffer.display:
         return walk.flow(node)
     if walk.buffer.mode == PARAGRAPH and not walk.buffer.anchor:
         walk.buffer.anchor = node.id
     for row in rows_of(node):
         tags: list[str] = []
-        buffer = walk.gather(
-            row, TextBuffer(GATHER, display=True, tags=tags, lost=walk.buffer.lost)
-        )
+        buffer = walk.gather(row, TextBuffer(display=True, tags=tags, lost=walk.buffer.lost))
         walk.buffer.after.extend(buffer.after)
         walk.buffer.parts.append(f" {policies.display_math(buffer.raw, ' '.join(tags))} ")
     return None
@@ -100,7 +97,7 @@ def list_block(walk: Walk, node: Node) -> None:
     if walk.buffer.mode == PARAGRAPH:
         walk.close_paragraph()
     anchor = node.id or walk.anchor
-    outer, walk.buffer = walk.buffer, TextBuffer(GATHER, anchor=anchor)
+    outer, walk.buffer = walk.buffer, TextBuffer(anchor=anchor)
     _items(walk, node)
     buffer, walk.buffer = walk.buffer, outer
     text = buffer.text
@@ -126,7 +123,7 @@ def _item(walk: Walk, node: Node) -> None:
     outer = walk.buffer
     tags: list[str] = []
     buffer = walk.gather(
-        node, TextBuffer(GATHER, anchor=outer.anchor, tags=tags, cell=outer.cell, lost=outer.lost)
+        node, TextBuffer(anchor=outer.anchor, tags=tags, cell=outer.cell, lost=outer.lost)
     )
     outer.after.extend(buffer.after)
     begin = " "
@@ -142,7 +139,7 @@ def theorem(walk: Walk, node: Node) -> None:
         return box(walk, node)
     if walk.buffer.mode == PARAGRAPH:
         walk.close_paragraph()
-    buffer = walk.gather(node, TextBuffer(GATHER, anchor=node.id))
+    buffer = walk.gather(node, TextBuffer(anchor=node.id))
     return _append(walk, walk.block("theorem", node, buffer.text), buffer)
 
 
@@ -154,7 +151,7 @@ def listing(walk: Walk, node: Node) -> None:
         return _lines(walk, node)
     if walk.buffer.mode == PARAGRAPH:
         walk.close_paragraph()
-    outer, walk.buffer = walk.buffer, TextBuffer(GATHER, breaks=LINE)
+    outer, walk.buffer = walk.buffer, TextBuffer(breaks=LINE)
     _lines(walk, node)
     buffer, walk.buffer = walk.buffer, outer
     return _append(walk, walk.block("algorithm", node, buffer.text), buffer)
@@ -198,7 +195,7 @@ def bibliography(walk: Walk, node: Node) -> None:
 def bibitem(walk: Walk, node: Node) -> None:
     """One item."""
     item = ItemParts(key=node.id or f"bib.item{len(walk.findings.printed_items) + 1}")
-    buffer = walk.gather(node, TextBuffer(GATHER, item=item))
+    buffer = walk.gather(node, TextBuffer(item=item))
     item.raw = buffer.text
     walk.findings.printed_items.append(item)
 
@@ -233,9 +230,7 @@ def float_block(walk: Walk, node: Node) -> None:
         walk.findings.figures += 1
     contents = Float(listing=is_algorithm(classes))
     grids: list[str] = []
-    buffer = walk.gather(
-        node, TextBuffer(GATHER, anchor=node.id, breaks=LINE, float=contents, grids=grids)
-    )
+    buffer = walk.gather(node, TextBuffer(anchor=node.id, breaks=LINE, float=contents, grids=grids))
     kind = "algorithm" if contents.listing else "table" if grids else "caption"
     body = [*grids, buffer.text] if kind == "table" else [buffer.text, *grids]
     text = "\n".join(filter(None, [*contents.captions, *body]))
@@ -245,7 +240,7 @@ def float_block(walk: Walk, node: Node) -> None:
 def caption(walk: Walk, node: Node) -> None:
     """A caption: the head of its float's block, or a block where it stands alone."""
     outer = walk.buffer
-    buffer = walk.gather(node, TextBuffer(GATHER, anchor=outer.anchor))
+    buffer = walk.gather(node, TextBuffer(anchor=outer.anchor))
     if outer.float is None:
         return walk.put(walk.block("caption", node, buffer.text), buffer.after)
     outer.float.captions.append(buffer.text)
@@ -270,7 +265,7 @@ def tabular(walk: Walk, node: Node) -> None:
         )
         return None
     walk.findings.tables += 1
-    buffer = walk.buffer = TextBuffer(GATHER, anchor=outer.anchor, grids=[], float=outer.float)
+    buffer = walk.buffer = TextBuffer(anchor=outer.anchor, grids=[], float=outer.float)
     grid, repeated = markdown_grid([_cells(walk, row) for row in rows_of(node)])
     walk.findings.repeated += repeated
     walk.buffer = outer
@@ -291,9 +286,7 @@ def _is_grid(node: Node) -> bool:
 
 def _byline_cell(walk: Walk, node: Node) -> str:
     """A cell of a grid that an author laid a byline out in."""
-    buffer = walk.gather(node, TextBuffer(GATHER, marks=True, breaks=LINE))
-    walk.buffer.after.extend(buffer.after)
-    return buffer.raw
+    return walk.gather_apart(node, TextBuffer(marks=True, breaks=LINE)).raw
 
 
 def _cells(walk: Walk, row: Node) -> list[TableCell]:
@@ -312,9 +305,7 @@ def _cell(walk: Walk, node: Node) -> TableCell:
         table = walk.buffer
         buffer = walk.gather(
             node,
-            TextBuffer(
-                GATHER, anchor=table.anchor, cell=True, grids=table.grids, float=table.float
-            ),
+            TextBuffer(anchor=table.anchor, cell=True, grids=table.grids, float=table.float),
         )
         walk.buffer.after.extend(buffer.after)
         raw = buffer.raw

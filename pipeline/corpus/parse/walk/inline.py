@@ -16,8 +16,6 @@ from pipeline.corpus.parse.policies import (
 )
 from pipeline.corpus.parse.tree import Node
 from pipeline.corpus.parse.walk.state import (
-    GATHER,
-    Handler,
     TextBuffer,
     Walk,
     annotation_of,
@@ -76,22 +74,18 @@ def _cite_pieces(walk: Walk, node: Node, pieces: Pieces) -> None:
             lose(walk, child)
             pieces.append(policies.missing_key(child.text()))
         else:
-            pieces.append(_aside(walk, child, walk.handlers[kind]))
-
-
-def _aside(walk: Walk, node: Node, handler: Handler) -> str:
-    outer, walk.buffer = walk.buffer, TextBuffer(GATHER)
-    handler(walk, node)
-    buffer, walk.buffer = walk.buffer, outer
-    walk.put(None, buffer.after)
-    return buffer.raw
+            outer, walk.buffer = walk.buffer, TextBuffer()
+            walk.handlers[kind](walk, child)
+            buffer, walk.buffer = walk.buffer, outer
+            walk.put(None, buffer.after)
+            pieces.append(buffer.raw)
 
 
 def note(walk: Walk, node: Node) -> None:
     """A footnote: out of the sentence, a block of its own after the block that held it."""
     if walk.buffer.lost:
         return walk.flow(node)
-    buffer = walk.gather(node, TextBuffer(GATHER, breaks=LINE if walk.buffer.marks else " "))
+    buffer = walk.gather(node, TextBuffer(breaks=LINE if walk.buffer.marks else " "))
     if walk.byline is not None and walk.buffer.marks:
         mark = f"{NOTE}{note_mark_of(node)}"
         walk.byline.parts.append((mark, policies.with_dollars(buffer.raw)))
@@ -169,7 +163,7 @@ def tag(walk: Walk, node: Node) -> None:
         return walk.flow(node)
     text = node.only_text()
     if text is None:
-        walk.buffer.tags.append(walk.gather(node, TextBuffer(GATHER)).text)
+        walk.buffer.tags.append(walk.gather(node, TextBuffer()).text)
     else:
         walk.buffer.tags.append(policies.finish(text))
     return None
@@ -209,6 +203,4 @@ def _lose(walk: Walk, node: Node, name: str) -> None:
     text = node.only_text()
     if text is not None:
         return walk.lose(name, text)
-    buffer = walk.gather(node, TextBuffer(GATHER, lost=True))
-    walk.lose(name, buffer.raw)
-    return walk.put(None, buffer.after)
+    return walk.lose(name, walk.gather_apart(node, TextBuffer(lost=True)).raw)

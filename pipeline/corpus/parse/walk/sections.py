@@ -11,7 +11,6 @@ from pipeline.corpus.parse.tree import Node
 from pipeline.corpus.parse.typed_references import is_title_of_references
 from pipeline.corpus.parse.walk.blocks import box, para
 from pipeline.corpus.parse.walk.state import (
-    GATHER,
     TOP,
     OpenSection,
     TextBuffer,
@@ -63,7 +62,7 @@ def _enter(walk: Walk, node: Node, rank: int, untitled: str = "") -> None:
 def _read_headings(walk: Walk, node: Node) -> tuple[str | None, str, list[Block]]:
     """(number, title, footnotes) of a section."""
     tags: list[str] = []
-    buffer = TextBuffer(GATHER, tags=tags)
+    buffer = TextBuffer(tags=tags)
     for head in headings_of(node):
         walk.read_heads.add(id(head))
         walk.gather(head, buffer)
@@ -93,8 +92,7 @@ def acknowledgements(walk: Walk, node: Node) -> None:
 
 def document_title(walk: Walk, node: Node) -> None:
     """The title; a supplement's own title after it is lost."""
-    buffer = walk.gather(node, TextBuffer(GATHER))
-    walk.put(None, buffer.after)
+    buffer = walk.gather_apart(node)
     if walk.findings.title is None and buffer.text:
         walk.findings.title = buffer.text
     else:
@@ -103,8 +101,7 @@ def document_title(walk: Walk, node: Node) -> None:
 
 def subtitle(walk: Walk, node: Node) -> None:
     """The subtitle; that of a supplement is lost with its title."""
-    buffer = walk.gather(node, TextBuffer(GATHER))
-    walk.put(None, buffer.after)
+    buffer = walk.gather_apart(node)
     if walk.findings.subtitle is None:
         walk.findings.subtitle = buffer.text or None
     else:
@@ -115,36 +112,29 @@ def abstract(walk: Walk, node: Node) -> None:
     """The abstract; a second one becomes a paragraph, or words of what it is in."""
     if walk.findings.abstract is not None:
         return para(walk, node)
-    buffer = walk.gather(node, TextBuffer(GATHER))
-    walk.findings.abstract = buffer.text or None
-    return walk.put(None, buffer.after)
+    walk.findings.abstract = walk.gather_apart(node).text or None
+    return None
 
 
 def authors(walk: Walk, node: Node) -> None:
     """All bylines; what is between them is lost."""
-    buffer = walk.gather(node, TextBuffer(GATHER))
-    walk.put(None, buffer.after)
-    walk.lose("author_mark", buffer.raw)
+    walk.lose("author_mark", walk.gather_apart(node).raw)
 
 
 def creator(walk: Walk, node: Node) -> None:
     """One byline: an author, or all of them with their affiliations glued in."""
     if "ltx_role_author" not in node.classes:
-        buffer = walk.gather(node, TextBuffer(GATHER, lost=True))
-        walk.put(None, buffer.after)
-        return walk.lose("creator", buffer.raw)
+        return walk.lose("creator", walk.gather_apart(node, TextBuffer(lost=True)).raw)
     outer, walk.byline = walk.byline, Byline()
-    buffer = walk.gather(node, TextBuffer(GATHER))
+    buffer = walk.gather_apart(node)
     walk.findings.bylines.append(walk.byline)
     walk.byline = outer
-    walk.put(None, buffer.after)
     return walk.lose("author_mark", buffer.raw)
 
 
 def personname(walk: Walk, node: Node) -> None:
     """The names of a byline, with line breaks, marks and places of errors."""
-    buffer = walk.gather(node, TextBuffer(GATHER, marks=True, breaks=LINE))
-    walk.put(None, buffer.after)
+    buffer = walk.gather_apart(node, TextBuffer(marks=True, breaks=LINE))
     names = policies.as_formulas(buffer.raw)
     if walk.byline is None:
         walk.findings.bylines.append(Byline(names=names))
@@ -154,8 +144,7 @@ def personname(walk: Walk, node: Node) -> None:
 
 def contact(walk: Walk, node: Node) -> None:
     """An affiliation, address, e-mail or the like of a byline."""
-    buffer = walk.gather(node, TextBuffer(GATHER, marks=True, breaks=LINE))
-    walk.put(None, buffer.after)
+    buffer = walk.gather_apart(node, TextBuffer(marks=True, breaks=LINE))
     if walk.byline is None:
         return walk.lose("contact", buffer.raw)
     walk.byline.parts.append((role_of(node), policies.as_formulas(buffer.raw)))
@@ -171,7 +160,6 @@ def address_part(walk: Walk, node: Node) -> None:
 
 def author_notes(walk: Walk, node: Node) -> None:
     """What else is said of the authors of a byline."""
-    buffer = walk.gather(node, TextBuffer(GATHER, marks=True, breaks=LINE))
-    walk.put(None, buffer.after)
+    buffer = walk.gather_apart(node, TextBuffer(marks=True, breaks=LINE))
     if walk.byline is not None:
         walk.byline.parts.append((THANKS, policies.as_formulas(buffer.raw)))

@@ -38,7 +38,7 @@ class Float:
 class TextBuffer:
     """The text of one element under way. mode: TOP, PARAGRAPH, or GATHER elsewhere."""
 
-    mode: str
+    mode: str = GATHER
     anchor: str = ""
     parts: list[str] = field(default_factory=list)
     after: list[Block] = field(default_factory=list)
@@ -116,6 +116,12 @@ class Walk:
         outer, self.buffer = self.buffer, buffer
         self.flow(node)
         self.buffer = outer
+        return buffer
+
+    def gather_apart(self, node: Node, buffer: TextBuffer | None = None) -> TextBuffer:
+        """Walk the children of a node into a buffer, whose blocks follow the block that is open."""
+        buffer = self.gather(node, buffer or TextBuffer())
+        self.put(None, buffer.after)
         return buffer
 
     def put(self, block: Block | None, after: list[Block]) -> None:
