@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.retrieval import read_rows
+from drafts.latex_text import plain_field
 from pipeline.corpus.citation_formats import author_names
-from pipeline.corpus.latex_text import plain_field
 from pipeline.identity.identifiers import normalize_arxiv_id
 from pipeline.identity.people import parse_name
 from pipeline.related_work.importers.task import ImportedTask, item_text, make_imported_task

@@ -8,7 +8,7 @@
 docs/how-to/python.md is the guide.
 """
 
-from citeloom.corpus import Corpus, as_json, as_markdown, open_corpus
+from citeloom.corpus import Corpus, as_bibtex, as_json, as_markdown, open_corpus
 from pipeline.errors import (
     CiteloomError,
     MissingInput,
@@ -24,6 +24,7 @@ __all__ = [
     "PermanentFailure",
     "SettingError",
     "TransientFailure",
+    "as_bibtex",
     "as_json",
     "as_markdown",
     "open_corpus",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from functools import wraps
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 if TYPE_CHECKING:
     from drafts.check import DraftCheck, PaperToCite
-    from pipeline.corpus.nouns import Answer, CitingPaper, FullPaper, Results
+    from pipeline.corpus.nouns import Answer, CitingPaper, FullPaper, Paper, Results
     from pipeline.doors.search import Of
     from pipeline.engine.stage import Workspace
     from pipeline.related_work.relate import Related
@@ -72,6 +72,17 @@ def as_json(noun: Any) -> Any:
     from pipeline.doors import present
 
     return present.as_json(noun)
+
+
+def as_bibtex(
+    papers: Sequence[Paper], keys: Mapping[str, str] | None = None
+) -> list[tuple[str, str]]:
+    """(key, BibTeX entry) of each paper. keys: arXiv id → its key in your own bibliography; others
+    get unique ones.
+    """
+    from pipeline.corpus.citation_formats import keyed_bibtex
+
+    return keyed_bibtex(papers, keys)
 
 
 def as_markdown(noun: Any) -> str:
@@ -220,20 +231,29 @@ class Corpus:
 
     @_checks_arguments
     def relate(
-        self, draft: str, references: Sequence[str], *, system: str | None = None
+        self,
+        draft: str,
+        references: Sequence[str],
+        *,
+        system: str | None = None,
+        keys: Mapping[str, str] | None = None,
+        packages: Collection[str] = (),
+        authors: Mapping[str, Sequence[str]] | None = None,
     ) -> Related:
         """A related-work section for a draft, which cites papers of the corpus in the order given.
 
         draft: Markdown or plain text. references: arXiv ids. system: `chatcite`, `zero_shot`,
         `lead` and others, alone or with a model, or `notes`: the references in groups, each with a
         quotation, and no section. By default `notes` without a model endpoint, else `chatcite`.
+        keys: arXiv id → its key in your own bibliography. packages: of LaTeX that the draft loads,
+        whose commands cite. authors: arXiv id → authors, for papers without metadata.
 
         Raises SettingError for an empty draft and for references that are malformed or not in the
         corpus, and what the model's client raises.
         """
         from pipeline.related_work.relate import relate
 
-        return relate(self._workspace, draft, references, system)
+        return relate(self._workspace, draft, references, system, keys, packages, authors)
 
     @_checks_arguments
     def check(

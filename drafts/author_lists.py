@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from pipeline.identity.people import SUFFIXES
+from drafts.lists import word_list
 from pipeline.identity.titles import title_words
 
 _COLLECTIVE = re.compile(
@@ -20,6 +20,7 @@ _FEWEST_OTHER_GIVEN_NAMES = 2
 _UMLAUTS = str.maketrans({
     "ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "đ": "dj", "ð": "d", "þ": "th",
 })  # fmt: skip
+_OTHERS = re.compile(r"(?:et\.? )?al\.?|others", re.IGNORECASE)
 _BETWEEN_WORDS = re.compile(r"[\s.]+")
 _HYPHENS = re.compile(r"[-‐–'’]")
 # "Al" of Al-Rfou is no surname of its own, "Smith" of Smith-Jones is one.
@@ -68,6 +69,21 @@ def compare_authors(
         missing=tuple(missing),
         is_reordered=not has_other and not is_in_order,
     )
+
+
+def surname(name: str) -> str | None:
+    """The last word of a name that is no suffix, folded; None for a single letter or nothing."""
+    words = [word for word in title_words(name) if not _is_suffix(word)]
+    return words[-1] if words and len(words[-1]) > 1 else None
+
+
+def _is_suffix(word: str) -> bool:
+    return word in word_list("name_suffixes")
+
+
+def is_others(name: str) -> bool:
+    """Whether a member of a list stands for the names that it leaves out: "et al.", "others"."""
+    return _OTHERS.fullmatch(name) is not None
 
 
 def _is_collective(name: str) -> bool:
@@ -124,7 +140,7 @@ def _surname_spellings(name: str) -> set[str]:
     words = [
         word
         for word in _BETWEEN_WORDS.split(name)
-        if any(len(part) > 1 and part not in SUFFIXES for part in title_words(word))
+        if any(len(part) > 1 and not _is_suffix(part) for part in title_words(word))
     ]
     if not words:
         return set()
@@ -146,4 +162,4 @@ def _may_be_same(person: _SpelledName, other: _SpelledName) -> bool:
 
 def _given_initials(name: str, surname: set[str]) -> set[str]:
     """The first letters of the words of a name that are no surname."""
-    return {word[0] for word in title_words(name) if word not in surname and word not in SUFFIXES}
+    return {word[0] for word in title_words(name) if word not in surname and not _is_suffix(word)}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from drafts.author_lists import is_others
 from drafts.bibtex import BibEntry, BibFile
 from drafts.draft import (
     LARGEST_BIBLIOGRAPHY_BYTES,
@@ -20,11 +21,9 @@ from drafts.draft import (
     replace_spans,
 )
 from drafts.latex_project import split_keys
+from drafts.latex_text import plain_field
 from drafts.printed_references import read_bbl_text
-from pipeline.corpus.latex_text import plain_field
-from pipeline.identity.people import is_others
-from pipeline.storage.writing import write_whole
-from pipeline.text import SPACES, one_line
+from drafts.text import SPACES, one_line
 
 if TYPE_CHECKING:
     from drafts.references import ReferenceCheck
@@ -265,11 +264,12 @@ def merge_keys_by_case(draft: Draft) -> None:
         draft.entries[key] = replace(entry, notes=(*entry.notes, note))
 
 
-def write_bibliography(source: Path, references: Sequence[ReferenceCheck], target: Path) -> int:
-    """Write a `.bib` file with arXiv's title, authors or year where an entry differs surely.
+def correct_bibliography(source: Path, references: Sequence[ReferenceCheck]) -> tuple[bytes, int]:
+    """A `.bib` file with arXiv's title, authors or year where an entry differs surely, and how many
+    entries were corrected.
 
     A field is corrected where two others agree with arXiv's record: nothing else of the file
-    changes. Suspicious entries are left to the author. Returns how many entries were corrected.
+    changes. Suspicious entries are left to the author.
     """
     content = source.read_bytes()
     try:
@@ -286,8 +286,7 @@ def write_bibliography(source: Path, references: Sequence[ReferenceCheck], targe
         of_entry = list(_edits(entry, check.corrections, encoding))
         edits += of_entry
         corrected += bool(of_entry)
-    write_whole(target, replace_spans(text, sorted(edits)).encode(encoding))
-    return corrected
+    return replace_spans(text, sorted(edits)).encode(encoding), corrected
 
 
 def _edits(

@@ -6,21 +6,21 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from citeloom import as_bibtex
 from drafts.citations import CitationCheck, check_citations
 from drafts.draft import Draft, DraftSentence, describe_problems
 from drafts.failure_kinds import FAILURES
 from drafts.reading import read_bibliography, read_draft
 from drafts.references import ReferenceCheck, check_references, keys_by_paper
-from pipeline.corpus.citation_formats import keyed_bibtex
-from pipeline.corpus.nouns import Hit
-from pipeline.engine.stage import Workspace
-from pipeline.evaluation.claim_judge import judge_name
+from pipeline.doors.search import search_sentences
+from pipeline.evaluation.claim_judge import ClaimJudge
 from pipeline.index.known_papers import KnownPapers
-from pipeline.index.papers import papers_of
-from pipeline.index.search import search_many
-from pipeline.index.search_options import SearchOptions
+
+if TYPE_CHECKING:
+    from pipeline.corpus.nouns import Hit
+    from pipeline.engine.stage import Workspace
 
 # A paragraph of fewer words is a heading or a caption.
 _FEWEST_WORDS = 25
@@ -121,7 +121,7 @@ def check_draft(
     references = check_references(draft, KnownPapers(workspace))
     citations = check_citations(workspace, draft, references, announce=announce)
     missing = _missing_papers(workspace, draft, references) if suggest else None
-    judge = judge_name(workspace.settings)
+    judge = ClaimJudge(workspace).name
     return DraftCheck(draft, references, citations, missing, judge)
 
 
@@ -136,24 +136,24 @@ def _missing_papers(
     workspace: Workspace, draft: Draft, references: Sequence[ReferenceCheck]
 ) -> list[MissingPaper]:
     """For each paragraph the papers of the corpus that fit it best and that the draft lacks."""
-    cited = {check.arxiv_id for check in references}
+    cited = {check.arxiv_id for check in references if check.arxiv_id}
     paragraphs = {
         place: text
         for place, text in enumerate(draft.paragraphs)
         if len(text.split()) >= _FEWEST_WORDS
     }
-    options = SearchOptions(limit=_MISSING_PAPERS + len(cited), per_paper=True)
-    rankings = search_many(workspace, list(paragraphs.values()), options)
-    missing = []
-    for (place, text), ranking in zip(paragraphs.items(), rankings, strict=True):
-        beginning = " ".join(text.split()[:12])
-        fitting = [scored.item for scored in ranking if scored.fits]
-        others = [passage for passage in fitting if passage.arxiv_id not in cited]
-        for passage in others[:_MISSING_PAPERS]:
-            missing.append(
-                MissingPaper(place, beginning, passage.arxiv_id, passage.title, passage.url)
-            )
-    return missing
+    hits = search_sentences(workspace, list(paragraphs.values()), _MISSING_PAPERS, cited)
+    return [
+        MissingPaper(
+            place,
+            " ".join(text.split()[:12]),
+            passage.arxiv_id,
+            passage.title,
+            passage.url,
+        )
+        for (place, text), of_paragraph in zip(paragraphs.items(), hits, strict=True)
+        for passage in (hit.passages[0] for hit in of_paragraph)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,19 +173,12 @@ def papers_to_cite(
     workspace: Workspace, sentence: str, bibliography: Path | None, limit: int
 ) -> list[PaperToCite]:
     """The papers whose passages fit a sentence, best first, if any. Raises as `search` does."""
-    (ranking,) = search_many(workspace, [sentence], SearchOptions(limit=limit, per_paper=True))
-    fitting = [scored for scored in ranking if scored.fits]
+    (hits,) = search_sentences(workspace, [sentence], limit)
     keys: dict[str, str] = {}
-    if bibliography is not None and fitting:
+    if bibliography is not None and hits:
         keys = keys_by_paper(workspace, read_bibliography(bibliography))
-    papers = papers_of(workspace, [scored.item for scored in fitting])
+    papers = [hit.paper for hit in hits]
     return [
-        PaperToCite(
-            key,
-            "" if paper.arxiv_id in keys else bibtex,
-            Hit(paper, scored.score, "fits", (scored.item,)),
-        )
-        for (key, bibtex), paper, scored in zip(
-            keyed_bibtex(papers, keys), papers, fitting, strict=True
-        )
+        PaperToCite(key, "" if hit.paper.arxiv_id in keys else bibtex, hit)
+        for (key, bibtex), hit in zip(as_bibtex(papers, keys), hits, strict=True)
     ]

@@ -8,19 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain, groupby
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from drafts.cited_passages import CitedPassages
 from drafts.draft import Draft, DraftSentence
 from drafts.numbers import Number, numbers_of
 from drafts.references import ReferenceCheck
-from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.engine.stage import Workspace
-from pipeline.evaluation.cited_passages import CitedPassages
-from pipeline.evaluation.claim_judge import judge_claims, judge_name
+from pipeline.evaluation.claim_judge import ClaimJudge
 from pipeline.evaluation.passages import EvidencePassage
-from pipeline.evaluation.verdicts import place_of
 from pipeline.index.exact import lexical_scores
+
+if TYPE_CHECKING:
+    from pipeline.engine.stage import Workspace
+    from pipeline.evaluation.claim_judge import ClaimFinding
 
 FAR = 0.42
 """A sentence is not about a paper of less nearness: chosen on one half of DeepScholar-Bench's
@@ -101,9 +102,6 @@ class CitationCase:
     def check(self, quote: str, place: int = 0) -> CitationCheck:
         """The citation with a quote from one of its passages, to be read."""
         passage = self.passages[place]
-        url = abstract_url(self.arxiv_id)
-        if passage.anchor:
-            url = passage_url(self.arxiv_id, passage.anchor)
         return CitationCheck(
             self.key,
             self.sentence,
@@ -111,7 +109,7 @@ class CitationCase:
             arxiv_id=self.arxiv_id,
             quote=quote,
             passage_id=passage.passage_id,
-            url=url,
+            url=passage.url,
             extent=self.extent,
         )
 
@@ -138,12 +136,12 @@ def check_citations(
     cases, unchecked = _cases(pairs, by_key, search)
     readable = list(with_numbers(cases.values(), search.by_paper))
     shown = show_nearest(readable)
-    name = judge_name(workspace.settings)
-    if name is None:
+    judge = ClaimJudge(workspace)
+    if judge.name is None:
         checked = [_named_if_far(check, search) for check in shown]
     else:
-        announce(name, len(readable))
-        checked = _by_model(workspace, readable, shown)
+        announce(judge.name, len(readable))
+        checked = _by_model(judge, readable, shown)
     checks = unchecked | dict(zip(cases, checked, strict=True))
     return [checks[place] for place in range(len(pairs))]
 
@@ -176,7 +174,7 @@ def _cases(
             passages = search.best(check.arxiv_id, claim, PASSAGES)
             extent = "full text" if check.arxiv_id in search.whole else "part of the text"
         elif check.record.abstract:
-            passages = (EvidencePassage(check.record.abstract),)
+            passages = (EvidencePassage(check.record.abstract, arxiv_id=check.arxiv_id),)
         if not passages:
             reason = "neither the paper's text nor its abstract is here"
             unchecked[place] = CitationCheck(key, sentence, "not_checked", reason, check.arxiv_id)
@@ -321,36 +319,35 @@ def _named_if_far(check: CitationCheck, search: CitedPassages) -> CitationCheck:
 
 
 def _by_model(
-    workspace: Workspace, cases: Sequence[CitationCase], shown: Sequence[CitationCheck]
+    judge: ClaimJudge, cases: Sequence[CitationCase], shown: Sequence[CitationCheck]
 ) -> list[CitationCheck]:
     claims = [(case.title, case.passages, case.claim) for case in cases]
     checks = []
-    for case, nearest, finding in zip(cases, shown, judge_claims(workspace, claims), strict=True):
+    for case, nearest, finding in zip(cases, shown, judge.judge(claims), strict=True):
         if finding.failure:
             reason = f"the judge's answer could not be read: {finding.failure}"
             check = CitationCheck(case.key, case.sentence, "not_checked", reason, case.arxiv_id)
         else:
-            check = judge_by_model(case, nearest, finding.verdict, finding.quote)
+            check = judge_by_model(case, nearest, finding)
         checks.append(check)
     return checks
 
 
 def judge_by_model(
-    case: CitationCase, nearest: CitationCheck, verdict: str, quote: str
+    case: CitationCase, nearest: CitationCheck, finding: ClaimFinding
 ) -> CitationCheck:
     """A model's verdict. "supported" and "contradicted" need a quote that is in the passages.
 
     nearest: what is shown without a model, the number that the paper lacks included.
     """
-    place = place_of(quote, [passage.text for passage in case.passages])
-    if place is not None:
+    if finding.place is not None:
         return replace(
-            case.check(quote, place),
-            verdict=_BY_MODEL[verdict],
+            case.check(finding.quote, finding.place),
+            verdict=_BY_MODEL[finding.verdict],
             reason=nearest.reason,
             ours=nearest.ours,
         )
     reason = "; ".join(
         filter(None, ["the quote of the judge is not in the passages", nearest.reason])
     )
-    return replace(nearest, verdict=_UNQUOTED[verdict], reason=reason)
+    return replace(nearest, verdict=_UNQUOTED[finding.verdict], reason=reason)

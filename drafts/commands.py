@@ -10,8 +10,8 @@ import typer
 
 from citeloom import SettingError
 from drafts.failure_kinds import FAILURES
-from pipeline.doors.cli.common import AsJson, check_file, open_workspace
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 BibOption = Annotated[
     Path | None,
     typer.Option(
@@ -50,16 +50,16 @@ def check(
       citeloom check paper.tex
       citeloom check paper.tex --report check --fail-on number_not_found,missing
     """
-    from drafts.bibliography import write_bibliography
+    from drafts.bibliography import correct_bibliography
     from drafts.check import check_draft
     from drafts.page import sections, write_page
     from drafts.reading import read_draft
-    from pipeline.doors.cli.console import print_json, print_note, print_section, spinner
-    from pipeline.evaluation.claim_judge import judge_name
+    from pipeline.doors.cli.console import Terminal
+    from pipeline.evaluation.claim_judge import ClaimJudge
 
     kinds = _kinds(fail_on)
-    check_file("DRAFT", draft)
-    check_file("--bib", bib)
+    Terminal.check_file("DRAFT", draft)
+    Terminal.check_file("--bib", bib)
     loaded = read_draft(draft, bib)
     files = [bib] if bib else loaded.bibliography_files
     if write_bib is not None and (len(files) != 1 or files[0].suffix != ".bib"):
@@ -69,27 +69,28 @@ def check(
 
     def announce(judge: str, calls: int) -> None:
         if calls:
-            print_note(
+            Terminal.note(
                 f"{judge} is asked {calls} questions at most; answers of earlier checks cost"
                 " nothing"
             )
 
-    workspace = open_workspace()
-    _refuse_unsaid(kinds, judge_name(workspace.settings))
-    with spinner("checking"):
+    workspace = Terminal.workspace()
+    _refuse_unsaid(kinds, ClaimJudge(workspace).name)
+    with Terminal.spinner("checking"):
         result = check_draft(workspace, loaded, suggest=missing, announce=announce)
     page = write_page(result, report) if report else None
     if as_json:
-        print_json(result.as_json())
+        Terminal.json(result.as_json())
     else:
-        print_note(*result.problems)
+        Terminal.note(*result.problems)
         for section in sections(result, good=False):
-            print_section(section)
+            Terminal.section(section)
     if page:
-        print_note(f"Page: {page}")
+        Terminal.note(f"Page: {page}")
     if write_bib is not None:
-        corrected = write_bibliography(files[0], result.references, write_bib)
-        print_note(f"{write_bib}: {corrected} entries corrected")
+        content, corrected = correct_bibliography(files[0], result.references)
+        Terminal.write(write_bib, content)
+        Terminal.note(f"{write_bib}: {corrected} entries corrected")
     counts = result.counts()
     return int(any(counts[kind] for kind in kinds))
 
@@ -132,15 +133,15 @@ def cite(
     """
     from drafts.check import papers_to_cite
     from pipeline.corpus.nouns import Results
-    from pipeline.doors.cli.console import out, print_noun, spinner
+    from pipeline.doors.cli.console import Terminal
 
-    check_file("--bib", bib)
-    with spinner("searching"):
-        papers = papers_to_cite(open_workspace(), sentence, bib, limit)
+    Terminal.check_file("--bib", bib)
+    with Terminal.spinner("searching"):
+        papers = papers_to_cite(Terminal.workspace(), sentence, bib, limit)
     if as_json:
-        print_noun(papers, as_json=True)
+        Terminal.noun(papers, as_json=True)
         return 0
-    print_noun(Results(sentence, "passages", tuple(paper.hit for paper in papers)))
+    Terminal.noun(Results(sentence, "passages", tuple(paper.hit for paper in papers)))
     for paper in papers:
-        out.print(f"\n{paper.bibtex or paper.key}", markup=False, soft_wrap=True)
+        Terminal.text(f"\n{paper.bibtex or paper.key}")
     return 0

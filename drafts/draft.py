@@ -10,8 +10,7 @@ from pathlib import Path
 
 from citeloom import SettingError
 from drafts.citation_commands import Citation
-from pipeline.corpus.parse.policies import CITATION_MARKER, citation_marker, cited_keys
-from pipeline.text import one_line
+from drafts.text import CITATION_MARKER, citation_marker, cited_keys, one_line
 
 # A book of 600 pages is 2 MB of LaTeX. What is larger is no draft, or an attack on the parser.
 LARGEST_FILE_BYTES = 10_000_000

@@ -17,9 +17,10 @@ from drafts.venues import (
     may_be_name_of,
     venue_of_doi,
 )
-from pipeline.identity.identifiers import month_of, normalize_arxiv_id
+from pipeline.identity.identifiers import normalize_arxiv_id
 
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
+_YEAR_AND_MONTH = re.compile(r"(?:^|/)(\d\d)(\d\d)")
 # Agencies get blocks of registrants' numbers in order; the highest in public use in 2026 is 82,902.
 _FIRST_UNASSIGNED_REGISTRANT = 85_000
 # An article in press has a DOI with its year up to so many years before its issue.
@@ -76,13 +77,14 @@ def _future_year(entry: Entry) -> str | None:
 
 
 def _year_before_arxiv_id(entry: Entry) -> str | None:
-    month = month_of(normalize_arxiv_id(entry.arxiv_id) or "") if entry.arxiv_id else None
-    if month is None or entry.year is None or not is_preprint(entry.venue):
+    digits = _YEAR_AND_MONTH.search(normalize_arxiv_id(entry.arxiv_id or "") or "")
+    if digits is None or entry.year is None or not is_preprint(entry.venue):
         return None
+    year = ("19" if digits[1] >= "91" else "20") + digits[1]
     # What is submitted on the last days of a year has an id of January.
-    earliest = int(month[:4]) - (month[5:] == "01")
+    earliest = int(year) - (digits[2] == "01")
     if entry.year < earliest:
-        return f"a preprint of {entry.year} has no arXiv id of {month}"
+        return f"a preprint of {entry.year} has no arXiv id of {year}-{digits[2]}"
     return None
 
 

@@ -18,11 +18,10 @@ from drafts.draft import (
 )
 from drafts.latex_project import Project, read_project, split_keys
 from drafts.latex_scan import Latex, blank
+from drafts.latex_text import plain_field, plain_text
 from drafts.printed_references import read_bibitems
-from pipeline.corpus.latex_text import plain_field, plain_text
-from pipeline.corpus.parse.policies import citation_marker
+from drafts.text import citation_marker, one_line
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.text import one_line
 
 _NEW_CITES = re.compile(r"\\newcites\s*\{([^{}]*)\}")
 _TITLE = re.compile(r"\\title(?![A-Za-z@])\s*(?:\[[^\[\]]{0,500}\])?")

@@ -15,9 +15,8 @@ from drafts.draft import (
     bibliography_file,
     read_text,
 )
-from pipeline.corpus.parse.policies import CITATION_MARKER, citation_marker, cited_keys
+from drafts.text import CITATION_MARKER, citation_marker, cited_keys, one_line
 from pipeline.corpus.passages.sentences import split_sentences
-from pipeline.text import one_line
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

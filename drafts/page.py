@@ -9,8 +9,8 @@ from pathlib import Path
 from drafts.check import DraftCheck, MissingPaper
 from drafts.citations import CitationCheck, Verdict
 from drafts.references import NEVER_CITED, ReferenceCheck
+from drafts.text import number_of
 from pipeline.report.grid import Cell, Grid, PageSection
-from pipeline.text import number_of
 
 # In the order of rows.
 _VERDICTS: dict[Verdict, str] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from drafts.author_lists import is_others
 from drafts.draft import (
     Draft,
     Entry,
@@ -14,11 +15,10 @@ from drafts.draft import (
     name_of_parts,
 )
 from drafts.latex_scan import Latex, without_literals
+from drafts.latex_text import plain_field
 from drafts.lists import word_list
-from pipeline.corpus.latex_text import plain_field
+from drafts.text import one_line
 from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
-from pipeline.identity.people import is_others
-from pipeline.text import one_line
 
 Place = Callable[[int], tuple[str, int]]
 

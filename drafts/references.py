@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from drafts.author_lists import AuthorComparison, compare_authors
 from drafts.draft import Draft, Entry
@@ -27,12 +28,14 @@ from drafts.venues import (
     publication_of,
     venue_of_doi,
 )
-from pipeline.arxiv.record import Record
-from pipeline.corpus.references.title_index import TitleCandidate
-from pipeline.engine.stage import Workspace
-from pipeline.identity.identifiers import normalize_arxiv_id, split_dois, split_version
+from pipeline.identity.identifiers import normalize_arxiv_id, split_dois
 from pipeline.identity.titles import title_words
 from pipeline.index.known_papers import KnownPapers
+
+if TYPE_CHECKING:
+    from pipeline.arxiv.record import Record
+    from pipeline.corpus.references.title_index import TitleCandidate
+    from pipeline.engine.stage import Workspace
 
 Status = Literal["verified", "differs", "not_found", "suspicious", "withdrawn", "retracted"]
 
@@ -47,6 +50,7 @@ _YEARS_AFTER, _YEARS_BEFORE = 3, 1
 # A field is corrected where so many others agree.
 _FEWEST_AGREEING = 2
 _MOST_NAMES_SHOWN = 5
+_VERSION = re.compile(r"(?<=\d)v(\d+)$")
 _ARXIV_REGISTRANT = "10.48550/"
 _KINDS_IN_BOOKS = frozenset(("inproceedings", "conference", "incollection", "paper-conference"))
 NEVER_CITED = "never cited"
@@ -402,9 +406,9 @@ def _notes(entry: Entry, record: Record, authors: AuthorComparison) -> list[str]
         notes.append(f"{record.arxiv_id} was withdrawn")
     if authors.is_reordered:
         notes.append("arXiv has these authors in another order")
-    cited = split_version(entry.arxiv_id)[1] if entry.arxiv_id else None
-    if cited and record.version and int(cited) < record.version:
-        notes.append(f"version {cited} is cited, and version {record.version} is there")
+    cited = _VERSION.search(entry.arxiv_id) if entry.arxiv_id else None
+    if cited and record.version and int(cited[1]) < record.version:
+        notes.append(f"version {int(cited[1])} is cited, and version {record.version} is there")
     if is_preprint(entry.venue) and (record.journal_ref or (record.doi and not entry.doi)):
         notes.append(f"published since: {record.journal_ref or f'DOI {record.doi}'}")
     return notes

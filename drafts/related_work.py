@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from citeloom import SettingError
+from citeloom import Corpus, SettingError
 from drafts.draft import Draft
 from drafts.reading import DRAFT_SUFFIXES, LATEX_SUFFIXES, read_bibliography, read_draft
 from drafts.references import keys_by_paper
-from pipeline.corpus.citation_formats import LatexStyle
-from pipeline.engine.stage import Workspace
-from pipeline.related_work.relate import Related, relate
-from pipeline.related_work.task_reader import read_papers
+from pipeline.index.papers import rows_of_papers
+from pipeline.tables import PAPERS
+
+if TYPE_CHECKING:
+    from pipeline.engine.stage import Workspace
+    from pipeline.related_work.relate import Related
 
 
 def relate_draft(
@@ -35,7 +38,8 @@ def relate_draft(
     else:
         draft = read_bibliography(bibliography) if bibliography else Draft(file)
     keys = keys_by_paper(workspace, draft) if draft.entries else {}
-    in_corpus = read_papers(workspace, list(keys))
+    rows = rows_of_papers(workspace.root, PAPERS, list(keys), ["arxiv_id"])
+    in_corpus = {row["arxiv_id"] for row in rows}
     ids = {key: arxiv_id for arxiv_id, key in keys.items() if arxiv_id in in_corpus}
     absent = [key for key in draft.entries if key not in ids]
     if references:
@@ -53,9 +57,15 @@ def relate_draft(
         raise SettingError(
             f"{file}: {fault}: name papers with --reference, or a bibliography with --bib"
         )
-    style = LatexStyle.of_packages(draft.packages)
     authors = {arxiv_id: draft.entries[key].authors for arxiv_id, key in keys.items()}
-    related = relate(workspace, _text(file, draft), papers, system, keys, style, authors)
+    related = Corpus(workspace).relate(
+        _text(file, draft),
+        papers,
+        system=system,
+        keys=keys,
+        packages=draft.packages,
+        authors=authors,
+    )
     if absent:
         note = (
             "not cited, since the corpus lacks them or they repeat another entry:"

@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 
 from citeloom import SettingError
+from drafts.author_lists import surname
 from pipeline.identity.identifiers import split_dois
-from pipeline.identity.people import surname
 from pipeline.identity.titles import title_words
 
 Work = tuple[Collection[str], str | None, Sequence[str]]

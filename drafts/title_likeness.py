@@ -6,15 +6,15 @@ import re
 
 from rapidfuzz import fuzz
 
+from drafts.text import SPACES
 from pipeline.identity.titles import title_words
-from pipeline.text import MAYBE_SPACES
 
 # Likeness of two titles in percent (rapidfuzz.fuzz.ratio of their words without blanks). From
 # here on they are one title with a word changed, left out or misspelt; below, they are two works.
 SAME_TITLE = 75.0
 _SUBTITLE = re.compile(r":\s|\s[-–—]+\s|[?!.]\s")
 _REMARK = re.compile(
-    rf"{MAYBE_SPACES}"
+    rf"(?:{SPACES})?"
     r"\((?:extended|full|long|short|technical|supplement|student|\d+(?:st|nd|rd|th)\sed)"
     r"[^()]*\)\s*+$",
     re.IGNORECASE,

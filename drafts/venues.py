@@ -12,11 +12,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from drafts.lists import table_rows, word_list
-from pipeline.arxiv.record import Record
 from pipeline.identity.titles import title_words
+
+if TYPE_CHECKING:
+    from pipeline.arxiv.record import Record
 
 _PARITY = re.compile(r"(odd|even)(?: (\d{4})?-(\d{4})?)?")
 

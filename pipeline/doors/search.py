@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Literal
@@ -15,7 +15,7 @@ from pipeline.index.excerpts import with_excerpts
 from pipeline.index.opening import live_index
 from pipeline.index.papers import papers_of
 from pipeline.index.scored import Scored
-from pipeline.index.search import PaperRankings, QueryBatch, coverage
+from pipeline.index.search import PaperRankings, QueryBatch, coverage, search_many
 from pipeline.index.search_options import SearchOptions, check_queries
 
 if TYPE_CHECKING:
@@ -47,6 +47,25 @@ def search(
     check_queries(queries)
     with workspace.read_cache():
         return _pages(workspace, [read_query(workspace, query, options) for query in queries], of)
+
+
+def search_sentences(
+    workspace: Workspace, sentences: Sequence[str], limit: int, without: Collection[str] = ()
+) -> list[list[Hit]]:
+    """For each sentence, read as it is, the papers whose best passages fit it, best first.
+
+    without: arXiv ids that are left out. Raises as `search` does.
+    """
+    options = SearchOptions(limit=limit + len(without), per_paper=True)
+    hits = []
+    for ranking in search_many(workspace, sentences, options):
+        others = [each for each in ranking if each.fits and each.item.arxiv_id not in without]
+        papers = papers_of(workspace, [scored.item for scored in others[:limit]])
+        hits.append([
+            Hit(paper, scored.score, "fits", (scored.item,))
+            for paper, scored in zip(papers, others, strict=False)
+        ])  # fmt: skip
+    return hits
 
 
 def search_like(

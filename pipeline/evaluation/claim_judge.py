@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pipeline.evaluation.citation_support.judge import judge_request
 from pipeline.evaluation.judged import FINDING_TOKENS, Quoting, ask
 from pipeline.evaluation.passages import EvidencePassage
+from pipeline.evaluation.verdicts import place_of
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.models import get_model, judge_model
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
-    from pipeline.settings import Settings
 
     Claim = tuple[str, Sequence[EvidencePassage], str]
 
@@ -26,37 +26,44 @@ class Finding(Quoting):
 
 
 class ClaimFinding(NamedTuple):
-    """A verdict of `Finding` with its quote, or the failure in words."""
+    """A verdict of `Finding` with its quote, or the failure in words.
+
+    place: of the passage that the quote is in; None where it is in none.
+    """
 
     verdict: str = ""
     quote: str = ""
+    place: int | None = None
     failure: str = ""
 
 
-def judge_name(settings: Settings) -> str | None:
-    """The model that judges; None without an endpoint."""
-    return None if settings.bundled_llm else judge_model(settings).name
+class ClaimJudge:
+    """The model that judges claims. name: None without an endpoint."""
 
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace, settings = workspace, workspace.settings
+        self.name = None if settings.bundled_llm else judge_model(settings).name
 
-def judge_claims(workspace: Workspace, claims: Sequence[Claim]) -> list[ClaimFinding]:
-    """The judge's finding on each claim, in order.
+    def judge(self, claims: Sequence[Claim]) -> list[ClaimFinding]:
+        """The finding on each claim, in order.
 
-    claims: (title of the work that it cites, passages of it, best first, words) of each. Raises
-    SettingError where the judge's context is too small, and as the model's client does.
-    """
-    return run(_judge(workspace, claims))
+        claims: (title of the work that it cites, passages of it, best first, words) of each. Raises
+        SettingError where the judge's context is too small, and as the model's client does.
+        """
+        return run(self._judge(claims))
 
+    async def _judge(self, claims: Sequence[Claim]) -> list[ClaimFinding]:
+        name = judge_model(self._workspace.settings).name
+        context = get_model(self._workspace.settings, name, "CITELOOM_JUDGES").context
+        async with open_client(self._workspace, name) as client:
 
-async def _judge(workspace: Workspace, claims: Sequence[Claim]) -> list[ClaimFinding]:
-    name = judge_model(workspace.settings).name
-    context = get_model(workspace.settings, name, "CITELOOM_JUDGES").context
-    async with open_client(workspace, name) as client:
+            async def judge(claim: Claim) -> ClaimFinding:
+                question = judge_request(*claim, context, prompt="judge_draft")
+                reply = await ask(client, question.messages, Finding, FINDING_TOKENS)
+                if reply.form is None:
+                    return ClaimFinding(failure=str(reply.failure))
+                _, passages, _ = claim
+                place = place_of(reply.form.quote, [passage.text for passage in passages])
+                return ClaimFinding(reply.form.verdict, reply.form.quote, place)
 
-        async def judge(claim: Claim) -> ClaimFinding:
-            question = judge_request(*claim, context, prompt="judge_draft")
-            reply = await ask(client, question.messages, Finding, FINDING_TOKENS)
-            if reply.form is None:
-                return ClaimFinding(failure=str(reply.failure))
-            return ClaimFinding(reply.form.verdict, reply.form.quote)
-
-        return await side_by_side(map(judge, claims))
+            return await side_by_side(map(judge, claims))

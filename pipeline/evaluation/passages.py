@@ -9,11 +9,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pipeline import tables
+from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.corpus.nouns import PASSAGE_COLUMNS, Passage
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.lexical import lexical_query, lexical_rows
 from pipeline.identity.identifiers import month_of
-from pipeline.index.exact import fused_scores, lexical_scores
+from pipeline.index.exact import SparseScores, fused_scores, lexical_scores
 from pipeline.index.papers import rows_of_papers, tables_of_papers
 from pipeline.text import one_line
 
@@ -49,6 +51,14 @@ class EvidencePassage:
     def with_heading(self) -> str:
         """Heading and text."""
         return f"{self.heading}\n{self.text}"
+
+    @property
+    def url(self) -> str:
+        """The address of its place on the paper's page, else of the abstract; "" without an id."""
+        if not self.arxiv_id:
+            return ""
+        anchor = self.anchor
+        return passage_url(self.arxiv_id, anchor) if anchor else abstract_url(self.arxiv_id)
 
 
 def read_vectors(root: DataRoot, papers: Collection[str], model: str) -> Vectors:
@@ -94,19 +104,49 @@ def rank(
             for place in known:
                 dense[place] = vectors[passages[place].passage_id] @ encode()[claim]
             scores = fused_scores(dense, scores)
-        best[claim] = tuple(passages[place] for place in best_places(scores, most))
+        best[claim] = tuple(passages[place] for place in _best_places(scores, most))
     return best
 
 
-def best_places(scores: NDArray[np.float32], most: int) -> list[int]:
+def _best_places(scores: NDArray[np.float32], most: int) -> list[int]:
     """Places of the best scores, ties by place. What shares nothing with the claim comes last, in
     order: a judge is to be shown something in any case, and the beginning of a work tells most of
     it.
     """
-    import numpy as np
-
-    places: list[int] = np.argsort(-scores, kind="stable")[:most].tolist()
+    places: list[int] = (-scores).argsort(kind="stable")[:most].tolist()
     return places
+
+
+class PassageScores:
+    """Scores of passages for sentences, dense and lexical ones fused as those of a search."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        passages: Sequence[EvidencePassage],
+        sentences: Sequence[str],
+    ) -> None:
+        """sentences: all that scores are asked for. Raises as `search` does."""
+        import numpy as np
+
+        encoded = make_embedder(workspace.settings).encode_queries(list(sentences))
+        queries = [lexical_query(sentence) for sentence in sentences]
+        self._queries = {
+            sentence: (vectors.dense, words)
+            for sentence, vectors, words in zip(sentences, encoded, queries, strict=True)
+        }
+        papers = {passage.arxiv_id for passage in passages if passage.arxiv_id}
+        vectors = read_vectors(workspace.root, papers, model_name(workspace.settings))
+        none = np.zeros(len(encoded[0].dense), np.float32)
+        self._dense = np.stack([vectors.get(passage.passage_id, none) for passage in passages])
+        terms = {term for words in queries for term in words.ids.tolist()}
+        rows = lexical_rows([passage.text for passage in passages], only=terms)
+        self._words = SparseScores(rows, idf=True)
+
+    def of(self, sentence: str) -> NDArray[np.float32]:
+        """The score of each passage."""
+        dense, words = self._queries[sentence]
+        return fused_scores(self._dense @ dense, self._words.of([words])[0])
 
 
 @dataclass(slots=True)
@@ -212,4 +252,4 @@ def paragraphs_of(reference: Mapping[str, Any]) -> list[str]:
 def among(paragraphs: Sequence[str], claim: str, most: int) -> tuple[EvidencePassage, ...]:
     """The `most` best of a work's paragraphs for a claim, best first, by words alone."""
     (scores,) = lexical_scores(paragraphs, [claim])
-    return tuple(EvidencePassage(paragraphs[place], place) for place in best_places(scores, most))
+    return tuple(EvidencePassage(paragraphs[place], place) for place in _best_places(scores, most))

@@ -123,11 +123,6 @@ def surname(name: str) -> str | None:
     return words[-1] if words and len(words[-1]) > 1 else None
 
 
-def is_others(name: str) -> bool:
-    """Whether a member of a list stands for the names that it leaves out: "et al.", "others"."""
-    return _OTHERS.fullmatch(name) is not None
-
-
 def is_initials(text: str) -> bool:
     """Whether a text is nothing but initials: "J. L.", "G", "A.-B."."""
     return ("." in text or text.isupper()) and _INITIALS.fullmatch(text.strip()) is not None
@@ -259,7 +254,7 @@ def split_author_line(text: str) -> tuple[str, ...]:
     names = []
     for part in _BETWEEN_NAMES.split(_SUFFIX_AFTER_COMMA.sub(" ", line)):
         name = _STUCK_INITIAL.sub(". ", part.strip())
-        if name and not is_others(name):
+        if name and not _OTHERS.fullmatch(name):
             names.append(one_line(name))
     return tuple(names)
 

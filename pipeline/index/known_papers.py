@@ -52,7 +52,15 @@ class KnownPapers:
         self.retractions = workspace.settings.retractions
         self._indexes = [metadata_titles(workspace)]
         if self._snapshot is not None:
-            self._indexes.append(_snapshot_titles(workspace, self._snapshot))
+            titles = MonthIndex(
+                workspace=workspace,
+                name="snapshot_titles",
+                version=VERSION,
+                schema=SCHEMA,
+                replace_month=replace_titles,
+                source=_SnapshotSource(self._snapshot),
+            )
+            self._indexes.append(titles)
 
     def candidates(
         self, works: Sequence[tuple[Collection[str], Collection[str]]]
@@ -112,17 +120,6 @@ def _split_number(arxiv_id: str) -> tuple[str, int]:
     """`2101.00042` as (`2101.`, 42), `cs/9901007` as (`cs/9901`, 7)."""
     digits = 3 if "/" in arxiv_id else len(arxiv_id.partition(".")[2])
     return arxiv_id[:-digits], int(arxiv_id[-digits:])
-
-
-def _snapshot_titles(workspace: Workspace, snapshot: Snapshot) -> MonthIndex:
-    return MonthIndex(
-        workspace=workspace,
-        name="snapshot_titles",
-        version=VERSION,
-        schema=SCHEMA,
-        replace_month=replace_titles,
-        source=_SnapshotSource(snapshot),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ of the corpus.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,7 @@ def relate(
     reference_ids: Sequence[str],
     system: str | None = None,
     keys: Mapping[str, str] | None = None,
-    style: LatexStyle = PLAIN_STYLE,
+    packages: Collection[str] = (),
     authors: Mapping[str, Sequence[str]] | None = None,
 ) -> Related:
     """A related-work section for a draft, over papers of the data root, in the order given.
@@ -101,8 +101,8 @@ def relate(
     A reference is an arXiv id or an address of arXiv's, with a version or without. system: its
     name, or with its model as in `chatcite@gpt-4`; `notes` for the annotated list; None for the
     default. keys: arXiv id → the key of a reference in the author's own bibliography; the others
-    get one from author, year and title. style: of the draft in LaTeX. authors: arXiv id → those of
-    the bibliography, for works without metadata.
+    get one from author, year and title. packages: of LaTeX that the draft loads. authors: arXiv id
+    → those of the bibliography, for works without metadata.
     Raises SettingError for a draft that is empty or no text, no references, ids that are malformed
     or not in the corpus, an unknown system; and what a language model's client raises.
     """
@@ -126,6 +126,7 @@ def relate(
             for number, arxiv_id in enumerate(arxiv_ids, 1)
         ],
     }
+    style = LatexStyle.of_packages(packages)
     return _related(workspace, row, papers, chosen, model, keys, style)
 
 

@@ -5,6 +5,7 @@ import pytest
 from drafts.citations import CitationCase, judge_by_model, show_nearest, with_numbers
 from drafts.draft import DraftSentence
 from drafts.numbers import numbers_of
+from pipeline.evaluation.claim_judge import ClaimFinding
 from pipeline.evaluation.passages import EvidencePassage
 from tests.cases import cases
 
@@ -63,10 +64,11 @@ def test_without_the_full_text_no_number_is_said_to_be_missing(extent):
 def test_a_model_decides_and_needs_a_quote_of_the_paper_to_support():
     case = case_of("They hold 1,400 questions.")
     shown = nearest(case)
-    quoted = judge_by_model(case, shown, "not", "31 ms")
+    quoted = judge_by_model(case, shown, ClaimFinding("not", "31 ms", 1))
     assert (quoted.verdict, quoted.quote, quoted.ours) == ("not_supported", "31 ms", "1,400")
     assert "1,400 is nowhere" in quoted.reason
-    invented = judge_by_model(case, shown, "supported", "It holds 1,400 questions.")
+    invented = judge_by_model(case, shown, ClaimFinding("supported", "It holds 1,400 questions."))
     assert (invented.verdict, invented.quote) == ("partly", shown.quote)
-    assert judge_by_model(case, shown, "contradicted", "31 ms").verdict == "contradicted"
-    assert judge_by_model(case, shown, "contradicted", "1,400 of them").verdict == "not_supported"
+    contradicted = ClaimFinding("contradicted", "31 ms")
+    assert judge_by_model(case, shown, contradicted).verdict == "not_supported"
+    assert judge_by_model(case, shown, contradicted._replace(place=1)).verdict == "contradicted"

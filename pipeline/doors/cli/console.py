@@ -23,6 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.doors.cli.common import check_file, open_workspace
 from pipeline.engine.progress import (
     AllMonthsFinished,
     Event,
@@ -39,6 +40,7 @@ from pipeline.engine.progress import (
 )
 from pipeline.identity.months import describe_months
 from pipeline.stage_names import STAGE_NAMES, plain_name
+from pipeline.storage.writing import write_whole
 from pipeline.text import UNSAFE, number_of, visible
 
 if TYPE_CHECKING:
@@ -161,8 +163,6 @@ def print_section(section: PageSection) -> None:
 
 def _cell_text(cell: Cell) -> Text:
     """A cell of a table, its marked words bold."""
-    from pipeline.text import visible
-
     text = Text(visible(cell.plain()))
     text.highlight_words([visible(mark) for mark in cell.marks if mark], "bold reverse")
     return text
@@ -179,6 +179,24 @@ def spinner(message: str) -> Iterator[Callable[[str], None]]:
         return
     with err.status(escape(message)) as status:
         yield lambda step: status.update(escape(f"{message}: {step}"))
+
+
+class Terminal:
+    """What the commands of a plug-in check files and print with."""
+
+    check_file = staticmethod(check_file)
+    workspace = staticmethod(open_workspace)
+    spinner = staticmethod(spinner)
+    note = staticmethod(print_note)
+    section = staticmethod(print_section)
+    noun = staticmethod(print_noun)
+    json = staticmethod(print_json)
+    write = staticmethod(write_whole)
+
+    @staticmethod
+    def text(text: str) -> None:
+        """Print a text as it is."""
+        out.print(text, markup=False, soft_wrap=True)
 
 
 class RunTime:

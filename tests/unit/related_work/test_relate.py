@@ -269,8 +269,8 @@ def test_without_an_endpoint_notes_are_written_whose_authors_are_of_metadata_or_
         record = {"arxiv_id": TWO[0], "authors": ["Mary Poe", "Ann Bly"]}
         write_month(place, tables.METADATA, "2024-03", [record])
         own = {TWO[0]: ("Not She",), TWO[1]: ("Jo Cox",)}
-        style = LatexStyle.of_packages({"natbib"})
-        related = relate(place, DRAFT, TWO, keys={TWO[0]: "poe"}, style=style, authors=own)
+        packages = {"natbib"}
+        related = relate(place, DRAFT, TWO, keys={TWO[0]: "poe"}, packages=packages, authors=own)
     assert llm.requests == []
     title = "The {Paper} & 2403.00001"
     assert related.markdown.startswith(

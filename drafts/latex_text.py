@@ -6,8 +6,8 @@ import re
 from functools import cache
 from typing import Any
 
-from pipeline.corpus.parse.policies import LOWERED, RAISED, script, with_signs
-from pipeline.text import one_line
+from drafts.text import one_line
+from pipeline.corpus.parse.policies import LOWERED, RAISED, SCRIPT_END, with_signs
 
 # A paragraph of a paper has 200 words. Longer ones are not given to the parser of LaTeX, which is
 # recursive.
@@ -78,10 +78,11 @@ def _converter() -> Any:
         get_default_latex_context_db,
     )
 
+    fraction = f"{RAISED}%(2)s{SCRIPT_END}/{LOWERED}%(3)s{SCRIPT_END}"
     forms = {
-        **dict.fromkeys(_RAISED, script("%s", RAISED)),
-        **dict.fromkeys(_LOWERED, script("%s", LOWERED)),
-        **dict.fromkeys(_FRACTIONS, f"{script('%(2)s', RAISED)}/{script('%(3)s', LOWERED)}"),
+        **dict.fromkeys(_RAISED, f"{RAISED}%s{SCRIPT_END}"),
+        **dict.fromkeys(_LOWERED, f"{LOWERED}%s{SCRIPT_END}"),
+        **dict.fromkeys(_FRACTIONS, fraction),
         **{name: name for name in _LOGOS},
         "LaTeXe": "LaTeX 2e",
         **dict.fromkeys(_SECOND, "%(2)s"),
