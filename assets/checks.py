@@ -53,9 +53,11 @@ def record_results(instance: dg.DagsterInstance, evaluated: Sequence[CheckEvalua
     a run links a result to the materialization, without which the month has no mark. It takes
     0.2 s of processor time.
     """
-    checks = [_recorded_check(event) for event in evaluated]
-    tags = {"dagster/partition": evaluated[0].month, "citeloom/checks": _verdict(evaluated)}
-    run_in_process(instance, RECORDING_JOB, checks, tags)
+    failed = sum(not event.result.passed for event in evaluated)
+    # What the list of runs says, whose status tells only that the results were recorded.
+    verdict = f"{failed} of {len(evaluated)} did not pass" if failed else "passed"
+    tags = {"dagster/partition": evaluated[0].month, "citeloom/checks": verdict}
+    run_in_process(instance, RECORDING_JOB, [_recorded_check(event) for event in evaluated], tags)
 
 
 def run_in_process(
@@ -81,12 +83,6 @@ def run_in_process(
         ).result()
 
 
-def _verdict(evaluated: Sequence[CheckEvaluated]) -> str:
-    """What the list of runs says, whose status tells only that the results were recorded."""
-    failed = sum(not event.result.passed for event in evaluated)
-    return f"{failed} of {len(evaluated)} did not pass" if failed else "passed"
-
-
 def _recorded_check(event: CheckEvaluated) -> dg.AssetChecksDefinition:
     """A check that gives the result of an earlier evaluation. It blocks nothing: the command has
     stopped the month, and a run that failed would be reported once more.
@@ -102,7 +98,8 @@ def _recorded_check(event: CheckEvaluated) -> dg.AssetChecksDefinition:
 def _dagster_result(check: MonthCheck, month: str, result: CheckResult) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
         passed=result.passed,
-        severity=severity_of(check),
+        # The failure of a warning fails no run.
+        severity=dg.AssetCheckSeverity.WARN if check.warning else dg.AssetCheckSeverity.ERROR,
         description=result.description or None,
         metadata={"month": month, **result.facts},
     )
@@ -114,8 +111,3 @@ def _preview_accepted() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.PreviewWarning)
         yield
-
-
-def severity_of(check: MonthCheck) -> dg.AssetCheckSeverity:
-    """WARN for a check whose failure fails no run."""
-    return dg.AssetCheckSeverity.WARN if check.warning else dg.AssetCheckSeverity.ERROR

@@ -8,7 +8,6 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
-import pyarrow as pa
 
 from assets.rendering import Interval, intervals, markdown_table
 from pipeline import tables
@@ -56,20 +55,18 @@ def passage_figures(workspace: Workspace, month: str) -> Mapping[str, Any]:
     if not len(columns):
         return {}
     kinds = Counter(columns["kind"].to_pylist()).most_common()
+    histogram = length_histogram(columns["words"]).items()
+    shares = {f"{name} words": count / len(columns) for name, count in histogram}
+    picture = intervals(
+        "passage lengths",
+        {name: (share, 0.0, share) for name, share in shares.items()},
+        title=f"{month}: {len(columns):,} passages by length, shares",
+    )
     return {
         "median_words": median(columns["words"].to_pylist()),
         **{f"kind/{kind}": count for kind, count in kinds},
-        "picture": dg.MetadataValue.md(_length_picture(columns["words"], month)),
+        "picture": dg.MetadataValue.md(picture),
     }
-
-
-def _length_picture(words: pa.ChunkedArray, month: str) -> str:
-    shares = {name: count / len(words) for name, count in length_histogram(words).items()}
-    return intervals(
-        "passage lengths",
-        {f"{name} words": (share, 0.0, share) for name, share in shares.items()},
-        title=f"{month}: {len(words):,} passages by length, shares",
-    )
 
 
 def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
@@ -85,13 +82,7 @@ def score_means(workspace: Workspace, month: str) -> Mapping[str, Any]:
             if row["candidate_set"] not in (None, MAIN):
                 name += f" in {row['candidate_set']}"
             values[name].append(row["value"])
-    means = {name: round(fmean(values[name]), 4) for name in sorted(values)}
-    if not means:
-        return {}
-    table = markdown_table(
-        ("metric/system", "mean"), [(name, f"{value:.3f}") for name, value in means.items()]
-    )
-    return {**means, "means": dg.MetadataValue.md(table)}
+    return {name: round(fmean(values[name]), 4) for name in sorted(values)}
 
 
 def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:

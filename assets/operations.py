@@ -1,5 +1,6 @@
 """Assets of operation: arXiv's changes, a refresh's summary, checks over all months."""
 
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
@@ -9,6 +10,7 @@ import dagster as dg
 
 from assets import OWNER_METADATA, OWNERS
 from assets.checks import run_in_process
+from assets.placement import failing_without_retry, final_failure
 from assets.rendering import markdown_table
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import months_in_dump
@@ -18,7 +20,6 @@ from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.ops.refresh.plan import (
-    RefreshPlan,
     downstream,
     due_by_month,
     find_changes,
@@ -45,64 +46,44 @@ _LONGEST_MESSAGE = 600
 _FINISH_TRIES, _SECONDS_BETWEEN_TRIES = 10, 60.0
 
 
-@dg.asset(
-    kinds={"arxiv"},
-    owners=OWNERS,
-    tags={"citeloom/resource": "arxiv_api"},
-    pool="arxiv_api",
-    description=(
-        "What arXiv changed since the last harvest (OAI-PMH), and the months whose pages, metadata,"
-        " settings or code differ from those their tables were made with. Their keys are recorded,"
-        " for the summary of the refresh."
-    ),
-)
+@dg.asset(kinds={"arxiv"}, owners=OWNERS, tags={"citeloom/resource": "arxiv_api"}, pool="arxiv_api")
 def arxiv_changes(
     context: dg.AssetExecutionContext, workspace: dg.ResourceParam[Workspace]
 ) -> dg.MaterializeResult[None]:
-    """A run, not the tick of a schedule, which Dagster ends after a minute: a harvest may take a
-    quarter of an hour.
+    """What arXiv changed since the last harvest (OAI-PMH), and the months whose pages, metadata,
+    settings or code differ from those their tables were made with. Their keys are recorded, for the
+    summary of the refresh.
     """
-    try:
+    # A run, not the tick of a schedule, which Dagster ends after a minute: a harvest may take a
+    # quarter of an hour.
+    with failing_without_retry():
         in_dump = months_in_dump(workspace.settings)
         ask_arxiv = workspace.settings.refresh_harvest
         plan = find_changes(workspace, in_dump, stages_in_use(workspace), ask_arxiv=ask_arxiv)
         record_keys(workspace, plan.months)
-    except CiteloomError as error:
-        raise dg.Failure(description=str(error), allow_retries=False) from error
     if plan.harvest_failure:
         context.log.warning(f"{plan.harvest_failure}\nContinuing with what changed in the dump.")
-    return dg.MaterializeResult(metadata=_harvest_metadata(plan))
-
-
-def _harvest_metadata(plan: RefreshPlan) -> dict[str, Any]:
     metadata: dict[str, Any] = {
         "months": dg.MetadataValue.json(list(plan.months)),
         "months_due": len(plan.months),
     }
     if plan.harvest is not None:
-        counts = {
-            name: value for name, value in asdict(plan.harvest).items() if isinstance(value, int)
-        }
-        metadata |= {f"harvest/{name}": value for name, value in counts.items()}
-        metadata["harvest/until"] = plan.harvest.until
+        for name, value in asdict(plan.harvest).items():
+            if isinstance(value, int) or name == "until":
+                metadata[f"harvest/{name}"] = value
     if plan.harvest_failure:
         metadata["harvest_failure"] = plan.harvest_failure
-    return metadata
+    return dg.MaterializeResult(metadata=metadata)
 
 
-@dg.asset(
-    kinds={"json"},
-    owners=OWNERS,
-    tags={"citeloom/resource": "cpu"},
-    description=(
-        "The summary of the last refresh: papers new, revised, withdrawn; passages added, changed,"
-        " removed; vectors made; failures, and which tables of language models no longer match"
-        " their inputs."
-    ),
-)
+@dg.asset(kinds={"json"}, owners=OWNERS, tags={"citeloom/resource": "cpu"})
 def refresh_summary(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
-    """Made once the runs of a refresh have ended, and again where one ends later."""
-    try:
+    """The summary of the last refresh: papers new, revised, withdrawn; passages added, changed,
+    removed; vectors made; failures, and which tables of language models no longer match their
+    inputs.
+    """
+    # Made once the runs of a refresh have ended, and again where one ends later.
+    with failing_without_retry():
         months, _ = months_of_status(workspace, "all")
         stages, name = stages_in_use(workspace), last_refresh(workspace.root)
         due = due_by_month(workspace, months, stages)
@@ -117,8 +98,6 @@ def refresh_summary(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeRes
             if failure.month in run
         ]
         summary = summarize(workspace, name, deferred, failures)
-    except CiteloomError as error:
-        raise dg.Failure(description=str(error), allow_retries=False) from error
     return dg.MaterializeResult(metadata=summary_metadata(workspace, summary))
 
 
@@ -135,47 +114,39 @@ def summary_metadata(workspace: Workspace, summary: RefreshSummary) -> dict[str,
     return metadata
 
 
-@dg.asset(
-    deps=["report"],
-    kinds={"html"},
-    owners=OWNERS,
-    tags={"citeloom/resource": "cpu"},
-    description=(
-        "What all months of the data root share: the overall report page. A sensor makes it once"
-        " the runs of the months have ended. Its check reports which months failed or are out of"
-        " date, and how to repair each."
-    ),
-)
+@dg.asset(deps=["report"], kinds={"html"}, owners=OWNERS, tags={"citeloom/resource": "cpu"})
 def months(workspace: dg.ResourceParam[Workspace]) -> dg.MaterializeResult[None]:
-    """Finishes every stage that is due (`engine.finish`)."""
+    """What all months of the data root share: the overall report page. A sensor makes it once the
+    runs of the months have ended. Its check reports which months failed or are out of date, and how
+    to repair each.
+    """
     due = unfinished_stages(workspace, STAGES)
     errors = finish_stages(workspace, STAGES)
     for error in errors:
         if isinstance(error, TransientFailure):
             raise dg.RetryRequested(_FINISH_TRIES, _SECONDS_BETWEEN_TRIES) from error
     if errors:
-        message = "\n".join(map(str, errors))
-        raise dg.Failure(description=message, allow_retries=False) from errors[0]
+        raise final_failure("\n".join(map(str, errors))) from errors[0]
     return dg.MaterializeResult(metadata={"finished": ", ".join(due) or "nothing was due"})
 
 
-@dg.asset_check(
-    asset=months,
-    description="No month has failed, and none is out of date.",
-    metadata=OWNER_METADATA,
-)
+@dg.asset_check(asset=months, metadata=OWNER_METADATA)
 def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.AssetCheckResult:
-    """The months that failed or are out of date now, each with the command that repairs it.
-
-    424 months take 8 s of processor time at first, and 1.1 s once their footers are cached.
-    """
+    """No month has failed, and none is out of date."""
+    # 424 months take 8 s of processor time at first, and 1.1 s once their footers are cached.
     try:
         selected, problem = months_of_status(workspace, "all")
     except CiteloomError as error:
         selected, problem = [], str(error)
+    enabled = [stage for stage in STAGES if not stage.disabled_reason(workspace.settings)]
+    to_repair: dict[str, list[dict[str, Any]]] = {}
     with workspace.read_cache():
-        rows = {month: _rows_to_repair(workspace, month) for month in selected}
-    to_repair = {month: of_month for month, of_month in rows.items() if of_month}
+        for month in selected:
+            failure = read_failure(workspace, RUN, month)
+            rows = [{"stage": RUN, "state": "failed", "failure": failure}] if failure else []
+            rows += month_status(enabled, workspace, month)
+            if broken := [row for row in rows if row["state"] in ("failed", "stale")]:
+                to_repair[month] = broken
     failed = sum(any(row["failure"] for row in of_month) for of_month in to_repair.values())
     metadata: dict[str, Any] = {
         "months": len(selected),
@@ -186,22 +157,13 @@ def every_month_is_up_to_date(workspace: dg.ResourceParam[Workspace]) -> dg.Asse
         recorded = {failure.month for failure in all_failures(workspace.root)}
         metadata["to_repair"] = dg.MetadataValue.md(_describe_repairs(to_repair, recorded))
     if problem:
-        metadata["dump"] = dg.MetadataValue.text(problem)
+        metadata["dump"] = problem
     return dg.AssetCheckResult(
         passed=not to_repair and not problem,
         severity=dg.AssetCheckSeverity.WARN,
         description=f"to repair: {', '.join(to_repair) or 'no month'}",
         metadata=metadata,
     )
-
-
-def _rows_to_repair(workspace: Workspace, month: str) -> list[dict[str, Any]]:
-    """The failed or stale rows of `month_status`, and a failure to read the status."""
-    enabled = [stage for stage in STAGES if not stage.disabled_reason(workspace.settings)]
-    rows = month_status(enabled, workspace, month)
-    failure = read_failure(workspace, RUN, month)
-    whole_run = [{"stage": RUN, "state": "failed", "failure": failure}] if failure else []
-    return [*whole_run, *(row for row in rows if row["state"] in ("failed", "stale"))]
 
 
 def _describe_repairs(
@@ -269,5 +231,5 @@ index_is_fresh = _freshness_check(tables.INDEX_RECEIPTS)
 
 def check_in_process(instance: dg.DagsterInstance, workspace: Workspace) -> None:
     """Evaluate the checks of `months` in this process, as the job `check_months` does."""
-    checks = [every_month_is_up_to_date, papers_are_fresh, index_is_fresh]
+    checks = dg.load_asset_checks_from_modules([sys.modules[__name__]])
     run_in_process(instance, "check_months", checks, workspace=workspace)

@@ -1,13 +1,15 @@
-"""Where steps run: the executor, retries, and the GPUs that a step asks for."""
+"""Where steps run: the executor, the GPUs that a step asks for, and which steps are retried."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 
 import dagster as dg
 
-from pipeline.errors import SettingError
+from pipeline.errors import CiteloomError, SettingError
 from pipeline.ops.ray_cluster import check_installed
 from pipeline.settings import Settings, load_settings
 
@@ -15,9 +17,10 @@ LOST_STEPS = 2
 """How often a step whose node is lost is retried; what it finished piece by piece stays."""
 
 
+@cache
 def definition_time_settings() -> Settings:
-    """Settings read at definition time. If one is invalid, the defaults: each run names the invalid
-    one.
+    """Settings read once, at definition time. If one is invalid, the defaults: each run names the
+    invalid one.
     """
     try:
         return load_settings()
@@ -35,6 +38,20 @@ def gpu_tags(settings: Settings) -> Mapping[str, str]:
 def retry_of_lost_steps(settings: Settings) -> dg.RetryPolicy | None:
     """On a cluster, a step whose node is lost is started again on another."""
     return dg.RetryPolicy(max_retries=LOST_STEPS) if settings.on_cluster else None
+
+
+def final_failure(message: str) -> dg.Failure:
+    """The failure of a step, with a message for the user."""
+    return dg.Failure(description=message, allow_retries=False)
+
+
+@contextmanager
+def failing_without_retry() -> Iterator[None]:
+    """Raise an error of the pipeline as `final_failure`."""
+    try:
+        yield
+    except CiteloomError as error:
+        raise final_failure(str(error)) from error
 
 
 def choose_executor(settings: Settings) -> dg.ExecutorDefinition:

@@ -77,18 +77,16 @@ def intervals(name: str, rows: Mapping[str, Interval], *, title: str) -> str:
         shapes.append(
             f'<circle cx="{_LABELS + value * _AXIS:g}" cy="{middle:g}" r="4" fill="{_BLUE}"/>'
         )
-        shapes += [_label(place, label), _text(_LABELS + _AXIS + 12, middle + 4, f"{value:.2f}")]
+        if len(label) > _LONGEST_LABEL:
+            label = f"{label[: _LONGEST_LABEL - 1]}…"
+        shapes.append(_text(_LABELS - 8, middle + 4, label, "end"))
+        shapes.append(_text(_LABELS + _AXIS + 12, middle + 4, f"{value:.2f}"))
     return _image(name, title, len(rows) + 1, shapes)
 
 
 def _top(place: int) -> int:
     """The upper edge of a row, below the title."""
     return _ROW * place + _ROW + 8
-
-
-def _label(place: int, label: str) -> str:
-    short_label = label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
-    return _text(_LABELS - 8, _top(place) + _ROW / 2 + 4, short_label, "end")
 
 
 def _text(x: float, y: float, words: str, anchor: str = "start") -> str:

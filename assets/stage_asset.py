@@ -12,7 +12,13 @@ import pyarrow as pa
 from assets import MONTHS, OWNERS
 from assets.checks import build_check
 from assets.details import DETAILS
-from assets.placement import definition_time_settings, gpu_tags, retry_of_lost_steps
+from assets.placement import (
+    definition_time_settings,
+    failing_without_retry,
+    final_failure,
+    gpu_tags,
+    retry_of_lost_steps,
+)
 from assets.rendering import markdown_table, report_address
 from pipeline.engine import shutdown
 from pipeline.engine.priority import lower_priority
@@ -29,8 +35,7 @@ from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import CiteloomError, TransientFailure
 from pipeline.settings import Settings
-from pipeline.stages import STAGES
-from pipeline.tables import TABLES, Table
+from pipeline.tables import TABLES
 from pipeline.text import text_digest
 
 # A minute between tries: a server that restarts or a rate limit is over after a few of them.
@@ -47,42 +52,43 @@ class StageConfig(dg.Config):
     """Retries after a failure that may pass, such as a server that does not answer."""
 
 
-def month_asset(stage: Stage) -> dg.AssetsDefinition | dg.AssetSpec:
-    """The Dagster asset of a stage; of a disabled stage, an asset that cannot be materialized and
+def month_asset(stage: Stage) -> dg.AssetsDefinition:
+    """The Dagster asset of a stage. The months of a disabled stage are empty, and its description
     says why.
 
     The settings of the time at which it is defined say which stages are disabled, where a step
     runs, and with which settings its rows are made.
     """
     settings = definition_time_settings()
-    spec = dg.AssetSpec(
-        stage.name,
-        deps=_dependencies(stage, settings),
+    disabled = _disabled_reason(stage)
+    description = f"{stage.description}\n\nA row is {stage.table.row}."
+    if disabled:
+        way_out = "Its months are empty. To enable it, change that and restart `citeloom ui`."
+        description += f"\n\nDisabled, since {disabled}. {way_out}"
+
+    @dg.asset(
+        name=stage.name,
+        deps=sorted(stage.waits_for),
         partitions_def=MONTHS,
         kinds=set(stage.kinds),
         owners=OWNERS,
-        tags={"citeloom/resource": stage.pool or "cpu"},
-        description=f"{stage.description}\n\nA row is {stage.table.row}.",
+        tags={
+            "citeloom/resource": stage.pool or "cpu",
+            **({"citeloom/disabled": ""} if disabled else {}),
+        },
+        description=description,
         metadata={
             "dagster/uri": f"{settings.data_root}/{stage.name}",
-            "dagster/column_schema": column_schema(stage.table),
+            "dagster/column_schema": dg.TableSchema(
+                [
+                    dg.TableColumn(name, kind, description=text)
+                    for name, kind, text in stage.table.describe_columns()
+                ]
+            ),
             "dagster/code_references": _code_references(stage),
             "documentation": f"docs/reference/tables.md#{stage.name}",
         },
         code_version=_code_version(stage, settings),
-    )
-    disabled = _disabled_reason(stage, settings)
-    if disabled:
-        way_out = "To enable it, change that and restart `citeloom ui`."
-        text = f"{spec.description}\n\nDisabled, since {disabled}. {way_out}"
-        # Without partitions, or the card of a disabled stage counts months as missing.
-        return spec.replace_attributes(description=text, partitions_def=None).merge_attributes(
-            tags={"citeloom/disabled": ""}
-        )
-
-    @dg.multi_asset(
-        name=stage.name,
-        specs=[spec],
         # A cluster hands out its GPUs itself.
         pool=None if stage.pool == "gpu" and settings.on_cluster else stage.pool,
         op_tags=gpu_tags(settings) if stage.takes_gpus else {},
@@ -93,14 +99,10 @@ def month_asset(stage: Stage) -> dg.AssetsDefinition | dg.AssetSpec:
         config: StageConfig,
         workspace: dg.ResourceParam[Workspace],
     ) -> dg.MaterializeResult[None]:
-        month = context.partition_key
-        _write_disabled_months(stage, workspace, month)
-        outcome = _run(context, stage, workspace, month, config)
-        try:
+        outcome = _run(context, stage, workspace, context.partition_key, config)
+        with failing_without_retry():  # the store of the data root may be gone by now
             metadata = _outcome_metadata(stage, workspace, outcome)
-            version = _data_version(stage.name, workspace, month)
-        except CiteloomError as error:  # the store of the data root may be gone by now
-            raise dg.Failure(description=str(error), allow_retries=False) from error
+            version = _data_version(stage.name, workspace, outcome.month)
         return dg.MaterializeResult(metadata=metadata, data_version=version)
 
     return _asset
@@ -109,9 +111,16 @@ def month_asset(stage: Stage) -> dg.AssetsDefinition | dg.AssetSpec:
 def month_checks(stage: Stage) -> list[dg.AssetChecksDefinition]:
     """The checks of a stage's month; none of a disabled stage, which has nothing to check."""
     settings = definition_time_settings()
-    if _disabled_reason(stage, settings):
-        return []
-    return [build_check(stage, check, settings) for check in stage.checks]
+    checks = () if _disabled_reason(stage) else stage.checks
+    return [build_check(stage, check, settings) for check in checks]
+
+
+def _disabled_reason(stage: Stage) -> str:
+    """Why the settings do not ask for a stage; empty where they do, or are invalid."""
+    try:
+        return stage.disabled_reason(definition_time_settings())
+    except CiteloomError:
+        return ""
 
 
 def _code_references(stage: Stage) -> dg.CodeReferencesMetadataValue:
@@ -123,14 +132,6 @@ def _code_references(stage: Stage) -> dg.CodeReferencesMetadataValue:
         warnings.simplefilter("ignore", dg.BetaWarning)
         place = dg.LocalFileCodeReference(file_path=str(file), line_number=line, label=stage.name)
         return dg.CodeReferencesMetadataValue(code_references=[place])
-
-
-def _dependencies(stage: Stage, settings: Settings) -> list[str]:
-    """Names of the assets that a stage depends on. Disabled stages have empty months and are left
-    out.
-    """
-    disabled = {other.name for other in STAGES if _disabled_reason(other, settings)}
-    return sorted(stage.waits_for - disabled)
 
 
 def _code_version(stage: Stage, settings: Settings) -> str:
@@ -148,23 +149,6 @@ def _code_version(stage: Stage, settings: Settings) -> str:
     return f"{stage.table.version}.{stage.version}.{digest[:8]}"
 
 
-def _disabled_reason(stage: Stage, settings: Settings) -> str:
-    """Why the settings do not ask for a stage; empty where they do, or are invalid."""
-    try:
-        return stage.disabled_reason(settings)
-    except CiteloomError:
-        return ""
-
-
-def _write_disabled_months(stage: Stage, workspace: Workspace, month: str) -> None:
-    """Write the empty months of disabled stages before a stage, as they have no asset."""
-    if stage not in STAGES:
-        return
-    for earlier in STAGES[: STAGES.index(stage)]:
-        if earlier.disabled_reason(workspace.settings):
-            run_stage(earlier, workspace, month)
-
-
 def materialization(
     stage: Stage, workspace: Workspace, outcome: Outcome, instance: dg.DagsterInstance
 ) -> dg.AssetMaterialization:
@@ -178,7 +162,7 @@ def materialization(
     version = _data_version(stage.name, workspace, outcome.month)
     if version is not None:
         tags["dagster/data_version"] = version.value
-    for name in _dependencies(stage, workspace.settings):
+    for name in sorted(stage.waits_for):
         input_version = _data_version(name, workspace, outcome.month)
         records = instance.fetch_materializations(
             dg.AssetRecordsFilter(dg.AssetKey(name), asset_partitions=[outcome.month]), limit=1
@@ -202,16 +186,6 @@ def _data_version(table: str, workspace: Workspace, month: str) -> dg.DataVersio
     return dg.DataVersion(provenance.rows_sha256) if provenance and provenance.rows_sha256 else None
 
 
-def column_schema(table: Table) -> dg.TableSchema:
-    """A table's columns as the UI shows them."""
-    return dg.TableSchema(
-        columns=[
-            dg.TableColumn(name, kind, description=text)
-            for name, kind, text in table.describe_columns()
-        ]
-    )
-
-
 def _run(
     context: dg.AssetExecutionContext,
     stage: Stage,
@@ -233,16 +207,14 @@ def _run(
         raise dg.DagsterExecutionInterruptedError from error
     except TransientFailure as error:
         if context.retry_number >= config.retries:
-            raise dg.Failure(description=str(error), allow_retries=False) from error
+            raise final_failure(str(error)) from error
         context.log.warning(f"{error}\nTrying again in {SECONDS_BETWEEN_RETRIES} s.")
         raise dg.RetryRequested(config.retries, SECONDS_BETWEEN_RETRIES) from error
     except CiteloomError as error:
-        raise dg.Failure(description=str(error), allow_retries=False) from error
+        raise final_failure(str(error)) from error
     # An error of the code is not a lost node, for which alone a cluster's step is retried.
     except Exception as error:
-        raise dg.Failure(
-            description=f"{type(error).__name__}: {error}", allow_retries=False
-        ) from error
+        raise final_failure(f"{type(error).__name__}: {error}") from error
     if shutdown.requested():  # the month is in place; the rest of the run is not to begin
         raise dg.DagsterExecutionInterruptedError
     action = "skipped, up to date" if outcome.skipped else f"computed in {outcome.seconds:.1f} s"
@@ -291,24 +263,18 @@ def _outcome_metadata(stage: Stage, workspace: Workspace, outcome: Outcome) -> d
     if (workspace.root.path / "reports" / outcome.month / "index.html").is_file():
         metadata["report"] = report_address(workspace, outcome.month)
     for name, value in {**outcome.notes, **outcome.measured}.items():
-        metadata[name] = _metadata_value(value)
-    metadata["preview"] = _preview(stage, workspace, outcome.month)
+        if isinstance(value, Mapping | list):
+            metadata[name] = dg.MetadataValue.json(value)
+        else:
+            metadata[name] = round(value, 3) if isinstance(value, float) else value
+    # Of the first rows; markup in them is escaped.
+    columns = [column.name for column in stage.table.schema if is_readable(column)]
+    rows = workspace.root.read(stage.table, outcome.month, columns).slice(0, PREVIEW_ROWS)
+    table = markdown_table(columns, (list(row.values()) for row in rows.to_pylist()))
+    metadata["preview"] = dg.MetadataValue.md(table)
     if stage.name in DETAILS:
         metadata |= DETAILS[stage.name](workspace, outcome.month)
     return metadata
-
-
-def _metadata_value(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, 3)
-    return dg.MetadataValue.json(value) if isinstance(value, Mapping | list) else value
-
-
-def _preview(stage: Stage, workspace: Workspace, month: str) -> dg.MetadataValue:
-    """The first rows as a Markdown table; markup in them is escaped."""
-    columns = [column.name for column in stage.table.schema if is_readable(column)]
-    rows = workspace.root.read(stage.table, month, columns).slice(0, PREVIEW_ROWS).to_pylist()
-    return dg.MetadataValue.md(markdown_table(columns, (list(row.values()) for row in rows)))
 
 
 def is_readable(column: pa.Field) -> bool:

@@ -35,7 +35,7 @@ def build_defs(**overrides: Any) -> dg.Definitions:
             asset
             for group in GROUPS
             for asset in dg.load_assets_from_modules(
-                [group], group_name=group.__name__.rpartition(".")[2], include_specs=True
+                [group], group_name=group.__name__.rpartition(".")[2]
             )
         ],
         asset_checks=dg.load_asset_checks_from_modules(GROUPS),

@@ -16,41 +16,32 @@ LLM_BUDGET_TAG = "citeloom/llm_budget"
 """Tag of a run: the name of the budget that it shares with other runs."""
 
 
-class ServiceResource(dg.ConfigurableResource[None]):
-    """A service. Its fields are settings of the same names, and None leaves a setting as the
-    environment has it.
-
-    Secrets are no fields: Dagster shows the configuration of resources on its pages.
-    """
-
-    def overrides(self) -> dict[str, Any]:
-        """The settings that this resource has values for."""
-        values = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: value for name, value in values.items() if value is not None}
+# Fields of services are settings of the same names, and None leaves a setting as the environment
+# has it. Secrets are no fields: Dagster shows the configuration of resources on its pages.
 
 
-class DataRootResource(ServiceResource):
+class DataRootResource(dg.ConfigurableResource[None]):
     """The data root, and the folder of this machine for locks, caches and Dagster's state."""
 
     data: str | None = None
     local: str | None = None
 
 
-class QdrantResource(ServiceResource):
+class QdrantResource(dg.ConfigurableResource[None]):
     """The Qdrant server; without one, Qdrant Edge in the data root."""
 
     qdrant_url: str | None = None
     qdrant_collection: str | None = None
 
 
-class LlmResource(ServiceResource):
+class LlmResource(dg.ConfigurableResource[None]):
     """The language model's OpenAI-compatible endpoint."""
 
     llm_url: str | None = None
     llm_model: str | None = None
 
 
-class ArxivResource(ServiceResource):
+class ArxivResource(dg.ConfigurableResource[None]):
     """arXiv: its snapshot, whether its API is asked for what that lacks, and its OAI-PMH server."""
 
     metadata_snapshot: str | None = None
@@ -71,7 +62,7 @@ class WorkspaceResource(dg.ConfigurableResource[Workspace]):
         budget = {"llm_budget_tokens": LLM_TOKENS_TAG, "llm_budget_name": LLM_BUDGET_TAG}
         overrides = {name: tags[tag] for name, tag in budget.items() if tag in tags}
         for service in (self.data_root, self.qdrant, self.llm, self.arxiv):
-            overrides |= service.overrides()
+            overrides |= service.model_dump(exclude_none=True)
         return Workspace(load_settings(**overrides))
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:

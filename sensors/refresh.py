@@ -17,7 +17,6 @@ from assets.jobs import find_changes, refresh_corpus, summarize_refresh
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.ops.refresh.plan import corpus_stages_of, downstream, stages_in_use, token_limit
-from pipeline.settings import Settings
 from pipeline.stages import choose_stages
 from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG
 
@@ -60,19 +59,18 @@ def refreshed_months(
     run = context.dagster_run
     if run.job_name == find_changes.name:
         stages = stages_in_use(workspace)
-        names = _asset_names(corpus_stages_of(stages), workspace.settings)
+        of_corpus = corpus_stages_of(stages)
         tags = {STAGES_TAG: ",".join(stage.name for stage in stages)}
-        return [_request(run, month, "corpus", names, tags) for month in _months(context)]
+        return [_request(run, month, "corpus", of_corpus, tags) for month in _months(context)]
     if run.tags.get(PART_TAG) == "corpus":
         month, tokens = run.tags["dagster/partition"], token_limit(workspace.settings)
         names = [name for name in run.tags.get(STAGES_TAG, "").split(",") if name]
         in_use = choose_stages(select=names) if names else stages_in_use(workspace)
         due = stages_due(in_use, workspace, month)
         below = downstream(workspace, month, due, redo=tokens > 0)
-        assets_below = _asset_names(below.run, workspace.settings)
-        if assets_below:
+        if below.run:
             tags = {LLM_TOKENS_TAG: str(tokens)} if tokens else {}
-            return [_request(run, month, "downstream", assets_below, tags)]
+            return [_request(run, month, "downstream", below.run, tags)]
     return _request_summary(context)
 
 
@@ -118,15 +116,10 @@ def _months(context: dg.RunStatusSensorContext) -> list[str]:
     return due
 
 
-def _asset_names(stages: Sequence[Stage], settings: Settings) -> list[str]:
-    """The names of stages that are assets: disabled ones are not."""
-    return [stage.name for stage in stages if not stage.disabled_reason(settings)]
-
-
 def _request(
-    run: dg.DagsterRun, month: str, part: str, assets: list[str], tags: Mapping[str, str]
+    run: dg.DagsterRun, month: str, part: str, stages: Sequence[Stage], tags: Mapping[str, str]
 ) -> dg.RunRequest:
-    """A run of some assets of a month, requested once for each run that it follows. All runs of a
+    """A run of some stages of a month, requested once for each run that it follows. All runs of a
     refresh share one budget, named after the run that the schedule started.
     """
     budget = run.tags.get(LLM_BUDGET_TAG, f"refresh {run.run_id}")
@@ -134,6 +127,6 @@ def _request(
         run_key=f"{run.run_id}-{month}",
         job_name=refresh_corpus.name,
         partition_key=month,
-        asset_selection=[dg.AssetKey(name) for name in assets],
+        asset_selection=[dg.AssetKey(stage.name) for stage in stages],
         tags={PART_TAG: part, LLM_BUDGET_TAG: budget, **tags},
     )

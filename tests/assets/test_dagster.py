@@ -197,21 +197,18 @@ def test_a_run_that_was_ended_by_others_puts_nothing_in_place(empty):
     assert file.exists()
 
 
-def test_a_disabled_stage_cannot_be_materialized_and_says_why(place):
-    definitions, name = (
-        definitions_of(place.with_settings(llm_url="", systems="lead")),
-        "citation_support",
-    )
+def test_a_disabled_stage_says_why(place):
+    definitions = definitions_of(place.with_settings(llm_url="", systems="lead"))
     specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
-    assert "no endpoint is set" in specs[name].description.partition("To enable it")[0]
-    assert name not in {node.name for node in definitions.resolve_job_def("refresh_corpus").nodes}
-    assert name not in {dep.asset_key.to_user_string() for dep in specs["report"].deps}
+    description = specs["citation_support"].description
+    assert "no endpoint is set" in description.partition("To enable it")[0]
 
 
-def test_stages_that_read_a_disabled_one_run_in_both_doors(own):
+def test_the_months_of_a_disabled_stage_are_empty_in_both_doors(own):
     there = own.with_settings(llm_url="", systems="lead")
     (own.root / "citation_support" / f"{MONTH}.parquet").unlink()
-    assert there.run_in_dagster(["scores"], MONTH).success
+    assert not there.run_in_dagster(["scores"], MONTH).success
+    assert there.run_in_dagster(["citation_support", "scores"], MONTH).success
     assert there.workspace().root.read(tables.CITATION_SUPPORT, MONTH).num_rows == 0
     report = there.run_months(choose_stages(select=["citation_support"]), [MONTHS[1]])
     assert [(outcome.rows, outcome.disabled) for outcome in report.outcomes] == [(0, True)]
@@ -225,7 +222,6 @@ def test_the_means_of_each_system_can_be_plotted(place, instance):
     ]
     assert figures["ROUGE-1/chatcite@scripted"] == pytest.approx(sum(rouge) / len(rouge), abs=1e-4)
     assert 1 <= figures["G-Score/chatcite@scripted"] <= 5
-    assert "ROUGE-1/chatcite@scripted" in figures["means"].replace("\\", "")
 
 
 def test_each_service_can_be_given_instead_of_its_settings(empty, tmp_path):

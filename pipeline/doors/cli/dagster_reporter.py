@@ -67,10 +67,8 @@ class DagsterReporter:
                 self._checks[event.stage, event.check.name] = event
 
     def _report_outcome(self, outcome: Outcome) -> None:
-        """Record a month that was computed; one that was skipped has been recorded before. A
-        disabled stage is no asset that can be materialized.
-        """
-        if outcome.skipped or outcome.disabled:
+        """Record a month that was computed; one that was skipped has been recorded before."""
+        if outcome.skipped:
             return
 
         def make(instance: dg.DagsterInstance) -> dg.AssetMaterialization:
