@@ -57,9 +57,12 @@ def arxiv_changes(
     # A run, not the tick of a schedule, which Dagster ends after a minute: a harvest may take a
     # quarter of an hour.
     with failing_without_retry():
-        in_dump = months_in_dump(workspace.settings)
-        ask_arxiv = workspace.settings.refresh_harvest
-        plan = find_changes(workspace, in_dump, stages_in_use(workspace), ask_arxiv=ask_arxiv)
+        plan = find_changes(
+            workspace,
+            months_in_dump(workspace.settings),
+            stages_in_use(workspace),
+            ask_arxiv=workspace.settings.refresh_harvest,
+        )
         record_keys(workspace, plan.months)
     if plan.harvest_failure:
         context.log.warning(f"{plan.harvest_failure}\nContinuing with what changed in the dump.")
@@ -183,14 +186,14 @@ def _describe_repairs(
             stages = ",".join(row["stage"] for row in rows)
             commands.append(f"citeloom run --months {month} --select {stages}")
     head = ("month", "stage", "state", "failure")
-    repairs = [
-        "Once the cause that a line names is fixed:",
-        "",
-        "```",
-        *commands[:_MOST_ROWS],
-        "```",
-    ]
-    return "\n".join([markdown_table(head, table[:_MOST_ROWS], _LONGEST_MESSAGE), "", *repairs])
+    return "\n".join(
+        [
+            markdown_table(head, table[:_MOST_ROWS], _LONGEST_MESSAGE),
+            "\nOnce the cause that a line names is fixed:\n\n```",
+            *commands[:_MOST_ROWS],
+            "```",
+        ]
+    )
 
 
 def _freshness_check(table: Table) -> dg.AssetChecksDefinition:

@@ -62,7 +62,9 @@ def month_asset(stage: Stage) -> dg.AssetsDefinition:
     settings = definition_time_settings()
     disabled = _disabled_reason(stage)
     description = f"{stage.description}\n\nA row is {stage.table.row}."
+    tags = {"citeloom/resource": stage.pool or "cpu"}
     if disabled:
+        tags["citeloom/disabled"] = ""
         way_out = "Its months are empty. To enable it, change that and restart `citeloom ui`."
         description += f"\n\nDisabled, since {disabled}. {way_out}"
 
@@ -72,10 +74,7 @@ def month_asset(stage: Stage) -> dg.AssetsDefinition:
         partitions_def=MONTHS,
         kinds=set(stage.kinds),
         owners=OWNERS,
-        tags={
-            "citeloom/resource": stage.pool or "cpu",
-            **({"citeloom/disabled": ""} if disabled else {}),
-        },
+        tags=tags,
         description=description,
         metadata={
             "dagster/uri": f"{settings.data_root}/{stage.name}",
@@ -110,9 +109,8 @@ def month_asset(stage: Stage) -> dg.AssetsDefinition:
 
 def month_checks(stage: Stage) -> list[dg.AssetChecksDefinition]:
     """The checks of a stage's month; none of a disabled stage, which has nothing to check."""
-    settings = definition_time_settings()
     checks = () if _disabled_reason(stage) else stage.checks
-    return [build_check(stage, check, settings) for check in checks]
+    return [build_check(stage, check, definition_time_settings()) for check in checks]
 
 
 def _disabled_reason(stage: Stage) -> str:

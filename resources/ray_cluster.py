@@ -14,6 +14,7 @@ from dagster_ray.core.executor import (  # type: ignore[attr-defined, unused-ign
 
 from pipeline.ops.ray_cluster import check_cluster, job_client, node_environment
 from pipeline.settings import load_settings
+from pipeline.stages import STAGES
 
 # Ray itself takes half a minute to notice that a node is lost; a check is one small request per
 # running step.
@@ -31,7 +32,9 @@ def ray_executor(context: dg.InitExecutorContext) -> dg.Executor:
     answers.
     """
     settings = load_settings()
-    check_cluster(settings, {node.name for node in context.job.get_definition().nodes})
+    nodes = {node.name for node in context.job.get_definition().nodes}
+    enabled = {stage.name for stage in STAGES if not stage.disabled_reason(settings)}
+    check_cluster(settings, nodes & enabled)
     handler = RunAwareStepHandler(
         client=job_client(settings),
         env_vars=None,
