@@ -22,7 +22,7 @@ from drafts.latex_text import plain_field
 from pipeline.corpus.citation_formats import author_names
 from pipeline.identity.identifiers import normalize_arxiv_id
 from pipeline.identity.people import parse_name
-from pipeline.related_work.importers.task import ImportedTask, item_text, make_imported_task
+from pipeline.related_work.importers import ImportedTask, item_text, make_imported_task
 from pipeline.related_work.task import FileReference, write_task_file
 from pipeline.text import one_line
 

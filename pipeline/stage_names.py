@@ -1,7 +1,8 @@
-"""Names of all stages, in the order in which they run, for --help and completion.
+"""Names of all stages, in the order in which they run, and of all systems, for --help and
+completion.
 
-Written from `pipeline.stages` by `python -m tools.generate_reference`; do not edit by hand.
-Importing it is cheap.
+Written from `pipeline.stages` and the systems by `python -m tools.generate_reference`; do not edit
+by hand. Importing it is cheap.
 """
 
 STAGE_NAMES = (
@@ -27,6 +28,25 @@ STAGE_NAMES = (
     "report",
 )
 """Those of their tables."""
+RELATED_WORK_SYSTEMS = (
+    "chatcite",
+    "chatcite_no_elements",
+    "chatcite_no_incremental",
+    "chatcite_no_reflection",
+    "few_shot",
+    "litllm",
+    "zero_shot",
+    "litllm_plan",
+    "lead",
+    "lexrank",
+)
+ANSWERING_SYSTEMS = (
+    "arxivbot",
+    "arxivbot_fused",
+    "direct",
+    "passages",
+    "wikichat",
+)
 
 _PLAIN_NAMES = {
     "dump_members": "dump",

@@ -1,17 +1,11 @@
-"""The names of all systems, in the order of commands and reports. Importing it is cheap."""
+"""Earlier names of systems, and names of those that were removed. Importing it is cheap."""
 
 from collections.abc import Mapping
 
-RELATED_WORK_SYSTEMS = (
-    "chatcite", "chatcite_no_elements", "chatcite_no_incremental", "chatcite_no_reflection",
-    "few_shot", "litllm", "zero_shot", "litllm_plan",
-    "lead", "lexrank",
-)  # fmt: skip
 FORMER_RELATED_WORK_SYSTEMS = {
     "extractive": "write lead or lexrank, or notes for `citeloom relate`"
 }
 """Systems that were removed, of which earlier data roots have rows → what to name instead."""
-ANSWERING_SYSTEMS = ("arxivbot", "arxivbot_fused", "direct", "passages", "wikichat")
 FORMER_ANSWERING_SYSTEMS = {
     "extractive": "write passages",
     "arxivbot_report": "its name is arxivbot",

@@ -4,7 +4,7 @@ tasks.
 
 import json
 
-from pipeline.related_work.importers.task import NameYearCitations, item_text, make_imported_task
+from pipeline.related_work.importers import NameYearCitations, item_text, make_imported_task
 from pipeline.related_work.task import FileReference
 
 

@@ -1,4 +1,4 @@
-"""Write docs/reference from the commands, settings, tables and measures, and the stages' names for --help.
+"""Write docs/reference from the commands, settings, tables and measures, and names for --help.
 
     python -m tools.generate_reference
 
@@ -18,6 +18,8 @@ from typing import Any, Literal, get_args, get_origin
 import pyarrow as pa
 from typer.models import ArgumentInfo, OptionInfo
 
+from pipeline.answering import systems as answering
+from pipeline.related_work import systems as related_work
 from pipeline.report.measures import measures
 from pipeline.settings.fields import PROJECT
 from pipeline.settings.settings import BUNDLED_LLM, PREFIX, Settings
@@ -269,23 +271,28 @@ def _default(value: object) -> str:
 
 
 def stage_names_module() -> str:
-    """stage_names.py: what --help and completion need of the stages, without the packages that
-    tables and stages import.
+    """stage_names.py: what --help and completion need of stages and systems, without the packages
+    that these import.
     """
-    names = "".join(f'    "{stage.name}",\n' for stage in STAGES)
+    names = _listed(stage.name for stage in STAGES)
     plain_names = "".join(
         f'    "{stage.name}": "{stage.plain_name}",\n' for stage in STAGES if stage.plain_name
     )
     return f"""\
-\"\"\"Names of all stages, in the order in which they run, for --help and completion.
+\"\"\"Names of all stages, in the order in which they run, and of all systems, for --help and
+completion.
 
-Written from `pipeline.stages` by `python -m tools.generate_reference`; do not edit by hand.
-Importing it is cheap.
+Written from `pipeline.stages` and the systems by `python -m tools.generate_reference`; do not edit
+by hand. Importing it is cheap.
 \"\"\"
 
 STAGE_NAMES = (
 {names})
 \"\"\"Those of their tables.\"\"\"
+RELATED_WORK_SYSTEMS = (
+{_listed(related_work.SYSTEMS)})
+ANSWERING_SYSTEMS = (
+{_listed(answering.SYSTEMS)})
 
 _PLAIN_NAMES = {{
 {plain_names}}}
@@ -295,6 +302,10 @@ def plain_name(stage: str) -> str:
     \"\"\"What commands and messages call a stage.\"\"\"
     return _PLAIN_NAMES.get(stage, stage)
 """
+
+
+def _listed(names: Iterable[str]) -> str:
+    return "".join(f'    "{name}",\n' for name in names)
 
 
 GENERATED: Mapping[str, Callable[[], str]] = {

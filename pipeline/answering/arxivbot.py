@@ -7,6 +7,7 @@ number of hops.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from pipeline.answering.answer import MOST_CLAIMS, UnnumberedClaim, grounded_answer, number_claims
@@ -16,6 +17,7 @@ from pipeline.answering.facts import fact_claims, named_papers
 from pipeline.answering.model_calls import CHARS_PER_TOKEN, StepLog, Tools
 from pipeline.answering.ranking import rank, search
 from pipeline.answering.retriever import QUERY_CHARS, distinct_passages, searchable
+from pipeline.answering.system import READING, AnsweringSystem
 from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.corpus.nouns import Answer, Claim, Passage
 from pipeline.llm.context import first_that_fit
@@ -104,3 +106,17 @@ async def arxivbot(question: UserQuestion, tools: Tools) -> Answer:
             query = await reflect(tools, steps, alone, queries, claims)
     sentences = await compose(tools, steps, "answer", alone, claims)
     return grounded_answer(sentences, claims, queries, hops, steps)
+
+
+# As the report describes it: dense vectors alone rank, and no claim is from a table.
+ARXIVBOT = AnsweringSystem(
+    name="arxivbot",
+    respond=arxivbot,
+    settings=(*READING, "answer_hops"),
+    prompts=("query", "rank", "claims", "reflect", "answer"),
+    version=2,
+    search_by="dense",
+)
+ARXIVBOT_FUSED = replace(
+    ARXIVBOT, name="arxivbot_fused", version=7, search_by="fused", reads_facts=True
+)

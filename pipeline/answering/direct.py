@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipeline.answering.answer import plain_answer
 from pipeline.answering.model_calls import PROMPTS, TEMPERATURE, StepLog, Tools
+from pipeline.answering.system import ASKING, AnsweringSystem
 from pipeline.answering.user_question import UserQuestion
 from pipeline.corpus.nouns import Answer
 from pipeline.llm.messages import spent
@@ -35,3 +36,8 @@ async def write_alone(tools: Tools, steps: StepLog, question: UserQuestion) -> s
         truncated=completion.truncated,
     )
     return completion.text
+
+
+DIRECT = AnsweringSystem(
+    name="direct", respond=direct, settings=ASKING, prompts=("direct",), retrieves=False
+)

@@ -19,6 +19,7 @@ from pipeline.answering.model_calls import StepLog, Tools
 from pipeline.answering.question_words import names_in
 from pipeline.answering.ranking import search
 from pipeline.answering.retriever import distinct_passages, searchable
+from pipeline.answering.system import AnsweringSystem
 from pipeline.answering.user_question import UserQuestion
 from pipeline.corpus.nouns import Answer, AnswerSentence, Passage
 from pipeline.identity.identifiers import arxiv_ids_among_words
@@ -130,3 +131,6 @@ def _other_names(text: str, named: Mapping[str, Sequence[str]]) -> list[str]:
 def _without_ids(question: str) -> str:
     """A question without arXiv ids and addresses: as words they are in no passage."""
     return " ".join(word for word in question.split() if not arxiv_ids_among_words(word))
+
+
+PASSAGES = AnsweringSystem(name="passages", calls_model=False, respond=passages, reads_facts=True)

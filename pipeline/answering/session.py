@@ -18,7 +18,8 @@ from pipeline.answering.retriever import (
     index_search,
     month_span,
 )
-from pipeline.answering.systems import ANSWERING_WRITERS, AnsweringSystem
+from pipeline.answering.system import AnsweringSystem
+from pipeline.answering.systems import ANSWERING_WRITERS
 from pipeline.answering.user_question import MOST_TURNS, Turn, UserQuestion
 from pipeline.corpus.nouns import Answer, Passage
 from pipeline.engine.stage import Workspace

@@ -33,7 +33,8 @@ from pipeline.answering.questions import (
     read_question_set,
 )
 from pipeline.answering.retriever import MonthSpan, PassageSearch, SearchFunction, index_search
-from pipeline.answering.systems import ANSWERING_WRITERS, SYSTEMS, AnsweringSystem
+from pipeline.answering.system import AnsweringSystem
+from pipeline.answering.systems import ANSWERING_WRITERS, SYSTEMS
 from pipeline.answering.user_question import UserQuestion
 from pipeline.corpus.nouns import PASSAGE_COLUMNS, Answer, Passage
 from pipeline.corpus.passages.text import FORM

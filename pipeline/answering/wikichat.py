@@ -33,6 +33,7 @@ from pipeline.answering.model_calls import (
 from pipeline.answering.prompt_injection import suspicious_ids
 from pipeline.answering.ranking import rank, search
 from pipeline.answering.retriever import distinct_passages, searchable
+from pipeline.answering.system import READING, AnsweringSystem
 from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.corpus.nouns import Answer, AnswerSentence, Claim, Passage
 from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit
@@ -310,3 +311,12 @@ def refined_form(most: int) -> type[Any]:
     return make_form(
         "RefinedAnswer", **dict.fromkeys(CRITERIA, int), sentences=sentences_field(most)
     )
+
+
+WIKICHAT = AnsweringSystem(
+    name="wikichat",
+    respond=wikichat,
+    settings=READING,
+    prompts=("search", "rank", "bullets", "direct", "split", "verify", "draft", "refine"),
+    version=4,
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Generic, TypeVar
@@ -52,18 +52,6 @@ def lookup(items: Mapping[str, Item], name: str, option: str) -> Item:
         hint = f"did you mean {' or '.join(near)}?" if near else f"write one of {', '.join(items)}"
         raise SettingError(f"{option} names {name}, which does not exist: {hint}")
     return items[name]
-
-
-def in_order(names: Sequence[str], systems: Iterable[AnySystem]) -> Mapping[str, AnySystem]:
-    """The systems by name, in the order of the names. Raises ValueError where a system or a name is
-    missing.
-    """
-    by_name = {system.name: system for system in systems}
-    if by_name.keys() != set(names):
-        raise ValueError(
-            f"pipeline/system_names.py lists {', '.join(names)}; there are {', '.join(by_name)}"
-        )
-    return {name: by_name[name] for name in names}
 
 
 class Writers(Generic[AnySystem]):

@@ -6,19 +6,18 @@ passage that holds it. Works with similar contents share a group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.corpus.citation_formats import author_names
-from pipeline.llm.messages import Spent
 from pipeline.related_work.quotable_works import (
     QuotableWork,
     passages_of,
     quotable_works,
     usable_sections,
 )
-from pipeline.related_work.summary import Summary, SummarySentence, citation_counts
-from pipeline.related_work.task import ReferencePassage, Task
+from pipeline.related_work.summary import Summary, SummarySentence, quoted_summary
+from pipeline.related_work.task import Task
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,16 +40,22 @@ def annotated_list(task: Task, encode: Encode) -> Summary:
 
     Deterministic for an encoder that is.
     """
+    import numpy as np
+
     works = list(quotable_works(task))
+    sections = usable_sections(task.description)
+    abstract = sections[0][1] if sections else task.description
+    about = " ".join(f"{task.title}. {abstract}".split()[:_TARGET_WORDS])
     vectors = encode(
-        [_target_text(task)]
+        [about]
         + [work.reference.title for work in works]
         + [candidate.text for work in works for candidate in work.candidates]
     )
-    target, sentences = vectors[0], _split_by_work(vectors[1 + len(works) :], works)
-    documents = _mean_vectors(vectors[1 : 1 + len(works)], sentences)
+    counts = [len(work.candidates) for work in works]
+    target, titles, *sentences = np.split(vectors, np.cumsum([1, len(works), *counts])[:-1])
+    documents = _mean_vectors(titles, sentences)
     paragraphs, items = [], []
-    groups = group_works(documents, documents @ target)
+    groups = group_works(documents, documents @ target[0])
     for number, group in enumerate(groups, 1):
         of_group = [
             _item(task, works[place], sentences[place] @ documents[place]) for place in group
@@ -58,12 +63,8 @@ def annotated_list(task: Task, encode: Encode) -> Summary:
         heading = f"Group {number} of {len(groups)}\n\n" if len(groups) > 1 else ""
         paragraphs.append(heading + "\n".join(f"- {item.text}" for item in of_group))
         items += of_group
-    text = "\n\n".join(paragraphs)
-    trace = {
-        "groups": [[works[place].number for place in group] for group in groups],
-        "citations": citation_counts(text, task.numbers, 0),
-    }
-    return Summary(text, tuple(items), trace, Spent())
+    numbers = [[works[place].number for place in group] for group in groups]
+    return quoted_summary("\n\n".join(paragraphs), items, task.numbers, groups=numbers)
 
 
 def encoder_of(embedder: Embedder) -> Encode:
@@ -77,21 +78,6 @@ def encoder_of(embedder: Embedder) -> Encode:
         )
 
     return encode
-
-
-def _target_text(task: Task) -> str:
-    sections = usable_sections(task.description)
-    abstract = sections[0][1] if sections else task.description
-    return " ".join(f"{task.title}. {abstract}".split()[:_TARGET_WORDS])
-
-
-def _split_by_work(vectors: Vectors, works: Sequence[QuotableWork]) -> list[Vectors]:
-    """The vectors of each work's candidates."""
-    parts, start = [], 0
-    for work in works:
-        parts.append(vectors[start : start + len(work.candidates)])
-        start += len(work.candidates)
-    return parts
 
 
 def _mean_vectors(titles: Vectors, sentences: Sequence[Vectors]) -> Vectors:
@@ -120,10 +106,11 @@ def _item(task: Task, work: QuotableWork, closeness: NDArray[np.float32]) -> Sum
         return SummarySentence(text, (work.number,))
     # Rounded, so that sentences that differ by a last bit are in the order of the text.
     sentence = work.candidates[int(closeness.round(6).argmax())]
-    passages: Mapping[str, ReferencePassage] = {
-        passage.passage_id: passage for passage in passages_of(task, work.reference)
-    }
-    place = passages[sentence.passage_id].place
+    place = next(
+        passage.place
+        for passage in passages_of(task, work.reference)
+        if passage.passage_id == sentence.passage_id
+    )
     text = f"{cited}. {title}: “{sentence.text}” ({place})"
     return SummarySentence(text, (work.number,), (sentence.passage_id,))
 

@@ -6,8 +6,9 @@ The prompts p_s (summarize a paper) and p_g (generate the section) are as the pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pipeline.llm.client import LlmClient
@@ -24,6 +25,7 @@ from pipeline.related_work.prompt_files import (
     unnumbered,
 )
 from pipeline.related_work.summary import Summary, make_summary
+from pipeline.related_work.system import WRITING, RelatedWorkSystem
 from pipeline.related_work.task import Task
 from pipeline.settings import Settings
 
@@ -53,14 +55,9 @@ class PaperTexts:
 
 async def read_papers(client: LlmClient, task: Task, settings: Settings, room: int) -> PaperTexts:
     """All texts in `room` tokens: as they are, or summarized by one call of p_s each."""
-    if fits(task, room):
+    if sum(count_tokens(text) for text in task.texts) <= room:
         return PaperTexts(task.texts, {"steps": 1})
     return await summarize_papers(client, task, settings, room)
-
-
-def fits(task: Task, room: int) -> bool:
-    """Whether the target's and all references' texts have at most so many tokens together."""
-    return sum(count_tokens(text) for text in task.texts) <= room
 
 
 async def summarize_papers(
@@ -119,8 +116,7 @@ async def zero_shot(
 
     examples: how many of the task's examples are shown, with the paper's words for few-shot.
     """
-    papers = await read_papers(client, task, settings, _generate_room(task, settings, examples))
-    return await _generate(client, task, settings, papers, examples)
+    return await _generate(client, task, settings, examples, read_papers)
 
 
 async def without_incremental(
@@ -131,46 +127,50 @@ async def without_incremental(
 
     With the guidelines, only key elements, incremental steps and votes differ from ChatCite.
     """
-    room = _generate_room(task, settings, FEW_SHOT_EXAMPLES, guided=True)
-    papers = await summarize_papers(client, task, settings, room)
-    return await _generate(client, task, settings, papers, FEW_SHOT_EXAMPLES, guided=True)
+    read = summarize_papers
+    return await _generate(client, task, settings, FEW_SHOT_EXAMPLES, read, guided=True)
 
 
 async def _generate(
     client: LlmClient,
     task: Task,
     settings: Settings,
-    papers: PaperTexts,
     examples: int,
+    read: Callable[[LlmClient, Task, Settings, int], Awaitable[PaperTexts]],
     *,
     guided: bool = False,
 ) -> Summary:
     length = draft_length(settings, len(task.references))
-    values = _generate_values(task, settings, examples, guided=guided)
+    styles = style_examples(task, examples, settings)
+    values: dict[str, Any] = {
+        "examples": styles,
+        "guided": guided,
+        "basis": "summaries",
+        "words": length.words,
+    }
+    heads = numbered_texts(task, None)
+    room = PROMPTS.room(
+        settings.llm_context, length.room, "generate", target="", references=heads, **values
+    )
+    papers = await read(client, task, settings, room)
     messages = PROMPTS.messages(
         "generate", target=papers.target(), references=papers.references(task), **values
     )
     section = await client.complete(
         messages, temperature=settings.temperature, max_tokens=length.limit
     )
-    trace = dict(papers.trace)
-    if examples:
-        trace["examples"] = values["examples"]
+    trace = papers.trace | ({"examples": styles} if examples else {})
     cost = spent([*papers.completions, section])
     return make_summary(section.text, task.numbers, trace, cost, is_cut=section.truncated)
 
 
-def _generate_room(task: Task, settings: Settings, examples: int, *, guided: bool = False) -> int:
-    values = _generate_values(task, settings, examples, guided=guided)
-    room, references = draft_length(settings, len(task.references)).room, numbered_texts(task, None)
-    return PROMPTS.room(
-        settings.llm_context, room, "generate", target="", references=references, **values
-    )
-
-
-def _generate_values(
-    task: Task, settings: Settings, examples: int, *, guided: bool
-) -> dict[str, Any]:
-    styles = style_examples(task, examples, settings)
-    words = draft_length(settings, len(task.references)).words
-    return {"examples": styles, "guided": guided, "basis": "summaries", "words": words}
+ZERO_SHOT = RelatedWorkSystem(
+    name="zero_shot", write=zero_shot, settings=WRITING, prompts=("summarize", "generate")
+)
+FEW_SHOT = replace(
+    ZERO_SHOT,
+    name="few_shot",
+    write=partial(zero_shot, examples=FEW_SHOT_EXAMPLES),
+    examples=FEW_SHOT_EXAMPLES,
+)
+WITHOUT_INCREMENTAL = replace(FEW_SHOT, name="chatcite_no_incremental", write=without_incremental)

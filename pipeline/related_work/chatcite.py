@@ -17,7 +17,7 @@ from typing import Any
 from pipeline.llm.client import LlmClient
 from pipeline.llm.context import count_tokens, fit
 from pipeline.llm.loop import side_by_side
-from pipeline.llm.messages import Completion, Message, spent
+from pipeline.llm.messages import Completion, spent
 from pipeline.related_work.baselines import summarize
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompt_files import (
@@ -29,7 +29,8 @@ from pipeline.related_work.prompt_files import (
     unnumbered,
 )
 from pipeline.related_work.summary import Summary, make_summary, split_sentences
-from pipeline.related_work.task import Reference, Task
+from pipeline.related_work.system import WRITING, RelatedWorkSystem
+from pipeline.related_work.task import Task
 from pipeline.settings import Settings
 
 # What a prompt says of a work of which only this is known: a model would otherwise add what it
@@ -93,14 +94,16 @@ async def without_elements(
     length = draft_length(settings, 0)
     summaries = await side_by_side(summarize(client, settings, text, length) for text in task.texts)
     titles = (task.title, *(reference.title for reference in task.references))
-    papers = [
-        _summary_context(title, PROMPTS.unwrapped(summary.text))
-        for title, (summary, _) in zip(titles, summaries, strict=True)
-    ]
     completions = [summary for summary, _ in summaries]
+    papers = []
+    for title, completion in zip(titles, completions, strict=True):
+        summary = PROMPTS.unwrapped(completion.text)
+        # The first sentence, for the evaluator, is about as long as a key element.
+        gist = next(iter(split_sentences(summary)), "")
+        papers.append(PaperContext.of(f"Title: {title}\n{summary}", gist))
     section = await beam_search(client, task, papers, settings, "summary", completions)
     trace = {
-        "summaries": [summary.text for summary in completions],
+        "summaries": [completion.text for completion in completions],
         "contents_cut": [number for number, (_, cut) in enumerate(summaries) if cut],
     }
     return replace(section, trace=dict(section.trace) | trace)
@@ -118,39 +121,47 @@ async def without_reflection(
     return await chatcite(client, task, elements, settings.model_copy(update=one))
 
 
+_GUIDED = (*WRITING, "chatcite_examples")
+_SEARCH = (*_GUIDED, "chatcite_samples", "chatcite_votes", "chatcite_kept", "vote_temperature")
+CHATCITE = RelatedWorkSystem(
+    name="chatcite",
+    write=chatcite,
+    settings=_SEARCH,
+    prompts=("draft", "vote"),
+    reads_elements=True,
+    examples="chatcite_examples",
+    reads_texts=False,
+)
+WITHOUT_ELEMENTS = RelatedWorkSystem(
+    name="chatcite_no_elements",
+    write=without_elements,
+    settings=_SEARCH,
+    prompts=("summarize", "draft", "vote"),
+    examples="chatcite_examples",
+)
+WITHOUT_REFLECTION = replace(
+    CHATCITE,
+    name="chatcite_no_reflection",
+    write=without_reflection,
+    settings=_GUIDED,
+    prompts=("draft",),
+)
+
 # --- papers in prompts ---
 
 
 def element_contexts(task: Task, elements: Sequence[KeyElements]) -> list[PaperContext]:
     """The key elements of the target and of each reference, in order, as prompts have them."""
     target, *others = elements
-    references = [_element_context(*pair) for pair in zip(task.references, others, strict=True)]
-    return [PaperContext.of(target.text(task.title), target.gist()), *references]
-
-
-def _element_context(reference: Reference, elements: KeyElements) -> PaperContext:
-    note = _SOURCE_NOTES.get(reference.source)
-    if note is None:
-        return PaperContext.of(elements.text(reference.title), elements.gist())
-    text = (
-        f"Title: {reference.title}"
-        if reference.source == "item"
-        else elements.text(reference.title)
-    )
-    return PaperContext.of(f"{text}\n{note}", elements.gist() or note)
-
-
-def _summary_context(title: str, summary: str) -> PaperContext:
-    """A summary; the evaluator has its first sentence, about as long as a key element."""
-    return PaperContext.of(f"Title: {title}\n{summary}", next(iter(split_sentences(summary)), ""))
-
-
-def _reference_lines(references: Sequence[Reference], papers: Sequence[PaperContext]) -> str:
-    """Each reference in one line, for the evaluator; short, since the list grows with |R|."""
-    return "\n".join(
-        f"[Reference {reference.number}] {unnumbered(reference.title)}. {paper.gist}".strip()
-        for reference, paper in zip(references, papers, strict=True)
-    )
+    papers = [PaperContext.of(target.text(task.title), target.gist())]
+    for reference, known in zip(task.references, others, strict=True):
+        text, gist = known.text(reference.title), known.gist()
+        note = _SOURCE_NOTES.get(reference.source)
+        if note is not None:
+            head = f"Title: {reference.title}" if reference.source == "item" else text
+            text, gist = f"{head}\n{note}", gist or note
+        papers.append(PaperContext.of(text, gist))
+    return papers
 
 
 # --- the search ---
@@ -193,7 +204,11 @@ async def beam_search(
             for place, (samples, _) in enumerate(continued, 1)
             for _ in samples
         ]
-        lines = _reference_lines(task.references[:step], others[:step])
+        # A line each, for the evaluator: the list grows with |R|.
+        lines = "\n".join(
+            f"[Reference {known.number}] {unnumbered(known.title)}. {paper.gist}".strip()
+            for known, paper in zip(task.references[:step], others[:step], strict=True)
+        )
         ballot = await _vote(client, settings, target.text, lines, drafts, basis)
         best = best_choices(ballot.tallies, settings.chatcite_kept)
         cut = ballot.cut or any(was_cut for _, was_cut in continued)
@@ -296,29 +311,8 @@ async def _vote(
     """
     if not settings.chatcite_votes:
         return Ballot((), (0,) * len(drafts), (), False)
-    messages, cut = _vote_messages(settings, target, references, drafts, basis)
-    completions = await client.samples(
-        messages,
-        settings.chatcite_votes,
-        temperature=settings.vote_temperature,
-        max_tokens=vote_tokens(settings),
-    )
-    votes = tuple(read_vote(completion.text, len(drafts)) for completion in completions)
-    tallies = tuple(votes.count(choice) for choice in range(1, len(drafts) + 1))
-    return Ballot(votes, tallies, tuple(completions), cut)
-
-
-def vote_tokens(settings: Settings) -> int | None:
-    """Longest vote, in tokens: a reason and a choice, half as long as a draft; None for no
-    limit.
-    """
-    return max(16, settings.draft_tokens // 2) if settings.draft_tokens else None
-
-
-def _vote_messages(
-    settings: Settings, target: str, references: str, drafts: Sequence[str], basis: str
-) -> tuple[list[Message], bool]:
-    length = answer_length(vote_tokens(settings), settings.llm_context)
+    tokens = vote_tokens(settings)
+    length = answer_length(tokens, settings.llm_context)
     values = {"basis": basis, "words": length.words}
     empty = {"target": "", "references": "", "drafts": [""] * len(drafts)}
     room = PROMPTS.room(settings.llm_context, length.room, "vote", **empty, **values)
@@ -336,7 +330,23 @@ def _vote_messages(
     messages = PROMPTS.messages(
         "vote", target=about.text, references=listing.text, drafts=texts, **values
     )
-    return messages, any(part.cut for part in (about, listing, *fitted))
+    completions = await client.samples(
+        messages,
+        settings.chatcite_votes,
+        temperature=settings.vote_temperature,
+        max_tokens=tokens,
+    )
+    votes = tuple(read_vote(completion.text, len(drafts)) for completion in completions)
+    tallies = tuple(votes.count(choice) for choice in range(1, len(drafts) + 1))
+    is_cut = any(part.cut for part in (about, listing, *fitted))
+    return Ballot(votes, tallies, tuple(completions), is_cut)
+
+
+def vote_tokens(settings: Settings) -> int | None:
+    """Longest vote, in tokens: a reason and a choice, half as long as a draft; None for no
+    limit.
+    """
+    return max(16, settings.draft_tokens // 2) if settings.draft_tokens else None
 
 
 def best_choices(tallies: Sequence[int], count: int) -> tuple[int, ...]:

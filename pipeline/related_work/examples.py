@@ -43,10 +43,6 @@ def shipped() -> tuple[str, ...]:
     return tuple(file.read_text(encoding="utf-8").strip() for file in sorted(_FOLDER.glob("*.txt")))
 
 
-def shipped_digest() -> str:
-    return text_digest("\0".join(shipped()))
-
-
 def example_months(workspace: Workspace, before: str | None) -> list[str]:
     """The newest months before this one (None for all) that have tasks, newest first."""
     months = [
@@ -69,7 +65,7 @@ def example_inputs(workspace: Workspace, month: str) -> dict[str, str]:
     months = example_months(workspace, month)
     digests = digests_by_month(workspace, tables.RELATED_WORK_TASKS, months)
     digests |= digests_by_month(workspace, tables.REFERENCES, [*months, month])
-    return {"examples": shipped_digest()} | {
+    return {"examples": text_digest("\0".join(shipped()))} | {
         f"examples {name}": digest for name, digest in digests.items()
     }
 

@@ -4,16 +4,16 @@ of the paper).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache, partial
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator
 
-from pipeline.llm.client import REPAIR_TOKENS, LlmClient, StructuredAnswer
+from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import fit
-from pipeline.llm.messages import Message, Spent
+from pipeline.llm.messages import Spent
 from pipeline.llm.structured import TextFields, make_form
 from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most
 from pipeline.related_work.task import ReferenceSource
@@ -97,47 +97,25 @@ async def extract(client: LlmClient, content: str, settings: Settings) -> Extrac
     )
     cut = fit(content, room)
     ask = partial(client.answer, schema=answer_model(characters), max_tokens=length.limit)
-    answer = await _ask_for_elements(ask, content=cut.text, **values)
-    texts, shortened = _shorten_all(_texts(answer.value), characters)
+    answer = await ask(PROMPTS.messages("elements", content=cut.text, described=False, **values))
+    cost = answer.spent
+    if any(map(_repeats_question, _texts(answer.value).values())):
+        answer = await ask(PROMPTS.messages("elements", content=cut.text, described=True, **values))
+        cost += answer.spent
+    texts = _texts(answer.value)
+    shortened: tuple[str, ...] = ()
+    if characters is not None:
+        # Constrained decoding lets no answer be longer; others are cut at a word's end.
+        shortened = tuple(name for name, text in texts.items() if len(text) >= characters)
+        for name in shortened:
+            if len(texts[name]) > characters:
+                texts[name] = texts[name][:characters].rsplit(" ", 1)[0]
     elements = {name: "" if _repeats_question(text) else text for name, text in texts.items()}
-    return Extraction(KeyElements(**elements), cut.cut, answer.spent, shortened=shortened)
-
-
-def _shorten_all(
-    texts: Mapping[str, str], characters: int | None
-) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The answers by name, those that are longer than so many characters cut at a word's end; and
-    the names of those that reached this length, which constrained decoding does not let them
-    exceed. None: all as they are.
-    """
-    if characters is None:
-        return dict(texts), ()
-    shortened = tuple(name for name, text in texts.items() if len(text) >= characters)
-    cut = {
-        name: texts[name][:characters].rsplit(" ", 1)[0]
-        for name in shortened
-        if len(texts[name]) > characters
-    }
-    return dict(texts) | cut, shortened
+    return Extraction(KeyElements(**elements), cut.cut, cost, shortened=shortened)
 
 
 def _texts(value: BaseModel) -> dict[str, str]:
     return {name: getattr(value, name) for name in ELEMENT_NAMES}
-
-
-async def _ask_for_elements(
-    ask: Callable[[Sequence[Message]], Awaitable[StructuredAnswer[BaseModel]]], **values: object
-) -> StructuredAnswer[BaseModel]:
-    """An answer to the seven questions; if it repeats any of them, a second call describes the
-    answers instead.
-
-    The cost is that of both calls.
-    """
-    first = await ask(PROMPTS.messages("elements", described=False, **values))
-    if not any(map(_repeats_question, _texts(first.value).values())):
-        return first
-    second = await ask(PROMPTS.messages("elements", described=True, **values))
-    return StructuredAnswer(second.value, first.spent + second.spent)
 
 
 async def extract_known(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from pipeline.embedding.lexical import term_id, words_of
-from pipeline.llm.messages import Spent
 from pipeline.related_work.quotable_works import (
     QuotableWork,
     quotable_works,
     section_words,
     with_citation,
 )
-from pipeline.related_work.summary import Summary, SummarySentence, citation_counts
+from pipeline.related_work.summary import Summary, SummarySentence, quoted_summary
+from pipeline.related_work.system import RelatedWorkSystem
 from pipeline.related_work.task import Task
 
 if TYPE_CHECKING:
@@ -35,34 +37,33 @@ def lead(task: Task, words: int | None = None) -> Summary:
     second, as long as there are at most `words` words (`section_words`). Of a work without an
     abstract it is the title.
     """
-    works = list(quotable_works(task))
-    words = section_words(len(works)) if words is None else words
-    by_work = [[_quoted(work, 0)] for work in works]
-    words_left = words - sum(len(sentences[0].text.split()) for sentences in by_work)
-    for depth in range(1, max((len(work.candidates) for work in works), default=0)):
-        for work, sentences in zip(works, by_work, strict=True):
-            if depth < len(work.candidates):
-                following = _quoted(work, depth)
-                words_left -= len(following.text.split())
-                if words_left < 0:
-                    return _lead_summary(task, by_work)
-                sentences.append(following)
-    return _lead_summary(task, by_work)
+    works = [_texts(work) for work in quotable_works(task)]
+    words_left = section_words(len(works)) if words is None else words
+    taken: list[list[SummarySentence]] = [[] for _ in works]
+    for depth in range(max(map(len, works), default=0)):
+        for work, sentences in zip(works, taken, strict=True):
+            if depth < len(work):
+                quotation = _quotation(*work[depth])
+                words_left -= len(quotation.text.split())
+                if depth and words_left < 0:
+                    return _lead_summary(task, taken)
+                sentences.append(quotation)
+    return _lead_summary(task, taken)
 
 
-def _lead_summary(task: Task, by_work: list[list[SummarySentence]]) -> Summary:
-    sentences = tuple(sentence for group in by_work for sentence in group)
+def _lead_summary(task: Task, by_work: Sequence[Sequence[SummarySentence]]) -> Summary:
     text = "\n\n".join(" ".join(sentence.text for sentence in group) for group in by_work)
-    return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, Spent())
+    return quoted_summary(text, chain.from_iterable(by_work), task.numbers)
 
 
-def _quoted(work: QuotableWork, depth: int) -> SummarySentence:
-    if work.candidates:
-        candidate = work.candidates[depth]
-        text, passage_id = candidate.text, candidate.passage_id
-    else:
-        text, passage_id = work.reference.title, work.passage_id
-    return SummarySentence(with_citation(text, work.number), (work.number,), (passage_id,))
+def _texts(work: QuotableWork) -> list[tuple[int, str, str]]:
+    """(number of the work, text, passage id) of its candidates; without any of its title."""
+    texts = [(work.number, each.text, each.passage_id) for each in work.candidates]
+    return texts or [(work.number, work.reference.title, work.passage_id)]
+
+
+def _quotation(number: int, text: str, passage_id: str) -> SummarySentence:
+    return SummarySentence(with_citation(text, number), (number,), (passage_id,))
 
 
 def lexrank(task: Task, words: int | None = None) -> Summary:
@@ -79,11 +80,7 @@ def lexrank(task: Task, words: int | None = None) -> Summary:
 
     It need not cite every reference: a work without an abstract has its title for a sentence.
     """
-    pool = []
-    for work in quotable_works(task):
-        texts = [(candidate.text, candidate.passage_id) for candidate in work.candidates]
-        for text, passage_id in texts or [(work.reference.title, work.passage_id)]:
-            pool.append((work.number, text, passage_id))
+    pool = [text for work in quotable_works(task) for text in _texts(work)]
     places: list[int] = []
     words_left = section_words(len(task.references)) if words is None else words
     cosines = tfidf_cosines([text for _, text, _ in pool])
@@ -93,12 +90,10 @@ def lexrank(task: Task, words: int | None = None) -> Summary:
         if length <= words_left and all(cosines[place, other] < REPEATED for other in places):
             places.append(place)
             words_left -= length
-    sentences = tuple(
-        SummarySentence(with_citation(text, number), (number,), (passage_id,))
-        for number, text, passage_id in (pool[place] for place in sorted(places))
+    sentences = [_quotation(*pool[place]) for place in sorted(places)]
+    return quoted_summary(
+        " ".join(sentence.text for sentence in sentences), sentences, task.numbers
     )
-    text = " ".join(sentence.text for sentence in sentences)
-    return Summary(text, sentences, {"citations": citation_counts(text, task.numbers, 0)}, Spent())
 
 
 def tfidf_cosines(sentences: Sequence[str]) -> NDArray[np.float64]:
@@ -139,3 +134,13 @@ def lexrank_scores(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
             return np.asarray(following)
         scores = following
     return scores
+
+
+LEAD = RelatedWorkSystem(
+    name="lead",
+    version=4,
+    calls_model=False,
+    quote=lambda task, settings: lead(task),
+    reads_passages=True,
+)
+LEXRANK = replace(LEAD, name="lexrank", quote=lambda task, settings: lexrank(task))

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import fit
-from pipeline.llm.messages import Spent, spent
+from pipeline.llm.messages import spent
 from pipeline.llm.structured import make_form
 from pipeline.related_work.baselines import numbered_texts, read_papers
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompt_files import PROMPTS, AnswerLength, at_most, draft_length
 from pipeline.related_work.summary import Summary, cited_numbers, make_summary
+from pipeline.related_work.system import WRITING, RelatedWorkSystem
 from pipeline.related_work.task import Task
 from pipeline.settings import Settings
 from pipeline.text import one_line
@@ -90,8 +91,16 @@ async def litllm_plan(
     """The section after a plan by the same model."""
     papers = await read_papers(client, task, settings, _planning_room(task, settings))
     texts = {"target": papers.target(), "references": papers.references(task)}
-    lines, plan, planning = await _plan(client, task, settings, texts)
-    length = draft_length(settings, len(task.references))
+    count = len(task.references)
+    values = _plan_values(count, settings)
+    planning = await client.answer(
+        PROMPTS.messages("plan", **texts, **values),
+        plan_model(values["most"], values["characters"]),
+        max_tokens=_plan_length(count, settings).limit,
+    )
+    answered = [PlanLine(one_line(line.about), line.cites) for line in planning.value.sentences]
+    lines, plan = complete_plan(answered, task)
+    length = draft_length(settings, count)
     plan_lines = "\n".join(line.text(place) for place, line in enumerate(lines, 1))
     plan_text = fit(plan_lines, settings.llm_context // _PLAN_SHARE)
     messages = PROMPTS.messages(
@@ -101,7 +110,7 @@ async def litllm_plan(
         messages, temperature=settings.temperature, max_tokens=length.limit
     )
     trace = papers.trace | {"plan": plan | {"cut": plan_text.cut}}
-    cost = planning + spent([*papers.completions, section])
+    cost = planning.spent + spent([*papers.completions, section])
     return make_summary(section.text, task.numbers, trace, cost, is_cut=section.truncated)
 
 
@@ -147,19 +156,6 @@ def _plan_values(references: int, settings: Settings) -> dict[str, int | None]:
     }
 
 
-async def _plan(
-    client: LlmClient, task: Task, settings: Settings, texts: dict[str, str]
-) -> tuple[list[PlanLine], dict[str, Any], Spent]:
-    """The lines of the plan, its trace, and its cost."""
-    count = len(task.references)
-    values = _plan_values(count, settings)
-    messages = PROMPTS.messages("plan", **texts, **values)
-    schema = plan_model(values["most"], values["characters"])
-    answer = await client.answer(messages, schema, max_tokens=_plan_length(count, settings).limit)
-    lines = [PlanLine(one_line(line.about), line.cites) for line in answer.value.sentences]
-    return *complete_plan(lines, task), answer.spent
-
-
 def plan_model(most: int | None, characters: int | None) -> type[Any]:
     """The form of a plan, bounded so that a small model under constrained decoding ends."""
     sentence = make_form(
@@ -187,3 +183,15 @@ def complete_plan(lines: Sequence[PlanLine], task: Task) -> tuple[list[PlanLine]
         "added": added,
     }
     return complete, trace
+
+
+LITLLM = RelatedWorkSystem(
+    name="litllm", version=2, write=litllm, settings=WRITING, prompts=("summarize", "litllm")
+)
+LITLLM_PLAN = RelatedWorkSystem(
+    name="litllm_plan",
+    answers_of="litllm",
+    write=litllm_plan,
+    settings=WRITING,
+    prompts=("summarize", "plan", "planned"),
+)

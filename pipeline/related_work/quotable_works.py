@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.related_work.task import Reference, ReferencePassage, Task
@@ -106,10 +107,8 @@ def _candidates(content: str, passages: Sequence[ReferencePassage]) -> Iterator[
             if heading == "" or _CONTRIBUTION.search(sentence)
         ]
         for sentence in usable[:_MOST_CANDIDATES]:
-            passage_id = next(
-                (identifier for identifier, whole in folded if sentence in whole), None
-            )
-            if passage_id is not None:
+            holding = (passage_id for passage_id, whole in folded if sentence in whole)
+            for passage_id in islice(holding, 1):
                 yield CandidateSentence(sentence, passage_id)
 
 
@@ -127,22 +126,17 @@ def _sentences(text: str) -> list[str]:
 
 def usable_sections(content: str) -> list[tuple[str, str]]:
     """("", abstract), then introduction and conclusion; without an abstract the beginning alone."""
-    sections = _sections(content)
-    abstract = [("", text) for heading, text in sections if _ABSTRACT.match(heading)][:1]
-    summaries = [(heading, text) for heading, text in sections if _SUMMARY_SECTION.match(heading)]
-    return abstract + summaries if abstract else [("", text) for _, text in sections if text][:1]
-
-
-def _sections(content: str) -> list[tuple[str, str]]:
-    """(heading, text) of each section in order; before the first heading it is ""."""
-    sections: list[tuple[str, list[str]]] = [("", [])]
+    heads_and_lines: list[tuple[str, list[str]]] = [("", [])]
     for line in content.splitlines():
         heading = _HEADING.fullmatch(line.strip())
         if heading:
-            sections.append((heading[1], []))
+            heads_and_lines.append((heading[1], []))
         else:
-            sections[-1][1].append(line)
-    return [(heading, "\n".join(lines).strip()) for heading, lines in sections]
+            heads_and_lines[-1][1].append(line)
+    sections = [(heading, "\n".join(lines).strip()) for heading, lines in heads_and_lines]
+    abstract = [("", text) for heading, text in sections if _ABSTRACT.match(heading)][:1]
+    summaries = [(heading, text) for heading, text in sections if _SUMMARY_SECTION.match(heading)]
+    return abstract + summaries if abstract else [("", text) for _, text in sections if text][:1]
 
 
 def with_citation(sentence: str, number: int) -> str:

@@ -26,7 +26,7 @@ from pipeline.errors import SettingError
 from pipeline.identity.identifiers import arxiv_id_of, month_of
 from pipeline.identity.months import describe_months
 from pipeline.index.papers import rows_of_papers
-from pipeline.llm.client import LlmClient, open_client
+from pipeline.llm.client import open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import Spent
 from pipeline.llm.models import settings_for, small_model_note
@@ -34,8 +34,9 @@ from pipeline.related_work.annotated_list import annotated_list, encoder_of
 from pipeline.related_work.examples import choose_examples, corpus_examples
 from pipeline.related_work.key_elements import Extraction, extract_known
 from pipeline.related_work.summary import Summary
-from pipeline.related_work.systems import NOTES, RELATED_WORK_WRITERS, RelatedWorkSystem
-from pipeline.related_work.task import ReferenceSource, Task, read_task_file
+from pipeline.related_work.system import RelatedWorkSystem
+from pipeline.related_work.systems import NOTES, RELATED_WORK_WRITERS
+from pipeline.related_work.task import Task, read_task_file
 from pipeline.related_work.task_reader import (
     in_corpus,
     paper_text,
@@ -52,9 +53,7 @@ _UNREADABLE_SHARE = 0.1
 _NOTES = RelatedWorkSystem(
     name=NOTES,
     calls_model=False,
-    write_all=lambda tasks, settings: [
-        annotated_list(task, encoder_of(make_embedder(settings))) for task in tasks
-    ],
+    quote=lambda task, settings: annotated_list(task, encoder_of(make_embedder(settings))),
     reads_passages=True,
 )
 _NOTES_HEADING = "Related work: notes, not a section"
@@ -112,7 +111,12 @@ def relate(
         dict.fromkeys(arxiv_id_of(reference) or reference for reference in reference_ids)
     )
     papers = _known_papers(workspace, arxiv_ids)
-    of_metadata = _metadata_authors(workspace, arxiv_ids)
+    named: dict[str, Sequence[str]] = dict(authors or {})
+    for record in rows_of_papers(
+        workspace.root, tables.METADATA, arxiv_ids, ["arxiv_id", "authors"]
+    ):
+        if record["authors"]:
+            named[record["arxiv_id"]] = record["authors"]
     heading = re.search(r"^#\s+(.+)$", draft_markdown, re.MULTILINE)
     row = {
         "task_id": "draft",
@@ -122,7 +126,7 @@ def relate(
         ),
         "description": draft_markdown.strip(),
         "references": [
-            _reference_row(number, papers[arxiv_id], {**(authors or {}), **of_metadata})
+            _reference_row(number, papers[arxiv_id], named)
             for number, arxiv_id in enumerate(arxiv_ids, 1)
         ],
     }
@@ -150,12 +154,6 @@ def _lookup(name: str | None, settings: Settings) -> tuple[RelatedWorkSystem, st
         return _NOTES, None
     writer, system = RELATED_WORK_WRITERS.lookup(name, settings)
     return system, writer.model
-
-
-def _metadata_authors(workspace: Workspace, arxiv_ids: Sequence[str]) -> dict[str, Sequence[str]]:
-    """The authors of these papers by arXiv's metadata; papers without are missing."""
-    rows = rows_of_papers(workspace.root, tables.METADATA, arxiv_ids, ["arxiv_id", "authors"])
-    return {row["arxiv_id"]: row["authors"] for row in rows if row["authors"]}
 
 
 def _reference_row(
@@ -208,7 +206,11 @@ def _related(
     if system is _NOTES:
         note, headings = _ABOUT_NOTES, (_NOTES_HEADING, _NOTES_HEADING)
     elif not system.calls_model:
-        text, note = _with_quotation_marks(summary), _ABOUT_QUOTATIONS
+        note = _ABOUT_QUOTATIONS
+        for sentence in summary.sentences:
+            citation = f" [Reference {sentence.references[0]}]."
+            quotation = f"“{sentence.text.removesuffix(citation)}”{citation}"
+            text = text.replace(sentence.text, quotation, 1)
     return Related(
         markdown=markdown_section(text, numbered, references, note, headings[0]),
         latex=latex_section(text, numbered, note, style, names, headings[1]),
@@ -219,16 +221,6 @@ def _related(
         spent=cost,
         notes=tuple(notes),
     )
-
-
-def _with_quotation_marks(summary: Summary) -> str:
-    """The text of a section whose sentences are the cited works' own, each in quotation marks."""
-    text = summary.text
-    for sentence in summary.sentences:
-        citation = f" [Reference {sentence.references[0]}]."
-        quotation = f"“{sentence.text.removesuffix(citation)}”{citation}"
-        text = text.replace(sentence.text, quotation, 1)
-    return text
 
 
 def _check_draft(draft: str) -> None:
@@ -276,13 +268,9 @@ def _known_papers(workspace: Workspace, reference_ids: Sequence[str]) -> dict[st
     """Rows of `papers` by arXiv id."""
     if not reference_ids:
         raise SettingError("no reference is named: give the arXiv ids of papers of the corpus")
-    malformed = [reference for reference in reference_ids if month_of(reference) is None]
     papers = read_papers(workspace, reference_ids, _COLUMNS)
-    unknown = [
-        reference
-        for reference in reference_ids
-        if reference not in papers and reference not in malformed
-    ]
+    malformed = [each for each in reference_ids if month_of(each) is None]
+    unknown = [each for each in reference_ids if each not in papers and each not in malformed]
     faults = []
     if malformed:
         faults.append(
@@ -305,11 +293,16 @@ async def _write(
 ) -> tuple[Summary, Spent, list[str]]:
     """The section, its whole cost, and notes for the reader."""
     settings = settings_for(workspace.settings, model, "--system")
-    if system.write_all is not None:
-        (summary,) = system.write_all([task], settings)
+    if system.quote is not None:
+        summary = system.quote(task, settings)
         return summary, summary.spent, list(_notes(summary, [], settings))
     async with open_client(workspace, model) as client:
-        extractions = await _extract(client, task, system, settings)
+        texts = [(reference.text, reference.source) for reference in task.references]
+        extractions = await side_by_side(
+            extract_known(client, text, source, settings)
+            for text, source in [(task.description, "full_text"), *texts]
+            if system.reads_elements
+        )
         elements = [item.elements for item in extractions]
         summary = await system.write(client.view(system.name), task, elements, settings)
     cost = sum((item.spent for item in extractions), summary.spent)
@@ -317,16 +310,3 @@ async def _write(
         None, (small_model_note(settings.llm_model), *_notes(summary, extractions, settings))
     )
     return summary, cost, list(notes)
-
-
-async def _extract(
-    client: LlmClient, task: Task, system: RelatedWorkSystem, settings: Settings
-) -> list[Extraction]:
-    """Key elements of the draft and of each reference, as far as the system needs them."""
-    papers: list[tuple[str, ReferenceSource]] = []
-    if system.reads_elements:
-        papers = [(task.description, "full_text")]
-        papers += [(reference.text, reference.source) for reference in task.references]
-    return await side_by_side(
-        extract_known(client, text, source, settings) for text, source in papers
-    )

@@ -29,7 +29,8 @@ from pipeline.llm.stage_loop import attempt, job_client, leave_out_failed, map_c
 from pipeline.related_work.key_elements import Extraction, KeyElements, extract_known
 from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.summary import Summary, make_summary, named_faults
-from pipeline.related_work.systems import RELATED_WORK_WRITERS, SYSTEMS, RelatedWorkSystem
+from pipeline.related_work.system import RelatedWorkSystem
+from pipeline.related_work.systems import RELATED_WORK_WRITERS, SYSTEMS
 from pipeline.related_work.task import ReferenceSource, Task
 from pipeline.related_work.task_reader import FAILED_TASKS, MonthTasks, read_elements
 from pipeline.settings import Settings
@@ -72,13 +73,6 @@ def element_models(settings: Settings) -> list[str]:
     return sorted(
         {writer.model for writer, system in writers if system.reads_elements and writer.model}
     )
-
-
-def _element_settings(settings: Settings) -> Mapping[str, Any]:
-    """The longest key element of each model that extracts them."""
-    return {
-        model: settings_for(settings, model).element_tokens for model in element_models(settings)
-    }
 
 
 def _element_parts(workspace: Workspace, month: str) -> list[MonthPart]:
@@ -128,11 +122,6 @@ def _build_key_elements(model: str, month_tasks: MonthTasks, job: Job) -> Iterat
         }
     if failed_tasks:
         job.notes[FAILED_TASKS] = sorted(failed_tasks)
-
-
-def _elements_disabled_reason(settings: Settings) -> str:
-    """The reason why no key elements are extracted, if no system reads them; else empty."""
-    return "" if element_models(settings) else "no system of CITELOOM_SYSTEMS reads key elements"
 
 
 async def _extract_all(
@@ -223,19 +212,19 @@ def _build_summaries(
     tasks = month_tasks.for_system(job, system)
     elements: Mapping[str, Sequence[KeyElements]] = {}
     states = Counter[str]()
-    if system.write_all is not None:
-        sections = [_Section(task) for task in tasks]
-        results: Sequence[Summary | LlmAnswerError] = system.write_all(tasks, job.settings)
+    sections = list(_sections(writer, system, tasks, job.settings))
+    if system.reads_elements:
+        elements = read_elements(job, month_tasks.rows, writer.model)
+        without = [section for section in sections if section.task.task_id not in elements]
+        sections = [section for section in sections if section.task.task_id in elements]
+        for section in without:
+            detail = "its key elements are incomplete: see the ledger of key_elements"
+            job.leave_out(section.name, "failed_key_elements", detail)
+        states["failed"] = len(without)
+    results: Sequence[Summary | LlmAnswerError]
+    if system.quote is not None:
+        results = [system.quote(section.task, job.settings) for section in sections]
     else:
-        sections = list(_sections(writer, system, tasks, job.settings))
-        if system.reads_elements:
-            elements = read_elements(job, month_tasks.rows, writer.model)
-            without = [section for section in sections if section.task.task_id not in elements]
-            sections = [section for section in sections if section.task.task_id in elements]
-            for section in without:
-                detail = "its key elements are incomplete: see the ledger of key_elements"
-                job.leave_out(section.name, "failed_key_elements", detail)
-            states["failed"] = len(without)
         results = run(_write_all(job, writer, system, sections, elements))
     settings = json.dumps(
         system.settings_of(settings_for(job.settings, writer.model)), sort_keys=True
@@ -247,7 +236,10 @@ def _build_summaries(
             states["failed"] += 1
             continue
         if system.calls_model:
-            shown = _shown(section.task, elements, system)
+            # The texts that its prompts were made of.
+            shown = [*section.task.texts, *section.task.examples]
+            shown += [item.text("") for item in elements.get(section.task.task_id, ())]
+            shown += map(PROMPTS.text, ("_guidelines", *sorted(system.prompts)))
             faults = named_faults(summary, shown)
             states.update(["cut" if summary.trace.get("cut") else "written", *faults])
             summary = replace(summary, trace={**summary.trace, "named": faults})
@@ -261,15 +253,6 @@ def _build_summaries(
     job.notes["citations"] = _citation_notes(summaries)
     if +states:
         job.notes[STATES] = dict(sorted((+states).items()))
-
-
-def _shown(
-    task: Task, elements: Mapping[str, Sequence[KeyElements]], system: RelatedWorkSystem
-) -> Iterator[str]:
-    """The texts that the prompts for a section are made of."""
-    yield from (*task.texts, *task.examples)
-    yield from (item.text("") for item in elements.get(task.task_id, ()))
-    yield from map(PROMPTS.text, ("_guidelines", *sorted(system.prompts)))
 
 
 def repeat_settings(
@@ -348,12 +331,6 @@ def _model_fingerprint(settings: Settings, model: str) -> str:
     return get_model(settings, model, "CITELOOM_SYSTEMS").fingerprint
 
 
-def _every_task_has_a_section_by_every_writer(workspace: Workspace, month: str) -> CheckResult:
-    return RELATED_WORK_WRITERS.check_all_wrote(
-        workspace, month, tables.RELATED_WORK_TASKS, tables.SUMMARIES, "task_id"
-    )
-
-
 def _every_reference_is_cited_or_counted(workspace: Workspace, month: str) -> CheckResult:
     """Compare each writer's sentences with the uncited references that its part has counted."""
     root = workspace.root
@@ -380,10 +357,14 @@ KEY_ELEMENTS = Stage(
     table=tables.KEY_ELEMENTS,
     build=build_parts,
     parts=_element_parts,
-    part_settings=_element_settings,
+    part_settings=lambda settings: {
+        model: settings_for(settings, model).element_tokens for model in element_models(settings)
+    },
     upstream=(tables.RELATED_WORK_TASKS,),
     version=3,
-    disabled_reason=_elements_disabled_reason,
+    disabled_reason=lambda settings: (
+        "" if element_models(settings) else "no system of CITELOOM_SYSTEMS reads key elements"
+    ),
     pool="llm",
     description="Seven key elements of every target and reference (ChatCite, figure 2).",
     kinds=("parquet", "openai"),
@@ -408,7 +389,12 @@ SUMMARIES = Stage(
         MonthCheck(
             "every_task_has_a_section_by_every_writer",
             "Every writer of CITELOOM_SYSTEMS has a section for every task of the month.",
-            _every_task_has_a_section_by_every_writer,
+            partial(
+                RELATED_WORK_WRITERS.check_all_wrote,
+                subjects=tables.RELATED_WORK_TASKS,
+                texts=tables.SUMMARIES,
+                key="task_id",
+            ),
             warning=True,
         ),
         MonthCheck(

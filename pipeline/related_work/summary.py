@@ -96,7 +96,7 @@ def make_summary(
     framed, frame = without_frame(PROMPTS.unwrapped(raw))
     text, respelt = normalize(framed)
     if not cited_numbers(text):
-        text, respelt = _read_bare(text, numbers)
+        text, respelt = _respell(text, _BARE_LIST, numbers)
     trace = dict(trace) | ({"frame": frame} if frame else {}) | ({"cut": True} if is_cut else {})
     sentences = tuple(
         SummarySentence(sentence, tuple(n for n in cited_numbers(sentence) if n in numbers))
@@ -143,19 +143,12 @@ def _cites(line: str) -> bool:
     return bool(_VARIANT.search(line) or _BARE_LIST.search(line))
 
 
-def _read_bare(text: str, numbers: Collection[int]) -> tuple[str, int]:
-    """The text with bare numbers of references as `[Reference i]`, and how many there were."""
-    read = 0
-
-    def respell(match: re.Match[str]) -> str:
-        nonlocal read
-        cited = _numbers_in(match[1])
-        if not set(cited) <= set(numbers):
-            return match[0]
-        read += 1
-        return " ".join(f"[Reference {number}]" for number in cited)
-
-    return _BARE_LIST.sub(respell, text), read
+def quoted_summary(
+    text: str, sentences: Iterable[SummarySentence], numbers: Collection[int], **trace: Any
+) -> Summary:
+    """A summary of quotations, which no model wrote. numbers: of the task's references."""
+    trace["citations"] = citation_counts(text, numbers, 0)
+    return Summary(text, tuple(sentences), trace, Spent())
 
 
 def named_faults(summary: Summary, shown: Iterable[str]) -> list[str]:
@@ -190,15 +183,28 @@ def citation_counts(text: str, numbers: Collection[int], respelt: int) -> dict[s
 
 def normalize(text: str) -> tuple[str, int]:
     """The text with every citation as `[Reference i]`, and how many were spelt otherwise."""
+    return _respell(text, _VARIANT)
+
+
+def _respell(
+    text: str, form: re.Pattern[str], numbers: Collection[int] | None = None
+) -> tuple[str, int]:
+    """The text with citations of a form as `[Reference i]`, and how many were spelt otherwise.
+
+    numbers: those that may be cited, other lists of numbers stay; None for any.
+    """
     respelt = 0
 
     def respell(match: re.Match[str]) -> str:
         nonlocal respelt
-        exact = " ".join(f"[Reference {number}]" for number in _numbers_in(match.group(1)))
-        respelt += exact != match.group(0)
+        cited = _numbers_in(match[1])
+        if numbers is not None and not set(cited) <= set(numbers):
+            return match[0]
+        exact = " ".join(f"[Reference {number}]" for number in cited)
+        respelt += exact != match[0]
         return exact
 
-    return _VARIANT.sub(respell, text), respelt
+    return form.sub(respell, text), respelt
 
 
 def _numbers_in(text: str) -> list[int]:
@@ -218,17 +224,11 @@ def cited_numbers(text: str) -> list[int]:
 def split_sentences(text: str) -> list[str]:
     """Sentences in order, white space folded; a citation after the stop stays with its sentence."""
     sentences: list[str] = []
-    for paragraph in re.split(r"\n\s*\n", text):
-        sentences.extend(_split_paragraph(one_line(paragraph)))
-    return sentences
-
-
-def _split_paragraph(paragraph: str) -> Sequence[str]:
-    sentences: list[str] = []
-    start = 0
-    for match in _BREAK.finditer(paragraph):
-        if _ABBREVIATION.search(paragraph[start : match.start()]):
-            continue
-        sentences.append(paragraph[start : match.end()].strip())
-        start = match.end()
-    return [sentence for sentence in (*sentences, paragraph[start:].strip()) if sentence]
+    for paragraph in map(one_line, re.split(r"\n\s*\n", text)):
+        start = 0
+        for match in _BREAK.finditer(paragraph):
+            if not _ABBREVIATION.search(paragraph[start : match.start()]):
+                sentences.append(paragraph[start : match.end()].strip())
+                start = match.end()
+        sentences.append(paragraph[start:].strip())
+    return list(filter(None, sentences))

@@ -6,20 +6,27 @@ The JSON format of task files is in docs/methods/related-work.md.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from pipeline.errors import SettingError
 from pipeline.identity.identifiers import normalize_arxiv_id
 from pipeline.identity.months import is_month
 from pipeline.storage.json_reader import parse_json, short
 
+
+def _normalized_id(value: str | None) -> str | None:
+    arxiv_id = normalize_arxiv_id(value) if value else None
+    if value and arxiv_id is None:
+        raise ValueError(f"{value} is not an arXiv id; write it as 2403.02574 or cs/0112017")
+    return arxiv_id
+
+
+_ArxivId = Annotated[str | None, AfterValidator(_normalized_id)]
 Words = Annotated[str, Field(min_length=1, max_length=2_000)]
 ReferenceSource = Literal["full_text", "abstract", "item"]
 """The known part of a reference: its text, its abstract alone, or its bibliography item alone."""
@@ -87,14 +94,9 @@ class FileReference(BaseModel):
     title: Words
     authors: tuple[str, ...] = ()
     year: int | None = Field(None, ge=1000, le=2999)
-    arxiv_id: str | None = None
+    arxiv_id: _ArxivId = None
     source: ReferenceSource = "full_text"
     text: str | None = None
-
-    @field_validator("arxiv_id")
-    @classmethod
-    def _plain_id(cls, value: str | None) -> str | None:
-        return _arxiv_id(value)
 
     @model_validator(mode="after")
     def _there_is_something(self) -> FileReference:
@@ -115,16 +117,11 @@ class TaskFile(BaseModel):
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._#-]{0,99}$")]
     month: str | None = None
     title: Words
-    arxiv_id: str | None = None
+    arxiv_id: _ArxivId = None
     text: Annotated[str, Field(min_length=1)]
     section_title: str = "Related Work"
     related_work: str = ""
     references: Annotated[tuple[FileReference, ...], Field(min_length=1)]
-
-    @field_validator("arxiv_id")
-    @classmethod
-    def _plain_id(cls, value: str | None) -> str | None:
-        return _arxiv_id(value)
 
     @field_validator("month")
     @classmethod
@@ -141,30 +138,22 @@ class TaskFile(BaseModel):
             "title": self.title,
             "description": self.text,
             "section_title": self.section_title,
-            "references": [_reference_row(*numbered) for numbered in enumerate(self.references, 1)],
+            "references": [
+                {
+                    "number": number,
+                    "arxiv_id": reference.arxiv_id,
+                    "key": f"ref{number}",
+                    "title": reference.title,
+                    "authors": list(reference.authors),
+                    "year": reference.year,
+                    "source": reference.source,
+                    "text": reference.text or None,
+                }
+                for number, reference in enumerate(self.references, 1)
+            ],
             "outside": 0,
             "gold": self.related_work,
         }
-
-
-def _arxiv_id(value: str | None) -> str | None:
-    arxiv_id = normalize_arxiv_id(value) if value else None
-    if value and arxiv_id is None:
-        raise ValueError(f"{value} is not an arXiv id; write it as 2403.02574 or cs/0112017")
-    return arxiv_id
-
-
-def _reference_row(number: int, reference: FileReference) -> dict[str, Any]:
-    return {
-        "number": number,
-        "arxiv_id": reference.arxiv_id,
-        "key": f"ref{number}",
-        "title": reference.title,
-        "authors": list(reference.authors),
-        "year": reference.year,
-        "source": reference.source,
-        "text": reference.text or None,
-    }
 
 
 def read_task_file(file: Path) -> TaskFile:
@@ -191,24 +180,10 @@ def write_task_file(task: TaskFile, folder: Path) -> Path:
     return file
 
 
-def task_rows(folder: Path, month: str) -> Iterator[dict[str, Any]]:
-    """Rows of the tasks of a folder that are of this month, by id. Raises SettingError as
+def tasks_of_month(folder: Path, month: str) -> list[tuple[Path, TaskFile]]:
+    """The tasks of a folder that are of this month with their files, by id. Raises SettingError as
     `read_task_file` does, and where two files have one id, or the folder is none.
     """
-    return (task.row() for _, task in _of_month(folder, month))
-
-
-def file_digests(folder: Path, month: str) -> dict[str, str]:
-    """Digests of the files of a month, by name, for a stage's `inputs`. Raises as `task_rows`
-    does.
-    """
-    return {
-        f"task {file.name}": hashlib.sha256(file.read_bytes()).hexdigest()
-        for file, _ in _of_month(folder, month)
-    }
-
-
-def _of_month(folder: Path, month: str) -> list[tuple[Path, TaskFile]]:
     if not folder.is_dir():
         raise SettingError(
             f"CITELOOM_TASKS_DIR is {folder}, which is no folder: name one, or leave it empty"

@@ -19,7 +19,7 @@ from pipeline.errors import MissingInput
 from pipeline.index.papers import rows_of_papers
 from pipeline.related_work.examples import StyleExamples, example_inputs
 from pipeline.related_work.key_elements import KeyElements
-from pipeline.related_work.systems import RelatedWorkSystem
+from pipeline.related_work.system import RelatedWorkSystem
 from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.storage.data_root import DataRoot
 
@@ -43,14 +43,11 @@ def paper_text(
     parts = [f"# {paper['title']}"]
     if paper["abstract"]:
         parts.append(f"## Abstract\n\n{paper['abstract']}")
-    parts.extend(_sections(block for block in paper["blocks"] if not skip(block)))
-    return without_markers("\n\n".join(parts))
-
-
-def _sections(blocks: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    blocks = (block for block in paper["blocks"] if not skip(block))
     for path, group in groupby(blocks, key=lambda block: tuple(block["section_path"])):
         heading = [f"## {' > '.join(path)}"] if path else []
-        yield "\n\n".join([*heading, *(block["text"] for block in group)])
+        parts.append("\n\n".join([*heading, *(block["text"] for block in group)]))
+    return without_markers("\n\n".join(parts))
 
 
 def read_papers(

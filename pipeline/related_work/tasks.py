@@ -12,6 +12,7 @@ a writer in which order the gold section treats them.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Stage, Workspace
 from pipeline.identity.identifiers import month_of
 from pipeline.index.papers import rows_of_papers
-from pipeline.related_work.task import ReferenceSource, file_digests, task_rows
+from pipeline.related_work.task import ReferenceSource, tasks_of_month
 from pipeline.related_work.task_reader import paper_text, references_in_corpus
 from pipeline.storage.writing import Row
 from pipeline.text import number_of, one_line
@@ -140,40 +141,38 @@ def make_task(
         "description": paper_text(paper, skip=is_review),
         "section_title": section["title"],
         "references": [
-            _reference(number, key, cited[key]) for number, key in enumerate(first_keys, 1)
+            {
+                "number": number,
+                "arxiv_id": cited[key].arxiv_id,
+                "key": key,
+                "title": cited[key].title,
+                "authors": list(cited[key].authors),
+                "year": cited[key].year,
+                "source": cited[key].source,
+                "text": cited[key].text,
+            }
+            for number, key in enumerate(first_keys, 1)
         ],
         "outside": len(keys) - len(numbers),
         "gold": gold_text(blocks, numbers),
     }
 
 
-def _reference(number: int, key: str, work: CitedWork) -> dict[str, Any]:
-    return {
-        "number": number,
-        "arxiv_id": work.arxiv_id,
-        "key": key,
-        "title": work.title,
-        "authors": list(work.authors),
-        "year": work.year,
-        "source": work.source,
-        "text": work.text,
-    }
-
-
-def with_text(task: Mapping[str, Any]) -> int:
-    """Number of a task's references whose full text or abstract is known."""
-    return sum(reference["source"] != "item" for reference in task["references"])
-
-
 def _build(job: Job) -> Iterator[Row]:
-    resolved = _resolved(job)
+    columns = ["arxiv_id", "key", "ordinal", "cited_arxiv_id"]
+    resolved = {
+        (row["arxiv_id"], row["key"]): ResolvedItem(row["cited_arxiv_id"], row["ordinal"])
+        for row in job.iterate(tables.REFERENCES, columns)
+        if row["cited_arxiv_id"]
+    }
     citations = _citations(job, resolved)
     sources: Counter[str] = Counter()
     cited: set[str] = set()
     count, most = 0, _most_tasks(job.workspace, job.month)
     folder = job.settings.tasks_dir
-    of_files = iter(()) if folder is None else task_rows(folder, job.month)
-    for task in chain(_corpus_tasks(job, resolved, citations), of_files):
+    of_files = () if folder is None else tasks_of_month(folder, job.month)
+    rows_of_files = (task.row() for _, task in of_files)
+    for task in chain(_corpus_tasks(job, resolved, citations), rows_of_files):
         if count == most:
             detail = f"CITELOOM_MAX_TASKS is {most}"
             if most < job.settings.max_tasks:
@@ -217,7 +216,7 @@ def _corpus_tasks(
                 " used"
             )
             job.leave_out(paper["arxiv_id"], "at_max_references", detail)
-        if with_text(task) < fewest:
+        if sum(reference["source"] != "item" for reference in task["references"]) < fewest:
             known = _count_known(paper, section, resolved, citations)
             job.leave_out(paper["arxiv_id"], "too_few_references", _known_in_words(known))
             too_few.append(known)
@@ -278,32 +277,23 @@ def _why_no_task(too_few: Sequence[Counter[str]], fewest: int, outside: str) -> 
     return text
 
 
-def _resolved(job: Job) -> ResolvedItems:
-    columns = ["arxiv_id", "key", "ordinal", "cited_arxiv_id"]
-    return {
-        (row["arxiv_id"], row["key"]): ResolvedItem(row["cited_arxiv_id"], row["ordinal"])
-        for row in job.iterate(tables.REFERENCES, columns)
-        if row["cited_arxiv_id"]
-    }
-
-
 def _citations(job: Job, resolved: ResolvedItems) -> Citations:
     """The works that papers of this month cite: papers up to this month, and works outside."""
     root = job.workspace.root
-    cited_ids = {
-        item.cited for item in resolved.values() if (month_of(item.cited) or "") <= job.month
-    }
-    papers = rows_of_papers(
-        root, tables.PAPERS, cited_ids, ["arxiv_id", "title", "authors", "year"]
-    )
-    works = {row["arxiv_id"]: _paper_work(row) for row in papers}
+    ids = {item.cited for item in resolved.values() if (month_of(item.cited) or "") <= job.month}
+    works: dict[str, CitedWork] = {}
+    for row in rows_of_papers(root, tables.PAPERS, ids, ["arxiv_id", "title", "authors", "year"]):
+        paper, authors = row["arxiv_id"], tuple(author["name"] for author in row["authors"] or ())
+        works[paper] = CitedWork(paper, paper, row["title"], row["year"], authors=authors)
     if job.settings.outside_references != "drop":
         # Works that arXiv's metadata describes though they are not among the papers: of other
         # categories, or unparsed.
-        rows = rows_of_papers(root, tables.METADATA, cited_ids - works.keys(), _METADATA_COLUMNS)
-        works |= {
-            row["arxiv_id"]: _abstract_work(row) for row in rows if row["title"] and row["abstract"]
-        }
+        for row in rows_of_papers(root, tables.METADATA, ids - works.keys(), _METADATA_COLUMNS):
+            paper, title, abstract = row["arxiv_id"], row["title"], row["abstract"]
+            if title and abstract:
+                year = int(row["published"][:4]) if row["published"] else None
+                authors = tuple(row["authors"] or ())
+                works[paper] = CitedWork(paper, paper, title, year, "abstract", abstract, authors)
     citations = {
         key: replace(works[item.cited], place=item.place)
         for key, item in resolved.items()
@@ -319,49 +309,25 @@ def _citations(job: Job, resolved: ResolvedItems) -> Citations:
 def _items(
     job: Job, with_text: Citations, citing: Collection[str]
 ) -> dict[tuple[str, str], CitedWork]:
-    """The other items of these papers; those of a whole month would be too many to hold."""
-    rows = job.iterate(tables.REFERENCES, _ITEM_COLUMNS)
-    others = (
-        row
-        for row in rows
-        if row["arxiv_id"] in citing and (row["arxiv_id"], row["key"]) not in with_text
-    )
-    return {(row["arxiv_id"], row["key"]): _item_work(row) for row in others if _item(row)}
-
-
-def _paper_work(row: Mapping[str, Any]) -> CitedWork:
-    authors = tuple(author["name"] for author in row["authors"] or ())
-    return CitedWork(row["arxiv_id"], row["arxiv_id"], row["title"], row["year"], authors=authors)
-
-
-def _abstract_work(row: Mapping[str, Any]) -> CitedWork:
-    year = int(row["published"][:4]) if row["published"] else None
-    authors = tuple(row["authors"] or ())
-    return CitedWork(
-        row["arxiv_id"], row["arxiv_id"], row["title"], year, "abstract", row["abstract"], authors
-    )
-
-
-def _item(row: Mapping[str, Any]) -> str:
-    """An item as printed, else its title."""
-    return one_line(row["raw"] or row["title"] or "")
-
-
-def _item_work(row: Mapping[str, Any]) -> CitedWork:
-    printed = _item(row)
-    title = row["title"] or printed[:_TITLE_CHARS]
-    identity = row["cited_arxiv_id"] or f"{row['arxiv_id']} {row['key']}"
-    authors = tuple(row["authors"] or ())
-    return CitedWork(
-        identity,
-        row["cited_arxiv_id"],
-        title,
-        row["year"],
-        "item",
-        printed,
-        authors,
-        row["ordinal"],
-    )
+    """The other items of these papers, as printed; those of a whole month would be too many to
+    hold.
+    """
+    items = {}
+    for row in job.iterate(tables.REFERENCES, _ITEM_COLUMNS):
+        item, cited = (row["arxiv_id"], row["key"]), row["cited_arxiv_id"]
+        printed = one_line(row["raw"] or row["title"] or "")
+        if row["arxiv_id"] in citing and item not in with_text and printed:
+            items[item] = CitedWork(
+                cited or f"{row['arxiv_id']} {row['key']}",
+                cited,
+                row["title"] or printed[:_TITLE_CHARS],
+                row["year"],
+                "item",
+                printed,
+                tuple(row["authors"] or ()),
+                row["ordinal"],
+            )
+    return items
 
 
 def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
@@ -375,7 +341,10 @@ def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
     if workspace.settings.outside_references != "drop":
         digests |= digests_by_month(workspace, tables.METADATA, not_later)
     if workspace.settings.tasks_dir is not None:
-        digests |= file_digests(workspace.settings.tasks_dir, month)
+        digests |= {
+            f"task {file.name}": hashlib.sha256(file.read_bytes()).hexdigest()
+            for file, _ in tasks_of_month(workspace.settings.tasks_dir, month)
+        }
     if workspace.settings.max_tasks_in_all:
         digests["most tasks"] = str(_most_tasks(workspace, month))
     return digests

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pipeline.report.grid import Grid
-from pipeline.system_names import RELATED_WORK_SYSTEMS
+from pipeline.stage_names import RELATED_WORK_SYSTEMS
 from pipeline.tables.writers import parse_writer
 
 COLOURS = 8

@@ -30,15 +30,11 @@ from pipeline.llm.models import known_cutoffs, known_prices, models_served_as, s
 from pipeline.report import UPSTREAM
 from pipeline.report.formatting import answering_system, question_date, words
 from pipeline.settings import Settings
+from pipeline.stage_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
 from pipeline.storage.data_root import DataRoot
 from pipeline.storage.read_cache import remember
 from pipeline.storage.store import DataPath, file_version
-from pipeline.system_names import (
-    ANSWERING_SYSTEMS,
-    FORMER_ANSWERING_SYSTEMS,
-    FORMER_RELATED_WORK_SYSTEMS,
-    RELATED_WORK_SYSTEMS,
-)
+from pipeline.system_names import FORMER_ANSWERING_SYSTEMS, FORMER_RELATED_WORK_SYSTEMS
 from pipeline.tables import Table
 from pipeline.tables.writers import parse_writer, short_names, with_writer_names, writer_name
 

@@ -32,7 +32,8 @@ from pipeline.report.frames import (
     answering_order,
     read_or_empty,
 )
-from pipeline.system_names import ANSWERING_SYSTEMS, FORMER_ANSWERING_SYSTEMS
+from pipeline.stage_names import ANSWERING_SYSTEMS
+from pipeline.system_names import FORMER_ANSWERING_SYSTEMS
 from pipeline.tables import Table
 from pipeline.tables.writers import with_display_name, writer_name
 

@@ -23,10 +23,10 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure
 from pipeline.index.opening import close_indexes
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, SAMPLE_SNAPSHOT, Settings
+from pipeline.stage_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
 from pipeline.stages import LLM_STAGES, STAGES, lookup_stage
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import read_table
-from pipeline.system_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
 from tests.folders import copy_folder
 from tests.models_file import write_models
 from tests.scripted_llm import ScriptedLlm

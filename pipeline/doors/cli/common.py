@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipeline.errors import SettingError
-from pipeline.stage_names import STAGE_NAMES, plain_name
-from pipeline.system_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
+from pipeline.stage_names import (
+    ANSWERING_SYSTEMS,
+    RELATED_WORK_SYSTEMS,
+    STAGE_NAMES,
+    plain_name,
+)
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace

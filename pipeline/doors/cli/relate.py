@@ -19,7 +19,7 @@ from pipeline.errors import SettingError
 from pipeline.text import visible
 
 if TYPE_CHECKING:
-    from pipeline.related_work.importers.task import ImportedTask
+    from pipeline.related_work.importers import ImportedTask
     from pipeline.related_work.relate import Related
 
 
@@ -164,7 +164,7 @@ def import_tasks(
 
 def _imported(paths: list[Path], month: str | None) -> list[ImportedTask]:
     from pipeline.doors.cli.console import print_note
-    from pipeline.related_work.importers.nudtrwg import import_nudtrwg
+    from pipeline.related_work.importers import import_nudtrwg
 
     tasks = []
     for folder in paths:

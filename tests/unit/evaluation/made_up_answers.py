@@ -9,7 +9,7 @@ from pipeline.answering.questions import KINDS, GoldClaim, Question
 from pipeline.corpus.nouns import Answer, AnswerSentence, Claim, Passage
 from pipeline.evaluation.answers.measures import answer_measures, gold_shown_by_hop
 from pipeline.llm.messages import Spent
-from pipeline.system_names import ANSWERING_SYSTEMS
+from pipeline.stage_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import Writer
 from tests.month_tables import write_table
 from tests.unit.evaluation.answers import graded

@@ -7,10 +7,15 @@ import pytest
 
 from benchmarks.deepscholar import import_deepscholar
 from pipeline.errors import SettingError
-from pipeline.related_work.importers.nudtrwg import bibliography_entry, import_nudtrwg
-from pipeline.related_work.importers.task import NameYearCitations, item_text, make_imported_task
+from pipeline.related_work.importers import (
+    NameYearCitations,
+    bibliography_entry,
+    import_nudtrwg,
+    item_text,
+    make_imported_task,
+)
 from pipeline.related_work.summary import cited_numbers
-from pipeline.related_work.task import FileReference, task_rows
+from pipeline.related_work.task import FileReference, tasks_of_month
 from tests.command import invoke
 from tests.real_targets import read_real_targets
 
@@ -259,5 +264,6 @@ def test_the_command_writes_files_that_the_pipeline_reads(tmp_path):
         "--json",
     ]
     assert json.loads(invoke(*call).stdout) == [str(folder / "nudtrwg-1.json")]
-    (row,) = task_rows(folder, "2024-03")
+    ((_, task),) = tasks_of_month(folder, "2024-03")
+    row = task.row()
     assert (row["task_id"], "[Reference " in row["gold"]) == ("nudtrwg-1", True)

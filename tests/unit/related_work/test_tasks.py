@@ -7,7 +7,7 @@ import pytest
 from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import SettingError
-from pipeline.related_work.task import read_task_file, task_rows, write_task_file
+from pipeline.related_work.task import read_task_file, tasks_of_month, write_task_file
 from pipeline.related_work.task_reader import task_of
 from pipeline.related_work.tasks import (
     RELATED_WORK_TASKS,
@@ -273,9 +273,9 @@ def test_two_files_with_one_id_and_a_file_without_a_month_are_refused(tmp_path):
     write_file(tmp_path / "a")
     write_file(tmp_path / "a", "again.json")
     with pytest.raises(SettingError, match="both have the id mine-1"):
-        list(task_rows(tmp_path / "a", "2024-04"))
+        tasks_of_month(tmp_path / "a", "2024-04")
     write_file(tmp_path / "b", month=None)
     with pytest.raises(SettingError, match="has no month"):
-        list(task_rows(tmp_path / "b", "2024-04"))
+        tasks_of_month(tmp_path / "b", "2024-04")
     with pytest.raises(SettingError, match="no folder"):
-        list(task_rows(tmp_path / "c", "2024-04"))
+        tasks_of_month(tmp_path / "c", "2024-04")

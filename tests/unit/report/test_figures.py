@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.report.figures import box, system_colour
-from pipeline.system_names import RELATED_WORK_SYSTEMS
+from pipeline.stage_names import RELATED_WORK_SYSTEMS
 
 
 def test_a_box_has_its_quartiles_on_the_axis_and_marks_beyond_it_at_its_end():

@@ -19,7 +19,7 @@ from pipeline.report.formatting import percent, task_file
 from pipeline.report.publish import write_overall_page
 from pipeline.report.rendering import TEMPLATES
 from pipeline.report.stages import REPORT
-from pipeline.system_names import RELATED_WORK_SYSTEMS
+from pipeline.stage_names import RELATED_WORK_SYSTEMS
 from tests.models_file import write_models
 from tests.month_tables import write_table
 from tests.unit.evaluation.made_up import QUOTE, summary, task, workspace, write_ledger, write_month

@@ -18,7 +18,7 @@ from pipeline.evaluation.annotation.study import (
     select_items,
     write_key,
 )
-from pipeline.system_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
+from pipeline.stage_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
 from pipeline.tables import CRITERIA
 from tests.cases import cases
 from tests.unit.evaluation.annotation.studies import (

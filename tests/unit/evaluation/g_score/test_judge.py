@@ -10,7 +10,7 @@ from pipeline.evaluation.g_score.judge import CRITERIA, answer_schema, g_score_r
 from pipeline.evaluation.g_score.measures import metrics
 from pipeline.evaluation.g_score.sample import TaskSections, shown_orders
 from pipeline.llm.context import count_message_tokens
-from pipeline.system_names import RELATED_WORK_SYSTEMS
+from pipeline.stage_names import RELATED_WORK_SYSTEMS
 
 TASK, SYSTEMS = "2403.90001#S2", ("chatcite", "zero_shot")
 SECTIONS = ("Both [Reference 1] and we learn weights.", "There is [Reference 1].")

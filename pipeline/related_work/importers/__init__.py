@@ -1,1 +1,0 @@
-"""Tasks of other data sets as task files."""
