@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import dropwhile
+from itertools import chain, dropwhile
 from typing import Annotated, Any
 
 from pipeline.answering.answer import UnnumberedClaim, number_claims
@@ -197,11 +197,8 @@ def _support_candidates(
     for claim in claims:
         if claim.source == "front_matter":
             facts[claim.passage_id] = f"{facts.get(claim.passage_id, '')} {claim.text}"
-    candidates = [
-        SupportCandidate(passage, facts.get(passage.passage_id, ""))
-        for hop in reversed(hops)
-        for passage in hop
-    ]
+    passages = chain.from_iterable(reversed(hops))
+    candidates = [SupportCandidate(each, facts.get(each.passage_id, "")) for each in passages]
     return sorted(candidates, key=lambda candidate: not candidate.facts)
 
 

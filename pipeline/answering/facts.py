@@ -107,21 +107,22 @@ async def fact_claims(
     facets = facets_of(question)
     if facts is None or not facets or not papers:
         return []
-    claims = []
-    for front in await facts.front_matter(papers):
-        for sentence in _facet_sentences(front, facets):
-            claims.append(UnnumberedClaim(sentence, front.passage, "front_matter"))
+    claims = [
+        UnnumberedClaim(sentence, front.passage, "front_matter")
+        for front in await facts.front_matter(papers)
+        for sentence in _facet_sentences(front, facets)
+    ]
     return claims[:most]
 
 
 def facets_of(question: str) -> tuple[str, ...]:
     """Which of `_FACET_WORDS` a question asks for."""
     without_speakers = _AUTHORS_AS_SPEAKERS.sub(" ", question)
-    facets = []
-    for facet, pattern in _FACETS.items():
-        if pattern.search(without_speakers if facet == "authors" else question):
-            facets.append(facet)
-    return tuple(facets)
+    return tuple(
+        facet
+        for facet, pattern in _FACETS.items()
+        if pattern.search(without_speakers if facet == "authors" else question)
+    )
 
 
 def named_papers(question: str, passages: Iterable[Passage]) -> list[str]:
@@ -163,15 +164,14 @@ def papers_by_title_or_rank(question: str, passages: Sequence[Passage]) -> list[
 
 
 def _papers_titled(question: str, passages: Sequence[Passage]) -> list[str]:
-    titled = [passage.arxiv_id for passage in passages if _names_title(question, passage.title)]
+    titled: list[str] = []
+    for passage in passages:
+        head, colon, _ = passage.title.partition(":")
+        if _holds_words(question.casefold(), passage.title.casefold()) or (
+            colon and head != head.lower() and _holds_words(question, head)
+        ):
+            titled.append(passage.arxiv_id)
     return list(dict.fromkeys(titled))
-
-
-def _names_title(question: str, title: str) -> bool:
-    if _holds_words(question.casefold(), title.casefold()):
-        return True
-    head, colon, _ = title.partition(":")
-    return bool(colon) and head != head.lower() and _holds_words(question, head)
 
 
 def _holds_words(text: str, name: str) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from pipeline import tables
@@ -94,19 +95,23 @@ class FrontMatterTables:
             last_month=self._span.last,
         )
         rankings = search_many(self._workspace, names, options)
-        return [
-            name
-            for name, ranking in zip(names, rankings, strict=True)
-            if not any(_holds_terms(scored.item, terms_of(name)) for scored in ranking)
-            and not find_papers(self._workspace, author=name, limit=1)
-        ]
+        absent = []
+        for name, ranking in zip(names, rankings, strict=True):
+            wanted = set(map(term_id, terms_of(name)))
+            # A passage or its heading may have them in another inflection.
+            held = (set(map(term_id, terms_of(scored.item.prompt_text()))) for scored in ranking)
+            if not any(map(wanted.issubset, held)) and not find_papers(
+                self._workspace, author=name, limit=1
+            ):
+                absent.append(name)
+        return absent
 
     def _read(self, arxiv_ids: Sequence[str]) -> list[FrontMatter]:
-        papers = []
-        for paper in dict.fromkeys(arxiv_ids):
-            month = month_of(paper)
-            if month is not None and self._span.holds(month):
-                papers.append(paper)
+        papers = [
+            paper
+            for paper in dict.fromkeys(arxiv_ids)
+            if (month := month_of(paper)) and self._span.holds(month)
+        ]
         pages = self._rows(tables.PAPERS, papers, "authors", "categories")
         metadata = self._rows(tables.METADATA, papers, "authors", "categories", "published")
         passages = self._first_passages(papers)
@@ -130,28 +135,16 @@ class FrontMatterTables:
 
     def _first_passages(self, papers: Sequence[str]) -> dict[str, Passage]:
         """Each paper's first part of its front matter, which names the authors."""
-        first: dict[str, Row] = {}
         columns = [*PASSAGE_COLUMNS, "ordinal"]
-        for row in rows_of_papers(self._workspace.root, tables.PASSAGES, papers, columns):
-            if row["kind"] != "front_matter":
-                continue
-            paper = row["arxiv_id"]
-            if paper not in first or row["ordinal"] < first[paper]["ordinal"]:
-                first[paper] = row
-        return {paper: Passage.from_row(row) for paper, row in first.items()}
-
-
-def _holds_terms(passage: Passage, terms: Iterable[str]) -> bool:
-    """Whether a passage or its heading has all of these terms, in some inflection."""
-    held = set(map(term_id, terms_of(passage.prompt_text())))
-    return held.issuperset(map(term_id, terms))
+        rows = rows_of_papers(self._workspace.root, tables.PASSAGES, papers, columns)
+        parts = [row for row in rows if row["kind"] == "front_matter"]
+        parts.sort(key=itemgetter("ordinal"), reverse=True)
+        return {row["arxiv_id"]: Passage.from_row(row) for row in parts}
 
 
 def _may_be_name(words: str) -> bool:
     content = content_words(words)
-    if len(content) >= 3:
-        return True
-    return bool(content) and words != words.lower()
+    return len(content) >= 3 or (bool(content) and words != words.lower())
 
 
 def _authors(page: Sequence[Mapping[str, Any]], metadata: Sequence[str]) -> tuple[Author, ...]:

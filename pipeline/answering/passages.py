@@ -49,7 +49,14 @@ async def passages(question: UserQuestion, tools: Tools) -> Answer:
         facts = await _facts(question, named, tools, tools.facts, steps)
         if facts is not None:
             return facts
-        absent = await tools.facts.absent_names(_other_names(text, named))
+        known = {word for name in named for word in title_words(name)}
+        absent = await tools.facts.absent_names(
+            [
+                name
+                for name in names_in(_without_ids(text))
+                if not known.issuperset(title_words(name))
+            ]
+        )
     query = searchable(_without_ids(text) or text)
     ids = arxiv_ids_among_words(text)
     ranking = await search(tools, steps, query, papers=ids, most=_SEARCHED)
@@ -101,9 +108,11 @@ async def _facts(
         return None
     if not papers and question.history and asks_only_for_facts(text):
         papers = list(question.history[-1].papers[:1])
-    papers = (
-        papers or await facts.papers_of_author(text) or await _paper_searched(text, tools, steps)
-    )
+    papers = papers or await facts.papers_of_author(text)
+    if not papers:
+        # The paper of a question that names none in full, by a search for its subject.
+        ranking = await search(tools, steps, searchable(subject_words(_without_ids(text))))
+        papers = papers_by_title_or_rank(text, [scored.item for scored in ranking if scored.fits])
     claims = await fact_claims(facts, text, papers, MOST_CLAIMS)
     if not claims:
         return None
@@ -112,20 +121,6 @@ async def _facts(
     sentences = [AnswerSentence(claim.text, (claim.number,)) for claim in numbered]
     shown = distinct_passages(claim.passage for claim in claims)
     return grounded_answer(sentences, numbered, [searchable(text)], [shown], steps)
-
-
-async def _paper_searched(text: str, tools: Tools, steps: StepLog) -> list[str]:
-    """The paper of a question for facts that names none in full, by a search for its subject."""
-    ranking = await search(tools, steps, searchable(subject_words(_without_ids(text))))
-    return papers_by_title_or_rank(text, [scored.item for scored in ranking if scored.fits])
-
-
-def _other_names(text: str, named: Mapping[str, Sequence[str]]) -> list[str]:
-    """The proper names in a question beside those of papers."""
-    known = {word for name in named for word in title_words(name)}
-    return [
-        name for name in names_in(_without_ids(text)) if not known.issuperset(title_words(name))
-    ]
 
 
 def _without_ids(question: str) -> str:

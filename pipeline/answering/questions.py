@@ -101,7 +101,10 @@ class GoldClaim(BaseModel):
 
     claim: _Words
     paper: _PaperId
-    evidence: Annotated[tuple[_Phrase, ...], BeforeValidator(_as_list)] = ()
+    evidence: Annotated[
+        tuple[_Phrase, ...],
+        BeforeValidator(_as_list),
+    ] = ()
 
 
 class Question(BaseModel):
@@ -235,14 +238,14 @@ def gold_passages(
     quotes and dashes make no difference; a phrase begins and ends at the boundary of a word. Empty
     where no passage holds a phrase.
     """
-    gold = {}
-    for place, claim in enumerate(question.claims):
-        ids = []
-        for row in passages.get(claim.paper, ()):
-            if any(holds_phrase(row["text"], phrase) for phrase in claim.evidence):
-                ids.append(str(row["passage_id"]))
-        gold[place] = tuple(ids)
-    return gold
+    return {
+        place: tuple(
+            str(row["passage_id"])
+            for row in passages.get(claim.paper, ())
+            if any(holds_phrase(row["text"], phrase) for phrase in claim.evidence)
+        )
+        for place, claim in enumerate(question.claims)
+    }
 
 
 def holds_phrase(text: str, phrase: str) -> bool:

@@ -44,15 +44,6 @@ def terminal_line(text: str, most: int | None = None) -> str:
     return f"{line[:most].rpartition(' ')[0] or line[:most]} …"
 
 
-def place_in_paper(passage: Passage) -> str:
-    """Title and sections, or the kind of a passage outside of sections."""
-    return f"{passage.title} › {passage.place()}"
-
-
-def place_and_paper(passage: Passage) -> str:
-    return f"{place_in_paper(passage)} ({source_name(passage.arxiv_id)})"
-
-
 class StepRenderer:
     """The steps of one question in words. A passage that several steps read is printed once."""
 
@@ -71,7 +62,9 @@ class StepRenderer:
         if step.get("failure"):
             failure = terminal_line(step["failure"], TEXT_CHARS)
             lines.append(f"  the model's answer could not be read: {failure}")
-        return list(map(_indented_line, lines))
+        return [
+            f"{line[: len(line) - len(line.lstrip(' '))]}{terminal_line(line)}" for line in lines
+        ]
 
     def _query(self, step: Step) -> Iterator[str]:
         if step["query"] is None:
@@ -134,7 +127,8 @@ class StepRenderer:
         if passage is None:
             yield f"  passage of {source_name(place['arxiv_id'])}"
         else:
-            yield f"  {place_and_paper(passage)}"
+            source = source_name(passage.arxiv_id)
+            yield f"  {passage.title} › {passage.place()} ({source})"
         if passage is not None and passage_id not in self._printed:
             self._printed.add(passage_id)
             yield f"    {terminal_line(passage.content(), PASSAGE_CHARS)}"
@@ -143,14 +137,6 @@ class StepRenderer:
             yield f"    {address}"
         if passage_id in suspicious:
             yield "    it looks like a prompt injection; the model reads it as data"
-
-    def _quote(self, step: Step) -> Iterator[str]:
-        yield f"reading {number_of(len(step['read']), 'passage')}:"
-        for place in step["read"]:
-            yield from self._passage_lines(place)
-        yield from (f"  quoted: {text}" for text in step["quotes"])
-        if not step["quotes"]:
-            yield "  nothing that fits the question"
 
     def _reflect(self, step: Step) -> Iterator[str]:
         if step["query"]:
@@ -218,16 +204,9 @@ class StepRenderer:
         "reflect": _reflect,
         "answer": _answer,
         "bullets": _bullets,
-        "quote": _quote,
         "generate": _generate,
         "split": _split,
         "verify": _verify,
         "draft": _answer,
         "refine": _refine,
     }
-
-
-def _indented_line(text: str) -> str:
-    """A text for a terminal on one line, with its spaces before the first word."""
-    indent = text[: len(text) - len(text.lstrip(" "))]
-    return f"{indent}{terminal_line(text)}"

@@ -17,7 +17,6 @@ from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from pipeline import tables
 from pipeline.answering.answer import answer_row, plain_answer
@@ -41,7 +40,7 @@ from pipeline.corpus.passages.text import FORM
 from pipeline.engine.digests import digest_of, digest_until
 from pipeline.engine.parts import build_parts
 from pipeline.engine.sampling import evenly_spaced
-from pipeline.engine.stage import STATES, CheckResult, Job, MonthCheck, MonthPart, Stage, Workspace
+from pipeline.engine.stage import STATES, Job, MonthCheck, MonthPart, Stage, Workspace
 from pipeline.index.scored import Scored
 from pipeline.llm.loop import run
 from pipeline.llm.messages import LlmAnswerError
@@ -126,14 +125,13 @@ def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
 
 def _dates(job: Job, questions: Sequence[Question]) -> dict[str, str]:
     """Paper → day of its first version, of the month's papers whose questions have no date."""
-    undated = [question for question in questions if question.date is None]
-    papers = {paper for question in undated for paper in question.papers}
-    dates = {}
-    if papers:
-        for row in job.iterate(tables.METADATA, ["arxiv_id", "published"]):
-            if row["arxiv_id"] in papers and row["published"]:
-                dates[row["arxiv_id"]] = row["published"]
-    return dates
+    papers = {paper for each in questions if each.date is None for paper in each.papers}
+    rows = job.iterate(tables.METADATA, ["arxiv_id", "published"]) if papers else ()
+    return {
+        row["arxiv_id"]: row["published"]
+        for row in rows
+        if row["arxiv_id"] in papers and row["published"]
+    }
 
 
 def read_imported(file: Path, questions: Sequence[Question]) -> ImportedTexts:
@@ -150,13 +148,6 @@ def read_imported(file: Path, questions: Sequence[Question]) -> ImportedTexts:
 # Were settings once: without them in the fingerprint, earlier answers would be out of date.
 _FORMER_SETTINGS = {"embedded_form": FORM}
 _FUSED_SEARCH = {"search_fusion": "scores"}
-
-
-def _answer_settings(settings: Settings) -> Mapping[str, Any]:
-    return {
-        **writer_settings(ANSWERING_WRITERS.lookup_all(settings), settings),
-        "imported": settings.imported_answers,
-    }
 
 
 def _answer_parts(workspace: Workspace, month: str) -> list[MonthPart]:
@@ -308,12 +299,6 @@ def _build_imported(job: Job) -> Iterator[Row]:
             )
 
 
-def _every_question_is_answered(workspace: Workspace, month: str) -> CheckResult:
-    return ANSWERING_WRITERS.check_all_wrote(
-        workspace, month, tables.QUESTIONS, tables.ANSWERS, "question_id"
-    )
-
-
 QUESTIONS = Stage(
     table=tables.QUESTIONS,
     build=_build_questions,
@@ -331,7 +316,10 @@ ANSWERS = Stage(
     table=tables.ANSWERS,
     build=build_parts,
     parts=_answer_parts,
-    part_settings=_answer_settings,
+    part_settings=lambda settings: {
+        **writer_settings(ANSWERING_WRITERS.lookup_all(settings), settings),
+        "imported": settings.imported_answers,
+    },
     upstream=(tables.QUESTIONS, tables.INDEX_RECEIPTS),
     disabled_reason=questions_disabled_reason,
     # Systems that search read the index: the in-process one belongs to one process at a time.
@@ -346,7 +334,12 @@ ANSWERS = Stage(
         MonthCheck(
             "every_question_is_answered",
             "Every writer of CITELOOM_ANSWER_SYSTEMS has an answer to every question of the month.",
-            _every_question_is_answered,
+            partial(
+                ANSWERING_WRITERS.check_all_wrote,
+                subjects=tables.QUESTIONS,
+                texts=tables.ANSWERS,
+                key="question_id",
+            ),
             warning=True,
         ),
     ),

@@ -67,12 +67,8 @@ class _Bill:
         return self.read + self.written
 
     def plus(self, other: _Bill, sign: int = 1) -> _Bill:
-        return _Bill(
-            self.calls + sign * other.calls,
-            self.read + sign * other.read,
-            self.written + sign * other.written,
-            self.money + sign * other.money,
-        )
+        amounts = zip(astuple(self), astuple(other), strict=True)
+        return _Bill(*(own + sign * others for own, others in amounts))
 
     def __str__(self) -> str:
         money = f", {self.money:.4f} in money" if self.money else ""

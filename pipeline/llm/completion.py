@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -153,11 +153,9 @@ def read_reply(
     texts = [_read_choice(choice) for choice in choices]
     usage = answer.usage or _Usage()
     # llama.cpp's server reports the tokens of the first choice only.
-    shares = _share_tokens(
-        usage.completion_tokens or 0,
-        [read.everything for read in texts],
-        first_only=bool(answer.timings),
-    )
+    lengths = [max(len(read.everything), 1) for read in texts]
+    basis = lengths[0] if answer.timings else sum(lengths)
+    shares = [round((usage.completion_tokens or 0) * length / basis) for length in lengths]
     details = usage.completion_tokens_details
     thinks = bool(details and details.reasoning_tokens) or any(read.thoughts for read in texts)
     completions = []
@@ -258,10 +256,3 @@ def _without_marks(text: str) -> str:
             end -= 1
         bare = end
     return text[start:end]
-
-
-def _share_tokens(reported: int, texts: Sequence[str], *, first_only: bool) -> list[int]:
-    """Tokens of each text, in proportion to its length. reported: of all texts, or the first."""
-    lengths = [max(len(text), 1) for text in texts]
-    basis = lengths[0] if first_only else sum(lengths)
-    return [round(reported * length / basis) for length in lengths]

@@ -196,11 +196,8 @@ def fill(
     """A value that fits a JSON schema, of about so many tokens; texts begin with `unique`."""
     if "$ref" in schema:
         return fill(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions, tokens, unique)
-    for choice in ("anyOf", "oneOf", "allOf"):
-        if choice in schema:
-            return fill(schema[choice][0], definitions, tokens, unique)
-    if "const" in schema or "enum" in schema:
-        return schema.get("enum", [schema.get("const")])[0]
+    if "enum" in schema:
+        return schema["enum"][0]
     kind = schema.get("type")
     if kind == "object":
         parts = schema.get("properties", {})

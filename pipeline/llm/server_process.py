@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import sys
-from typing import Any
 
 
 def main() -> None:
@@ -21,14 +20,8 @@ def main() -> None:
     parser.add_argument("--slots", type=int, required=True, help="completions side by side")
     parser.add_argument("--context", type=int, required=True, help="tokens per slot")
     parser.add_argument("--threads", type=int, required=True)
-    server = _serve(parser.parse_args())
-    print(json.dumps({"url": f"{server.listening_address}/v1"}), flush=True)
-    with contextlib.suppress(KeyboardInterrupt):
-        sys.stdin.buffer.read()
-    os._exit(0)  # ending the server's threads one by one has hung for seconds
+    options = parser.parse_args()
 
-
-def _serve(options: argparse.Namespace) -> Any:
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -45,7 +38,11 @@ def _serve(options: argparse.Namespace) -> Any:
     params.cache_ram_mib = 512
     params.ui = params.endpoint_slots = False
     params.verbosity = 1
-    return xllamacpp.Server(params)
+    server = xllamacpp.Server(params)
+    print(json.dumps({"url": f"{server.listening_address}/v1"}), flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.stdin.buffer.read()
+    os._exit(0)  # ending the server's threads one by one has hung for seconds
 
 
 if __name__ == "__main__":

@@ -82,6 +82,18 @@ async def map_concurrently(
     first: dict[int, LlmAnswerError | None] = {}
     job.expect(len(items))
 
+    def check_first() -> None:
+        failed = [failure for failure in first.values() if failure is not None]
+        are_alike = len(failed) == len(first) > 1 and len({each.kind for each in failed}) == 1
+        # Of fewer than _FIRST, those that are not asked for again are left as they are: the other
+        # items of a small month do not wait for them.
+        are_kept = all(each.is_kept or each.kind in LASTING for each in failed)
+        if are_alike and (len(failed) == _FIRST or not are_kept):
+            raise PermanentFailure(
+                f"the first {number_of(len(failed), 'item')} of {job.stage.name} failed alike:"
+                f" {failed[0]}; then run the same command again: it asks for what failed alone"
+            )
+
     async def one(place: int, item: Item) -> Result:
         failures: list[LlmAnswerError] = []
         item_failures.set(failures)  # each item is a task with a context of its own
@@ -90,7 +102,7 @@ async def map_concurrently(
         if place < _FIRST:
             first[place] = failures[0] if failures else None
             if len(first) == min(len(items), _FIRST) and not job.rehearsal:
-                _check_first(list(first.values()), job.stage.name)
+                check_first()
         job.advance(next(done))
         return result
 
@@ -99,17 +111,3 @@ async def map_concurrently(
         order.sort(key=lambda place: begin(items[place]))
     results = await side_by_side(one(place, items[place]) for place in order)
     return [result for _, result in sorted(zip(order, results, strict=True), key=itemgetter(0))]
-
-
-def _check_first(failures: Sequence[LlmAnswerError | None], stage: str) -> None:
-    """Raise PermanentFailure where all failed alike. Of fewer than _FIRST, those that are not asked
-    for again are left as they are: the other items of a small month do not wait for them.
-    """
-    failed = [failure for failure in failures if failure is not None]
-    are_alike = len(failed) == len(failures) > 1 and len({each.kind for each in failed}) == 1
-    are_kept = all(each.is_kept or each.kind in LASTING for each in failed)
-    if are_alike and (len(failed) == _FIRST or not are_kept):
-        raise PermanentFailure(
-            f"the first {number_of(len(failed), 'item')} of {stage} failed alike: {failed[0]}; then"
-            " run the same command again: it asks for what failed alone"
-        )

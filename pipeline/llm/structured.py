@@ -114,7 +114,15 @@ def parse_answer(text: str, schema: type[Form]) -> Form:
         except ValidationError as error:
             if error.errors()[0]["type"] != "json_invalid":
                 raise
-            return schema.model_validate(_repair_json(content))
+            if len(content) > _MOST_REPAIRED:
+                raise ValueError(
+                    "the JSON object in the answer is broken and too long to be mended"
+                ) from None
+            try:
+                repaired = json.dumps(json_repair.loads(content), ensure_ascii=False)
+            except RecursionError:
+                raise ValueError("the JSON object in the answer is nested too deeply") from None
+            return schema.model_validate(parse_json(without_lone_surrogates(repaired)))
     except ValueError:
         if not issubclass(schema, TextFields):
             raise
@@ -123,16 +131,6 @@ def parse_answer(text: str, schema: type[Form]) -> Form:
         if 2 * len(filled) <= len(schema.model_fields):
             raise
         return schema.model_validate(dict.fromkeys(schema.model_fields, "") | lines)
-
-
-def _repair_json(text: str) -> Any:
-    if len(text) > _MOST_REPAIRED:
-        raise ValueError("the JSON object in the answer is broken and too long to be mended")
-    try:
-        repaired_text = json.dumps(json_repair.loads(text), ensure_ascii=False)
-    except RecursionError:
-        raise ValueError("the JSON object in the answer is nested too deeply") from None
-    return parse_json(without_lone_surrogates(repaired_text))
 
 
 def parse_headed_lines(text: str, names: Iterable[str]) -> dict[str, str]:

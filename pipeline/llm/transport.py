@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pipeline.engine.redaction import redact, secret_forms
-from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
+from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.completion import EndpointReply, filtered_reply, read_reply
 from pipeline.llm.models import Model, shown_url
 from pipeline.retries import read_retry_after
@@ -69,7 +69,11 @@ class Dialect:
             if name in self.refused:
                 adapted.pop(name, None)
         if "system" in self.refused:
-            adapted["messages"] = _without_system(body["messages"])
+            # What the system says stands before what the user says.
+            system = [each["content"] for each in body["messages"] if each["role"] == "system"]
+            first, *others = [each for each in body["messages"] if each["role"] != "system"]
+            text = "\n\n".join([*system, first["content"]])
+            adapted["messages"] = [{**first, "content": text}, *others]
         if "response_format" in self.refused:
             adapted.pop("response_format", None)
         elif "bounds" in self.refused and "response_format" in adapted:
@@ -101,13 +105,6 @@ class Dialect:
             return False
         self.refused.add(name)
         return True
-
-
-def _without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """The messages with what the system's say before what the user says."""
-    system = [message["content"] for message in messages if message["role"] == "system"]
-    first, *others = [message for message in messages if message["role"] != "system"]
-    return [{**first, "content": "\n\n".join([*system, first["content"]])}, *others]
 
 
 def _without_bounds(schema: Any) -> Any:
@@ -208,11 +205,20 @@ class Transport:
                     raise self._status_error(error) from None
                 retries += 1
             except openai.APITimeoutError:
-                raise self._timeout() from None
+                raise PaidInVain(
+                    f"the LLM endpoint {self._url} gave no answer within {self._model.timeout:g} s:"
+                    " raise CITELOOM_LLM_TIMEOUT, or lower CITELOOM_LLM_CONCURRENCY; answers so far"
+                    " are kept"
+                ) from None
             except openai.APIConnectionError as error:
                 if isinstance(error.__cause__, BadAnswer):
                     raise self._unusable(str(error.__cause__)) from None
-                raise self._unreachable(error) from None
+                hint = "" if self._model.table else "; empty, it means the bundled model"
+                raise TransientFailure(
+                    f"the LLM endpoint {self._url} cannot be reached"
+                    f" ({self._clean(str(error.__cause__ or error))}): start it, or correct"
+                    f" {self._model.setting('url')}{hint}"
+                ) from None
 
     async def _request(self, body: Mapping[str, Any], limit: int | None) -> EndpointReply:
         completions = self._client.chat.completions.with_raw_response
@@ -284,20 +290,6 @@ class Transport:
             )
         return PermanentFailure(
             f"the LLM endpoint {self._url} refuses a request ({status}): {message}"
-        )
-
-    def _unreachable(self, error: Exception) -> CiteloomError:
-        hint = "" if self._model.table else "; empty, it means the bundled model"
-        return TransientFailure(
-            f"the LLM endpoint {self._url} cannot be reached"
-            f" ({self._clean(str(error.__cause__ or error))}): start it, or correct"
-            f" {self._model.setting('url')}{hint}"
-        )
-
-    def _timeout(self) -> CiteloomError:
-        return PaidInVain(
-            f"the LLM endpoint {self._url} gave no answer within {self._model.timeout:g} s: raise "
-            "CITELOOM_LLM_TIMEOUT, or lower CITELOOM_LLM_CONCURRENCY; answers so far are kept"
         )
 
     def _unusable(self, reason: str, body: bytes = b"") -> UnusableAnswer:
