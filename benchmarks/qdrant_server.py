@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +42,22 @@ class Server:
         lines = Path(f"/proc/{self.process}/status").read_text().splitlines()
         found = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
         return {"own": int(found["RssAnon"][0]) << 10, "mapped": int(found["RssFile"][0]) << 10}
+
+    def mapped_by_part(self) -> dict[str, int]:
+        """Resident bytes of mapped files by the part of a segment: `payload_index`, `vector_index`,
+        and so on.
+        """
+        found: Counter[str] = Counter()
+        part = ""
+        for line in Path(f"/proc/{self.process}/smaps").read_text().splitlines():
+            name, *values = line.split()
+            if "-" in name and not name.endswith(":"):
+                places = values[-1].split("/") if len(values) > 4 else []
+                after = places.index("segments") + 2 if "segments" in places else len(places)
+                part = re.sub(r"-(dense|lexical|sparse)$", "", "".join(places[after : after + 1]))
+            elif name == "Rss:" and part:
+                found[part] += int(values[0]) << 10
+        return dict(found)
 
     def processor_seconds(self) -> float:
         """Processor time so far, to a hundredth of a second."""

@@ -26,6 +26,9 @@ EMBEDDERS: Mapping[str, type[PackedEmbedder]] = {
 }
 """The class for each value of the setting `embedder`, with CITELOOM_EMBEDDER_ENGINE=citeloom."""
 
+# `load_settings` replaces auto; settings that were made otherwise may have it.
+_MINILM = ("minilm", "auto")
+
 
 def make_embedder(settings: Settings) -> Embedder:
     """The embedder that the settings name; one per process, so that weights are loaded once.
@@ -37,7 +40,7 @@ def make_embedder(settings: Settings) -> Embedder:
         settings.embedder_precision,
         settings.embedder_tokens,
     )
-    if settings.embedder == "minilm":
+    if settings.embedder in _MINILM:
         return _cached_embedder(MiniLM, *hardware)
     path = settings.embedder_path
     if settings.embedder == "sentence-transformers":
@@ -56,7 +59,7 @@ def model_name(settings: Settings) -> str:
 
     Raises SettingError where the model is a folder that does not exist.
     """
-    if settings.embedder == "minilm":
+    if settings.embedder in _MINILM:
         return NAME
     if settings.embedder == "sentence-transformers":
         return sentence_transformers.name_of(settings.embedder_path)
@@ -70,7 +73,7 @@ def files_to_fetch(settings: Settings) -> list[str]:
     """
     model_name(settings)
     path = settings.embedder_path
-    if settings.embedder == "minilm" or Path(path).expanduser().is_dir():
+    if settings.embedder in _MINILM or Path(path).expanduser().is_dir():
         return []
     folder = cached_folder(path)
     if folder is None:

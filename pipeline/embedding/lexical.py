@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from pipeline.corpus.passages.text import UNSPACED
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 # (docs/methods/retrieval.md).
 K1, B = 1.5, 0.75
 MEAN_LENGTH = 150
-# Raise it when the same text gives another vector: older collections are then loaded anew.
-VERSION = 2
+# Raise it when the same text gives another vector, and list the versions that collections may still
+# have, newest first: they keep theirs until `citeloom reindex`.
+# 3: what a paper's abbreviations stand for, and the caption of a table's later parts.
+VERSION = 3
+VERSIONS = (VERSION, 2)
 
 _WORD = re.compile(r"\w\w+")
 # C++, C#; R and other names of one capital, but not within formulas, and not initials: J. Smith.
@@ -53,6 +57,10 @@ STOP_WORDS = frozenset({
     "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these",
     "they", "this", "to", "was", "will", "with",
 })  # fmt: skip
+# What may be an abbreviation in parentheses: one or two words, of letters, digits and few signs.
+_IN_PARENTHESES = re.compile(r"\(([A-Za-z][\w+/&.-]{0,9}(?: [\w+/&.-]{1,6})?)\)")
+# A long form does not reach beyond these.
+_END_OF_PHRASE = re.compile(r"[.;:?!()\[\]|\n](?:\s|$)|[()|\n]")
 # Words whose stems are remembered. A month of 20,000 papers has more; then the least recent are
 # stemmed again.
 _MOST_WORDS = 1 << 19
@@ -116,17 +124,67 @@ def _stemmer() -> Stemmer:
     return Stemmer("english")
 
 
+def abbreviations_of(text: str) -> Iterator[tuple[str, str]]:
+    """Each abbreviation that a text defines, such as "Sharpe ratio (SR)", with its long form.
+
+    After Schwartz and Hearst 2003, "A simple algorithm for identifying abbreviation definitions in
+    biomedical text". Only abbreviations with a capital count.
+    """
+    if "(" not in text:
+        return
+    for match in _IN_PARENTHESES.finditer(text):
+        short = match[1].removesuffix("s")
+        if any(map(str.isupper, short)):
+            phrase = _END_OF_PHRASE.split(text[max(0, match.start() - 200) : match.start()])[-1]
+            long = _long_form(short, phrase)
+            if long is not None:
+                yield short, long
+
+
+def _long_form(short: str, phrase: str) -> str | None:
+    """The end of a phrase that has the letters of an abbreviation in order, the first of them at
+    the beginning of a word.
+    """
+    letters = [sign for sign in short.lower() if sign.isalnum()]
+    most = min(len(letters) + 5, 2 * len(letters))
+    long = " ".join(phrase.split()[-most:])
+    lower = long.lower()
+    place = len(lower)
+    for number in reversed(range(len(letters))):
+        place = lower.rfind(letters[number], 0, place)
+        while number == 0 and place > 0 and lower[place - 1].isalnum():
+            place = lower.rfind(letters[number], 0, place)
+        if place < 0:
+            return None
+    long = long[place:]
+    return long if len(long) > len(short) and short not in long.split() else None
+
+
+def long_forms_in(text: str, abbreviations: Mapping[str, str]) -> Iterator[str]:
+    """The long forms of the abbreviations that a text has, in the singular or plural."""
+    for short, long in abbreviations.items():
+        if short in text and re.search(rf"(?<!\w){re.escape(short)}s?(?!\w)", text):
+            yield long
+
+
 def lexical_rows(
-    texts: Iterable[str], mean_length: int = MEAN_LENGTH, *, only: Collection[int] | None = None
+    texts: Iterable[str],
+    mean_length: int = MEAN_LENGTH,
+    *,
+    only: Collection[int] | None = None,
+    additions: Iterable[str] | None = None,
 ) -> SparseRows:
     """A vector per passage: BM25's saturation of a stem's count, normalised by length.
 
     only: the numbers of terms, such as a query's, that the vectors are to have; None for all.
+    additions: for each text, another whose terms it gets once each, where it lacks them; its length
+    stays.
     """
     rows = []
-    for text in texts:
+    for text, addition in zip(texts, repeat("") if additions is None else additions):  # noqa: B905
         counts = Counter(map(term_id, terms_of(text)))
         norm = K1 * (1 - B + B * counts.total() / mean_length)
+        counts |= Counter(set(map(term_id, terms_of(addition))))
         numbers = counts.keys() if only is None else counts.keys() & only
         rows.append({number: counts[number] / (counts[number] + norm) for number in numbers})
     return SparseRows.of(rows)

@@ -17,6 +17,7 @@ from pipeline.embedding.reuse import KnownVectors, Shards, groups_of_month
 from pipeline.engine import shutdown
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
 from pipeline.settings import Settings
+from pipeline.settings.embedder_choice import record_embedder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,7 +46,9 @@ def build_embeddings(
     costs one paper, and a run that was killed costs a shard. Raises SettingError where the model is
     not there.
     """
-    embedder = make(job.settings)
+    settings = job.settings
+    embedder = make(settings)
+    record_embedder(job.workspace.root.path, settings.embedder, settings.embedder_path)
     shards = Shards(job.workspace.cache("embeddings") / job.month, _made_by(job, embedder))
     job.afterwards.append(shards.remove)
     earlier = _reusable_vectors(job, embedder, shards)

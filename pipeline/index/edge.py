@@ -36,7 +36,6 @@ from pipeline.index.passage_index import (
     KEYWORDS,
     LEXICAL,
     MOST_VALUES,
-    OVERSAMPLING,
     SPARSE,
     Condition,
     Layout,
@@ -242,13 +241,11 @@ class EdgeIndex(PassageIndex):
         records, following = self._call("scroll", request)
         return records, following
 
-    def _query(
-        self, searches: Sequence[tuple[QueryVectors, Request]], layout: Layout
-    ) -> Sequence[Sequence[Any]]:
+    def _query(self, searches: Sequence[tuple[QueryVectors, Request]]) -> Sequence[Sequence[Any]]:
         import qdrant_edge
 
         batch = qdrant_edge.QueryBatchRequest(
-            [edge_query(query, request, layout) for query, request in searches]
+            [edge_query(query, request) for query, request in searches]
         )
         rankings: Sequence[Sequence[Any]] = self._call("query_batch", batch)
         return rankings
@@ -432,14 +429,16 @@ def indexing_threshold(layout: Layout, segment_points: int) -> int:
 def _quantization(layout: Layout) -> Any:
     import qdrant_edge as edge
 
+    memory = edge.Memory.Pinned
+    if layout.quantization == "none":
+        return None
     if layout.quantization == "int8":
         return edge.ScalarQuantizationConfig(
-            edge.ScalarType.Int8, quantile=_QUANTILE, memory=edge.Memory.Pinned
+            edge.ScalarType.Int8, quantile=_QUANTILE, memory=memory
         )
-    if layout.quantization == "binary":
-        scalar = edge.BinaryQuantizationQueryEncoding.Scalar8Bits
-        return edge.BinaryQuantizationConfig(memory=edge.Memory.Pinned, query_encoding=scalar)
-    return None
+    bits = edge.TurboQuantBitSize
+    size = bits.Bits4 if layout.quantization == "turbo4" else bits.Bits2
+    return edge.TurboQuantQuantizationConfig(bits=size, memory=memory)
 
 
 def edge_points(points: PointBatch) -> list[Any]:
@@ -494,7 +493,7 @@ def _condition(condition: Condition) -> Any:
     )
 
 
-def edge_query(query: QueryVectors, request: Request, layout: Layout) -> Any:
+def edge_query(query: QueryVectors, request: Request) -> Any:
     """One search."""
     import qdrant_edge as edge
 
@@ -503,13 +502,13 @@ def edge_query(query: QueryVectors, request: Request, layout: Layout) -> Any:
         limit=request.limit,
         query=edge.Query.Nearest(nearest, using=request.by),
         filter=edge_filter(request.where, request.passages),
-        params=_params(request, layout),
+        params=_params(request),
         with_payload=list(request.fields) or False,
     )
 
 
-def _params(request: Request, layout: Layout) -> Any:
-    """How the graph of dense vectors is walked, and what is scored again with whole vectors.
+def _params(request: Request) -> Any:
+    """How the graph of dense vectors is walked.
 
     Of lexical vectors, the documents whose frequencies count: those of the months searched. Over
     all months, 9 of 25 questions on the first of three had other passages among the first three
@@ -526,9 +525,6 @@ def _params(request: Request, layout: Layout) -> Any:
         return edge.SearchParams(
             exact=True, quantization=edge.QuantizationSearchParams(ignore=True)
         )
-    if layout.quantization == "none":
-        return edge.SearchParams(hnsw_ef=HNSW_EF[layout.quantization])
-    rescoring = edge.QuantizationSearchParams(
-        rescore=True, oversampling=OVERSAMPLING[layout.quantization]
-    )
-    return edge.SearchParams(hnsw_ef=HNSW_EF[layout.quantization], quantization=rescoring)
+    # Where a segment has compressed vectors, they alone decide; `fusion` compares the best again.
+    codes = edge.QuantizationSearchParams(rescore=False)
+    return edge.SearchParams(hnsw_ef=HNSW_EF, quantization=codes)

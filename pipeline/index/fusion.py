@@ -2,9 +2,9 @@
 each.
 
 It adds scores, each divided by the best of its kind for the query: a convex combination (Bruch, Gai
-and Ingber 2023, "An Analysis of Fusion Functions for Hybrid Retrieval"). A passage that only its
-words brought in is compared by its dense vector too; one that is not among the lexical candidates
-has the lexical score 0.
+and Ingber 2023, "An Analysis of Fusion Functions for Hybrid Retrieval"). Every candidate is
+compared by its uncompressed dense vector, also one that only its words brought in; one that is not
+among the lexical candidates has the lexical score 0.
 """
 
 from __future__ import annotations
@@ -60,12 +60,14 @@ class Ranking:
 
     @property
     def candidates(self) -> int:
-        """Length of the lists that are fused: three times the limit, at least 100."""
+        """Length of the lists of candidates, and how many of them are compared by uncompressed
+        vectors: three times the limit, at least 100.
+        """
         return max(3 * self.limit, _LEAST_CANDIDATES)
 
     def request(self, by: VectorName, limit: int) -> Request:
         """The request for one list."""
-        return Request(limit, by, self.where, exact=self.exact, fields=_FIELDS)
+        return Request(limit, by, self.where, exact=self.exact)
 
 
 def rank(
@@ -73,18 +75,24 @@ def rank(
 ) -> list[list[ScoredPoint]]:
     """Each query's passages, best first, ties by id; of their payloads, only _FIELDS.
 
-    Raises as `PassageIndex.search` does.
+    Dense candidates are chosen by their compressed vectors, in every shard. Only the best of all,
+    `Ranking.candidates` of them, are compared by their uncompressed ones, in one request. Raises as
+    `PassageIndex.search` does.
     """
     if ranking.by == "fused":
         return _fused(index, queries, ranking)
-    request = ranking.request(ranking.by, ranking.limit + TIES)
-    rankings = [
+    if ranking.by == "dense":
+        request = ranking.request("dense", ranking.candidates)
+        lists = index.search([(query, request) for query in queries])
+        return [
+            best_first([point._replace(cosine=point.score) for point in points], ranking.limit)
+            for points in _compare_by_dense(index, queries, lists)
+        ]
+    request = replace(ranking.request(ranking.by, ranking.limit + TIES), fields=_FIELDS)
+    return [
         best_first(points, ranking.limit)
         for points in index.search([(query, request) for query in queries])
     ]
-    if ranking.by != "dense":
-        return rankings
-    return [[point._replace(cosine=point.score) for point in points] for points in rankings]
 
 
 def best_first(passages: Sequence[ScoredPoint], limit: int) -> list[ScoredPoint]:
@@ -96,42 +104,45 @@ def _fused(
     index: PassageIndex, queries: Sequence[QueryVectors], ranking: Ranking
 ) -> list[list[ScoredPoint]]:
     depth = ranking.candidates
-    # The passages of the lexical list come with the payloads of the dense one.
-    by_words = replace(ranking.request("lexical", depth), fields=())
-    requests = [ranking.request("dense", depth), by_words]
+    requests = [ranking.request("dense", depth), ranking.request("lexical", depth)]
     lists = index.search([(query, request) for query in queries for request in requests])
-    dense_lists, word_lists = (
-        lists[::2],
-        [_without_cut_tie(points, depth) for points in lists[1::2]],
-    )
-    compared = _compare_by_dense(index, queries, dense_lists, word_lists)
+    word_lists = [_without_cut_tie(points, depth) for points in lists[1::2]]
+    candidates = [
+        _candidates(dense, words, depth)
+        for dense, words in zip(lists[::2], word_lists, strict=True)
+    ]
+    compared = _compare_by_dense(index, queries, candidates)
     return [
         best_first(fuse_scores(*pair), ranking.limit)
         for pair in zip(compared, word_lists, strict=True)
     ]
 
 
+def _candidates(
+    dense: Sequence[ScoredPoint], words: Sequence[ScoredPoint], count: int
+) -> list[ScoredPoint]:
+    """The best passages of both lists, if those of the lexical list alone are as near as the last
+    of the dense list. They are at most that near, so none is lost for want of a dense score.
+    """
+    known = {point.passage_id for point in dense}
+    least = min((point.score for point in dense), default=0.0)
+    others = [point._replace(score=least) for point in words if point.passage_id not in known]
+    return best_first(fuse_scores([*dense, *others], words), count)
+
+
 def _compare_by_dense(
     index: PassageIndex,
     queries: Sequence[QueryVectors],
-    by_dense: Sequence[list[ScoredPoint]],
-    by_words: Sequence[Sequence[ScoredPoint]],
+    candidates: Sequence[Sequence[ScoredPoint]],
 ) -> list[list[ScoredPoint]]:
-    """Each query's dense list, with the scores of the passages that its lexical list alone has."""
-    missing = [
-        tuple({point.passage_id for point in words} - {point.passage_id for point in dense})
-        for dense, words in zip(by_dense, by_words, strict=True)
-    ]
+    """Each query's candidates with the scores of their uncompressed dense vectors, best first."""
     searches = [
-        (query, Request(len(passages), passages=passages, fields=_FIELDS))
-        for query, passages in zip(queries, missing, strict=True)
-        if passages
+        (query, Request(len(points), passages=_ids(points), fields=_FIELDS))
+        for query, points in zip(queries, candidates, strict=True)
+        if points
     ]
     answers = iter(index.search(searches) if searches else [])
-    return [
-        [*dense, *(next(answers) if passages else [])]
-        for dense, passages in zip(by_dense, missing, strict=True)
-    ]
+    return [next(answers) if points else [] for points in candidates]
 
 
 def with_payloads(

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import atexit
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, get_args
 
 from pipeline.corpus.passages.text import FORM
 from pipeline.embedding.choice import model_name
-from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.index.passage_index import Layout
+from pipeline.embedding.lexical import VERSIONS as LEXICAL_VERSIONS
+from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
+from pipeline.index.passage_index import Layout, Quantization
+from pipeline.storage.read_cache import once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,15 +143,65 @@ def layout_mismatch(collections: Collections, live: str, layout: Layout) -> str:
     )
 
 
+def newest_layout(
+    workspace: Workspace, model: str, dimensions: int, sparse: bool, form: str = FORM
+) -> Layout:
+    """The layout of a new collection for these vectors, which `reindex` loads."""
+    wanted = workspace.settings.qdrant_quantization
+    default: Quantization = "int8" if workspace.settings.qdrant_url else "turbo4"
+    return Layout(model, dimensions, sparse, form, default if wanted == "auto" else wanted)
+
+
+def layout_for(
+    workspace: Workspace, model: str, dimensions: int, sparse: bool, form: str
+) -> Layout:
+    """The layout for these vectors: that of the live collection if the settings allow it, else the
+    newest one.
+
+    So an earlier compression or version of lexical weights stays until `reindex` is asked for. With
+    no live collection, one that exists takes its place. Raises as `Collections.live` does.
+    """
+    collections = open_collections(workspace)
+    newest = newest_layout(workspace, model, dimensions, sparse, form)
+    if collections.held_back is None:
+        names = _names_in_use(collections)
+        for kind, lexical in product(_quantizations(workspace), LEXICAL_VERSIONS):
+            layout = replace(newest, quantization=kind, lexical=lexical)
+            if layout.collection(collections.alias) in names:
+                return layout
+    return newest
+
+
+def _quantizations(workspace: Workspace) -> Sequence[Quantization]:
+    """The kinds of compression that the settings allow."""
+    wanted = workspace.settings.qdrant_quantization
+    return get_args(Quantization) if wanted == "auto" else (wanted,)
+
+
+def _names_in_use(collections: Collections) -> Sequence[str]:
+    """The name of the live collection; of all where none is live. Within `read_cache` they are
+    looked up once, also if the server does not answer.
+    """
+
+    def look_up() -> Sequence[str] | TransientFailure:
+        try:
+            live = collections.live()
+            return [live] if live is not None else collections.names()
+        except TransientFailure as error:
+            return error
+
+    names = once(("collections in use", collections), look_up)
+    if isinstance(names, TransientFailure):
+        raise names
+    return names
+
+
 def is_layout_of_settings(workspace: Workspace, layout: Layout) -> bool:
     """Whether vectors made with the current settings belong into a collection of this layout."""
-    settings = workspace.settings
-    current = (
-        model_name(settings),
-        FORM,
-        settings.qdrant_quantization,
+    current = model_name(workspace.settings), FORM
+    return current == (layout.model, layout.form) and layout.quantization in _quantizations(
+        workspace
     )
-    return current == (layout.model, layout.form, layout.quantization)
 
 
 def close_indexes() -> None:

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     from pipeline.embedding.embedder import SparseVector
 
-Quantization = Literal["int8", "binary", "none"]
+# Compression of dense vectors: TurboQuant's 4 and 2 bits for each number, 8-bit integers, or none.
+# Earlier versions also had "binary".
+Quantization = Literal["turbo4", "turbo2", "int8", "none"]
 # Names of the vectors in a collection: a model's dense and, of BGE-M3, its sparse vectors; stemmed
 # words.
 VectorName = Literal["dense", "lexical", "sparse"]
@@ -80,12 +82,8 @@ class Layout:
         return Layout(**{field.name: values[field.name] for field in fields(Layout)})
 
 
-# Candidates that a compressed search hands to exact scoring, as a multiple of the limit;
-# benchmarks/search.py measures the recall that this gives.
-OVERSAMPLING: Mapping[Quantization, float] = {"int8": 2.0, "binary": 8.0, "none": 1.0}
-# Length of the candidate list that HNSW keeps while it walks the graph. Of 100,000 points, binary
-# found 94.7 % of the best ten with 4 times as many candidates and a list of 128, and 99.5 % so.
-HNSW_EF: Mapping[Quantization, int] = {"int8": 128, "binary": 256, "none": 128}
+# Length of the candidate list that HNSW keeps while it walks the graph.
+HNSW_EF = 128
 
 # Values of a field that are listed at most; arXiv has some 180 categories and 430 months.
 MOST_VALUES = 1_000
@@ -150,11 +148,12 @@ class QueryVectors:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The `limit` passages that score best by one of the vectors.
+    """The `limit` passages that score best by one of the vectors; by dense ones, as far as
+    compressed vectors tell.
 
     where: conditions that must all hold; those on months also limit document frequencies. passages:
-    only these, by their ids, each compared; None for all. exact: compare with every point,
-    uncompressed, instead of walking the graph.
+    only these, by their ids, each compared uncompressed; None for all. exact: compare with every
+    point, uncompressed, instead of walking the graph.
     """
 
     limit: int
@@ -285,7 +284,7 @@ class PassageIndex(ABC):
         has_exact = any(request.exact for _, request in searches)
         most = self.most_exact if has_exact else MOST_QUERIES
         for start in range(0, len(searches), most):
-            for points in self._query(searches[start : start + most], layout):
+            for points in self._query(searches[start : start + most]):
                 ranking = [
                     ScoredPoint(str(point.id), point.score, point.payload or {}) for point in points
                 ]
@@ -365,9 +364,7 @@ class PassageIndex(ABC):
         """Records of a page, and the offset of the next one; None after the last."""
 
     @abstractmethod
-    def _query(
-        self, searches: Sequence[tuple[QueryVectors, Request]], layout: Layout
-    ) -> Sequence[Sequence[Any]]:
+    def _query(self, searches: Sequence[tuple[QueryVectors, Request]]) -> Sequence[Sequence[Any]]:
         """The points of each search."""
 
     @abstractmethod

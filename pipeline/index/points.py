@@ -13,7 +13,7 @@ import pyarrow as pa
 from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.columns import list_offsets, sparse_rows
-from pipeline.embedding.lexical import lexical_rows
+from pipeline.embedding.lexical import abbreviations_of, lexical_rows, long_forms_in
 from pipeline.errors import PermanentFailure
 from pipeline.identity.people import author_keys
 from pipeline.identity.titles import title_words
@@ -30,6 +30,8 @@ _PASSAGES = ["passage_id", "arxiv_id", "anchor", "kind", "title", "section_path"
 _EMBEDDINGS = ["passage_id", "text_sha256"]
 _PAPERS = ["arxiv_id", "subset", "categories", "primary_category", "year", "grade", "authors"]
 _METADATA = ["arxiv_id", "journal_ref", "comment"]
+# The first version of lexical weights that has words of the paper.
+_WITH_PAPER_WORDS = 3
 # Each point of a paper repeats them: with 5,000 authors, 600 points take 0.5 GB to load.
 _MOST_AUTHORS, _MOST_VENUE_CHARACTERS = 5_000, 10_000
 
@@ -37,18 +39,25 @@ _MOST_AUTHORS, _MOST_VENUE_CHARACTERS = 5_000, 10_000
 def points_of(root: DataRoot, month: str, layout: Layout) -> Iterator[PointBatch]:
     """A month's points in the order of its passages, some hundred at a time.
 
-    Lexical vectors are made here, of the texts that were embedded. Memory is bounded but for some
-    columns of the month's papers. Raises PermanentFailure where embeddings and passages do not hold
-    the same passages in the same order, or a vector has another length than the layout says.
+    Lexical vectors are made here, of the texts that were embedded; from version 3 on with what the
+    paper's abbreviations stand for, and in all parts of a table with its caption. Memory is bounded
+    but for some columns of the month's papers, and their abbreviations. Raises PermanentFailure
+    where embeddings and passages do not hold the same passages in the same order, or a vector has
+    another length than the layout says.
     """
     columns = [*_EMBEDDINGS, "dense"]
     columns += ["sparse_ids", "sparse_weights"] if layout.sparse else []
+    paper_words = _PaperWords(root, month) if layout.lexical >= _WITH_PAPER_WORDS else None
     for vectors, passages, payloads in _joined(root, month, columns, texts=True):
         texts = (embedded_text(row["title"], row["section_path"], row["text"]) for row in passages)
         yield PointBatch(
             ids=vectors["passage_id"].to_pylist(),
             dense=_matrix(vectors, "dense", layout.dimensions, month),
-            lexical=lexical_rows(texts, layout.mean_length),
+            lexical=lexical_rows(
+                texts,
+                layout.mean_length,
+                additions=None if paper_words is None else map(paper_words.of, passages),
+            ),
             payloads=payloads,
             sparse=(
                 sparse_rows(vectors["sparse_ids"], vectors["sparse_weights"])
@@ -56,6 +65,32 @@ def points_of(root: DataRoot, month: str, layout: Layout) -> Iterator[PointBatch
                 else None
             ),
         )
+
+
+class _PaperWords:
+    """Words that a month's passages lack and their papers have: the long forms of abbreviations,
+    and the captions of tables.
+    """
+
+    def __init__(self, root: DataRoot, month: str) -> None:
+        self._abbreviations: dict[str, dict[str, str]] = {}
+        self._captions: dict[tuple[str, str], str] = {}
+        for row in root.iterate(tables.PASSAGES, month, ["arxiv_id", "text"]):
+            for short, long in abbreviations_of(row["text"]):
+                self._abbreviations.setdefault(row["arxiv_id"], {}).setdefault(short, long)
+
+    def of(self, passage: Mapping[str, Any]) -> str:
+        """The words that are added to a passage. Passages come in the order of the month."""
+        text, paper = passage["text"], passage["arxiv_id"]
+        words = [*long_forms_in(text, self._abbreviations.get(paper, {}))]
+        if passage["kind"] == "table":
+            place = paper, passage["anchor"]
+            if place not in self._captions:
+                # The parts of one table follow each other, its caption in the first.
+                caption = "" if text.startswith("|") else text.partition("\n|")[0]
+                self._captions = {place: caption}
+            words.append(self._captions[place])
+        return "\n".join(words)
 
 
 def digests_of(root: DataRoot, month: str) -> dict[str, str]:

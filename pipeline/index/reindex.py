@@ -16,6 +16,7 @@ from pipeline.index.opening import (
     is_layout_of_settings,
     layout_mismatch,
     missing_index,
+    newest_layout,
     open_collections,
 )
 from pipeline.index.passage_index import Layout
@@ -100,18 +101,13 @@ def reindex(
 
 
 def layout_of_settings(workspace: Workspace) -> Layout:
-    """The layout for vectors made with the current settings; loads no weights.
+    """The newest layout for vectors made with the current settings; loads no weights.
 
     Raises SettingError if the model is not installed.
     """
     settings = workspace.settings
     embedder = make_embedder(settings)
-    return Layout(
-        model_name(settings),
-        embedder.dimensions,
-        embedder.has_sparse,
-        quantization=settings.qdrant_quantization,
-    )
+    return newest_layout(workspace, model_name(settings), embedder.dimensions, embedder.has_sparse)
 
 
 def check_layout(workspace: Workspace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from rapidfuzz import fuzz, process
 
@@ -25,6 +25,7 @@ from pipeline.index.passage_index import (
     MONTH_NUMBER,
     MOST_VALUES,
     PassageIndex,
+    Quantization,
     QueryVectors,
     ScoredPoint,
     month_number,
@@ -235,6 +236,11 @@ def _embedder_of(layout: Layout, settings: Settings) -> Embedder:
         raise PermanentFailure(
             f"the index holds vectors of an earlier version ({layout.describe()}), which embedded"
             " other headings with a passage: run citeloom reindex"
+        )
+    if layout.quantization not in get_args(Quantization):
+        raise PermanentFailure(
+            f"the index holds vectors of an earlier version ({layout.describe()}), in a compression"
+            " that no search reads any more: run citeloom reindex"
         )
     if layout.model == MINILM:
         return make_embedder(settings.model_copy(update={"embedder": "minilm"}))

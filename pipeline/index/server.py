@@ -25,6 +25,7 @@ from pipeline.index.passage_index import (
     of_month,
 )
 from pipeline.index.server_requests import (
+    NEWER,
     Storage,
     filter_of,
     mark_of,
@@ -163,6 +164,12 @@ class ServerIndex(PassageIndex):
 
         if client.collection_exists(self.name):  # created by an earlier try whose answer was lost
             return
+        oldest, version = NEWER.get(layout.quantization), client.info().version
+        if oldest is not None and tuple(map(int, version.split(".")[:2])) < oldest:
+            raise SettingError(
+                f"CITELOOM_QDRANT_QUANTIZATION: {layout.quantization} needs Qdrant"
+                f" {'.'.join(map(str, oldest))} or newer, and {self.place} is {version}: set int8"
+            )
         try:
             client.create_collection(
                 self.name, **new_collection(layout, self._alias, self._storage)
@@ -175,7 +182,7 @@ class ServerIndex(PassageIndex):
     def _create_payload_indexes(self) -> None:
         def create(client: QdrantClient) -> None:
             present = of_right_type(client.get_collection(self.name).payload_schema)
-            for name, kind in payload_indexes().items():
+            for name, kind in payload_indexes(on_disk=self._storage.on_disk).items():
                 if name not in present:
                     client.create_payload_index(
                         self.name, field_name=name, field_schema=kind, wait=True
@@ -216,10 +223,8 @@ class ServerIndex(PassageIndex):
             )
         )
 
-    def _query(
-        self, searches: Sequence[tuple[QueryVectors, Request]], layout: Layout
-    ) -> Sequence[Sequence[Any]]:
-        batch = [query_request(query, request, layout) for query, request in searches]
+    def _query(self, searches: Sequence[tuple[QueryVectors, Request]]) -> Sequence[Sequence[Any]]:
+        batch = [query_request(query, request) for query, request in searches]
         answers = self._connection.read(lambda client: client.query_batch_points(self.name, batch))
         return [answer.points for answer in answers]
 

@@ -16,7 +16,6 @@ from pipeline.index.passage_index import (
     INTEGERS,
     KEYWORDS,
     LEXICAL,
-    OVERSAMPLING,
     SPARSE,
     Condition,
     Layout,
@@ -36,6 +35,9 @@ if TYPE_CHECKING:
 # 2 and 194 in 64. 64 empty segments take 2 s, once.
 LOADING_SEGMENTS = 64
 
+# The first version of a server that has a kind of compression, of those that 1.16 lacks.
+NEWER: Mapping[Quantization, tuple[int, int]] = {"turbo4": (1, 18), "turbo2": (1, 18)}
+
 # Key in a collection's metadata of its alias and layout.
 _MARK = "citeloom"
 
@@ -44,9 +46,9 @@ _MARK = "citeloom"
 class Storage:
     """Storage of a new collection on a server.
 
-    on_disk: whether uncompressed vectors stay on disk, with only compressed ones in memory. shards:
-    of the collection. replicas: copies of each shard on nodes of a cluster. segments: per shard
-    during a load.
+    on_disk: whether uncompressed vectors, the graph and payload indexes stay on disk, with only
+    compressed vectors in memory. shards: of the collection. replicas: copies of each shard on nodes
+    of a cluster. segments: per shard during a load.
     """
 
     on_disk: bool = False
@@ -63,10 +65,13 @@ def new_collection(layout: Layout, alias: str, storage: Storage) -> dict[str, An
     sparse = {LEXICAL: models.SparseVectorParams(modifier=models.Modifier.IDF, index=inverted)}
     if layout.sparse:
         sparse[SPARSE] = models.SparseVectorParams(index=inverted)
+    graph = models.HnswConfigDiff(on_disk=storage.on_disk)
     return {
         "vectors_config": {DENSE: _dense(layout, storage)},
         "sparse_vectors_config": sparse,
         "optimizers_config": models.OptimizersConfigDiff(default_segment_number=storage.segments),
+        "hnsw_config": graph,
+        "on_disk_payload": True,
         "shard_number": storage.shards,
         "replication_factor": storage.replicas,
         "metadata": {_MARK: {"alias": alias, "layout": asdict(layout)}},
@@ -93,27 +98,31 @@ def _quantization(kind: Quantization) -> Any:
             type=models.ScalarType.INT8, quantile=0.99, always_ram=True
         )
         return models.ScalarQuantization(scalar=int8)
-    if kind == "binary":
-        # One bit per number for the points and eight for the query: the same size, and a better
-        # recall.
-        scalar = models.BinaryQuantizationQueryEncoding.SCALAR8BITS
-        return models.BinaryQuantization(
-            binary=models.BinaryQuantizationConfig(always_ram=True, query_encoding=scalar)
-        )
-    return None
+    if kind == "none":
+        return None
+    bits = models.TurboQuantBitSize
+    turbo = models.TurboQuantQuantizationConfig(
+        bits=bits.BITS4 if kind == "turbo4" else bits.BITS2, always_ram=True
+    )
+    return models.TurboQuantization(turbo=turbo)
 
 
-def payload_indexes() -> dict[str, models.PayloadSchemaType]:
-    """Field to type of every payload index."""
+def payload_indexes(
+    *, on_disk: bool
+) -> dict[str, models.KeywordIndexParams | models.IntegerIndexParams]:
+    """Field to parameters of every payload index. Numbers are only asked for by range."""
     from qdrant_client import models
 
-    keywords = dict.fromkeys(KEYWORDS, models.PayloadSchemaType.KEYWORD)
-    return keywords | dict.fromkeys(INTEGERS, models.PayloadSchemaType.INTEGER)
+    keyword = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, on_disk=on_disk)
+    integer = models.IntegerIndexParams(
+        type=models.IntegerIndexType.INTEGER, lookup=False, range=True, on_disk=on_disk
+    )
+    return {**dict.fromkeys(KEYWORDS, keyword), **dict.fromkeys(INTEGERS, integer)}
 
 
 def of_right_type(indexes: Mapping[str, models.PayloadIndexInfo]) -> set[str]:
     """The fields whose payload index has the type of `payload_indexes`."""
-    types = payload_indexes()
+    types = dict.fromkeys(KEYWORDS, "keyword") | dict.fromkeys(INTEGERS, "integer")
     return {name for name, index in indexes.items() if index.data_type == types.get(name)}
 
 
@@ -182,7 +191,7 @@ def _condition(condition: Condition) -> models.FieldCondition:
     )
 
 
-def query_request(query: QueryVectors, request: Request, layout: Layout) -> models.QueryRequest:
+def query_request(query: QueryVectors, request: Request) -> models.QueryRequest:
     """One search."""
     from qdrant_client import models
 
@@ -197,12 +206,12 @@ def query_request(query: QueryVectors, request: Request, layout: Layout) -> mode
         using=request.by,
         limit=request.limit,
         filter=filter_of(request.where, request.passages),
-        params=_params(request, layout.quantization),
+        params=_params(request),
         with_payload=list(request.fields) or False,
     )
 
 
-def _params(request: Request, quantization: Quantization) -> models.SearchParams | None:
+def _params(request: Request) -> models.SearchParams | None:
     """How the graph of dense vectors is walked; of lexical vectors, the documents whose frequencies
     count (see `edge`).
 
@@ -220,9 +229,6 @@ def _params(request: Request, quantization: Quantization) -> models.SearchParams
         return models.SearchParams(
             exact=True, quantization=models.QuantizationSearchParams(ignore=True)
         )
-    scored_again = models.QuantizationSearchParams(
-        rescore=True, oversampling=OVERSAMPLING[quantization]
-    )
-    return models.SearchParams(
-        hnsw_ef=HNSW_EF[quantization], quantization=None if quantization == "none" else scored_again
-    )
+    # Where a segment has compressed vectors, they alone decide; `fusion` compares the best again.
+    codes = models.QuantizationSearchParams(rescore=False)
+    return models.SearchParams(hnsw_ef=HNSW_EF, quantization=codes)

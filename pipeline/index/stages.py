@@ -11,7 +11,12 @@ from pipeline.engine.digests import digest_of as digest_of_table
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, TransientFailure
 from pipeline.index.load import KINDS, MonthAudit, audit_month, digest_of, load_month
-from pipeline.index.opening import collection_of, index_for, open_collections
+from pipeline.index.opening import (
+    collection_of,
+    index_for,
+    layout_for,
+    open_collections,
+)
 from pipeline.index.passage_index import Layout, PassageIndex
 from pipeline.index.points import digests_of, points_of
 from pipeline.storage.provenance import Provenance
@@ -87,12 +92,8 @@ def layout_of(workspace: Workspace, month: str) -> tuple[Layout, int]:
         )
     notes = provenance.notes
     try:
-        layout = Layout(
-            notes["model"],
-            notes["dimensions"],
-            notes["sparse"],
-            notes["form"],
-            workspace.settings.qdrant_quantization,
+        layout = layout_for(
+            workspace, notes["model"], notes["dimensions"], notes["sparse"], notes["form"]
         )
     except KeyError as error:
         raise PermanentFailure(
@@ -193,7 +194,8 @@ INDEX_RECEIPTS = Stage(
     table=tables.INDEX_RECEIPTS,
     build=build_index_receipts,
     upstream=(tables.EMBEDDINGS, tables.PASSAGES, tables.PAPERS),
-    settings=("qdrant_collection", "qdrant_url", "qdrant_quantization"),
+    settings=("qdrant_collection", "qdrant_url"),
+    former_settings={"qdrant_quantization": "int8"},  # a collection's name tells it
     inputs=_inputs,
     outputs_exist=_points_exist,
     version=4,

@@ -178,12 +178,14 @@ class EmbeddingSettings(BaseModel):
     """Embedding"""
 
     embedder: Annotated[
-        Literal["minilm", "bge-m3", "sentence-transformers"], BeforeValidator(check_embedder)
+        Literal["auto", "minilm", "bge-m3", "sentence-transformers"],
+        BeforeValidator(check_embedder),
     ] = Field(
-        "minilm",
+        "auto",
         description=(
             "Embedding model: minilm, bge-m3, or the folder or hub name of a sentence-transformers"
-            " model, such as BAAI/bge-small-en-v1.5."
+            " model, such as BAAI/bge-small-en-v1.5. auto: that of the data root's vectors; for a"
+            " new data root bge-m3 where a GPU and its weights are, else minilm."
         ),
     )
     embedder_engine: Literal["citeloom", "flagembedding"] = Field(
@@ -246,18 +248,20 @@ class IndexSettings(BaseModel):
     qdrant_collection: str = Field(
         "citeloom", description="Name (alias) of the collection that is searched."
     )
-    qdrant_quantization: Literal["int8", "binary", "none"] = Field(
-        "int8",
+    qdrant_quantization: Literal["auto", "turbo4", "turbo2", "int8", "none"] = Field(
+        "auto",
         description=(
             "Compression of dense vectors for searching; the best hits are scored again"
-            " uncompressed."
+            " uncompressed. turbo4 and turbo2 (TurboQuant, 4 and 2 bits a number; 2 for large"
+            " corpora) need Qdrant 1.18 or newer on a server. auto: as the index has it; for a new"
+            " one, turbo4 in Qdrant Edge and int8 on a server."
         ),
     )
     qdrant_on_disk: bool = Field(
         False,
         description=(
-            "Keep uncompressed vectors on disk, only compressed ones in memory; for a new"
-            " collection."
+            "Keep uncompressed vectors on disk, on a server the graph and indexes of filters too;"
+            " only compressed vectors are in memory then. For a new collection."
         ),
     )
     qdrant_shards: int = Field(1, ge=1, description="Shards of a new collection on a server.")

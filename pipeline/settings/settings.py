@@ -11,11 +11,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import get_args
 
-from pydantic import SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from pipeline.errors import SettingError
+from pipeline.settings.embedder_choice import choose_embedder
 from pipeline.settings.env_file import (
     ENV_FILE,
     PREFIX,
@@ -94,6 +102,7 @@ class Settings(
     """Settings of the pipeline: each field is the variable `CITELOOM_` + its name in capitals."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
+    _embedder_reason: str = PrivateAttr("CITELOOM_EMBEDDER")
 
     @model_validator(mode="before")
     @classmethod
@@ -132,6 +141,18 @@ class Settings(
         if value == "" and type(None) in get_args(cls.model_fields[name].annotation):
             return None
         return value
+
+    def with_embedder_of_root(self) -> Settings:
+        """The settings with the embedder that `auto` stands for in this data root."""
+        choice = choose_embedder(self.data_root, self.embedder_path, self.embedder_device)
+        chosen = self.model_copy(update={"embedder": choice.kind, "embedder_path": choice.path})
+        chosen._embedder_reason = choice.reason
+        return chosen
+
+    @property
+    def embedder_reason(self) -> str:
+        """Why the embedder is this one."""
+        return self._embedder_reason
 
     @property
     def bundled_llm(self) -> bool:
@@ -211,6 +232,8 @@ def load_settings(**overrides: object) -> Settings:
     except ValidationError as error:
         wrong += map(_describe, error.errors())
         raise SettingError("\n".join(wrong)) from None
+    if settings.embedder == "auto":
+        settings = settings.with_embedder_of_root()
     names_model = settings.llm_model and "llm_model" in settings.model_fields_set
     if settings.llm_url and not names_model:
         wrong.append("CITELOOM_LLM_MODEL: must name the model at CITELOOM_LLM_URL, and is not set")

@@ -113,9 +113,9 @@ def check_categories(value: tuple[str, ...]) -> tuple[str, ...]:
 
 def check_embedder(value: object) -> object:
     """Refuse a model's name that is none; a folder and a hub's name were replaced by their kind."""
-    if value not in ("minilm", "bge-m3", "sentence-transformers"):
+    if value not in ("auto", "minilm", "bge-m3", "sentence-transformers"):
         raise ValueError(
-            "must be minilm, bge-m3, or the folder or the hub name (owner/model) of a"
+            "must be auto, minilm, bge-m3, or the folder or the hub name (owner/model) of a"
             " sentence-transformers model"
         )
     return value

@@ -58,7 +58,7 @@ def test_the_check_of_the_index_asks_the_index_itself(own):
 
 
 def test_settings_of_another_layout_are_refused_before_anything_runs(own):
-    changed = own.with_settings(qdrant_quantization="binary")
+    changed = own.with_settings(qdrant_quantization="none")
     done = changed.invoke("run", "--months", "2024-03", "--until", "index_receipts")
     assert done.exit_code == 2
     assert "run citeloom reindex" in done.stderr
@@ -66,7 +66,7 @@ def test_settings_of_another_layout_are_refused_before_anything_runs(own):
 
 
 def test_reindex_changes_over_and_drops_the_old_collection_where_it_is_told_to(own):
-    changed = own.with_settings(qdrant_quantization="binary")
+    changed = own.with_settings(qdrant_quantization="none")
     first = changed.told("reindex")
     assert (first["done"], first["audit"]["clean"], first["kept"]) == (
         True,

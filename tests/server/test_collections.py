@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.errors import PermanentFailure
+from pipeline.errors import PermanentFailure, SettingError
+from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import INTEGERS, KEYWORDS, Layout, Request
 from tests.processes import wait_until
 from tests.server.conftest import open_collections, sweep
@@ -57,6 +58,14 @@ def test_a_new_collection_is_made_as_the_layout_and_the_settings_say(grpc):
     assert vectors == {"lexical": ("idf", True), "sparse": (None, True)}
     assert params.shard_number == 2
     assert set(info.payload_schema) == {*KEYWORDS, *INTEGERS}
+    assert info.config.hnsw_config.on_disk
+    assert all(index.params.on_disk for index in info.payload_schema.values())
+
+
+def test_a_compression_that_the_server_lacks_is_refused(grpc):
+    with pytest.raises(SettingError, match=r"turbo4 needs Qdrant 1\.18"):
+        _made(grpc, replace(LAYOUT, quantization="turbo4"))
+    assert grpc.names() == []
 
 
 def test_payload_indexes_that_a_killed_run_did_not_come_to_are_made_up_for(grpc):
@@ -175,9 +184,7 @@ def _many(count, dimensions):
     )
 
 
-@pytest.mark.parametrize(
-    ("quantization", "least"), [("none", 0.98), ("int8", 0.98), ("binary", 0.98)]
-)
+@pytest.mark.parametrize(("quantization", "least"), [("none", 0.98), ("int8", 0.98)])
 def test_a_built_collection_finds_what_comparing_with_every_point_finds(grpc, quantization, least):
     layout = Layout("a model", 128, sparse=True, quantization=quantization)
     index, points = _made(grpc, layout), _many(4_000, 128)
@@ -198,8 +205,7 @@ def test_a_built_collection_finds_what_comparing_with_every_point_finds(grpc, qu
     assert info.indexed_vectors_count >= 4_000
     asked = [replace(query(), dense=points.dense[number]) for number in range(0, 4_000, 200)]
     found, exact = (
-        index.search([(query, Request(10, exact=exact)) for query in asked])
-        for exact in (False, True)
+        rank(index, asked, Ranking(10, by="dense", exact=exact)) for exact in (False, True)
     )
     pairs = [
         ({a.passage_id for a in one}, {b.passage_id for b in two})

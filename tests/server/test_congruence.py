@@ -70,7 +70,7 @@ def _loaded(collections, layout, batches):
     return index
 
 
-@pytest.mark.parametrize("quantization", ["none", "int8", "binary"])
+@pytest.mark.parametrize("quantization", ["none", "int8"])
 def test_every_search_has_the_same_answer(every, quantization):
     layout = replace(LAYOUT, quantization=quantization)
     edge, *servers = [answers(_loaded(each, layout, three_months())) for each in every]

@@ -138,8 +138,11 @@ def export_settings(settings: Settings) -> None:
         "qdrant_url": settings.qdrant_url,
         "env_file": find_env_file(),
     }
-    if Path(settings.embedder_path).is_dir():
-        values |= {"embedder": settings.embedder, "embedder_path": Path(settings.embedder_path)}
+    path = settings.embedder_path
+    values |= {
+        "embedder": settings.embedder,
+        "embedder_path": Path(path) if Path(path).is_dir() else path,
+    }
     for name, value in values.items():
         text = value.absolute() if isinstance(value, Path) else value or ""
         os.environ[f"CITELOOM_{name.upper()}"] = str(text)

@@ -64,6 +64,9 @@ def status(
         print_json({"stages": rows, "deletable": unused})
         return 0
     out.print(f"Data root: {workspace.root.path}", soft_wrap=True, markup=False)
+    settings = workspace.settings
+    chosen = f"Embedder: {settings.embedder} ({settings.embedder_reason})"
+    out.print(chosen, soft_wrap=True, markup=False)
     for part in status_report(rows):
         out.print(part)
     if unused:

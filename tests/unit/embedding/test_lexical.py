@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from pipeline.embedding.lexical import (
     K1,
     B,
+    abbreviations_of,
     lexical_query,
     lexical_rows,
+    long_forms_in,
     term_id,
     terms_of,
     words_of,
@@ -96,3 +98,21 @@ def test_ids_ascend_and_weights_are_numbers_whatever_the_text(texts):
         vector = rows.row(number)
         assert (np.diff(vector.ids.astype(np.int64)) > 0).all()
         assert ((vector.weights > 0) & (vector.weights < 1)).all()
+
+
+@cases("unit/embedding/cases.toml", "an_abbreviation_is_defined", ["text", "abbreviations"])
+def test_an_abbreviation_is_defined(text, abbreviations):
+    assert dict(abbreviations_of(text)) == abbreviations
+
+
+def test_a_text_with_an_abbreviation_gets_its_long_form_once():
+    abbreviations = {"SR": "Sharpe ratio", "P EM": "Passage Exact Match", "LLM": "language model"}
+    text = "| model | SR | P EM | LLMs |"
+    assert [*long_forms_in(text, abbreviations)] == [*abbreviations.values()]
+    assert [*long_forms_in("SRAM and P EMs of an LLMS", {"SR": "Sharpe ratio"})] == []
+    plain, added = (
+        lexical_rows([text], additions=additions).row(0) for additions in (None, ["Sharpe model"])
+    )
+    assert {*added.ids} == {*plain.ids} | {term_id("sharpe")}
+    known = np.isin(added.ids, plain.ids)
+    assert added.weights[known].tolist() == plain.weights.tolist()

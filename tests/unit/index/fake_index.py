@@ -76,7 +76,7 @@ class FakeIndex(PassageIndex):
             )
         ], None
 
-    def _query(self, searches, layout):
+    def _query(self, searches):
         def score(point, query):
             return float(self.dense[point] @ query.dense)
 

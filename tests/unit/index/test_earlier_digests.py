@@ -12,8 +12,8 @@ from tests.unit.index.building import make_workspace, write_month
 @pytest.mark.parametrize(
     ("layout", "name"),
     [
-        (Layout("all-MiniLM-L6-v2", 384), "citeloom-all-minilm-l6-v2-e074c833"),
-        (Layout("BAAI/bge-m3", 1024, sparse=True), "citeloom-baai-bge-m3-73fe8a48"),
+        (Layout("all-MiniLM-L6-v2", 384, lexical=2), "citeloom-all-minilm-l6-v2-e074c833"),
+        (Layout("BAAI/bge-m3", 1024, sparse=True, lexical=2), "citeloom-baai-bge-m3-73fe8a48"),
     ],
 )
 def test_a_collection_keeps_its_name(layout, name):

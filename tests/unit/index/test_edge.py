@@ -191,7 +191,7 @@ def _clustered(count, dimensions, seed):
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-@pytest.mark.parametrize("quantization", ["int8", "binary"])
+@pytest.mark.parametrize("quantization", ["turbo4", "turbo2", "int8"])
 def test_a_search_over_a_full_segment_and_another_finds_what_an_exact_one_finds(
     tmp_path, quantization
 ):
@@ -212,8 +212,8 @@ def test_a_search_over_a_full_segment_and_another_finds_what_an_exact_one_finds(
     asked = [QueryVectors(row, SparseRows.nothing(1).row(0)) for row in queries]
     nearest = np.argsort(-(queries @ vectors.T), axis=1)[:, :10]
     wanted = [{ids[number] for number in row} for row in nearest]
-    for request, least in ((Request(10, exact=True), 0.99), (Request(10), 0.95)):
-        found = edge.search([(query, request) for query in asked])
+    for exact, least in ((True, 0.99), (False, 0.95)):
+        found = rank(edge, asked, Ranking(10, by="dense", exact=exact))
         recall = np.mean(
             [len(truth & set(_ids(hits))) / 10 for truth, hits in zip(wanted, found, strict=True)]
         )

@@ -1,11 +1,13 @@
 """Points of a month: what is joined into them, and tables that do not fit together."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pipeline import tables
 from pipeline.corpus.passages.text import embedded_text
-from pipeline.embedding.lexical import lexical_rows
+from pipeline.embedding.lexical import lexical_rows, term_id
 from pipeline.errors import PermanentFailure
 from pipeline.index.passage_index import Layout
 from pipeline.index.points import digests_of, points_of
@@ -181,3 +183,23 @@ def test_passages_of_a_paper_that_is_gone_are_refused_and_named(month):
     _drop_first(month, tables.PAPERS)
     with pytest.raises(PermanentFailure, match=r"hold no 2403\.00000 any more.*--until index"):
         digests_of(month.root, MONTH)
+
+
+def test_parts_of_a_table_have_the_terms_of_its_caption_and_of_abbreviations(month):
+    rows = month.root.rows(tables.PASSAGES, MONTH)
+    texts = [
+        "We report the Sharpe ratio (SR).",
+        "Table 2: Returns of funds\n| fund | SR |\n|---|---|",
+        "| fund | SR |\n|---|---|\n| A | 2 |",
+    ]
+    for row, text in zip(rows, texts, strict=False):
+        kind = "paragraph" if text is texts[0] else "table"
+        row |= {"text": text, "kind": kind, "anchor": kind, "arxiv_id": rows[0]["arxiv_id"]}
+    write_table(month.root, tables.PASSAGES, MONTH, rows)
+    write_vectors(month)
+    layout = Layout("a model", 4, sparse=True)
+    for version, has_them in ((3, True), (2, False)):
+        (batch,) = points_of(month.root, MONTH, replace(layout, lexical=version))
+        terms = {*batch.lexical.row(2).ids.tolist()}
+        assert ({term_id("returns"), term_id("sharpe")} <= terms) is has_them
+        assert term_id("sharpe") not in batch.lexical.row(4).ids

@@ -2,6 +2,8 @@
 in between.
 """
 
+import json
+from dataclasses import asdict, replace
 from functools import partial
 
 import pytest
@@ -10,6 +12,7 @@ from pipeline import tables
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError
+from pipeline.index.edge import LAYOUT_FILE
 from pipeline.index.opening import close_indexes, live_index, open_collections
 from pipeline.index.reindex import check_layout, layout_of_settings, reindex
 from pipeline.index.search import search
@@ -39,7 +42,7 @@ def loaded(workspace):
 @pytest.fixture
 def changed(loaded):
     """The same data root under settings that ask for another layout."""
-    return make_workspace(loaded.root.path, qdrant_quantization="binary")
+    return make_workspace(loaded.root.path, qdrant_quantization="none")
 
 
 def runner(workspace):
@@ -220,7 +223,7 @@ def test_a_month_without_passages_changes_over_too(workspace):
     """Its rows are the same under any settings, and still it belongs into the new collection."""
     for month, texts in zip(MONTHS, (TEXTS[:2], ()), strict=True):
         load(workspace, month, texts)
-    changed = make_workspace(workspace.root.path, qdrant_quantization="binary")
+    changed = make_workspace(workspace.root.path, qdrant_quantization="none")
     done = reindex(changed, runner(changed))
     assert done.done
     receipts = [changed.root.rows(tables.INDEX_RECEIPTS, month) for month in MONTHS]
@@ -252,3 +255,40 @@ def test_a_month_of_vectors_that_another_version_made_is_not_loaded_where_nobody
     ):
         run_stage(INDEX_RECEIPTS, loaded, MONTHS[0])
     assert runner(loaded)(MONTHS) == []
+
+
+def test_an_earlier_collection_is_loaded_and_searched_on_until_reindex_is_asked_for(workspace):
+    write_month(workspace, MONTHS[0])
+    embed(workspace, MONTHS[0])
+    collections = open_collections(workspace)
+    layout, _ = layout_of(workspace, MONTHS[0])
+    assert (layout.quantization, layout.lexical) == ("turbo4", 3)
+    earlier = replace(layout, quantization="int8", lexical=2)
+    old = collections.collection(earlier.collection(collections.alias))
+    old.create(earlier)
+    collections.make_live(old.name)
+    for month in MONTHS:
+        load(workspace, month)
+    check_layout(workspace)
+    assert names(workspace) == (old.name, [old.name])
+    assert search(workspace, "beam search")[0].item.text == TEXTS[0]
+    done = reindex(workspace, runner(workspace))
+    assert (done.done, done.before) == (True, old.name)
+    assert live_index(workspace).layout() == layout
+    assert layout_of(workspace, MONTHS[0])[0] == layout
+
+
+def test_a_collection_in_a_compression_that_left_is_refused(workspace):
+    load(workspace, MONTHS[0])
+    layout, _ = layout_of(workspace, MONTHS[0])
+    binary = replace(layout, quantization="binary")
+    folder = open_collections(workspace).collection(binary.collection("citeloom"))
+    folder.create(replace(layout, quantization="none"))
+    file = folder.folder / LAYOUT_FILE
+    folder.close()
+    file.write_text(json.dumps({"layout": asdict(binary)}))
+    open_collections(workspace).make_live(folder.name)
+    for refused in (check_layout, partial(search, query="beam search")):
+        with pytest.raises(CiteloomError, match=r"quantization binary.*run citeloom reindex"):
+            refused(workspace)
+    assert reindex(workspace, runner(workspace)).done

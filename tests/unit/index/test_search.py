@@ -15,7 +15,6 @@ from pipeline.doors.cli.search import search as search_command
 from pipeline.doors.web.forms import SearchForm
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.index.fusion import TIES
 from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.papers import read_like
 from pipeline.index.passage_index import Layout, ScoredPoint
@@ -251,7 +250,9 @@ class Ranked(FakeIndex):
 
     def search(self, searches):
         request = searches[0][1]
-        self.asked.append((len(searches), request.limit))
+        # The candidates, then the same ones by their uncompressed vectors.
+        if request.passages is None:
+            self.asked.append((len(searches), request.limit))
         ranking = [
             ScoredPoint(f"{number:06d}", 1 / (1 + number), {"arxiv_id": f"2403.{paper:05d}"})
             for number, paper in enumerate(self.papers)
@@ -294,7 +295,7 @@ def _papers_found(workspace, index, **options):
 def test_a_list_is_searched_as_deep_as_its_papers_need(workspace, papers, page, found, depths):
     index = Ranked(papers=papers)
     assert _papers_found(workspace, index, **page) == [f"2403.{paper:05d}" for paper in found]
-    assert index.asked == [(2, depth + TIES) for depth in depths]
+    assert index.asked == [(2, 3 * depth) for depth in depths]
     assert len(index.fetched) == len(found), "payloads of what is shown, and of nothing else"
 
     close_indexes()

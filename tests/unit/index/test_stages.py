@@ -107,9 +107,9 @@ def test_a_receipt_is_believed_while_another_process_uses_the_index(loaded):
 
 
 def test_another_layout_does_not_replace_a_live_one_by_and_by(loaded):
-    other = make_workspace(loaded.root.path, qdrant_quantization="binary")
+    other = make_workspace(loaded.root.path, qdrant_quantization="none")
     with pytest.raises(
-        PermanentFailure, match=r"quantization int8.*quantization binary.*run citeloom reindex"
+        PermanentFailure, match=r"quantization turbo4.*quantization none.*run citeloom reindex"
     ):
         run_stage(INDEX_RECEIPTS, other, MONTH)
     assert len(open_collections(other).names()) == 1

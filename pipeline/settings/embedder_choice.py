@@ -1,0 +1,100 @@
+"""The embedder of CITELOOM_EMBEDDER=auto: what the data root records, else what suits this machine.
+
+BGE-M3, the model of the published method, runs at hundreds of tokens a second on two cores, so it
+is chosen where there is a GPU.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, NamedTuple, cast
+
+from pipeline.errors import CiteloomError
+from pipeline.storage.store import DataPath
+
+Kind = Literal["minilm", "bge-m3", "sentence-transformers"]
+
+_FILE = "embedder.json"
+# Seconds to wait for the hub.
+_PATIENCE = 3.0
+
+
+class EmbedderChoice(NamedTuple):
+    """An embedder (a kind, and the path of its model) and the reason for it."""
+
+    kind: Kind
+    path: str
+    reason: str
+
+
+def choose_embedder(
+    root: DataPath,
+    path: str,
+    device: str,
+    obstacle: Callable[[str, str], str] | None = None,
+) -> EmbedderChoice:
+    """The embedder that a data root records; MiniLM, the earlier default, for a root with vectors
+    and no record; else BGE-M3 where a GPU and its weights are.
+
+    path, device: CITELOOM_EMBEDDER_PATH and CITELOOM_EMBEDDER_DEVICE. obstacle: why a machine does
+    not embed with BGE-M3 of this path on this device, empty if it does; by default of this machine.
+    """
+    try:
+        record = json.loads((root / _FILE).read_bytes())
+        # Machines may have BGE-M3 in different folders.
+        own = record["path"] if record["embedder"] == "sentence-transformers" else path
+        return EmbedderChoice(record["embedder"], own, "recorded in the data root")
+    except (OSError, ValueError, KeyError, CiteloomError):
+        pass
+    try:
+        has_vectors = any((root / "embeddings").glob("*.parquet"))
+    except (OSError, CiteloomError):
+        has_vectors = False
+    if has_vectors:
+        return EmbedderChoice("minilm", path, "the data root has vectors of the earlier default")
+    reason = (obstacle or _obstacle)(path, device)
+    if reason:
+        return EmbedderChoice("minilm", path, reason)
+    return EmbedderChoice("bge-m3", path, "there is a GPU, and the weights can be had")
+
+
+def record_embedder(root: DataPath, kind: str, path: str) -> None:
+    """Record the embedder of a data root, which `auto` then stands for there."""
+    from pipeline.storage.writing import write_whole
+
+    content = json.dumps({"embedder": kind, "path": path}).encode()
+    file = root / _FILE
+    if not file.exists() or file.read_bytes() != content:
+        write_whole(cast(Path, file), content)
+
+
+@lru_cache(maxsize=1)
+def _obstacle(path: str, device: str) -> str:
+    """Why this machine does not embed with BGE-M3 by default; empty if it does."""
+    # Without a driver, torch need not be imported, which takes two seconds.
+    if device.startswith("cpu") or not any(Path("/dev").glob("nvidia[0-9]*")):
+        return "there is no GPU"
+    import torch
+
+    if not torch.cuda.is_available():
+        return "torch cannot use the GPU"
+    return "" if _has_weights(path) else f"there is a GPU, and {path} cannot be had"
+
+
+def _has_weights(path: str) -> bool:
+    """Whether a model is a folder or in the hub's cache, or the hub offers it."""
+    from huggingface_hub import model_info, try_to_load_from_cache
+
+    if Path(path).expanduser().is_dir():
+        return True
+    model, _, revision = path.partition("@")
+    if isinstance(try_to_load_from_cache(model, "config.json", revision=revision or None), str):
+        return True
+    try:
+        model_info(model, revision=revision or None, timeout=_PATIENCE)
+    except Exception:  # of the hub's client, or of what is below it
+        return False
+    return True
