@@ -47,6 +47,7 @@ from pipeline.index.passage_index import (
     PassageIndex,
     Quantization,
     QueryVectors,
+    Request,
 )
 from pipeline.index.points import digests_of, points_of
 from pipeline.index.search_options import SearchOptions
@@ -65,6 +66,7 @@ FILTER = SearchOptions(
 NARROW = SearchOptions(
     categories=("cs.CL",), first_month="2023-05", last_month="2023-05", kinds=("paragraph",)
 ).conditions()
+CANDIDATES = (10, 20, 40, 100)
 RANKINGS = {
     "dense": Ranking(10, by="dense"),
     "fused": Ranking(10),
@@ -169,6 +171,26 @@ def recall(
     return statistics.fmean(shares)
 
 
+def recall_of_codes(
+    index: PassageIndex, asked: Sequence[QueryVectors], truth: Sequence[Sequence[str]]
+) -> dict[int, float]:
+    """Recall@10 by the number of candidates that are compared uncompressed: the mean share of the
+    exact ten that so many points have which compressed vectors alone rank first.
+    """
+    lists = index.search([(question, Request(max(CANDIDATES))) for question in asked])
+    pairs = [
+        ([point.passage_id for point in points], set(wanted))
+        for points, wanted in zip(lists, truth, strict=True)
+    ]
+    return {
+        count: round(
+            statistics.fmean(len(wanted & set(ids[:count])) / len(wanted) for ids, wanted in pairs),
+            4,
+        )
+        for count in CANDIDATES
+    }
+
+
 def latency(
     index: PassageIndex, asked: Sequence[QueryVectors], ranking: Ranking, clients: int
 ) -> dict[str, float]:
@@ -259,6 +281,7 @@ def search_edge(corpus: Corpus, kind: Kind, folder: Path) -> dict[str, Any]:
         found: dict[str, Any] = fill(index, kind, corpus.root)
         truth = corpus.exact()
         found["recall"] = recall(index, corpus, RANKINGS["dense"], truth)
+        found["recall of codes"] = recall_of_codes(index, corpus.questions, truth)
         found["recall of rescoring segments"], found["read by segments"] = by_segment(
             index, corpus, truth
         )
@@ -337,6 +360,8 @@ def figures_of(kind: Kind, found: dict[str, Any]) -> dict[str, object]:
     for step, name in {"loaded": "loaded", "graph": "graph built", "audited": "audited"}.items():
         figures[f"{kind}, {name} in, s"] = round(found[step], 1)
     if kind.engine == "Edge":
+        for count, value in found["recall of codes"].items():
+            figures[f"{kind}, recall@10 from {count} candidates"] = value
         figures[f"{kind}, recall@10 if each segment scores again"] = round(
             found["recall of rescoring segments"], 4
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import socket
@@ -11,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline import tables
 from pipeline.arxiv.rate_limited_client import (
     NOTED_WAIT_SECONDS,
     HttpAnswer,
@@ -18,10 +20,10 @@ from pipeline.arxiv.rate_limited_client import (
     RateLimitedClient,
     Service,
 )
+from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.engine.progress import duration
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
-from pipeline.index.capacity import EDGE_PASSAGES, expected_passages, shards_of
 from pipeline.index.connection import Connection
 from pipeline.index.edge_folder import holder_of
 from pipeline.index.opening import edge_folder, is_layout_of_settings, open_collections
@@ -51,6 +53,12 @@ if TYPE_CHECKING:
 
     from pipeline.index.passage_index import Collections
 
+# Passages up to which Qdrant Edge was measured (docs/experiments/scale.md): searches, openings and
+# memory grow with them, and one process at a time searches or loads.
+EDGE_PASSAGES = 1_000_000
+SHARD_PASSAGES = 1_500_000
+# Passages of a page, where all categories are kept.
+_PAGE_PASSAGES = 34
 # The longest answer of a model that is tried.
 _TRIAL_TOKENS = 64
 # For one answer of a server.
@@ -111,6 +119,28 @@ def _arxiv_service(
             return client.get(url + query, read)
     except (TransientFailure, PermanentFailure) as error:
         return problem(str(error).removesuffix(f": {way_out}"), way_out)
+
+
+def expected_passages(workspace: Workspace) -> int:
+    """Passages of the data root, and of the pages of the dump's other months at most."""
+    root = workspace.root
+    packed = root.months(tables.PASSAGES)
+    passages = 0
+    for month in packed:
+        provenance = root.provenance(tables.PASSAGES, month)
+        if provenance is not None:
+            passages += provenance.rows
+    try:
+        dump = read_dump(workspace.settings, may_be_empty=True)
+        to_come = sum(dump.count_pages(month) for month in dump.months if month not in packed)
+    except CiteloomError:  # another probe reports the dump
+        to_come = 0
+    return passages + to_come * _PAGE_PASSAGES
+
+
+def shards_of(passages: int) -> int:
+    """Shards of a server's collection for so many passages."""
+    return max(1, math.ceil(passages / SHARD_PASSAGES))
 
 
 def qdrant(

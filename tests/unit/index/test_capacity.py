@@ -1,6 +1,6 @@
 """How many passages the doctor expects."""
 
-from pipeline.index.capacity import expected_passages, shards_of
+from pipeline.ops.doctor.servers import expected_passages, shards_of
 from pipeline.settings import PROJECT
 from tests.unit.index.building import TEXTS, make_workspace, write_month
 

@@ -199,8 +199,9 @@ def test_a_run_into_another_collection_than_the_live_one_is_refused(loaded, chan
         check_layout(changed)
     assert reindex(changed, runner(changed)).done
     check_layout(changed)
+    check_layout(loaded)  # auto: as the index has it
     with pytest.raises(SettingError, match="citeloom reindex"):
-        check_layout(loaded)
+        check_layout(make_workspace(loaded.root.path, qdrant_quantization="turbo4"))
 
 
 def test_an_index_of_other_headings_is_refused_until_it_is_made_again(workspace):
