@@ -81,8 +81,6 @@ class StandIn:
                 sparse_offsets=np.arange(count + 1, dtype=np.int32) * TERMS,
                 sparse_ids=self._ids[: count * TERMS],
                 sparse_weights=self._weights[: count * TERMS],
-                colbert_offsets=None,
-                colbert=None,
                 truncated=np.zeros(count, dtype=np.bool_),
                 tokens=count * 300,
             )

@@ -270,8 +270,6 @@ class PerturbedEmbedder:
             none.offsets.astype(np.int32),
             none.ids,
             none.weights,
-            None,
-            None,
             np.zeros(len(texts), np.bool_),
             tokens=0,
         )

@@ -28,15 +28,10 @@ GPU_BUDGET = 65_536
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostVectors:
-    """The vectors of `Heads` as arrays in the host's memory.
-
-    colbert: of shape (tokens - texts, dimensions), for every token but each text's first, where the
-    model gives them.
-    """
+    """The vectors of `Heads` as arrays in the host's memory."""
 
     dense: NDArray[np.float32]
     sparse: NDArray[np.float32] | None
-    colbert: NDArray[np.float32] | None = None
 
 
 class EncodingModel(Protocol):

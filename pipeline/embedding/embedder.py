@@ -77,15 +77,13 @@ class Vectors:
     """One text's vectors.
 
     dense: float32 of shape (dimensions,), unit length. sparse_ids: uint32, ascending, of shape
-    (k,), and sparse_weights: float32 of the same shape, greater than 0. colbert: float32 of shape
-    (tokens, dimensions), rows of unit length, of MiniLM's questions; else None. truncated: whether
-    the dense vector saw only the text's beginning.
+    (k,), and sparse_weights: float32 of the same shape, greater than 0. truncated: whether the
+    dense vector saw only the text's beginning.
     """
 
     dense: NDArray[np.float32]
     sparse_ids: NDArray[np.uint32]
     sparse_weights: NDArray[np.float32]
-    colbert: NDArray[np.float32] | None
     truncated: bool
 
     @property
@@ -100,17 +98,14 @@ class VectorBatch:
 
     dense: float16 of shape (texts, dimensions), of unit length before it was rounded.
     sparse_offsets: int32 of shape (texts + 1,) into sparse_ids (uint32, ascending within a text)
-    and sparse_weights (float32, greater than 0). colbert_offsets: int32 of shape (texts + 1,) into
-    colbert, float32 of shape (tokens, dimensions); None but for MiniLM's questions. truncated: bool
-    of shape (texts,). tokens: the tokens that the model read for these texts.
+    and sparse_weights (float32, greater than 0). truncated: bool of shape (texts,). tokens: the
+    tokens that the model read for these texts.
     """
 
     dense: NDArray[np.float16]
     sparse_offsets: NDArray[np.int32]
     sparse_ids: NDArray[np.uint32]
     sparse_weights: NDArray[np.float32]
-    colbert_offsets: NDArray[np.int32] | None
-    colbert: NDArray[np.float32] | None
     truncated: NDArray[np.bool_]
     tokens: int
 

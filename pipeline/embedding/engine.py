@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pipeline.embedding.device import (
@@ -230,7 +231,6 @@ class _WindowVectors:
         self._window, self._half = window, half
         self._dense: NDArray[Any] | None = None
         self._weights: NDArray[Any] | None = None
-        self._colbert: NDArray[Any] | None = None
 
     def put(self, pack: Pack, wait: Callable[[], HostVectors]) -> None:
         """Wait for a pack's vectors and take them."""
@@ -244,38 +244,25 @@ class _WindowVectors:
             )
             if vectors.sparse is not None and terms is not None:
                 self._weights = np.empty(len(terms.ids), dtype=np.float32)
-            if vectors.colbert is not None:
-                shape = (len(rows.ids) - len(rows), vectors.colbert.shape[1])
-                self._colbert = np.empty(shape, dtype=vectors.colbert.dtype)
         self._dense[pack.places] = vectors.dense
         if vectors.sparse is not None and terms is not None and self._weights is not None:
             self._weights[spans(terms.offsets[pack.places], terms.lengths[pack.places])] = (
                 vectors.sparse
             )
-        if vectors.colbert is not None and self._colbert is not None:
-            first = rows.offsets[pack.places] - pack.places
-            self._colbert[spans(first, rows.lengths[pack.places] - 1)] = vectors.colbert
 
     def batch(self) -> VectorBatch:
         """The vectors of all texts, once every pack was put. Raises AssertionError for a window
         without texts.
         """
-        import numpy as np
-
         window = self._window
         if self._dense is None:
             raise AssertionError("a window without texts")
-        places = np.arange(len(window.rows) + 1)
         offsets, ids, weights = self._sparse()
         return VectorBatch(
             dense=self._dense,
             sparse_offsets=offsets,
             sparse_ids=ids,
             sparse_weights=weights,
-            colbert_offsets=(
-                None if self._colbert is None else (window.rows.offsets - places).astype(np.int32)
-            ),
-            colbert=self._colbert,
             truncated=window.truncated,
             tokens=len(window.rows.ids),
         )
@@ -388,16 +375,11 @@ class PackedEmbedder(ABC):
 
 
 def _rows(batch: VectorBatch) -> Iterator[Vectors]:
-    sparse, colbert = batch.sparse_offsets.tolist(), batch.colbert_offsets
-    for text in range(len(batch)):
-        terms = slice(sparse[text], sparse[text + 1])
-        rows = None
-        if batch.colbert is not None and colbert is not None:
-            rows = batch.colbert[int(colbert[text]) : int(colbert[text + 1])]
+    for text, ends in enumerate(pairwise(batch.sparse_offsets.tolist())):
+        terms = slice(*ends)
         yield Vectors(
             batch.dense[text],
             batch.sparse_ids[terms],
             batch.sparse_weights[terms],
-            rows,
             truncated=bool(batch.truncated[text]),
         )

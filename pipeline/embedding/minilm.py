@@ -155,9 +155,7 @@ class QueryModel:
             hidden = self._encode(pack)
         mean = np.add.reduceat(hidden, starts, axis=0) / lengths[:, None].astype(np.float32)
         dense = mean / np.linalg.norm(mean, axis=1, keepdims=True)
-        tokens = np.delete(hidden, starts, axis=0)
-        tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
-        return lambda: HostVectors(dense, None, tokens)
+        return lambda: HostVectors(dense, None)
 
     def release(self) -> None:
         """Hold no memory for later."""

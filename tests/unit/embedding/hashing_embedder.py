@@ -78,8 +78,6 @@ class HashingEmbedder:
             sparse_offsets=sparse_offsets,
             sparse_ids=sparse_ids,
             sparse_weights=sparse_ids.astype(np.float32) + 1,
-            colbert_offsets=None,
-            colbert=None,
             truncated=np.array([count > self.max_tokens for count in tokens]),
             tokens=sum(tokens),
         )

@@ -100,7 +100,7 @@ def _texts(batches):
             terms = slice(batch.sparse_offsets[text], batch.sparse_offsets[text + 1])
             dense, truncated = batch.dense[text].astype(np.float32), bool(batch.truncated[text])
             ids, weights = batch.sparse_ids[terms], batch.sparse_weights[terms]
-            found.append(Vectors(dense, ids, weights, None, truncated=truncated))
+            found.append(Vectors(dense, ids, weights, truncated=truncated))
     return found
 
 

@@ -12,7 +12,6 @@ OURS = Vectors(
     dense=np.array([0.6, 0.8], np.float32),
     sparse_ids=np.array([7, 9], np.uint32),
     sparse_weights=np.array([0.5, 0.005], np.float32),
-    colbert=None,
     truncated=False,
 )
 THEIRS = ReferenceVectors(OURS.dense, {7: 0.5, 9: 0.005})
