@@ -48,7 +48,9 @@ def build_embeddings(
     """
     settings = job.settings
     embedder = make(settings)
-    record_embedder(job.workspace.root.path, settings.embedder, settings.embedder_path)
+    # Machines may have BGE-M3 in different folders.
+    path = settings.embedder_path if settings.embedder == "sentence-transformers" else ""
+    record_embedder(job.workspace.root.path, settings.embedder, path)
     shards = Shards(job.workspace.cache("embeddings") / job.month, _made_by(job, embedder))
     job.afterwards.append(shards.remove)
     earlier = _reusable_vectors(job, embedder, shards)

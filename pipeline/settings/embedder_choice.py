@@ -44,9 +44,9 @@ def choose_embedder(
     """
     try:
         record = json.loads((root / _FILE).read_bytes())
-        # Machines may have BGE-M3 in different folders.
-        own = record["path"] if record["embedder"] == "sentence-transformers" else path
-        return EmbedderChoice(record["embedder"], own, "recorded in the data root")
+        return EmbedderChoice(
+            record["embedder"], record["path"] or path, "recorded in the data root"
+        )
     except (OSError, ValueError, KeyError, CiteloomError):
         pass
     try:
@@ -62,7 +62,9 @@ def choose_embedder(
 
 
 def record_embedder(root: DataPath, kind: str, path: str) -> None:
-    """Record the embedder of a data root, which `auto` then stands for there."""
+    """Record the embedder of a data root, which `auto` then stands for there. path: of the model;
+    empty for CITELOOM_EMBEDDER_PATH.
+    """
     from pipeline.storage.writing import write_whole
 
     content = json.dumps({"embedder": kind, "path": path}).encode()

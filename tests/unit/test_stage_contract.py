@@ -20,7 +20,7 @@ from pipeline.corpus.stages import PAPERS
 from pipeline.engine.progress import Outcome
 from pipeline.engine.run import State, fingerprint, run_stage, state
 from pipeline.engine.stage import Workspace
-from pipeline.errors import PermanentFailure
+from pipeline.errors import CiteloomError, PermanentFailure
 from pipeline.index.opening import close_indexes
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, SAMPLE_SNAPSHOT, Settings
 from pipeline.stage_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
@@ -309,7 +309,10 @@ def with_upstream(stage):
 
 def fingerprint_with_another(name, stage, corpus):
     changed = corpus.changed(**{name: another_value(name, corpus.workspace.settings)})
-    return fingerprint(stage, changed, MONTH).fingerprint
+    try:
+        return fingerprint(stage, changed, MONTH).fingerprint
+    except CiteloomError:  # such as a server that does not answer; `state` says out of date then
+        return None
 
 
 def another_value(name, settings):

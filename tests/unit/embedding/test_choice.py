@@ -184,7 +184,7 @@ def test_the_embedder_is_chosen_once_for_a_data_root(tmp_path):
     (tmp_path / "embeddings").mkdir()
     (tmp_path / "embeddings" / "2024-03.parquet").touch()
     assert chosen("") == ("minilm", "BAAI/bge-m3"), "what was the default of its vectors"
-    record_embedder(tmp_path, "bge-m3", "/mnt/models/m3")
+    record_embedder(tmp_path, "bge-m3", "")
     assert chosen("there is no GPU") == ("bge-m3", "BAAI/bge-m3"), "its own folder on each machine"
     record_embedder(tmp_path, "sentence-transformers", "a/model")
     assert chosen("there is no GPU") == ("sentence-transformers", "a/model")
@@ -193,7 +193,7 @@ def test_the_embedder_is_chosen_once_for_a_data_root(tmp_path):
 def test_auto_stands_for_the_embedder_of_the_data_root(tmp_path):
     fresh = _settings(data=tmp_path, embedder_device="cpu")
     assert (fresh.embedder, fresh.embedder_reason) == ("minilm", "there is no GPU")
-    record_embedder(tmp_path, "bge-m3", "BAAI/bge-m3")
+    record_embedder(tmp_path, "bge-m3", "")
     later = _settings(data=tmp_path, embedder_device="cpu")
     assert (later.embedder, later.embedder_reason) == ("bge-m3", "recorded in the data root")
     assert _settings(data=tmp_path, embedder="minilm").embedder_reason == "CITELOOM_EMBEDDER"
