@@ -10,7 +10,7 @@ from pipeline.answering.model_calls import PROMPTS, TEMPERATURE, StepLog, Tools
 from pipeline.corpus.nouns import Passage
 from pipeline.index.scored import Scored
 from pipeline.llm.context import cut_to_share
-from pipeline.llm.messages import Completion, Spent, spent
+from pipeline.llm.messages import Spent, spent
 from pipeline.text import one_line
 
 # RankGPT's windows, as WikiChat uses them.
@@ -62,7 +62,21 @@ async def rank(
         return order
     cost, rankings = Spent(), []
     for start, end in windows(len(order)):
-        completion, cut = await _rank_window(tools, query, order[start:end])
+        longest = _TOKENS_PER_RANK * (end - start)
+        values = {"question": query, "count": end - start}
+        room = PROMPTS.room(
+            tools.settings.llm_context, longest, "rank", shown=[""] * (end - start), **values
+        )
+        beginnings = [
+            f"{passage.heading()}\n{one_line(passage.content())[:PASSAGE_CHARS]}"
+            for passage in order[start:end]
+        ]
+        shown, cut = cut_to_share(beginnings, room)
+        completion = await tools.model.complete(
+            PROMPTS.messages("rank", shown=shown, **values),
+            temperature=TEMPERATURE,
+            max_tokens=longest,
+        )
         numbers, missing = read_ranking(completion.text, end - start)
         order[start:end] = [order[start + number - 1] for number in numbers]
         cost += spent([completion])
@@ -80,24 +94,6 @@ def windows(count: int) -> list[tuple[int, int]]:
         start, end = spans[-1]
         spans.append((max(start - STEP, 0), end - STEP))
     return spans
-
-
-async def _rank_window(
-    tools: Tools, query: str, passages: Sequence[Passage]
-) -> tuple[Completion, bool]:
-    """The model's ranking, and whether passages were cut for want of room."""
-    longest = _TOKENS_PER_RANK * len(passages)
-    values = {"question": query, "count": len(passages)}
-    room = PROMPTS.room(
-        tools.settings.llm_context, longest, "rank", shown=[""] * len(passages), **values
-    )
-    beginnings = [
-        f"{passage.heading()}\n{one_line(passage.content())[:PASSAGE_CHARS]}"
-        for passage in passages
-    ]
-    shown, cut = cut_to_share(beginnings, room)
-    messages = PROMPTS.messages("rank", shown=shown, **values)
-    return await tools.model.complete(messages, temperature=TEMPERATURE, max_tokens=longest), cut
 
 
 def read_ranking(text: str, count: int) -> tuple[list[int], list[int]]:

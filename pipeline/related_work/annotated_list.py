@@ -53,7 +53,10 @@ def annotated_list(task: Task, encode: Encode) -> Summary:
     )
     counts = [len(work.candidates) for work in works]
     target, titles, *sentences = np.split(vectors, np.cumsum([1, len(works), *counts])[:-1])
-    documents = _mean_vectors(titles, sentences)
+    # A unit vector for each work: the mean of its title and candidates.
+    pairs = zip(titles, sentences, strict=True)
+    means = np.stack([np.vstack([title[None, :], own]).mean(axis=0) for title, own in pairs])
+    documents: Vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
     paragraphs, items = [], []
     groups = group_works(documents, documents @ target[0])
     for number, group in enumerate(groups, 1):
@@ -78,20 +81,6 @@ def encoder_of(embedder: Embedder) -> Encode:
         )
 
     return encode
-
-
-def _mean_vectors(titles: Vectors, sentences: Sequence[Vectors]) -> Vectors:
-    """A unit vector for each work: the mean of its title and candidates."""
-    import numpy as np
-
-    means = np.stack(
-        [
-            np.vstack([title[None, :], own]).mean(axis=0)
-            for title, own in zip(titles, sentences, strict=True)
-        ]
-    )
-    unit: Vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
-    return unit
 
 
 def _item(task: Task, work: QuotableWork, closeness: NDArray[np.float32]) -> SummarySentence:

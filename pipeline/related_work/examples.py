@@ -9,9 +9,11 @@ sections written for this project (`examples/`) follow.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -45,19 +47,15 @@ def shipped() -> tuple[str, ...]:
 
 def example_months(workspace: Workspace, before: str | None) -> list[str]:
     """The newest months before this one (None for all) that have tasks, newest first."""
-    months = [
-        m
-        for m in reversed(workspace.root.months(tables.RELATED_WORK_TASKS))
-        if before is None or m < before
-    ]
-    with_tasks: list[str] = []
-    for month in months:
-        provenance = workspace.root.provenance(tables.RELATED_WORK_TASKS, month)
-        if provenance and provenance.rows:
-            with_tasks.append(month)
-        if len(with_tasks) == _MONTHS:
-            break
-    return with_tasks
+    root, table = workspace.root, tables.RELATED_WORK_TASKS
+    with_tasks = (
+        month
+        for month in reversed(root.months(table))
+        if (before is None or month < before)
+        and (provenance := root.provenance(table, month))
+        and provenance.rows
+    )
+    return list(islice(with_tasks, _MONTHS))
 
 
 def example_inputs(workspace: Workspace, month: str) -> dict[str, str]:
@@ -72,23 +70,16 @@ def example_inputs(workspace: Workspace, month: str) -> dict[str, str]:
 
 def corpus_examples(workspace: Workspace, before: str | None) -> list[Example]:
     """Sections of the corpus that may be shown, newest month first, by task id within it."""
-    return [
-        example
-        for month in example_months(workspace, before)
-        for example in _of_month(workspace, month)
-    ]
-
-
-def _of_month(workspace: Workspace, month: str) -> Iterable[Example]:
-    cites = cited_papers(workspace, month)
     columns = ["task_id", "arxiv_id", "references", "gold"]
-    for row in sorted(
-        workspace.root.rows(tables.RELATED_WORK_TASKS, month, columns),
-        key=lambda row: row["task_id"],
-    ):
-        if row["arxiv_id"] and len(cited_numbers(row["gold"] or "")) >= _FEWEST_CITED:
-            cited = cites.get(row["arxiv_id"], frozenset()) | _reference_ids(row)
-            yield Example(row["arxiv_id"], cited, row["gold"])
+    examples = []
+    for month in example_months(workspace, before):
+        cites = cited_papers(workspace, month)
+        rows = workspace.root.rows(tables.RELATED_WORK_TASKS, month, columns)
+        for row in sorted(rows, key=itemgetter("task_id")):
+            if row["arxiv_id"] and len(cited_numbers(row["gold"] or "")) >= _FEWEST_CITED:
+                cited = cites.get(row["arxiv_id"], frozenset()) | _reference_ids(row)
+                examples.append(Example(row["arxiv_id"], cited, row["gold"]))
+    return examples
 
 
 def cited_papers(workspace: Workspace, month: str) -> Mapping[str, frozenset[str]]:
@@ -111,34 +102,21 @@ def _reference_ids(row: Mapping[str, Any]) -> frozenset[str]:
 
 
 def choose_examples(
-    candidates: Sequence[Example], target: str | None, cites: Collection[str], count: int
+    candidates: Sequence[Example], row: Mapping[str, Any], count: int, cites: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """`count` examples, or as many as there are, for a target that cites these papers.
+    """`count` examples, or as many as there are, for a row of `related_work_tasks`.
+
+    cites: papers that its target cites beside the references.
 
     Every task of a month sees the same ones where it may, so that prompts begin alike.
     """
-    others = [
-        example
+    if not count:
+        return ()
+    target = row["arxiv_id"]
+    related = {target, *cites, *_reference_ids(row)}
+    texts = [
+        example.text
         for example in candidates
-        if example.arxiv_id != target and example.arxiv_id not in cites
+        if example.arxiv_id not in related and (target is None or target not in example.cites)
     ]
-    texts = [example.text for example in others if target is None or target not in example.cites]
     return (*texts, *shipped())[:count]
-
-
-@dataclass(frozen=True, slots=True)
-class StyleExamples:
-    """What the examples of a month's tasks are chosen from, and what the month's papers cite."""
-
-    candidates: Sequence[Example]
-    cites: Mapping[str, frozenset[str]]
-
-    @classmethod
-    def before(cls, workspace: Workspace, month: str) -> StyleExamples:
-        """Those for the tasks of this month, from earlier ones."""
-        return cls(corpus_examples(workspace, month), cited_papers(workspace, month))
-
-    def of_task(self, row: Mapping[str, Any], count: int) -> tuple[str, ...]:
-        """The examples of a row of `related_work_tasks`: `count`, or as many as there are."""
-        cites = _reference_ids(row) | self.cites.get(row["arxiv_id"], frozenset())
-        return choose_examples(self.candidates, row["arxiv_id"], cites, count)

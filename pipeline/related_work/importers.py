@@ -22,6 +22,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -29,7 +30,7 @@ from pydantic import ValidationError
 from pipeline.corpus.related_work import is_related_work
 from pipeline.errors import SettingError
 from pipeline.identity.people import split_names
-from pipeline.related_work.task import FileReference, TaskFile
+from pipeline.related_work.task import FileReference, ReferenceSource, TaskFile
 from pipeline.text import one_line
 
 _WORK = re.compile(r"\[Work (\d+)\]")
@@ -217,8 +218,8 @@ def _task(folder: Path, number: int, month: str | None) -> ImportedTask:
             f"{_TARGET}.txt is not there: turn each PDF into text beside it, such as by pdftotext"
         )
     paper = read_plain_paper(text)
-    section = paper.related_work()
-    if section is None:
+    sections = paper.related_work()
+    if not sections:
         raise SettingError("its text has no section on related work")
     files = sorted(folder.glob(f"{_REFERENCES}/*.pdf"))
     entries = sorted(
@@ -230,8 +231,8 @@ def _task(folder: Path, number: int, month: str | None) -> ImportedTask:
         f"nudtrwg-{number}",
         month,
         title,
-        f"# {title}\n\n{paper.markdown(without_related_work=True)}",
-        citations.mark(section.text),
+        f"# {title}\n\n{paper.markdown(without=sections)}",
+        citations.mark("\n\n".join(section.text for section in sections if section.text)),
         works,
         unmatched=citations.unmatched,
         in_bibliography_order=True,
@@ -246,17 +247,12 @@ def _work(file: Path, target: PlainPaper) -> tuple[int, FileReference]:
     title = _folded(re.sub(r"(?<=\S)  +(?=\S)", ": ", file.stem))
     place, authors, year = bibliography_entry(target.bibliography, title)
     text = _text_of(file)
-    if text is None:
-        return place, FileReference(
-            title=title,
-            authors=authors,
-            year=year,
-            source="item",
-            text=item_text(authors, year, title),
-        )
-    content = read_plain_paper(text).markdown()
+    content = item_text(authors, year, title)
+    if text is not None:
+        content = read_plain_paper(text).markdown() or title
+    source: ReferenceSource = "item" if text is None else "full_text"
     return place, FileReference(
-        title=title, authors=authors, year=year, source="full_text", text=content or title
+        title=title, authors=authors, year=year, source=source, text=content
     )
 
 
@@ -331,39 +327,24 @@ class PlainPaper:
     sections: tuple[PlainSection, ...]
     bibliography: str
 
-    def related_work(self) -> PlainSection | None:
-        """The section about related work with its subsections in its text, None where there is
-        none.
-        """
-        sections = self._related_work()
-        if sections is None:
-            return None
-        text = "\n\n".join(section.text for section in sections if section.text)
-        return PlainSection(sections[0].title, sections[0].number, text)
-
-    def markdown(self, *, without_related_work: bool = False) -> str:
-        """The sections as Markdown, each under its heading."""
-        left_out = self._related_work() or [] if without_related_work else []
-        return "\n\n".join(
-            f"## {section.title}\n\n{section.text}".strip() if section.title else section.text
-            for section in self.sections
-            if section not in left_out
-        )
-
-    def _related_work(self) -> list[PlainSection] | None:
+    def related_work(self) -> list[PlainSection]:
+        """The section about related work and its subsections; none where there is none."""
         start = next(
             (i for i, section in enumerate(self.sections) if is_related_work(section.title)), None
         )
         if start is None:
-            return None
+            return []
         head, *following = self.sections[start:]
         depth = len(head.number)
-        inner = []
-        for section in following:
-            if not depth or len(section.number) <= depth:
-                break
-            inner.append(section)
-        return [head, *inner]
+        return [head, *takewhile(lambda each: 0 < depth < len(each.number), following)]
+
+    def markdown(self, without: Sequence[PlainSection] = ()) -> str:
+        """The other sections as Markdown, each under its heading."""
+        return "\n\n".join(
+            f"## {section.title}\n\n{section.text}".strip() if section.title else section.text
+            for section in self.sections
+            if section not in without
+        )
 
 
 def read_plain_paper(text: str) -> PlainPaper:
@@ -383,22 +364,16 @@ def read_plain_paper(text: str) -> PlainPaper:
 def _sections(text: str) -> Iterator[PlainSection]:
     title, number, lines = "", (), []  # type: str, tuple[int, ...], list[str]
     for line in text.splitlines():
-        heading = _heading(line)
-        if heading is None:
-            lines.append(line)
-        else:
+        plain = line.strip().lstrip("# ")
+        numbered = _NUMBERED.fullmatch(plain)
+        if numbered or line.strip().startswith("#") or _UNNUMBERED.fullmatch(plain):
             yield PlainSection(title, number, _paragraphs(lines))
-            title, number, lines = *heading, []
+            title, number, lines = plain, (), []
+            if numbered:
+                title, number = numbered["title"], tuple(map(int, numbered["number"].split(".")))
+        else:
+            lines.append(line)
     yield PlainSection(title, number, _paragraphs(lines))
-
-
-def _heading(line: str) -> tuple[str, tuple[int, ...]] | None:
-    bare = line.strip()
-    plain = bare.lstrip("# ")
-    numbered = _NUMBERED.fullmatch(plain)
-    if numbered:
-        return numbered["title"], tuple(map(int, numbered["number"].split(".")))
-    return (plain, ()) if bare.startswith("#") or _UNNUMBERED.fullmatch(plain) else None
 
 
 def _paragraphs(lines: list[str]) -> str:

@@ -89,20 +89,27 @@ async def litllm_plan(
     client: LlmClient, task: Task, elements: Sequence[KeyElements], settings: Settings
 ) -> Summary:
     """The section after a plan by the same model."""
-    papers = await read_papers(client, task, settings, _planning_room(task, settings))
+    count, context = len(task.references), settings.llm_context
+    heads = {"target": "", "references": numbered_texts(task, None)}
+    values, plan_length = _plan_limits(count, settings)
+    length = draft_length(settings, count)
+    planning_room = PROMPTS.room(
+        context, plan_length.room + REPAIR_TOKENS, "plan", **heads, **values
+    )
+    section_values = {"plan": "", "sentences": most_lines(count), "words": length.words}
+    room = PROMPTS.room(context, length.room, "planned", **heads, **section_values)
+    room = min(planning_room, room - context // _PLAN_SHARE)
+    papers = await read_papers(client, task, settings, room)
     texts = {"target": papers.target(), "references": papers.references(task)}
-    count = len(task.references)
-    values = _plan_values(count, settings)
     planning = await client.answer(
         PROMPTS.messages("plan", **texts, **values),
         plan_model(values["most"], values["characters"]),
-        max_tokens=_plan_length(count, settings).limit,
+        max_tokens=plan_length.limit,
     )
     answered = [PlanLine(one_line(line.about), line.cites) for line in planning.value.sentences]
     lines, plan = complete_plan(answered, task)
-    length = draft_length(settings, count)
     plan_lines = "\n".join(line.text(place) for place, line in enumerate(lines, 1))
-    plan_text = fit(plan_lines, settings.llm_context // _PLAN_SHARE)
+    plan_text = fit(plan_lines, context // _PLAN_SHARE)
     messages = PROMPTS.messages(
         "planned", **texts, plan=plan_text.text, sentences=len(lines), words=length.words
     )
@@ -114,46 +121,26 @@ async def litllm_plan(
     return make_summary(section.text, task.numbers, trace, cost, is_cut=section.truncated)
 
 
-def _planning_room(task: Task, settings: Settings) -> int:
-    """Tokens that the tighter of the two prompts leaves for the texts."""
-    references, count = numbered_texts(task, None), len(task.references)
-    planning = PROMPTS.room(
-        settings.llm_context,
-        _plan_length(count, settings).room + REPAIR_TOKENS,
-        "plan",
-        target="",
-        references=references,
-        **_plan_values(count, settings),
-    )
-    length = draft_length(settings, len(task.references))
-    values = {"plan": "", "sentences": most_lines(count), "words": length.words}
-    writing = PROMPTS.room(
-        settings.llm_context, length.room, "planned", target="", references=references, **values
-    )
-    return min(planning, writing - settings.llm_context // _PLAN_SHARE)
-
-
 def most_lines(references: int) -> int:
     """Sentences of a plan: one for each reference, and two to begin and to end with."""
     return references + 2
 
 
-def _plan_length(references: int, settings: Settings) -> AnswerLength:
+def _plan_limits(references: int, settings: Settings) -> tuple[dict[str, int | None], AnswerLength]:
+    """Values of the prompt for a plan, and its length; a section without a limit has a plan without
+    one.
+    """
+    limited = bool(settings.draft_tokens)
     needed = min(
         _FRAME_TOKENS + _SENTENCE_TOKENS * most_lines(references),
         settings.llm_context // _PLAN_SHARE,
     )
-    return AnswerLength(needed if settings.draft_tokens else None, needed)
-
-
-def _plan_values(references: int, settings: Settings) -> dict[str, int | None]:
-    """Values of the prompt; a section without a limit has a plan without one."""
-    limited = bool(settings.draft_tokens)
-    return {
+    values = {
         "count": references,
         "most": most_lines(references) if limited else None,
         "characters": _ABOUT_CHARS if limited else None,
     }
+    return values, AnswerLength(needed if limited else None, needed)
 
 
 def plan_model(most: int | None, characters: int | None) -> type[Any]:

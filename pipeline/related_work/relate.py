@@ -126,8 +126,19 @@ def relate(
         ),
         "description": draft_markdown.strip(),
         "references": [
-            _reference_row(number, papers[arxiv_id], named)
-            for number, arxiv_id in enumerate(arxiv_ids, 1)
+            {
+                "number": number,
+                "arxiv_id": paper["arxiv_id"],
+                "title": paper["title"],
+                "authors": list(
+                    named.get(paper["arxiv_id"]) or [author["name"] for author in paper["authors"]]
+                ),
+                "year": paper["year"],
+                "source": "full_text",
+                "text": None,
+                "primary_category": paper["primary_category"],
+            }
+            for number, paper in enumerate(map(papers.__getitem__, arxiv_ids), 1)
         ],
     }
     style = LatexStyle.of_packages(packages)
@@ -156,26 +167,6 @@ def _lookup(name: str | None, settings: Settings) -> tuple[RelatedWorkSystem, st
     return system, writer.model
 
 
-def _reference_row(
-    number: int, paper: Mapping[str, Any], authors: Mapping[str, Sequence[str]]
-) -> dict[str, Any]:
-    """A paper of the corpus as a reference of a task's row, with its category for BibTeX.
-
-    authors: arXiv id → authors, in place of those that its page names.
-    """
-    of_page = [author["name"] for author in paper["authors"]]
-    return {
-        "number": number,
-        "arxiv_id": paper["arxiv_id"],
-        "title": paper["title"],
-        "authors": list(authors.get(paper["arxiv_id"]) or of_page),
-        "year": paper["year"],
-        "source": "full_text",
-        "text": None,
-        "primary_category": paper["primary_category"],
-    }
-
-
 def _related(
     workspace: Workspace,
     row: Mapping[str, Any],
@@ -193,11 +184,7 @@ def _related(
         row,
         {arxiv_id: paper_text(paper) for arxiv_id, paper in papers.items()},
         reference_passages(workspace, cited) if system.reads_passages else None,
-        (
-            choose_examples(corpus_examples(workspace, None), row["arxiv_id"], cited, count)
-            if count
-            else ()
-        ),
+        choose_examples(corpus_examples(workspace, None) if count else (), row, count),
     )
     summary, cost, notes = run(_write(workspace, task, system, model))
     numbered = dict(enumerate(bibtex_keys(references, keys or {}), 1))

@@ -17,7 +17,13 @@ from pipeline.engine.digests import digests_by_month
 from pipeline.engine.stage import Job, Workspace
 from pipeline.errors import MissingInput
 from pipeline.index.papers import rows_of_papers
-from pipeline.related_work.examples import StyleExamples, example_inputs
+from pipeline.related_work.examples import (
+    Example,
+    choose_examples,
+    cited_papers,
+    corpus_examples,
+    example_inputs,
+)
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.system import RelatedWorkSystem
 from pipeline.related_work.task import Reference, ReferencePassage, Task
@@ -146,8 +152,12 @@ class MonthTasks:
         return reference_passages(self.workspace, references_in_corpus(self.rows))
 
     @cached_property
-    def _examples(self) -> StyleExamples:
-        return StyleExamples.before(self.workspace, self.month)
+    def _examples(self) -> list[Example]:
+        return corpus_examples(self.workspace, self.month)
+
+    @cached_property
+    def _cited(self) -> Mapping[str, frozenset[str]]:
+        return cited_papers(self.workspace, self.month)
 
     def with_titles(self) -> list[Task]:
         """The tasks; of their references in the corpus the titles alone."""
@@ -165,10 +175,13 @@ class MonthTasks:
         texts = self._texts_noted(job) if system.reads_texts else {}
         passages = self._passages if system.reads_passages else {}
         count = system.count_examples(job.settings)
-        return [
-            task_of(row, texts, passages, self._examples.of_task(row, count) if count else ())
-            for row in self.rows
-        ]
+        candidates, cited = (self._examples, self._cited) if count else ([], {})
+        tasks = []
+        for row in self.rows:
+            cites = cited.get(row["arxiv_id"], ())
+            examples = choose_examples(candidates, row, count, cites)
+            tasks.append(task_of(row, texts, passages, examples))
+        return tasks
 
     def _texts_noted(self, job: Job) -> dict[str, str]:
         """The texts of the references by arXiv id; those without one go to the ledger."""
