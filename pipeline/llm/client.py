@@ -10,8 +10,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -210,9 +208,16 @@ async def open_client(
             client = workspace.make_client(get_model(workspace.settings, model), cache)
         else:
             language_model = check_model(workspace.settings, model)
+
+            async def connect() -> Transport:
+                url = language_model.url
+                if url is None:
+                    url = await asyncio.to_thread(bundled_endpoint, language_model, cache.folder)
+                return Transport(language_model, url)
+
             calls = PaidCalls(
                 language_model,
-                partial(_connect, language_model, cache.folder),
+                connect,
                 cache,
                 run_budget(workspace.settings, cache.folder),
                 keeps_failures=keeps_failures,
@@ -233,10 +238,3 @@ def open_cache(workspace: Workspace) -> CallCache:
     folder = workspace.cache("llm")
     shared = workspace.settings.on_cluster or mount_of(folder)[1] in NETWORK
     return CallCache(folder / "calls.sqlite", shared=shared)
-
-
-async def _connect(model: Model, folder: Path) -> Transport:
-    url = model.url
-    if url is None:
-        url = await asyncio.to_thread(bundled_endpoint, model, folder)
-    return Transport(model, url)

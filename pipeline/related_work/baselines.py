@@ -46,12 +46,6 @@ class PaperTexts:
     completions: tuple[Completion, ...] = ()
     """Of p_s; none where the papers are read as they are."""
 
-    def target(self) -> str:
-        return self.texts[0]
-
-    def references(self, task: Task) -> str:
-        return numbered_texts(task, self.texts[1:])
-
 
 async def read_papers(client: LlmClient, task: Task, settings: Settings, room: int) -> PaperTexts:
     """All texts in `room` tokens: as they are, or summarized by one call of p_s each."""
@@ -94,13 +88,16 @@ async def summarize(
     return completion, content.cut
 
 
-def numbered_texts(task: Task, texts: Sequence[str] | None) -> str:
-    """The references' texts under `[Reference i]` and title; None for the headings alone."""
-    bodies = texts if texts is not None else [""] * len(task.references)
-    return "\n\n".join(
+def prompt_texts(task: Task, papers: PaperTexts | None = None) -> dict[str, str]:
+    """The values of a prompt: the target's text, and the references' under `[Reference i]` and
+    title; None for the headings alone.
+    """
+    target, *bodies = papers.texts if papers else [""] * len(task.texts)
+    references = "\n\n".join(
         f"[Reference {reference.number}] {unnumbered(reference.title)}\n{unnumbered(text)}"
         for reference, text in zip(task.references, bodies, strict=True)
     )
+    return {"target": target, "references": references}
 
 
 async def zero_shot(
@@ -148,14 +145,10 @@ async def _generate(
         "basis": "summaries",
         "words": length.words,
     }
-    heads = numbered_texts(task, None)
-    room = PROMPTS.room(
-        settings.llm_context, length.room, "generate", target="", references=heads, **values
-    )
+    heads = prompt_texts(task)
+    room = PROMPTS.room(settings.llm_context, length.room, "generate", **heads, **values)
     papers = await read(client, task, settings, room)
-    messages = PROMPTS.messages(
-        "generate", target=papers.target(), references=papers.references(task), **values
-    )
+    messages = PROMPTS.messages("generate", **prompt_texts(task, papers), **values)
     section = await client.complete(
         messages, temperature=settings.temperature, max_tokens=length.limit
     )

@@ -14,7 +14,7 @@ from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import fit
 from pipeline.llm.messages import spent
 from pipeline.llm.structured import make_form
-from pipeline.related_work.baselines import numbered_texts, read_papers
+from pipeline.related_work.baselines import prompt_texts, read_papers
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.prompt_files import PROMPTS, AnswerLength, at_most, draft_length
 from pipeline.related_work.summary import Summary, cited_numbers, make_summary
@@ -58,12 +58,9 @@ async def litllm(
     Papers that do not fit the context are summarized by p_s, as for zero-shot.
     """
     length = draft_length(settings, len(task.references)).times(_PLAN_AND_SECTION)
-    heads = numbered_texts(task, None)
-    room = PROMPTS.room(settings.llm_context, length.room, "litllm", target="", references=heads)
+    room = PROMPTS.room(settings.llm_context, length.room, "litllm", **prompt_texts(task))
     papers = await read_papers(client, task, settings, room)
-    messages = PROMPTS.messages(
-        "litllm", target=papers.target(), references=papers.references(task)
-    )
+    messages = PROMPTS.messages("litllm", **prompt_texts(task, papers))
     answer = await client.complete(
         messages, temperature=settings.temperature, max_tokens=length.limit
     )
@@ -90,7 +87,7 @@ async def litllm_plan(
 ) -> Summary:
     """The section after a plan by the same model."""
     count, context = len(task.references), settings.llm_context
-    heads = {"target": "", "references": numbered_texts(task, None)}
+    heads = prompt_texts(task)
     values, plan_length = _plan_limits(count, settings)
     length = draft_length(settings, count)
     planning_room = PROMPTS.room(
@@ -100,7 +97,7 @@ async def litllm_plan(
     room = PROMPTS.room(context, length.room, "planned", **heads, **section_values)
     room = min(planning_room, room - context // _PLAN_SHARE)
     papers = await read_papers(client, task, settings, room)
-    texts = {"target": papers.target(), "references": papers.references(task)}
+    texts = prompt_texts(task, papers)
     planning = await client.answer(
         PROMPTS.messages("plan", **texts, **values),
         plan_model(values["most"], values["characters"]),
