@@ -7,6 +7,7 @@ A test compares the committed files with what this writes.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ from typing import Any, Literal, get_args, get_origin
 import pyarrow as pa
 from typer.models import ArgumentInfo, OptionInfo
 
+from pipeline import stage_names
 from pipeline.answering import systems as answering
 from pipeline.related_work import systems as related_work
 from pipeline.report.measures import measures
@@ -321,6 +323,8 @@ GENERATED: Mapping[str, Callable[[], str]] = {
 def main() -> None:
     for path, text in GENERATED.items():
         (REPOSITORY / path).write_text(text())
+        if path.endswith("stage_names.py"):
+            importlib.reload(stage_names)  # the command line, which takes them, is imported later
 
 
 if __name__ == "__main__":

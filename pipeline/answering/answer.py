@@ -83,12 +83,13 @@ def answer_row(
     question_id: str, writer: Writer, answer: Answer, settings: Mapping[str, Any]
 ) -> Row:
     """The row of an answer. settings: those of its system, for the record."""
-    shown = []
-    for hop, passages in enumerate(answer.shown, 1):
-        for passage in passages:
-            columns = {name: getattr(passage, name) for name in PASSAGE_COLUMNS}
-            columns |= {"section_path": list(passage.section_path), "month": passage.month}
-            shown.append({"hop": hop} | columns)
+    shown = [
+        {"hop": hop}
+        | {name: getattr(passage, name) for name in PASSAGE_COLUMNS}
+        | {"section_path": list(passage.section_path), "month": passage.month}
+        for hop, passages in enumerate(answer.shown, 1)
+        for passage in passages
+    ]
     return {
         "question_id": question_id,
         **writer.columns,

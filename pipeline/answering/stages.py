@@ -45,7 +45,7 @@ from pipeline.index.scored import Scored
 from pipeline.llm.loop import run
 from pipeline.llm.messages import LlmAnswerError
 from pipeline.llm.models import get_model, settings_for, writer_settings
-from pipeline.llm.stage_loop import attempt, job_client, leave_out_failed, map_concurrently
+from pipeline.llm.stage_loop import attempt_all, job_client, leave_out_failed
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.csv_texts import ImportedTexts, TextKind, read_texts
@@ -225,7 +225,7 @@ async def _answer_all(
         async def answer(question: Question) -> Answer:
             return await system.answer(UserQuestion(question.question, (), question.id), tools)
 
-        answers = await map_concurrently(job, questions, attempt(answer))
+        answers = await attempt_all(job, questions, answer)
     job.measured["seconds_a_question"] = (time.perf_counter() - started) / len(questions)
     return answers
 

@@ -46,18 +46,18 @@ def leave_out_failed(job: Job, subject: str, error: LlmAnswerError, place: str =
     job.leave_out(subject, f"failed_{error.kind}", f"{within}{error} ({cost})")
 
 
-def attempt(
-    work: Callable[[Item], Awaitable[Result]],
-) -> Callable[[Item], Awaitable[Result | LlmAnswerError]]:
-    """The same work, whose failed completions are results."""
+async def attempt_all(
+    job: Job, items: Sequence[Item], work: Callable[[Item], Awaitable[Result]]
+) -> list[Result | LlmAnswerError]:
+    """As `map_concurrently`; failed completions are results."""
 
-    async def attempted(item: Item) -> Result | LlmAnswerError:
+    async def attempt(item: Item) -> Result | LlmAnswerError:
         try:
             return await work(item)
         except LlmAnswerError as error:
             return error
 
-    return attempted
+    return await map_concurrently(job, items, attempt)
 
 
 async def map_concurrently(

@@ -25,7 +25,7 @@ from pipeline.errors import SettingError
 from pipeline.llm.loop import run
 from pipeline.llm.messages import LlmAnswerError, Spent
 from pipeline.llm.models import get_model, settings_for, writer_settings
-from pipeline.llm.stage_loop import attempt, job_client, leave_out_failed, map_concurrently
+from pipeline.llm.stage_loop import attempt_all, job_client, leave_out_failed
 from pipeline.related_work.key_elements import Extraction, KeyElements, extract_known
 from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.summary import Summary, make_summary, named_faults
@@ -68,7 +68,7 @@ def _papers(row: Mapping[str, Any], task: Task) -> Iterator[tuple[Row, str, Refe
 
 
 def element_models(settings: Settings) -> list[str]:
-    """The models of the writers that read key elements. Raises as `Writers.chosen` does."""
+    """The models of the writers that read key elements. Raises as `Writers.lookup_all` does."""
     writers = RELATED_WORK_WRITERS.lookup_all(settings)
     return sorted(
         {writer.model for writer, system in writers if system.reads_elements and writer.model}
@@ -134,7 +134,7 @@ async def _extract_all(
             _, text, source = paper
             return await extract_known(client, text, source, settings)
 
-        return await map_concurrently(job, papers, attempt(extract))
+        return await attempt_all(job, papers, extract)
 
 
 def _summary_settings(settings: Settings) -> Mapping[str, Any]:
@@ -311,7 +311,7 @@ async def _write_all(
                 view, section.task, elements.get(section.task.task_id, ()), settings
             )
 
-        return await map_concurrently(job, sections, attempt(write))
+        return await attempt_all(job, sections, write)
 
 
 def _summary_row(section: _Section, writer: Writer, summary: Summary, settings: str) -> Row:
