@@ -265,5 +265,4 @@ def test_the_command_writes_files_that_the_pipeline_reads(tmp_path):
     ]
     assert json.loads(invoke(*call).stdout) == [str(folder / "nudtrwg-1.json")]
     ((_, task),) = tasks_of_month(folder, "2024-03")
-    row = task.row()
-    assert (row["task_id"], "[Reference " in row["gold"]) == ("nudtrwg-1", True)
+    assert (task.id, "[Reference " in task.related_work) == ("nudtrwg-1", True)
