@@ -238,8 +238,8 @@ def _tag_type_of(tag: str, tag_types: dict[str, TagType], *, is_xml: bool) -> Ta
 
 def _shared(tag: str) -> str:
     """The tag without its first attribute's value, such as an id or address."""
-    before, _, after = tag.split('"', 2)
-    return f'{before}"{after}'
+    parts = tag.split('"', 2)  # two of a broken tag, which is its own
+    return f'{parts[0]}"{parts[-1]}'
 
 
 def _read_tag(tag: str, *, is_xml: bool) -> TagType:
