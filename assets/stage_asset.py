@@ -90,7 +90,7 @@ def month_asset(stage: Stage) -> dg.AssetsDefinition:
         code_version=_code_version(stage, settings),
         # A cluster hands out its GPUs itself.
         pool=None if stage.pool == "gpu" and settings.on_cluster else stage.pool,
-        op_tags=gpu_tags(settings) if stage.takes_gpus else {},
+        op_tags=gpu_tags(settings) if stage.pool == "gpu" else {},
         retry_policy=retry_of_lost_steps(settings),
     )
     def _asset(
@@ -122,10 +122,9 @@ def _disabled_reason(stage: Stage) -> str:
 
 
 def _code_references(stage: Stage) -> dg.CodeReferencesMetadataValue:
-    """The place of the function that builds the stage's rows."""
-    build = stage.build if inspect.isroutine(stage.build) else type(stage.build)
-    file = inspect.getsourcefile(build)
-    line = inspect.getsourcelines(build)[1]
+    """The place of the stage's class."""
+    file = inspect.getsourcefile(type(stage))
+    line = inspect.getsourcelines(type(stage))[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.BetaWarning)
         place = dg.LocalFileCodeReference(file_path=str(file), line_number=line, label=stage.name)
@@ -138,8 +137,7 @@ def _code_version(stage: Stage, settings: Settings) -> str:
     So a month is out of date in Dagster after a changed setting, as in `citeloom status`.
     """
     try:
-        values = {name: getattr(settings, name) for name in stage.settings}
-        values |= {**stage.former_settings, **stage.part_settings(settings)}
+        values = {**stage.setting_values(settings), **stage.part_settings(settings)}
     # Each run names the invalid setting; the UI opens all the same.
     except CiteloomError as error:
         values = {"invalid": str(error)}

@@ -16,8 +16,6 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,7 +26,7 @@ import pyarrow as pa
 from benchmarks.harness import Claim, apart, report
 from pipeline import tables
 from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
-from pipeline.embedding.stages import EMBEDDINGS, build_embeddings
+from pipeline.embedding.stages import Embeddings
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.settings import load_settings
@@ -88,7 +86,9 @@ class StandIn:
 
 def stage(stop_after: int = 0) -> Stage:
     """The stage with the stand-in."""
-    return replace(EMBEDDINGS, build=partial(build_embeddings, make=lambda _: StandIn(stop_after)))
+    stage = Embeddings()
+    stage.embedder = lambda _: StandIn(stop_after)
+    return stage
 
 
 def write_passages(workspace: Workspace, count: int, salt: str = "") -> None:

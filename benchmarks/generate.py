@@ -152,9 +152,9 @@ def make_place(folder: Path, size: Size, url: str, limit: int) -> Workspace:
         _env_file=None,
     )
     place = Workspace(settings)
-    run_stage(
-        Stage(table=tables.RELATED_WORK_TASKS, build=lambda job: task_rows(size)), place, MONTH
-    )
+    tasks = Stage()
+    tasks.table, tasks.build = tables.RELATED_WORK_TASKS, lambda job: task_rows(size)
+    run_stage(tasks, place, MONTH)
     return place
 
 

@@ -51,7 +51,7 @@ from benchmarks.synthetic_corpus import (
     sample_texts,
 )
 from pipeline import tables
-from pipeline.embedding.stages import EMBEDDINGS, build_embeddings
+from pipeline.embedding.stages import EMBEDDINGS, Embeddings
 from pipeline.engine.progress import Event, StageFailed, StageFinished, listening
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.ops.run_months import run_months
@@ -154,8 +154,8 @@ class Measurement:
     def _stages(self) -> list[Stage]:
         """All stages; that of embeddings takes perturbed vectors."""
         embedder = PerturbedEmbedder(self.workspace.settings, sample_texts())
-        build = partial(build_embeddings, make=lambda settings: embedder)
-        perturbed = replace(EMBEDDINGS, build=build)
+        perturbed = Embeddings()
+        perturbed.embedder = lambda settings: embedder
         return [perturbed if stage is EMBEDDINGS else stage for stage in STAGES]
 
     def _load(self, months: Sequence[str], stages: Sequence[Stage]) -> None:

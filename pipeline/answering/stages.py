@@ -17,6 +17,7 @@ from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from pipeline import tables
 from pipeline.answering.answer import answer_row, plain_answer
@@ -38,9 +39,9 @@ from pipeline.answering.user_question import UserQuestion
 from pipeline.corpus.nouns import PASSAGE_COLUMNS, Answer, Passage
 from pipeline.corpus.passages.text import FORM
 from pipeline.engine.digests import digest_of, digest_until
-from pipeline.engine.parts import build_parts
+from pipeline.engine.parts import PartedStage
 from pipeline.engine.sampling import evenly_spaced
-from pipeline.engine.stage import STATES, Job, MonthCheck, MonthPart, Stage, Workspace
+from pipeline.engine.stage import STATES, CheckResult, Job, MonthCheck, MonthPart, Stage, Workspace
 from pipeline.index.scored import Scored
 from pipeline.llm.loop import run
 from pipeline.llm.messages import LlmAnswerError
@@ -59,68 +60,6 @@ _ANSWERS = TextKind("answer", "question", "question_id", "question", only_known=
 def questions_disabled_reason(settings: Settings) -> str:
     """The reason why no question is asked: there is no question set; else empty."""
     return "" if settings.question_set else "CITELOOM_QUESTIONS names no question set"
-
-
-def _build_questions(job: Job) -> Iterator[Row]:
-    """Rows of `questions`, in the order of the set; questions that are not asked are in the ledger.
-
-    Raises SettingError as `read_questions` does.
-    """
-    questions = read_question_set(job.settings)
-    of_month = [question for question in questions if question.month == job.month]
-    others = Counter(question.month for question in questions if question.month != job.month)
-    job.notes |= {"of_set": len(questions), "of_other_months": dict(sorted(others.items()))}
-    passages = passages_of_papers(job.workspace.root, of_month)
-    askable = []
-    for question in of_month:
-        lacking = [paper for paper in question.papers if paper not in passages]
-        if lacking:
-            detail = f"{', '.join(lacking)} of its papers have no passages"
-            job.leave_out(question.id, "paper_not_in_corpus", detail)
-        else:
-            askable.append(question)
-    dates = _dates(job, askable)
-    most = job.settings.max_questions
-    sample = set(evenly_spaced(len(askable), most))
-    for place, question in enumerate(askable):
-        if place not in sample:
-            job.leave_out(question.id, "over_the_limit", f"CITELOOM_MAX_QUESTIONS is {most}")
-            continue
-        gold = gold_passages(question, passages)
-        for number, passage_ids in gold.items():
-            if passage_ids:
-                continue
-            claim = question.claims[number]
-            detail = "it has no evidence"
-            if claim.evidence:
-                detail = f"no passage of {claim.paper} holds its evidence"
-            job.leave_out(question.id, "claim_without_passage", f"{detail}: {claim.claim}")
-        # Papers of other months are older: the question is in the month of its newest paper.
-        days = [dates[paper] for paper in question.papers if paper in dates]
-        yield {
-            "question_id": question.id,
-            "question": question.question,
-            "kind": question.kind,
-            "papers": list(question.papers),
-            "date": question.date or max(days, default=question.month),
-            "reviewed": True,
-            "claims": claim_rows(question, gold),
-        }
-
-
-def _question_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """The month's questions, the counts of other months, and passages of the papers asked about."""
-    questions = read_question_set(workspace.settings)
-    of_month = [question for question in questions if question.month == month]
-    others = sorted(Counter(question.month for question in questions).items())
-    described = json.dumps(
-        [[question.model_dump() for question in of_month], others], sort_keys=True
-    )
-    months = paper_months(of_month)
-    return {
-        "questions": hashlib.sha256(described.encode()).hexdigest(),
-        "passages of their papers": digest_of(workspace, tables.PASSAGES, months),
-    }
 
 
 def _dates(job: Job, questions: Sequence[Question]) -> dict[str, str]:
@@ -148,14 +87,6 @@ def read_imported(file: Path, questions: Sequence[Question]) -> ImportedTexts:
 # Were settings once: without them in the fingerprint, earlier answers would be out of date.
 _FORMER_SETTINGS = {"embedded_form": FORM}
 _FUSED_SEARCH = {"search_fusion": "scores"}
-
-
-def _answer_parts(workspace: Workspace, month: str) -> list[MonthPart]:
-    parts = [
-        _writer_part(workspace, month, writer, system)
-        for writer, system in ANSWERING_WRITERS.lookup_all(workspace.settings)
-    ]
-    return [*parts, *_imported_part(workspace)]
 
 
 def _writer_part(
@@ -299,48 +230,112 @@ def _build_imported(job: Job) -> Iterator[Row]:
             )
 
 
-QUESTIONS = Stage(
-    table=tables.QUESTIONS,
-    build=_build_questions,
-    upstream=(tables.METADATA, tables.PASSAGES),
-    settings=("max_questions",),
-    inputs=_question_inputs,
-    disabled_reason=questions_disabled_reason,
-    description=(
-        "Questions of CITELOOM_QUESTIONS whose newest paper is of the month, with their gold"
-        " claims."
-    ),
-)
+def every_question_is_answered(workspace: Workspace, month: str) -> CheckResult:
+    """Every writer of CITELOOM_ANSWER_SYSTEMS has an answer to every question of the month."""
+    return ANSWERING_WRITERS.check_all_wrote(
+        workspace, month, tables.QUESTIONS, tables.ANSWERS, "question_id"
+    )
 
-ANSWERS = Stage(
-    table=tables.ANSWERS,
-    build=build_parts,
-    parts=_answer_parts,
-    part_settings=lambda settings: {
-        **writer_settings(ANSWERING_WRITERS.lookup_all(settings), settings),
-        "imported": settings.imported_answers,
-    },
-    upstream=(tables.QUESTIONS, tables.INDEX_RECEIPTS),
-    disabled_reason=questions_disabled_reason,
+
+class Questions(Stage):
+    """Questions of CITELOOM_QUESTIONS whose newest paper is of the month, with their gold claims."""
+
+    table = tables.QUESTIONS
+    upstream = (tables.METADATA, tables.PASSAGES)
+    settings = ("max_questions",)
+    disabled_reason = staticmethod(questions_disabled_reason)
+
+    def inputs(self, workspace: Workspace, month: str) -> Mapping[str, str]:
+        """The month's questions, the counts of other months, and passages of the papers asked
+        about.
+        """
+        questions = read_question_set(workspace.settings)
+        of_month = [question for question in questions if question.month == month]
+        others = sorted(Counter(question.month for question in questions).items())
+        described = json.dumps(
+            [[question.model_dump() for question in of_month], others], sort_keys=True
+        )
+        months = paper_months(of_month)
+        return {
+            "questions": hashlib.sha256(described.encode()).hexdigest(),
+            "passages of their papers": digest_of(workspace, tables.PASSAGES, months),
+        }
+
+    def build(self, job: Job) -> Iterator[Row]:
+        """Rows of `questions`, in the order of the set; questions that are not asked are in the
+        ledger.
+
+        Raises SettingError as `read_questions` does.
+        """
+        questions = read_question_set(job.settings)
+        of_month = [question for question in questions if question.month == job.month]
+        others = Counter(question.month for question in questions if question.month != job.month)
+        job.notes |= {"of_set": len(questions), "of_other_months": dict(sorted(others.items()))}
+        passages = passages_of_papers(job.workspace.root, of_month)
+        askable = []
+        for question in of_month:
+            lacking = [paper for paper in question.papers if paper not in passages]
+            if lacking:
+                detail = f"{', '.join(lacking)} of its papers have no passages"
+                job.leave_out(question.id, "paper_not_in_corpus", detail)
+            else:
+                askable.append(question)
+        dates = _dates(job, askable)
+        most = job.settings.max_questions
+        sample = set(evenly_spaced(len(askable), most))
+        for place, question in enumerate(askable):
+            if place not in sample:
+                job.leave_out(question.id, "over_the_limit", f"CITELOOM_MAX_QUESTIONS is {most}")
+                continue
+            gold = gold_passages(question, passages)
+            for number, passage_ids in gold.items():
+                if passage_ids:
+                    continue
+                claim = question.claims[number]
+                detail = "it has no evidence"
+                if claim.evidence:
+                    detail = f"no passage of {claim.paper} holds its evidence"
+                job.leave_out(question.id, "claim_without_passage", f"{detail}: {claim.claim}")
+            # Papers of other months are older: the question is in the month of its newest paper.
+            days = [dates[paper] for paper in question.papers if paper in dates]
+            yield {
+                "question_id": question.id,
+                "question": question.question,
+                "kind": question.kind,
+                "papers": list(question.papers),
+                "date": question.date or max(days, default=question.month),
+                "reviewed": True,
+                "claims": claim_rows(question, gold),
+            }
+
+
+class Answers(PartedStage):
+    """The answers of each writer of CITELOOM_ANSWER_SYSTEMS (arXivBot, WikiChat, the model alone),
+    and answers made elsewhere, from the CSV file of CITELOOM_IMPORTED_ANSWERS.
+    """
+
+    table = tables.ANSWERS
+    upstream = (tables.QUESTIONS, tables.INDEX_RECEIPTS)
     # Systems that search read the index: the in-process one belongs to one process at a time.
-    pool="qdrant",
-    description=(
-        "The answers of each writer of CITELOOM_ANSWER_SYSTEMS (arXivBot, WikiChat, the model"
-        " alone), and answers made elsewhere, from the CSV file of CITELOOM_IMPORTED_ANSWERS."
-    ),
-    kinds=("parquet", "openai"),
-    asks="writer",
-    checks=(
-        MonthCheck(
-            "every_question_is_answered",
-            "Every writer of CITELOOM_ANSWER_SYSTEMS has an answer to every question of the month.",
-            partial(
-                ANSWERING_WRITERS.check_all_wrote,
-                subjects=tables.QUESTIONS,
-                texts=tables.ANSWERS,
-                key="question_id",
-            ),
-            warning=True,
-        ),
-    ),
-)
+    pool = "qdrant"
+    kinds = ("parquet", "openai")
+    asks = "writer"
+    checks = (MonthCheck(every_question_is_answered, warning=True),)
+    disabled_reason = staticmethod(questions_disabled_reason)
+
+    def part_settings(self, settings: Settings) -> Mapping[str, Any]:
+        return {
+            **writer_settings(ANSWERING_WRITERS.lookup_all(settings), settings),
+            "imported": settings.imported_answers,
+        }
+
+    def parts(self, workspace: Workspace, month: str) -> list[MonthPart]:
+        parts = [
+            _writer_part(workspace, month, writer, system)
+            for writer, system in ANSWERING_WRITERS.lookup_all(workspace.settings)
+        ]
+        return [*parts, *_imported_part(workspace)]
+
+
+QUESTIONS = Questions()
+ANSWERS = Answers()

@@ -23,29 +23,6 @@ if TYPE_CHECKING:
     from pipeline.arxiv.rate_limited_client import Pace
 
 
-def build_metadata(job: Job, *, pace: Pace | None = None) -> Iterator[Row]:
-    """One row for each paper of the month's dump, by identifier.
-
-    From the snapshot, or from the harvest where that is newer; else from the API; else absent. A
-    paper that arXiv has deleted counts as withdrawn. A pace other than arXiv's rules is for tests.
-    """
-    ids = _ids_of_pages(job.workspace, job.month)
-    job.expect(len(ids))
-    records = _from_files(job, ids)
-    records |= _from_api(job, [arxiv_id for arxiv_id in ids if arxiv_id not in records], pace)
-    rows = [records.get(arxiv_id) or absent(arxiv_id) for arxiv_id in ids]
-    job.notes["sources"] = _count(record.source or "none" for record in rows)
-    job.notes["status"] = _count(record.status for record in rows)
-    snapshot = Snapshot.of(job.workspace)
-    absent_ids = [record.arxiv_id for record in rows if record.status == "absent"]
-    broken_lines = snapshot.line_numbers(absent_ids) if snapshot else {}
-    for record in rows:
-        if record.status == "absent":
-            sources = _sources_tried(job, record, broken_lines.get(record.arxiv_id))
-            job.leave_out(record.arxiv_id, "no_metadata", sources)
-        yield record.as_row()
-
-
 def _from_api(job: Job, missing: list[str], pace: Pace | None) -> dict[str, Record]:
     from pipeline.arxiv.api import ApiCache, ArxivApi
 
@@ -168,36 +145,61 @@ def _count(values: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(values).items()))
 
 
-def _digests(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Digests of the records of the month's papers in snapshot and harvest."""
-    snapshot, harvest = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
+class Metadata(Stage):
+    """What arXiv says of each page's paper: from the snapshot or the newer harvest, then from the
+    rate-limited API for the rest.
+    """
 
-    def read() -> str:
-        ids = _ids_of_pages(workspace, month)
-        digests = {
-            "snapshot": snapshot.digest(ids) if snapshot else None,
-            "harvest": harvest.digest(ids),
-        }
-        return json.dumps({name: digest for name, digest in digests.items() if digest})
+    table = tables.METADATA
+    upstream = (tables.DUMP_MEMBERS,)
+    settings = ("arxiv_api",)
+    version = 5
+    pool = "arxiv_api"
+    kinds = ("parquet", "arxiv")
+    pace: Pace | None = None
+    """Of requests to the API; None for arXiv's rules."""
 
-    pages = workspace.root.provenance(tables.DUMP_MEMBERS, month)
-    version = f"{pages.rows_sha256 if pages else ''} {metadata_version(workspace)}"
-    fact = remember(f"records of {workspace.root.path} {month}", version, read)
-    digests: dict[str, str] = json.loads(fact)
-    return digests
+    def inputs(self, workspace: Workspace, month: str) -> Mapping[str, str]:
+        """Digests of the records of the month's papers in snapshot and harvest."""
+        snapshot, harvest = Snapshot.of(workspace), HarvestStore(workspace.cache(STORE))
+
+        def read() -> str:
+            ids = _ids_of_pages(workspace, month)
+            digests = {
+                "snapshot": snapshot.digest(ids) if snapshot else None,
+                "harvest": harvest.digest(ids),
+            }
+            return json.dumps({name: digest for name, digest in digests.items() if digest})
+
+        pages = workspace.root.provenance(tables.DUMP_MEMBERS, month)
+        version = f"{pages.rows_sha256 if pages else ''} {metadata_version(workspace)}"
+        fact = remember(f"records of {workspace.root.path} {month}", version, read)
+        digests: dict[str, str] = json.loads(fact)
+        return digests
+
+    def build(self, job: Job) -> Iterator[Row]:
+        """One row for each paper of the month's dump, by identifier.
+
+        From the snapshot, or from the harvest where that is newer; else from the API; else absent.
+        A paper that arXiv has deleted counts as withdrawn.
+        """
+        ids = _ids_of_pages(job.workspace, job.month)
+        job.expect(len(ids))
+        records = _from_files(job, ids)
+        records |= _from_api(
+            job, [arxiv_id for arxiv_id in ids if arxiv_id not in records], self.pace
+        )
+        rows = [records.get(arxiv_id) or absent(arxiv_id) for arxiv_id in ids]
+        job.notes["sources"] = _count(record.source or "none" for record in rows)
+        job.notes["status"] = _count(record.status for record in rows)
+        snapshot = Snapshot.of(job.workspace)
+        absent_ids = [record.arxiv_id for record in rows if record.status == "absent"]
+        broken_lines = snapshot.line_numbers(absent_ids) if snapshot else {}
+        for record in rows:
+            if record.status == "absent":
+                sources = _sources_tried(job, record, broken_lines.get(record.arxiv_id))
+                job.leave_out(record.arxiv_id, "no_metadata", sources)
+            yield record.as_row()
 
 
-METADATA = Stage(
-    table=tables.METADATA,
-    build=build_metadata,
-    upstream=(tables.DUMP_MEMBERS,),
-    settings=("arxiv_api",),
-    version=5,
-    inputs=_digests,
-    pool="arxiv_api",
-    description=(
-        "What arXiv says of each page's paper: from the snapshot or the newer harvest, then"
-        " from the rate-limited API for the rest."
-    ),
-    kinds=("parquet", "arxiv"),
-)
+METADATA = Metadata()

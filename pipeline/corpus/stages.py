@@ -13,6 +13,7 @@ from pipeline.corpus.dump.member import place_of
 from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
 from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError
+from pipeline.settings import Settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import Row
 from pipeline.tables import DUMP_MEMBERS as MEMBERS_TABLE
@@ -50,23 +51,6 @@ _MOST_LOST, _MOST_LOW_GRADES, _MOST_CUT_OFF = 0.2, 0.5, 0.2
 FEWEST_PAGES = 20
 
 
-def _list_members(job: Job) -> Iterator[Row]:
-    dump = read_dump(job.settings)
-    if not job.force:
-        _require_zips_of_earlier_pages(job, dump)
-        _require_pages(job, dump)
-    for stray in dump.strays(job.month):
-        job.leave_out(*stray)
-    listed: Row | None = None
-    for page in dump.pages(job.month).to_pylist():
-        if listed is not None and listed["arxiv_id"] == page["arxiv_id"]:
-            places = (place_of(row["zip"], row["member"]) for row in (page, listed))
-            job.leave_out(page["arxiv_id"], "duplicate", " is left out for ".join(places))
-            continue
-        listed = page
-        yield page
-
-
 def _require_zips_of_earlier_pages(job: Job, dump: Dump) -> None:
     """Raise MissingInput where the month's present file has pages of a zip that is broken now.
 
@@ -94,69 +78,6 @@ def _require_pages(job: Job, dump: Dump) -> None:
             f"the dump has no page of {job.month}, and a zip that may hold some cannot be used: "
             f"{next(iter(dump.broken.values()))}"
         )
-
-
-def _dump_digest(workspace: Workspace, month: str) -> Mapping[str, str]:
-    return {"dump": read_dump(workspace.settings).digest(month)}
-
-
-DUMP_MEMBERS = Stage(
-    table=MEMBERS_TABLE,
-    build=_list_members,
-    after=(PAGES_TABLE,),
-    settings=("subsets",),
-    inputs=_dump_digest,
-    plain_name="dump",
-    description=(
-        "Pages of the ar5iv zips, from their central directories, and loose pages beside them."
-    ),
-    kinds=("parquet", "zip"),
-)
-
-
-def build_papers(
-    job: Job, *, parse: Parse | None = None, page_seconds: float = PAGE_SECONDS
-) -> Iterator[pa.RecordBatch]:
-    """Select pages by metadata, then have workers read and parse them.
-
-    Rows are sorted by identifier, so that a reader can skip row groups. Members of one month lie in
-    their zips by identifier too, in three zips; so the pages of a chunk are read in file order, and
-    every zip forwards. In tests `parse` replaces the parser that CITELOOM_PARSER names, and
-    `page_seconds` is a shorter limit.
-    """
-    from pipeline.corpus.pages import ParseJob, chunk_pages, parse_pages, select_pages
-    from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
-
-    settings = job.settings
-    parse_job = ParseJob(
-        settings.dump_dir,
-        parse or _parser_named(settings.parser),
-        page_seconds,
-        year=int(job.month[:4]),
-    )
-    pages = select_pages(job)
-    job.expect(len(pages))
-    job.notes.update(
-        chars_seen=0,
-        chars_kept=0,
-        papers_with_other_titles=0,
-        papers_with_other_authors=0,
-        papers_with_unlinked_affiliations=0,
-        low_grades=0,
-        cut_off=0,
-    )
-    job.measured.update(pages=0, bytes_read=0, parsing_seconds=0.0)
-    workers = count_workers(settings.workers)
-    share = sum(page.member.bytes for page in pages) // (workers * _CHUNKS_PER_WORKER)
-    chunks = chunk_pages(pages, min(_CHUNK_BYTES, max(_SMALLEST_CHUNK_BYTES, share)))
-    for chunk, parsed in map_chunks(partial(parse_pages, parse_job), chunks, workers):
-        if isinstance(parsed, LostItem):
-            _leave_out_lost_page(job, chunk[0], parsed, page_seconds)
-        else:
-            yield _account_for(job, parsed)
-        _require_a_parsed_page(job)
-    _require_the_listed_dump(job)
-    _report_machine_failures(job)
 
 
 def _parser_named(name: str) -> Parse:
@@ -246,11 +167,8 @@ def _report_machine_failures(job: Job) -> None:
         )
 
 
-def _had_no_disk_error(workspace: Workspace, month: str, provenance: Provenance) -> bool:
-    return "unreadable" not in provenance.left_out
-
-
-def _every_member_is_accounted_for(workspace: Workspace, month: str) -> CheckResult:
+def every_member_is_accounted_for(workspace: Workspace, month: str) -> CheckResult:
+    """Every page of the dump is a paper, or in the ledger with its reason."""
     members, _ = _rows_and_left_out(workspace, MEMBERS_TABLE, month)
     papers, left_out = _rows_and_left_out(workspace, PAPERS_TABLE, month)
     return CheckResult(
@@ -263,8 +181,10 @@ def _rows_and_left_out(workspace: Workspace, table: Table, month: str) -> tuple[
     return (written.rows, sum(written.left_out.values())) if written else (0, 0)
 
 
-def _most_pages_are_read_whole(workspace: Workspace, month: str) -> CheckResult:
-    """The shares of a month, against bounds where it has enough pages."""
+def most_pages_are_read_whole(workspace: Workspace, month: str) -> CheckResult:
+    """At least 80 % of the wanted pages are papers; at most 50 % of these have grade C or D, 20 %
+    break off. Fewer than 20 pages pass.
+    """
     written = workspace.root.provenance(PAPERS_TABLE, month)
     if written is None or not written.rows:
         return CheckResult(True, {})
@@ -295,32 +215,99 @@ def _most_pages_are_read_whole(workspace: Workspace, month: str) -> CheckResult:
     )
 
 
-PAPERS = Stage(
-    table=PAPERS_TABLE,
-    build=build_papers,
-    upstream=(MEMBERS_TABLE, METADATA_TABLE),
-    settings=("categories", "category_match", "parser"),
-    former_settings={"page_errors": "keep"},
-    version=21,
-    outputs_exist=_had_no_disk_error,
-    description=(
-        "Computer-science papers, parsed from pages read in place in the zip, with what each"
-        " lost.\n\nOther categories are left out before any HTML is read."
-    ),
-    kinds=("parquet", "html"),
-    checks=(
-        MonthCheck(
-            "every_member_is_accounted_for",
-            "Every page of the dump is a paper, or in the ledger with its reason.",
-            _every_member_is_accounted_for,
-            blocking=True,
-        ),
-        MonthCheck(
-            "most_pages_are_read_whole",
-            "At least 80 % of the wanted pages are papers; at most 50 % of these have grade C or D,"
-            " 20 % break off. Fewer than 20 pages pass.",
-            _most_pages_are_read_whole,
-            warning=True,
-        ),
-    ),
-)
+class DumpMembers(Stage):
+    """Pages of the ar5iv zips, from their central directories, and loose pages beside them."""
+
+    table = MEMBERS_TABLE
+    after = (PAGES_TABLE,)
+    settings = ("subsets",)
+    plain_name = "dump"
+    kinds = ("parquet", "zip")
+
+    def inputs(self, workspace: Workspace, month: str) -> Mapping[str, str]:
+        return {"dump": read_dump(workspace.settings).digest(month)}
+
+    def build(self, job: Job) -> Iterator[Row]:
+        dump = read_dump(job.settings)
+        if not job.force:
+            _require_zips_of_earlier_pages(job, dump)
+            _require_pages(job, dump)
+        for stray in dump.strays(job.month):
+            job.leave_out(*stray)
+        listed: Row | None = None
+        for page in dump.pages(job.month).to_pylist():
+            if listed is not None and listed["arxiv_id"] == page["arxiv_id"]:
+                places = (place_of(row["zip"], row["member"]) for row in (page, listed))
+                job.leave_out(page["arxiv_id"], "duplicate", " is left out for ".join(places))
+                continue
+            listed = page
+            yield page
+
+
+class Papers(Stage):
+    """Computer-science papers, parsed from pages read in place in the zip, with what each lost.
+
+    Other categories are left out before any HTML is read.
+    """
+
+    table = PAPERS_TABLE
+    upstream = (MEMBERS_TABLE, METADATA_TABLE)
+    settings = ("categories", "category_match", "parser")
+    former_settings = {"page_errors": "keep"}  # noqa: RUF012
+    version = 21
+    kinds = ("parquet", "html")
+    checks = (
+        MonthCheck(every_member_is_accounted_for, blocking=True),
+        MonthCheck(most_pages_are_read_whole, warning=True),
+    )
+    page_seconds = PAGE_SECONDS
+
+    def outputs_exist(self, workspace: Workspace, month: str, written: Provenance) -> bool:
+        """Whether no page is lacking because of an error of this machine's disk."""
+        return "unreadable" not in written.left_out
+
+    def parser(self, settings: Settings) -> Parse:
+        """The parser that CITELOOM_PARSER names."""
+        return _parser_named(settings.parser)
+
+    def build(self, job: Job) -> Iterator[pa.RecordBatch]:
+        """Select pages by metadata, then have workers read and parse them.
+
+        Rows are sorted by identifier, so that a reader can skip row groups. Members of one month
+        lie in their zips by identifier too, in three zips; so the pages of a chunk are read in file
+        order, and every zip forwards.
+        """
+        from pipeline.corpus.pages import ParseJob, chunk_pages, parse_pages, select_pages
+        from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
+
+        settings = job.settings
+        parse_job = ParseJob(
+            settings.dump_dir, self.parser(settings), self.page_seconds, year=int(job.month[:4])
+        )
+        pages = select_pages(job)
+        job.expect(len(pages))
+        job.notes.update(
+            chars_seen=0,
+            chars_kept=0,
+            papers_with_other_titles=0,
+            papers_with_other_authors=0,
+            papers_with_unlinked_affiliations=0,
+            low_grades=0,
+            cut_off=0,
+        )
+        job.measured.update(pages=0, bytes_read=0, parsing_seconds=0.0)
+        workers = count_workers(settings.workers)
+        share = sum(page.member.bytes for page in pages) // (workers * _CHUNKS_PER_WORKER)
+        chunks = chunk_pages(pages, min(_CHUNK_BYTES, max(_SMALLEST_CHUNK_BYTES, share)))
+        for chunk, parsed in map_chunks(partial(parse_pages, parse_job), chunks, workers):
+            if isinstance(parsed, LostItem):
+                _leave_out_lost_page(job, chunk[0], parsed, self.page_seconds)
+            else:
+                yield _account_for(job, parsed)
+            _require_a_parsed_page(job)
+        _require_the_listed_dump(job)
+        _report_machine_failures(job)
+
+
+DUMP_MEMBERS = DumpMembers()
+PAPERS = Papers()

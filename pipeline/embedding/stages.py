@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from pipeline.embedding.columns import VectorStream
 from pipeline.embedding.reuse import KnownVectors, Shards, groups_of_month
 from pipeline.engine import shutdown
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
-from pipeline.settings import Settings
 from pipeline.settings.embedder_choice import record_embedder
 
 if TYPE_CHECKING:
@@ -34,43 +33,6 @@ _KINDS = "dense, sparse"
 
 _IDENTITY = ["passage_id", "arxiv_id", "text_sha256"]
 _TEXT = ["title", "section_path", "text"]
-
-
-def build_embeddings(
-    job: Job, make: Callable[[Settings], Embedder] = make_embedder
-) -> Iterator[pa.RecordBatch]:
-    """Rows of embeddings, in the order of passages.
-
-    A text whose vectors are in the month's previous file, or in the shards of a run that was
-    interrupted, is not encoded again, also in another passage. So a month that grew by a paper
-    costs one paper, and a run that was killed costs a shard. Raises SettingError where the model is
-    not there.
-    """
-    settings = job.settings
-    embedder = make(settings)
-    # Machines may have BGE-M3 in different folders.
-    path = settings.embedder_path if settings.embedder == "sentence-transformers" else ""
-    record_embedder(job.workspace.root.path, settings.embedder, path)
-    shards = Shards(job.workspace.cache("embeddings") / job.month, _made_by(job, embedder))
-    job.afterwards.append(shards.remove)
-    earlier = _reusable_vectors(job, embedder, shards)
-    account = _Account(job, embedder)
-    with closing(
-        VectorStream(embedder.encode_stream(_fresh_texts(job, earlier)), account.count_encoded)
-    ) as stream:
-        try:
-            for passages, rows in _steps(job, earlier):
-                fresh = stream.take(int((rows < 0).sum()))
-                shards.keep(passages["text_sha256"].filter(pa.array(rows < 0)), fresh)
-                batch = _assemble(passages, embedder.name, fresh, rows, earlier)
-                account.count_rows(batch)
-                yield batch
-                shutdown.end_if_asked()
-            stream.finish()
-        except BaseException:
-            shards.write()  # a failure or Ctrl-C costs a step, and only a kill costs a shard
-            raise
-    account.close()
 
 
 def _reusable_vectors(job: Job, embedder: Embedder, shards: Shards) -> KnownVectors:
@@ -210,11 +172,10 @@ def _made_by(job: Job, embedder: Embedder) -> dict[str, str]:
     }
 
 
-def _model(workspace: Workspace, month: str) -> Mapping[str, str]:
-    return {"model": model_name(workspace.settings), "vectors": _KINDS}
-
-
-def _every_passage_is_embedded(workspace: Workspace, month: str) -> CheckResult:
+def every_passage_is_embedded(workspace: Workspace, month: str) -> CheckResult:
+    """The embeddings hold exactly the passages of the month, with the text they have now, as
+    vectors of length 1.
+    """
     columns = ["passage_id", "text_sha256"]
     passages = workspace.root.read(tables.PASSAGES, month, columns)
     embeddings = workspace.root.read(tables.EMBEDDINGS, month, columns)
@@ -237,27 +198,56 @@ def _every_passage_is_embedded(workspace: Workspace, month: str) -> CheckResult:
     return CheckResult(not (missing or foreign or off_norm), facts)
 
 
-EMBEDDINGS = Stage(
-    table=tables.EMBEDDINGS,
-    build=build_embeddings,
-    upstream=(tables.PASSAGES,),
-    settings=("embedder",),
-    former_settings={"embedded_form": FORM},
-    inputs=_model,
-    pool="gpu",
-    description=(
-        "Dense vectors of every passage, and of BGE-M3 sparse ones. Unchanged texts keep their"
-        " vectors, and an interrupted month continues where it ended."
-    ),
-    kinds=("parquet", "torch"),
-    takes_gpus=True,
-    checks=(
-        MonthCheck(
-            "every_passage_is_embedded",
-            "The embeddings hold exactly the passages of the month, with the text they have now,"
-            " as vectors of length 1.",
-            _every_passage_is_embedded,
-            blocking=True,
-        ),
-    ),
-)
+class Embeddings(Stage):
+    """Dense vectors of every passage, and of BGE-M3 sparse ones. Unchanged texts keep their
+    vectors, and an interrupted month continues where it ended.
+    """
+
+    table = tables.EMBEDDINGS
+    upstream = (tables.PASSAGES,)
+    settings = ("embedder",)
+    former_settings = {"embedded_form": FORM}  # noqa: RUF012
+    pool = "gpu"
+    kinds = ("parquet", "torch")
+    checks = (MonthCheck(every_passage_is_embedded, blocking=True),)
+    embedder = staticmethod(make_embedder)
+
+    def inputs(self, workspace: Workspace, month: str) -> Mapping[str, str]:
+        return {"model": model_name(workspace.settings), "vectors": _KINDS}
+
+    def build(self, job: Job) -> Iterator[pa.RecordBatch]:
+        """Rows of embeddings, in the order of passages.
+
+        A text whose vectors are in the month's previous file, or in the shards of a run that was
+        interrupted, is not encoded again, also in another passage. So a month that grew by a paper
+        costs one paper, and a run that was killed costs a shard. Raises SettingError where the
+        model is not there.
+        """
+        settings = job.settings
+        embedder = self.embedder(settings)
+        # Machines may have BGE-M3 in different folders.
+        path = settings.embedder_path if settings.embedder == "sentence-transformers" else ""
+        record_embedder(job.workspace.root.path, settings.embedder, path)
+        shards = Shards(job.workspace.cache("embeddings") / job.month, _made_by(job, embedder))
+        job.afterwards.append(shards.remove)
+        earlier = _reusable_vectors(job, embedder, shards)
+        account = _Account(job, embedder)
+        with closing(
+            VectorStream(embedder.encode_stream(_fresh_texts(job, earlier)), account.count_encoded)
+        ) as stream:
+            try:
+                for passages, rows in _steps(job, earlier):
+                    fresh = stream.take(int((rows < 0).sum()))
+                    shards.keep(passages["text_sha256"].filter(pa.array(rows < 0)), fresh)
+                    batch = _assemble(passages, embedder.name, fresh, rows, earlier)
+                    account.count_rows(batch)
+                    yield batch
+                    shutdown.end_if_asked()
+                stream.finish()
+            except BaseException:
+                shards.write()  # a failure or Ctrl-C costs a step, and only a kill costs a shard
+                raise
+        account.close()
+
+
+EMBEDDINGS = Embeddings()

@@ -26,7 +26,7 @@ ALL_MONTHS = "all-months"
 
 def mark_unfinished(workspace: Workspace, stage: Stage) -> None:
     """Record that the stage's `finish` is due, if it has one."""
-    if stage.finish is not None:
+    if stage.finishes:
         write_whole(_marker(workspace, stage), uuid.uuid4().hex.encode())
 
 
@@ -34,7 +34,7 @@ def unfinished_stages(workspace: Workspace, stages: Iterable[Stage]) -> dict[str
     """Name of each stage whose `finish` is due → its marker, another one after each month."""
     markers: dict[str, str] = {}
     for stage in stages:
-        marker = "" if stage.finish is None else _read_marker(workspace, stage)
+        marker = _read_marker(workspace, stage) if stage.finishes else ""
         if marker:
             markers[stage.name] = marker
     return markers
@@ -61,7 +61,7 @@ def finish_stage(workspace: Workspace, stage: Stage) -> None:
 
     A month that another process computes meanwhile leaves the stage due.
     """
-    if stage.finish is None or not _read_marker(workspace, stage):
+    if not stage.finishes or not _read_marker(workspace, stage):
         return
     with month_lock(workspace, stage.name, ALL_MONTHS), pool_lock(workspace, stage.pool):
         marker = _read_marker(workspace, stage)

@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.engine.run_stats import StageTiming, note_timing
-from pipeline.engine.stage import FAILED_REQUESTS, Job, MonthPart, Workspace
+from pipeline.engine.stage import FAILED_REQUESTS, Job, MonthPart, Stage, Workspace
 from pipeline.errors import MissingInput
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import Row
@@ -56,11 +56,6 @@ def fingerprint_of(part: MonthPart, workspace: Workspace, month: str) -> str:
     return text_digest(json.dumps(basis, sort_keys=True, default=str))
 
 
-def fingerprints(parts: Iterable[MonthPart], workspace: Workspace, month: str) -> dict[str, str]:
-    """Name of a part → its fingerprint."""
-    return {part.name: fingerprint_of(part, workspace, month) for part in parts}
-
-
 def failed_requests(written: Provenance) -> Counter[str]:
     """How many requests to language models a month and its parts had no answer to, by kind."""
     notes = [written.notes, *(part["notes"] for part in written.notes.get("parts", {}).values())]
@@ -79,30 +74,37 @@ def _earlier(job: Job) -> Mapping[str, Mapping[str, Any]]:
     return parts
 
 
-def build_parts(job: Job) -> Iterator[Row | pa.RecordBatch]:
-    """The rows of a month of a stage with parts; those of unchanged parts are copied."""
-    if job.stage.parts is None:
-        raise ValueError(f"{job.stage.name} has no parts")
-    earlier = {} if job.force else _earlier(job)
-    entries = _earlier_entries(job, earlier)
-    records: dict[str, Mapping[str, Any]] = {}
-    job.notes["parts"] = records
-    for part in job.stage.parts(job.workspace, job.month):
-        fingerprint = fingerprint_of(part, job.workspace, job.month)
-        before = earlier.get(part.name)
-        if (
-            part.columns is not None
-            and before is not None
-            and before["fingerprint"] == fingerprint
-            and not before["notes"].get(FAILED_REQUESTS)
-        ):
-            records[part.name] = before
-            job.ledger += entries[part.name]
-            yield from _batches_of(part, job)
-        else:
-            record: dict[str, Any] = {"fingerprint": fingerprint}
-            records[part.name] = record
-            yield from _build(job, part, record)
+class PartedStage(Stage):
+    """A stage whose months are built of parts, in place of settings and inputs, and of upstream
+    tables where only some parts read them.
+    """
+
+    def parts(self, workspace: Workspace, month: str) -> list[MonthPart]:
+        """The parts of a month, in the order of their rows."""
+        raise NotImplementedError
+
+    def build(self, job: Job) -> Iterator[Row | pa.RecordBatch]:
+        """The rows of all parts; those of unchanged parts are copied."""
+        earlier = {} if job.force else _earlier(job)
+        entries = _earlier_entries(job, earlier)
+        records: dict[str, Mapping[str, Any]] = {}
+        job.notes["parts"] = records
+        for part in self.parts(job.workspace, job.month):
+            fingerprint = fingerprint_of(part, job.workspace, job.month)
+            before = earlier.get(part.name)
+            if (
+                part.columns is not None
+                and before is not None
+                and before["fingerprint"] == fingerprint
+                and not before["notes"].get(FAILED_REQUESTS)
+            ):
+                records[part.name] = before
+                job.ledger += entries[part.name]
+                yield from _batches_of(part, job)
+            else:
+                record: dict[str, Any] = {"fingerprint": fingerprint}
+                records[part.name] = record
+                yield from _build(job, part, record)
 
 
 def _earlier_entries(job: Job, earlier: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Row]]:

@@ -13,11 +13,9 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pydantic import SecretStr
 
 from pipeline import __version__
 from pipeline.engine import shutdown
@@ -25,7 +23,7 @@ from pipeline.engine.digests import json_digest
 from pipeline.engine.failures import forget_failure, record_failure
 from pipeline.engine.finish import mark_unfinished
 from pipeline.engine.locks import month_lock, pool_lock
-from pipeline.engine.parts import failed_requests, fingerprints
+from pipeline.engine.parts import PartedStage, failed_requests, fingerprint_of
 from pipeline.engine.progress import Outcome, StageFailed, StageFinished, StageStarted, publish
 from pipeline.engine.redaction import collect_secrets, redact_error
 from pipeline.engine.run_stats import StageTiming, note_timing
@@ -58,16 +56,17 @@ def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
     if disabled:  # an empty month does not depend on inputs and settings
         inputs, settings = {"off": disabled}, {}
     else:
-        if stage.parts is None:
+        if isinstance(stage, PartedStage):
+            inputs = {
+                name_in_digests(part.name): fingerprint_of(part, workspace, month)
+                for part in stage.parts(workspace, month)
+            }
+        else:
             inputs = {
                 **_upstream_digests(stage, workspace, month),
                 **stage.inputs(workspace, month),
             }
-        else:
-            of_parts = fingerprints(stage.parts(workspace, month), workspace, month)
-            inputs = {name_in_digests(name): digest for name, digest in of_parts.items()}
-        settings = {name: _json_value(getattr(workspace.settings, name)) for name in stage.settings}
-        settings |= stage.former_settings
+        settings = stage.setting_values(workspace.settings)
     # Formatted once for all months.
     write_columns = partial(stage.table.schema.to_string, show_field_metadata=False)
     columns = once(("columns", stage.table.name, stage.table.version), write_columns)
@@ -99,14 +98,6 @@ def _upstream_digests(stage: Stage, workspace: Workspace, month: str) -> dict[st
             )
         digests[table.name] = provenance.rows_sha256
     return digests
-
-
-def _json_value(value: object) -> Any:
-    if isinstance(value, SecretStr):
-        raise TypeError("a secret cannot be among the settings that a file records")
-    if isinstance(value, Path):
-        return str(value)
-    return list(value) if isinstance(value, tuple) else value
 
 
 def state(stage: Stage, workspace: Workspace, month: str) -> State:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from pipeline.storage.provenance import Provenance
 from pipeline.storage.read_cache import read_cache
 from pipeline.storage.writing import Row
 from pipeline.tables import Table
+from pipeline.text import one_line
 
 
 @dataclass(frozen=True)
@@ -45,30 +47,6 @@ class Workspace:
         """A block that reads the state of many months and changes few (`storage.read_cache`)."""
         # Not `cache`: a data root that is read-only has no such folder.
         return read_cache(self.local / "cache" / "facts")
-
-
-Build = Callable[["Job"], Iterable[Row | pa.RecordBatch]]
-Inputs = Callable[[Workspace, str], Mapping[str, str]]
-MonthHolds = Callable[[Workspace, str, Provenance], bool]
-Finish = Callable[[Workspace], None]
-DisabledReason = Callable[[Settings], str]
-PartSettings = Callable[[Settings], Mapping[str, Any]]
-
-
-def _no_inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    return {}
-
-
-def _enabled(settings: Settings) -> str:
-    return ""
-
-
-def _no_settings(settings: Settings) -> Mapping[str, Any]:
-    return {}
-
-
-def _holds(workspace: Workspace, month: str, provenance: Provenance) -> bool:
-    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +78,6 @@ STATES = "states"
 or have a named fault.
 """
 
-Parts = Callable[[Workspace, str], list[MonthPart]]
-"""The parts of a month, in the order of their rows."""
-
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
@@ -115,19 +90,26 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class MonthCheck:
-    """One statement about a month of a stage.
+    """One statement about a month of a stage, which `evaluate` decides: its name and its docstring
+    are those of the check.
 
-    evaluate: (workspace, month) → result. blocking: nothing below the stage runs for a month that
-    fails it. warning: a failure is reported, and is no failure of the run. uses_pool: it needs what
-    the stage's pool stands for.
+    blocking: nothing below the stage runs for a month that fails it. warning: a failure is
+    reported, and is no failure of the run. uses_pool: it needs what the stage's pool stands for.
     """
 
-    name: str
-    description: str
     evaluate: Callable[[Workspace, str], CheckResult]
     blocking: bool = False
     warning: bool = False
     uses_pool: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.evaluate.__name__
+
+    @property
+    def description(self) -> str:
+        """The first paragraph of the docstring, on one line."""
+        return next(iter(_paragraphs(self.evaluate)), "")
 
     def message(self, result: CheckResult) -> str:
         """A failed result in one line."""
@@ -135,63 +117,99 @@ class MonthCheck:
         return result.description or f"its check {self.name} failed: {facts}"
 
 
-@dataclass(frozen=True, slots=True)
 class Stage:
-    """One table and how a month of it is built.
+    """One table and how a month of it is built: a subclass for each table, with one instance.
 
-    upstream: tables whose same month it reads. after: tables whose stages go before it, though it
-    reads no row of theirs. settings: names of the settings that change its
-    rows. former_settings: settings that were removed, with the value that all rows have now, so
-    that months which were made under it stay up to date. version: raised when the code gives other
-    rows. inputs: digests of everything else it reads (zips, other months, prompts), by name.
-    lookups_hold: whether what the build looked up in other months, `Job.looked_up`, would come out
-    the same. outputs_exist: whether what it made outside its table (points in the index, a page) is
-    still there. finish: work over all months, called once at the end of a command that computed any
-    month of the stage (`engine.finish`); it may be called again, and then changes nothing.
-    disabled_reason: why the settings do not ask for the stage; empty where they do. A disabled
-    month has a file without rows. parts: the parts that its months are built of (`engine.parts`),
-    in place of settings and inputs, and of upstream tables where only some parts read them; None
-    where a month is built as a whole. part_settings: the settings of all parts, from which Dagster
-    tells that a month is out of date. pool: what only one process may use at a time, in Dagster a
-    pool, between processes a file lock (`engine.locks`).
-
-    plain_name: what commands and messages call it; empty for its table's name. description, kinds:
-    of its asset in the Dagster UI. asks: a language model, as a writer or as a judge; None for a
-    stage that calls none. takes_gpus: on a cluster, its step asks for
-    CITELOOM_EMBEDDING_GPUS. checks: of its finished month, in the order in which they are
-    evaluated.
+    The docstring of a subclass is the description of its asset in the Dagster UI.
     """
 
     table: Table
-    build: Build
     upstream: tuple[Table, ...] = ()
+    """Tables whose same month it reads."""
     after: tuple[Table, ...] = ()
+    """Tables whose stages go before it, though it reads no row of theirs."""
     settings: tuple[str, ...] = ()
-    former_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    version: int = 1
-    inputs: Inputs = _no_inputs
-    lookups_hold: MonthHolds = _holds
-    outputs_exist: MonthHolds = _holds
-    finish: Finish | None = None
-    disabled_reason: DisabledReason = _enabled
-    parts: Parts | None = None
-    part_settings: PartSettings = _no_settings
+    """Names of the settings that change its rows."""
+    former_settings: Mapping[str, Any] = MappingProxyType({})
+    """Settings that were removed, with the value that all rows have now, so that months which were
+    made under it stay up to date.
+    """
+    version = 1
+    """Raised when the code gives other rows for the same input."""
     pool: str | None = None
-    plain_name: str = ""
-    description: str = ""
-    kinds: tuple[str, ...] = ("parquet",)
-    asks: Literal["writer", "judge"] | None = None
-    takes_gpus: bool = False
+    """What only one process may use at a time; in Dagster a pool, between processes a file lock
+    (`engine.locks`).
+    """
     checks: tuple[MonthCheck, ...] = ()
+    """Of its finished month, in the order in which they are evaluated."""
+    plain_name = ""
+    """What commands and messages call it; empty for its table's name."""
+    kinds: tuple[str, ...] = ("parquet",)
+    """Of its asset in the Dagster UI."""
+    asks: Literal["writer", "judge"] | None = None
+    """The language model that it calls."""
+
+    def build(self, job: Job) -> Iterable[Row | pa.RecordBatch]:
+        """The rows of a month, with a bounded number of them in memory."""
+        raise NotImplementedError
+
+    def inputs(self, workspace: Workspace, month: str) -> Mapping[str, str]:
+        """Digests of everything else that it reads (zips, other months, prompts), by name."""
+        return {}
+
+    def lookups_hold(self, workspace: Workspace, month: str, written: Provenance) -> bool:
+        """Whether what the build looked up in other months, `Job.looked_up`, would come out the
+        same.
+        """
+        return True
+
+    def outputs_exist(self, workspace: Workspace, month: str, written: Provenance) -> bool:
+        """Whether what it made outside its table (points in the index, a page) is still there."""
+        return True
+
+    def finish(self, workspace: Workspace) -> None:
+        """Work over all months, once at the end of a command that computed any month of the stage
+        (`engine.finish`). A second call changes nothing.
+        """
+
+    def disabled_reason(self, settings: Settings) -> str:
+        """Why the settings do not ask for the stage; empty where they do. A disabled month has a
+        file without rows.
+        """
+        return ""
+
+    def part_settings(self, settings: Settings) -> Mapping[str, Any]:
+        """The settings of all parts, from which Dagster tells that a month is out of date."""
+        return {}
+
+    def setting_values(self, settings: Settings) -> dict[str, Any]:
+        """The settings that change its rows, present and former, by name."""
+        values = {name: getattr(settings, name) for name in self.settings}
+        return {**values, **self.former_settings}
 
     @property
     def name(self) -> str:
         return self.table.name
 
     @property
+    def description(self) -> str:
+        """Of its asset in the Dagster UI, one line a paragraph."""
+        return "\n\n".join(_paragraphs(type(self)))
+
+    @property
+    def finishes(self) -> bool:
+        """Whether there is work over all months."""
+        return type(self).finish is not Stage.finish
+
+    @property
     def waits_for(self) -> set[str]:
         """The names of the stages without whose month its own is not run."""
         return {table.name for table in (*self.upstream, *self.after)}
+
+
+def _paragraphs(documented: object) -> list[str]:
+    """The paragraphs of a docstring, each on one line."""
+    return list(map(one_line, (documented.__doc__ or "").split("\n\n")))
 
 
 @dataclass(slots=True)

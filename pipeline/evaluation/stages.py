@@ -6,7 +6,6 @@ at another address changes no row.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from pipeline import tables
@@ -24,23 +23,12 @@ from pipeline.settings import Settings
 
 # Of what is not judged, the check names the first.
 _MOST_NAMED = 20
-_judging = partial(Stage, pool="llm", kinds=("parquet", "openai"), asks="judge")
 _WRITTEN = (tables.RELATED_WORK_TASKS, tables.SUMMARIES)
 
 
 def _sections_off(settings: Settings) -> str:
     """Why no section is judged: the bundled model judges only beside a system that calls it."""
     return _off(settings, RELATED_WORK_WRITERS)
-
-
-def _citations_off(settings: Settings) -> str:
-    if settings.support_passages == 0:
-        return "CITELOOM_SUPPORT_PASSAGES is 0: no citation is judged"
-    return _sections_off(settings)
-
-
-def _answers_off(settings: Settings) -> str:
-    return questions_disabled_reason(settings) or _off(settings, ANSWERING_WRITERS)
 
 
 def _off(settings: Settings, writers: Writers[Any]) -> str:
@@ -53,8 +41,11 @@ def _off(settings: Settings, writers: Writers[Any]) -> str:
     )
 
 
-def _every_task_is_judged(workspace: Workspace, month: str) -> CheckResult:
-    """Tasks without a gold section are not judged, as the ledger says."""
+def every_task_is_judged(workspace: Workspace, month: str) -> CheckResult:
+    """Every task with a gold section has marks of the judge.
+
+    Tasks without one are not judged, as the ledger says.
+    """
     if _sections_off(workspace.settings):
         return CheckResult(True, {"tasks": 0, "not_judged": []})
     root = workspace.root
@@ -66,73 +57,82 @@ def _every_task_is_judged(workspace: Workspace, month: str) -> CheckResult:
     return CheckResult(not lacking, {"tasks": len(tasks), "not_judged": lacking[:_MOST_NAMED]})
 
 
-G_SCORES = _judging(
-    table=tables.G_SCORES,
-    build=g_score.build,
-    upstream=_WRITTEN,
-    settings=("judge_repeats", "candidate_sets"),
-    version=4,
-    inputs=g_score.inputs,
-    disabled_reason=_sections_off,
-    description=(
-        "The G-Score: six marks and a vote, the systems of a candidate set in one conversation as"
-        " the paper has it; and in other orders, which the paper did not ask for."
-    ),
-    checks=(
-        MonthCheck(
-            "every_task_is_judged",
-            "Every task with a gold section has marks of the judge.",
-            _every_task_is_judged,
-            warning=True,
-        ),
-    ),
-)
+class JudgingStage(Stage):
+    """A stage that asks the judge."""
 
-CITATION_SUPPORT = _judging(
-    table=tables.CITATION_SUPPORT,
-    build=citation_support.build,
-    upstream=_WRITTEN,
-    settings=("support_passages",),
-    version=5,
-    inputs=citation_support.inputs,
-    disabled_reason=_citations_off,
-    description=(
-        "Whether a cited work says what the citing sentence claims: a verdict with the words it"
-        " rests on."
-    ),
-)
+    pool = "llm"
+    kinds = ("parquet", "openai")
+    asks = "judge"
 
-SCORES = Stage(
-    table=tables.SCORES,
-    build=scores.build_scores,
-    upstream=(*_WRITTEN, tables.G_SCORES, tables.CITATION_SUPPORT),
-    version=4,
-    description=(
-        "Every metric of every system on each task: ROUGE against the gold section, G-Score,"
-        " citations."
-    ),
-)
 
-ANSWER_GRADES = _judging(
-    table=tables.ANSWER_GRADES,
-    build=answers.build,
-    upstream=(tables.QUESTIONS, tables.ANSWERS),
-    settings=("support_passages",),
-    version=2,
-    inputs=answers.inputs,
-    disabled_reason=_answers_off,
-    description=(
-        "Every answer claim by claim: is it correct, and which gold claims does the answer hold?"
-    ),
-)
+class GScores(JudgingStage):
+    """The G-Score: six marks and a vote, the systems of a candidate set in one conversation as the
+    paper has it; and in other orders, which the paper did not ask for.
+    """
 
-ANSWER_SCORES = Stage(
-    table=tables.ANSWER_SCORES,
-    build=scores.build_answer_scores,
-    upstream=(tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES),
-    disabled_reason=questions_disabled_reason,
-    description=(
-        "Factual and coverage shares of every answer, and how much of what it needed was shown:"
-        " the only measure without a model."
-    ),
-)
+    table = tables.G_SCORES
+    upstream = _WRITTEN
+    settings = ("judge_repeats", "candidate_sets")
+    version = 4
+    checks = (MonthCheck(every_task_is_judged, warning=True),)
+    disabled_reason = staticmethod(_sections_off)
+    inputs = staticmethod(g_score.inputs)
+    build = staticmethod(g_score.build)
+
+
+class CitationSupport(JudgingStage):
+    """Whether a cited work says what the citing sentence claims: a verdict with the words it rests
+    on.
+    """
+
+    table = tables.CITATION_SUPPORT
+    upstream = _WRITTEN
+    settings = ("support_passages",)
+    version = 5
+    inputs = staticmethod(citation_support.inputs)
+    build = staticmethod(citation_support.build)
+
+    def disabled_reason(self, settings: Settings) -> str:
+        if settings.support_passages == 0:
+            return "CITELOOM_SUPPORT_PASSAGES is 0: no citation is judged"
+        return _sections_off(settings)
+
+
+class Scores(Stage):
+    """Every metric of every system on each task: ROUGE against the gold section, G-Score,
+    citations.
+    """
+
+    table = tables.SCORES
+    upstream = (*_WRITTEN, tables.G_SCORES, tables.CITATION_SUPPORT)
+    version = 4
+    build = staticmethod(scores.build_scores)
+
+
+class AnswerGrades(JudgingStage):
+    """Every answer claim by claim: is it correct, and which gold claims does the answer hold?"""
+
+    table = tables.ANSWER_GRADES
+    upstream = (tables.QUESTIONS, tables.ANSWERS)
+    settings = ("support_passages",)
+    version = 2
+    inputs = staticmethod(answers.inputs)
+    build = staticmethod(answers.build)
+
+    def disabled_reason(self, settings: Settings) -> str:
+        return questions_disabled_reason(settings) or _off(settings, ANSWERING_WRITERS)
+
+
+class AnswerScores(Stage):
+    """Factual and coverage shares of every answer, and how much of what it needed was shown: the
+    only measure without a model.
+    """
+
+    table = tables.ANSWER_SCORES
+    upstream = (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES)
+    disabled_reason = staticmethod(questions_disabled_reason)
+    build = staticmethod(scores.build_answer_scores)
+
+
+G_SCORES, CITATION_SUPPORT, SCORES = GScores(), CitationSupport(), Scores()
+ANSWER_GRADES, ANSWER_SCORES = AnswerGrades(), AnswerScores()

@@ -29,40 +29,6 @@ if TYPE_CHECKING:
 _MOST_NAMED = 20
 
 
-def build_index_receipts(job: Job) -> Iterator[Row]:
-    """Load the month and yield its receipt, one row.
-
-    The receipt depends only on the month's tables, and is written only if the audit finds every
-    point and no other. How many points were sent and removed differs if an earlier run was killed,
-    so that goes to `job.measured`; `stale`
-    counts points that should not be there after the load: 0.
-    Raises TransientFailure if points could not be loaded or the audit fails.
-    Raises PermanentFailure if searches use a collection of another layout.
-    """
-    layout, rows = layout_of(job.workspace, job.month)
-    job.expect(rows)
-    index = index_for(job.workspace, layout)
-    points = points_of(job.workspace.root, job.month, layout)
-    # The graph of another collection than the live one is built once, at the end of `reindex`.
-    live = open_collections(job.workspace).live() == index.name
-    load = load_month(
-        index, job.month, points, expected_rows=rows, build_graph=live, on_progress=job.advance
-    )
-    job.measured.update(sent=load.sent, removed=load.removed)
-    audit = audit_month(index, job.month, load.expected)
-    if not audit.clean:
-        ids = [*audit.missing, *map(str, audit.surplus)]
-        raise TransientFailure(
-            f"after loading {job.month} into {job.settings.qdrant_collection},"
-            f" {audit.describe()} ({', '.join(ids[:5])}): run again; citeloom audit --months"
-            f" {job.month} --json lists them all"
-        )
-    job.notes["points"] = audit.expected
-    yield receipt(
-        open_collections(job.workspace).engine, index.name, layout, audit, digest_of(load.expected)
-    )
-
-
 def receipt(
     engine: str, collection: str, layout: Layout, audit: MonthAudit, ids_sha256: str
 ) -> Row:
@@ -116,28 +82,6 @@ def audit_and_receipt(workspace: Workspace, month: str) -> tuple[MonthAudit, Row
     return audit, receipt(collections.engine, index.name, layout, audit, digest_of(expected))
 
 
-def _points_exist(workspace: Workspace, month: str, provenance: Provenance) -> bool:
-    """Whether the index holds as many points of the month as its receipt says.
-
-    Only a count, since `citeloom status` calls this for every month; `citeloom audit` compares ids.
-    A server that does not answer counts as empty. An Edge folder that another process holds is in
-    use, so its receipt is trusted. Raises nothing: the next run reports a wrong key or a broken
-    folder.
-    """
-    points = provenance.notes.get("points")
-    if points is None:
-        return False  # an audit found differences
-    try:
-        layout, _ = layout_of(workspace, month)
-        collections = open_collections(workspace)
-        index = collection_of(collections, layout)
-        return _count_points(index, month) == int(points)
-    except TransientFailure:
-        return workspace.settings.qdrant_url is None
-    except CiteloomError:
-        return False
-
-
 def _count_points(index: PassageIndex, month: str) -> int:
     """The number of a month's points. Raises as `PassageIndex.count` does.
 
@@ -165,18 +109,10 @@ def _count_points(index: PassageIndex, month: str) -> int:
     return once(("points by month", *place), count_all).get(month, 0)
 
 
-def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """The month's collection, since the rows of a month without passages do not show it, and its
-    metadata, from which points take the venue.
+def index_holds_the_embeddings(workspace: Workspace, month: str) -> CheckResult:
+    """The index holds the points that the month's tables ask for, id by id and as they are now, and
+    no other.
     """
-    collection = layout_of(workspace, month)[0].collection(workspace.settings.qdrant_collection)
-    return {
-        "collection": collection,
-        "metadata": digest_of_table(workspace, tables.METADATA, [month]),
-    }
-
-
-def _index_holds_the_embeddings(workspace: Workspace, month: str) -> CheckResult:
     audit, receipt = audit_and_receipt(workspace, month)
     points = {kind: list(map(str, getattr(audit, kind)[:_MOST_NAMED])) for kind in KINDS}
     facts = {
@@ -190,29 +126,86 @@ def _index_holds_the_embeddings(workspace: Workspace, month: str) -> CheckResult
     )
 
 
-INDEX_RECEIPTS = Stage(
-    table=tables.INDEX_RECEIPTS,
-    build=build_index_receipts,
-    upstream=(tables.EMBEDDINGS, tables.PASSAGES, tables.PAPERS),
-    settings=("qdrant_collection", "qdrant_url"),
-    former_settings={"qdrant_quantization": "int8"},  # a collection's name tells it
-    inputs=_inputs,
-    outputs_exist=_points_exist,
-    version=4,
-    pool="qdrant",
-    plain_name="index",
-    description=(
-        "The month's points in the Qdrant collection, audited against the embeddings id by id."
-    ),
-    kinds=("parquet", "qdrant"),
-    checks=(
-        MonthCheck(
-            "index_holds_the_embeddings",
-            "The index holds the points that the month's tables ask for, id by id and as they are"
-            " now, and no other.",
-            _index_holds_the_embeddings,
-            blocking=True,
-            uses_pool=True,
-        ),
-    ),
-)
+class IndexReceipts(Stage):
+    """The month's points in the Qdrant collection, audited against the embeddings id by id."""
+
+    table = tables.INDEX_RECEIPTS
+    upstream = (tables.EMBEDDINGS, tables.PASSAGES, tables.PAPERS)
+    settings = ("qdrant_collection", "qdrant_url")
+    # A collection's name tells it.
+    former_settings = {"qdrant_quantization": "int8"}  # noqa: RUF012
+    version = 4
+    pool = "qdrant"
+    plain_name = "index"
+    kinds = ("parquet", "qdrant")
+    checks = (MonthCheck(index_holds_the_embeddings, blocking=True, uses_pool=True),)
+
+    def inputs(self, workspace: Workspace, month: str) -> Mapping[str, str]:
+        """The month's collection, since the rows of a month without passages do not show it, and
+        its metadata, from which points take the venue.
+        """
+        collection = layout_of(workspace, month)[0].collection(workspace.settings.qdrant_collection)
+        return {
+            "collection": collection,
+            "metadata": digest_of_table(workspace, tables.METADATA, [month]),
+        }
+
+    def outputs_exist(self, workspace: Workspace, month: str, written: Provenance) -> bool:
+        """Whether the index holds as many points of the month as its receipt says.
+
+        Only a count, since `citeloom status` calls this for every month; `citeloom audit` compares
+        ids. A server that does not answer counts as empty. An Edge folder that another process
+        holds is in use, so its receipt is trusted. Raises nothing: the next run reports a wrong key
+        or a broken folder.
+        """
+        points = written.notes.get("points")
+        if points is None:
+            return False  # an audit found differences
+        try:
+            layout, _ = layout_of(workspace, month)
+            collections = open_collections(workspace)
+            index = collection_of(collections, layout)
+            return _count_points(index, month) == int(points)
+        except TransientFailure:
+            return workspace.settings.qdrant_url is None
+        except CiteloomError:
+            return False
+
+    def build(self, job: Job) -> Iterator[Row]:
+        """Load the month and yield its receipt, one row.
+
+        The receipt depends only on the month's tables, and is written only if the audit finds every
+        point and no other. How many points were sent and removed differs if an earlier run was
+        killed, so that goes to `job.measured`; `stale` counts points that should not be there after
+        the load: 0. Raises TransientFailure if points could not be loaded or the audit fails.
+        Raises PermanentFailure if searches use a collection of another layout.
+        """
+        layout, rows = layout_of(job.workspace, job.month)
+        job.expect(rows)
+        index = index_for(job.workspace, layout)
+        points = points_of(job.workspace.root, job.month, layout)
+        # The graph of another collection than the live one is built once, at the end of `reindex`.
+        live = open_collections(job.workspace).live() == index.name
+        load = load_month(
+            index, job.month, points, expected_rows=rows, build_graph=live, on_progress=job.advance
+        )
+        job.measured.update(sent=load.sent, removed=load.removed)
+        audit = audit_month(index, job.month, load.expected)
+        if not audit.clean:
+            ids = [*audit.missing, *map(str, audit.surplus)]
+            raise TransientFailure(
+                f"after loading {job.month} into {job.settings.qdrant_collection},"
+                f" {audit.describe()} ({', '.join(ids[:5])}): run again; citeloom audit --months"
+                f" {job.month} --json lists them all"
+            )
+        job.notes["points"] = audit.expected
+        yield receipt(
+            open_collections(job.workspace).engine,
+            index.name,
+            layout,
+            audit,
+            digest_of(load.expected),
+        )
+
+
+INDEX_RECEIPTS = IndexReceipts()

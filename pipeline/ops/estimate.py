@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pipeline.answering.stages import QUESTIONS, check_answering
+from pipeline.engine.parts import PartedStage
 from pipeline.engine.run import State, state
 from pipeline.engine.stage import Job, MonthPart, Stage, Workspace
 from pipeline.engine.status import stages_due
@@ -181,7 +182,7 @@ def _rehearse_month(
         parts: Sequence[MonthPart | None] = [None]
         if stage.disabled_reason(workspace.settings):
             parts = []
-        elif stage.parts is not None:
+        elif isinstance(stage, PartedStage):
             parts = stage.parts(workspace, month)
         for part in parts:
             rehearsal = Rehearsal(_invent_answer, answers)

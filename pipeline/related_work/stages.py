@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import tables
-from pipeline.engine.parts import build_parts
-from pipeline.engine.stage import STATES, CheckResult, Job, MonthCheck, MonthPart, Stage, Workspace
+from pipeline.engine.parts import PartedStage
+from pipeline.engine.stage import STATES, CheckResult, Job, MonthCheck, MonthPart, Workspace
 from pipeline.errors import SettingError
 from pipeline.llm.loop import run
 from pipeline.llm.messages import LlmAnswerError, Spent
@@ -75,23 +75,6 @@ def element_models(settings: Settings) -> list[str]:
     )
 
 
-def _element_parts(workspace: Workspace, month: str) -> list[MonthPart]:
-    settings = workspace.settings
-    tasks = MonthTasks(workspace, month)
-    inputs = {"prompts": PROMPTS.digest("elements")} | tasks.text_digests
-    return [
-        MonthPart(
-            name=model,
-            columns={"model": model},
-            build=partial(_build_key_elements, model, tasks),
-            reads=((tables.RELATED_WORK_TASKS, None),),
-            settings={"element_tokens": settings_for(settings, model).element_tokens},
-            inputs=inputs | {"model": _model_fingerprint(settings, model)},
-        )
-        for model in element_models(settings)
-    ]
-
-
 def _build_key_elements(model: str, month_tasks: MonthTasks, job: Job) -> Iterator[Row]:
     papers = [
         paper
@@ -135,39 +118,6 @@ async def _extract_all(
             return await extract_known(client, text, source, settings)
 
         return await attempt_all(job, papers, extract)
-
-
-def _summary_settings(settings: Settings) -> Mapping[str, Any]:
-    chosen = RELATED_WORK_WRITERS.lookup_all(settings)
-    repeats = {
-        f"{writer.name} repeats": repeat_settings(writer, system, settings)
-        for writer, system in chosen
-    }
-    return {**writer_settings(chosen, settings), **repeats, "imported": settings.imported_sections}
-
-
-def _summary_parts(workspace: Workspace, month: str) -> list[MonthPart]:
-    settings, tasks = workspace.settings, MonthTasks(workspace, month)
-    chosen = RELATED_WORK_WRITERS.lookup_all(settings)
-    known = {name for writer, _ in chosen for name in (writer.name, writer.system)}
-    unknown = sorted(set(settings.repeated_systems) - known)
-    if unknown:
-        raise SettingError(
-            f"CITELOOM_REPEATED_SYSTEMS has {unknown[0]}: name writers of CITELOOM_SYSTEMS"
-        )
-    parts = [_writer_part(tasks, writer, system) for writer, system in chosen]
-    file = settings.imported_sections
-    if file is not None:
-        content = read_content(file, "CITELOOM_IMPORTED_SECTIONS a CSV file of sections")
-        imported = MonthPart(
-            name="imported",
-            columns=None,
-            build=partial(_build_imported, file, tasks),
-            reads=((tables.RELATED_WORK_TASKS, None),),
-            inputs={"file": hashlib.sha256(content).hexdigest()},
-        )
-        parts.append(imported)
-    return parts
 
 
 def _build_imported(file: Path, month_tasks: MonthTasks, job: Job) -> Iterator[Row]:
@@ -331,8 +281,18 @@ def _model_fingerprint(settings: Settings, model: str) -> str:
     return get_model(settings, model, "CITELOOM_SYSTEMS").fingerprint
 
 
-def _every_reference_is_cited_or_counted(workspace: Workspace, month: str) -> CheckResult:
-    """Compare each writer's sentences with the uncited references that its part has counted."""
+def every_task_has_a_section_by_every_writer(workspace: Workspace, month: str) -> CheckResult:
+    """Every writer of CITELOOM_SYSTEMS has a section for every task of the month."""
+    return RELATED_WORK_WRITERS.check_all_wrote(
+        workspace, month, tables.RELATED_WORK_TASKS, tables.SUMMARIES, "task_id"
+    )
+
+
+def every_reference_is_cited_or_counted(workspace: Workspace, month: str) -> CheckResult:
+    """Every reference of a task is cited in each section, or counted as uncited.
+
+    Compares each writer's sentences with the uncited references that its part has counted.
+    """
     root = workspace.root
     numbers = {
         task["task_id"]: {reference["number"] for reference in task["references"]}
@@ -353,55 +313,91 @@ def _every_reference_is_cited_or_counted(workspace: Workspace, month: str) -> Ch
     return CheckResult(not differing, {"uncited": sum(counted.values()), "differing": differing})
 
 
-KEY_ELEMENTS = Stage(
-    table=tables.KEY_ELEMENTS,
-    build=build_parts,
-    parts=_element_parts,
-    part_settings=lambda settings: {
-        model: settings_for(settings, model).element_tokens for model in element_models(settings)
-    },
-    upstream=(tables.RELATED_WORK_TASKS,),
-    version=3,
-    disabled_reason=lambda settings: (
-        "" if element_models(settings) else "no system of CITELOOM_SYSTEMS reads key elements"
-    ),
-    pool="llm",
-    description="Seven key elements of every target and reference (ChatCite, figure 2).",
-    kinds=("parquet", "openai"),
-    asks="writer",
-)
+class KeyElementsOfTasks(PartedStage):
+    """Seven key elements of every target and reference (ChatCite, figure 2)."""
 
-SUMMARIES = Stage(
-    table=tables.SUMMARIES,
-    build=build_parts,
-    parts=_summary_parts,
-    part_settings=_summary_settings,
-    upstream=(tables.RELATED_WORK_TASKS, tables.KEY_ELEMENTS, tables.PASSAGES),
-    pool="llm",
-    description=(
-        "The related work of every task by each writer of CITELOOM_SYSTEMS (ChatCite, its"
-        " ablations, baselines), and sections written elsewhere, from the CSV file of"
-        " CITELOOM_IMPORTED_SECTIONS."
-    ),
-    kinds=("parquet", "openai"),
-    asks="writer",
-    checks=(
-        MonthCheck(
-            "every_task_has_a_section_by_every_writer",
-            "Every writer of CITELOOM_SYSTEMS has a section for every task of the month.",
-            partial(
-                RELATED_WORK_WRITERS.check_all_wrote,
-                subjects=tables.RELATED_WORK_TASKS,
-                texts=tables.SUMMARIES,
-                key="task_id",
-            ),
-            warning=True,
-        ),
-        MonthCheck(
-            "every_reference_is_cited_or_counted",
-            "Every reference of a task is cited in each section, or counted as uncited.",
-            _every_reference_is_cited_or_counted,
-            warning=True,
-        ),
-    ),
-)
+    table = tables.KEY_ELEMENTS
+    upstream = (tables.RELATED_WORK_TASKS,)
+    version = 3
+    pool = "llm"
+    kinds = ("parquet", "openai")
+    asks = "writer"
+
+    def disabled_reason(self, settings: Settings) -> str:
+        models = element_models(settings)
+        return "" if models else "no system of CITELOOM_SYSTEMS reads key elements"
+
+    def part_settings(self, settings: Settings) -> Mapping[str, Any]:
+        models = element_models(settings)
+        return {model: settings_for(settings, model).element_tokens for model in models}
+
+    def parts(self, workspace: Workspace, month: str) -> list[MonthPart]:
+        settings = workspace.settings
+        tasks = MonthTasks(workspace, month)
+        inputs = {"prompts": PROMPTS.digest("elements")} | tasks.text_digests
+        return [
+            MonthPart(
+                name=model,
+                columns={"model": model},
+                build=partial(_build_key_elements, model, tasks),
+                reads=((tables.RELATED_WORK_TASKS, None),),
+                settings={"element_tokens": settings_for(settings, model).element_tokens},
+                inputs=inputs | {"model": _model_fingerprint(settings, model)},
+            )
+            for model in element_models(settings)
+        ]
+
+
+class Summaries(PartedStage):
+    """The related work of every task by each writer of CITELOOM_SYSTEMS (ChatCite, its ablations,
+    baselines), and sections written elsewhere, from the CSV file of CITELOOM_IMPORTED_SECTIONS.
+    """
+
+    table = tables.SUMMARIES
+    upstream = (tables.RELATED_WORK_TASKS, tables.KEY_ELEMENTS, tables.PASSAGES)
+    pool = "llm"
+    kinds = ("parquet", "openai")
+    asks = "writer"
+    checks = (
+        MonthCheck(every_task_has_a_section_by_every_writer, warning=True),
+        MonthCheck(every_reference_is_cited_or_counted, warning=True),
+    )
+
+    def part_settings(self, settings: Settings) -> Mapping[str, Any]:
+        chosen = RELATED_WORK_WRITERS.lookup_all(settings)
+        repeats = {
+            f"{writer.name} repeats": repeat_settings(writer, system, settings)
+            for writer, system in chosen
+        }
+        return {
+            **writer_settings(chosen, settings),
+            **repeats,
+            "imported": settings.imported_sections,
+        }
+
+    def parts(self, workspace: Workspace, month: str) -> list[MonthPart]:
+        settings, tasks = workspace.settings, MonthTasks(workspace, month)
+        chosen = RELATED_WORK_WRITERS.lookup_all(settings)
+        known = {name for writer, _ in chosen for name in (writer.name, writer.system)}
+        unknown = sorted(set(settings.repeated_systems) - known)
+        if unknown:
+            raise SettingError(
+                f"CITELOOM_REPEATED_SYSTEMS has {unknown[0]}: name writers of CITELOOM_SYSTEMS"
+            )
+        parts = [_writer_part(tasks, writer, system) for writer, system in chosen]
+        file = settings.imported_sections
+        if file is not None:
+            content = read_content(file, "CITELOOM_IMPORTED_SECTIONS a CSV file of sections")
+            imported = MonthPart(
+                name="imported",
+                columns=None,
+                build=partial(_build_imported, file, tasks),
+                reads=((tables.RELATED_WORK_TASKS, None),),
+                inputs={"file": hashlib.sha256(content).hexdigest()},
+            )
+            parts.append(imported)
+        return parts
+
+
+KEY_ELEMENTS = KeyElementsOfTasks()
+SUMMARIES = Summaries()

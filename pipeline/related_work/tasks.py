@@ -158,35 +158,6 @@ def make_task(
     }
 
 
-def _build(job: Job) -> Iterator[Row]:
-    columns = ["arxiv_id", "key", "ordinal", "cited_arxiv_id"]
-    resolved = {
-        (row["arxiv_id"], row["key"]): ResolvedItem(row["cited_arxiv_id"], row["ordinal"])
-        for row in job.iterate(tables.REFERENCES, columns)
-        if row["cited_arxiv_id"]
-    }
-    citations = _citations(job, resolved)
-    sources: Counter[str] = Counter()
-    cited: set[str] = set()
-    count, most = 0, _most_tasks(job.workspace, job.month)
-    folder = job.settings.tasks_dir
-    of_files = () if folder is None else tasks_of_month(folder, job.month)
-    rows_of_files = (task.row() for _, task in of_files)
-    for task in chain(_corpus_tasks(job, resolved, citations), rows_of_files):
-        if count == most:
-            detail = f"CITELOOM_MAX_TASKS is {most}"
-            if most < job.settings.max_tasks:
-                detail = f"earlier months leave {most} of CITELOOM_MAX_TASKS_IN_ALL"
-            job.leave_out(task["arxiv_id"] or task["task_id"], "over_max_tasks", detail)
-            continue
-        count += 1
-        sources.update(reference["source"] for reference in task["references"])
-        cited |= references_in_corpus([task])
-        yield task
-    job.notes["references"] = dict(sorted(sources.items()))
-    note_cited_months(job, cited)
-
-
 def _most_tasks(workspace: Workspace, month: str) -> int:
     """The most tasks of a month: by its own limit, and by what earlier months leave of all."""
     settings, table = workspace.settings, tables.RELATED_WORK_TASKS
@@ -330,36 +301,63 @@ def _items(
     return items
 
 
-def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    """Digests of other months of cited papers, of metadata for works outside, and of task files;
-    the most tasks, where earlier months count.
+class RelatedWorkTasks(Stage):
+    """Papers whose related work cites works with a known text; the section is taken out and is the
+    gold text.
     """
-    cited = months_cited_by_references(workspace, month)
-    not_later = [other for other in cited if other <= month]
-    earlier = [other for other in not_later if other != month]
-    digests = digests_by_month(workspace, tables.PAPERS, earlier)
-    if workspace.settings.outside_references != "drop":
-        digests |= digests_by_month(workspace, tables.METADATA, not_later)
-    if workspace.settings.tasks_dir is not None:
-        digests |= {
-            f"task {file.name}": hashlib.sha256(file.read_bytes()).hexdigest()
-            for file, _ in tasks_of_month(workspace.settings.tasks_dir, month)
+
+    table = tables.RELATED_WORK_TASKS
+    upstream = (tables.PAPERS, tables.REFERENCES)
+    settings = ("min_references", "max_tasks", "outside_references")
+    version = 5
+    plain_name = "tasks"
+
+    def inputs(self, workspace: Workspace, month: str) -> Mapping[str, str]:
+        """Digests of other months of cited papers, of metadata for works outside, and of task
+        files; the most tasks, where earlier months count.
+        """
+        cited = months_cited_by_references(workspace, month)
+        not_later = [other for other in cited if other <= month]
+        earlier = [other for other in not_later if other != month]
+        digests = digests_by_month(workspace, tables.PAPERS, earlier)
+        if workspace.settings.outside_references != "drop":
+            digests |= digests_by_month(workspace, tables.METADATA, not_later)
+        if workspace.settings.tasks_dir is not None:
+            digests |= {
+                f"task {file.name}": hashlib.sha256(file.read_bytes()).hexdigest()
+                for file, _ in tasks_of_month(workspace.settings.tasks_dir, month)
+            }
+        if workspace.settings.max_tasks_in_all:
+            digests["most tasks"] = str(_most_tasks(workspace, month))
+        return digests
+
+    def build(self, job: Job) -> Iterator[Row]:
+        columns = ["arxiv_id", "key", "ordinal", "cited_arxiv_id"]
+        resolved = {
+            (row["arxiv_id"], row["key"]): ResolvedItem(row["cited_arxiv_id"], row["ordinal"])
+            for row in job.iterate(tables.REFERENCES, columns)
+            if row["cited_arxiv_id"]
         }
-    if workspace.settings.max_tasks_in_all:
-        digests["most tasks"] = str(_most_tasks(workspace, month))
-    return digests
+        citations = _citations(job, resolved)
+        sources: Counter[str] = Counter()
+        cited: set[str] = set()
+        count, most = 0, _most_tasks(job.workspace, job.month)
+        folder = job.settings.tasks_dir
+        of_files = () if folder is None else tasks_of_month(folder, job.month)
+        rows_of_files = (task.row() for _, task in of_files)
+        for task in chain(_corpus_tasks(job, resolved, citations), rows_of_files):
+            if count == most:
+                detail = f"CITELOOM_MAX_TASKS is {most}"
+                if most < job.settings.max_tasks:
+                    detail = f"earlier months leave {most} of CITELOOM_MAX_TASKS_IN_ALL"
+                job.leave_out(task["arxiv_id"] or task["task_id"], "over_max_tasks", detail)
+                continue
+            count += 1
+            sources.update(reference["source"] for reference in task["references"])
+            cited |= references_in_corpus([task])
+            yield task
+        job.notes["references"] = dict(sorted(sources.items()))
+        note_cited_months(job, cited)
 
 
-RELATED_WORK_TASKS = Stage(
-    table=tables.RELATED_WORK_TASKS,
-    build=_build,
-    upstream=(tables.PAPERS, tables.REFERENCES),
-    settings=("min_references", "max_tasks", "outside_references"),
-    inputs=_inputs,
-    version=5,
-    plain_name="tasks",
-    description=(
-        "Papers whose related work cites works with a known text; the section is taken out and"
-        " is the gold text."
-    ),
-)
+RELATED_WORK_TASKS = RelatedWorkTasks()

@@ -11,40 +11,36 @@ from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import Row
 
 
-# Imported when they run: Dagster and most commands load the stages, and the report's modules take
-# 0.2 s to import.
-def _publish(job: Job) -> Iterator[Row]:
-    from pipeline.report.publish import publish
+class Report(Stage):
+    """The month's report: a static folder of pages that works from disk."""
 
-    return publish(job)
+    # Modules of the report are imported where they are called: Dagster and most commands load the
+    # stages, and these modules take 0.2 s to import.
+
+    table = tables.REPORT
+    upstream = UPSTREAM
+    version = 4
+    kinds = ("html",)
+
+    def build(self, job: Job) -> Iterator[Row]:
+        from pipeline.report.publish import publish
+
+        return publish(job)
+
+    def inputs(self, workspace: Workspace, month: str) -> Mapping[str, str]:
+        from pipeline.report.publish import inputs
+
+        return inputs(workspace, month)
+
+    def outputs_exist(self, workspace: Workspace, month: str, written: Provenance) -> bool:
+        from pipeline.report.publish import outputs_exist
+
+        return outputs_exist(workspace, month, written)
+
+    def finish(self, workspace: Workspace) -> None:
+        from pipeline.report.publish import write_overall_page
+
+        write_overall_page(workspace)
 
 
-def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    from pipeline.report.publish import inputs
-
-    return inputs(workspace, month)
-
-
-def _outputs_exist(workspace: Workspace, month: str, provenance: Provenance) -> bool:
-    from pipeline.report.publish import outputs_exist
-
-    return outputs_exist(workspace, month, provenance)
-
-
-def _finish(workspace: Workspace) -> None:
-    from pipeline.report.publish import write_overall_page
-
-    write_overall_page(workspace)
-
-
-REPORT = Stage(
-    table=tables.REPORT,
-    build=_publish,
-    upstream=UPSTREAM,
-    version=4,
-    inputs=_inputs,
-    outputs_exist=_outputs_exist,
-    finish=_finish,
-    description="The month's report: a static folder of pages that works from disk.",
-    kinds=("html",),
-)
+REPORT = Report()

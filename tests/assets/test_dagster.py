@@ -7,7 +7,6 @@ import subprocess
 import sys
 import zipfile
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
@@ -33,6 +32,7 @@ from sensors.months import dump_folder
 from tests.assets.conftest import MONTHS
 from tests.definitions import load_definitions
 from tests.unit.corpus import fake_latexml
+from tests.workspaces import altered
 
 PROJECT = Path(__file__).resolve().parents[2]
 MONTH = MONTHS[0]
@@ -108,7 +108,7 @@ def test_a_failing_blocking_check_stops_its_month_in_both_doors(own):
     """An embedding without its passage: the month's index is not touched, and the check is asked
     again.
     """
-    short = replace(EMBEDDINGS, build=lambda job: job.rows(tables.EMBEDDINGS)[1:])
+    short = altered(EMBEDDINGS, build=lambda job: job.rows(tables.EMBEDDINGS)[1:])
     receipt = own.root / "index_receipts" / f"{MONTH}.parquet"
     before = receipt.stat().st_mtime_ns
     report = own.run_months([short, INDEX_RECEIPTS], [MONTH], force=True)

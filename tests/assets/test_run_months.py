@@ -4,7 +4,6 @@ Dagster.
 
 import signal
 import zipfile
-from dataclasses import replace
 from itertools import product
 
 import dagster as dg
@@ -17,6 +16,7 @@ from pipeline.stages import CORPUS_STAGES, STAGES, choose_stages
 from tests.assets.conftest import MONTHS, digests, make_place
 from tests.monthly_dump import cut_short, write_monthly_dump
 from tests.postgres import PASSWORD
+from tests.workspaces import altered
 
 MORE = "ar5iv-2405-more.zip"
 UNTIL = "references"
@@ -116,7 +116,7 @@ def test_dagster_shows_the_newest_result_of_a_check_whichever_door_computes_its_
 ):
     place, month = make_place(tmp_path / "again", dump_dir=monthly), "2024-03"
     key = dg.AssetCheckKey(dg.AssetKey("passages"), "every_paper_has_passages")
-    empty = replace(PASSAGES, build=lambda job: [])
+    empty = altered(PASSAGES, build=lambda job: [])
     place.run_months(choose_stages("papers"), [month])
     computations = [
         (False, lambda: place.run_months([empty], [month])),

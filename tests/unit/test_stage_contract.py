@@ -8,7 +8,7 @@ import shutil
 import zipfile
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -31,7 +31,7 @@ from tests.folders import copy_folder
 from tests.models_file import write_models
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.corpus import fake_latexml
-from tests.workspaces import changed
+from tests.workspaces import altered, changed
 
 pytestmark = pytest.mark.slow
 
@@ -353,7 +353,7 @@ def killed_after(rows, stage):
                 yield item
         raise Killed
 
-    return replace(stage, build=build)
+    return altered(stage, build=build)
 
 
 @pytest.mark.parametrize(

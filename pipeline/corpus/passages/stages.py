@@ -85,18 +85,6 @@ def _passage_rows(paper: Row) -> Iterator[Row]:
         }
 
 
-def _build(job: Job) -> Iterator[pa.RecordBatch]:
-    kinds: Counter[str] = Counter()
-    lengths: Counter[str] = Counter(under_20_words=0, over_300_words=0)
-    for passages in _pack_month(job):
-        words = passages["words"].to_pylist()
-        kinds.update(passages["kind"].to_pylist())
-        lengths["under_20_words"] += sum(count < FEWEST_WORDS for count in words)
-        lengths["over_300_words"] += sum(count > MOST_WORDS for count in words)
-        yield passages
-    job.notes.update(kinds=dict(sorted(kinds.items())), **lengths)
-
-
 def _pack_month(job: Job) -> Iterator[pa.RecordBatch]:
     """The passages of each row group of papers, in order.
 
@@ -134,7 +122,8 @@ def _pack_rows(root: DataRoot, month: str, chunk: Sequence[tuple[int, int]]) -> 
     return pack_batch(papers.slice(chunk[0][1], len(chunk)))
 
 
-def _every_paper_has_passages(workspace: Workspace, month: str) -> CheckResult:
+def every_paper_has_passages(workspace: Workspace, month: str) -> CheckResult:
+    """Every paper of the month has a passage, or is in the ledger with its reason."""
     root = workspace.root
     papers = set(root.read(PAPERS, month, ["arxiv_id"])["arxiv_id"].to_pylist())
     with_passages = set(root.read(PASSAGES_TABLE, month, ["arxiv_id"])["arxiv_id"].to_pylist())
@@ -148,22 +137,27 @@ def _every_paper_has_passages(workspace: Workspace, month: str) -> CheckResult:
     )
 
 
-PASSAGES = Stage(
-    table=PASSAGES_TABLE,
-    build=_build,
-    upstream=(PAPERS,),
-    former_settings={"embedded_form": FORM},
-    version=5,
-    description=(
-        "Passages of 20 to 300 words with title and section path: short neighbours of one"
-        " section are packed, long ones split at sentence ends."
-    ),
-    checks=(
-        MonthCheck(
-            "every_paper_has_passages",
-            "Every paper of the month has a passage, or is in the ledger with its reason.",
-            _every_paper_has_passages,
-            blocking=True,
-        ),
-    ),
-)
+class Passages(Stage):
+    """Passages of 20 to 300 words with title and section path: short neighbours of one section are
+    packed, long ones split at sentence ends.
+    """
+
+    table = PASSAGES_TABLE
+    upstream = (PAPERS,)
+    former_settings = {"embedded_form": FORM}  # noqa: RUF012
+    version = 5
+    checks = (MonthCheck(every_paper_has_passages, blocking=True),)
+
+    def build(self, job: Job) -> Iterator[pa.RecordBatch]:
+        kinds: Counter[str] = Counter()
+        lengths: Counter[str] = Counter(under_20_words=0, over_300_words=0)
+        for passages in _pack_month(job):
+            words = passages["words"].to_pylist()
+            kinds.update(passages["kind"].to_pylist())
+            lengths["under_20_words"] += sum(count < FEWEST_WORDS for count in words)
+            lengths["over_300_words"] += sum(count > MOST_WORDS for count in words)
+            yield passages
+        job.notes.update(kinds=dict(sorted(kinds.items())), **lengths)
+
+
+PASSAGES = Passages()

@@ -20,26 +20,6 @@ from pipeline.storage.writing import Row
 _COPIED = ("key", "raw", "title", "authors", "year", "venue")
 
 
-def build_references(job: Job) -> Iterator[pa.RecordBatch]:
-    """One row for each bibliography item, in the order of the papers and their items."""
-    keys = job.batches(tables.PAPERS, ["bibliography.list.element.key"])
-    job.expect(sum(sum(_item_counts(papers)) for papers in keys))
-    resolved: Counter[str] = Counter()
-    cited: set[str] = set()
-    with recorded_titles(job) as titles:
-        for papers in job.batches(tables.PAPERS, ["arxiv_id", "bibliography"]):
-            ids = papers.column("arxiv_id").to_pylist()
-            for arxiv_id, count in zip(ids, _item_counts(papers), strict=True):
-                if not count:
-                    job.leave_out(arxiv_id, "no_bibliography", "this page has no bibliography")
-            batch, resolutions = _references(papers, titles)
-            resolved.update(resolution.by or "not_resolved" for resolution in resolutions)
-            cited.update(resolution.arxiv_id for resolution in resolutions if resolution.arxiv_id)
-            yield batch
-    job.notes["resolved_by"] = dict(sorted(resolved.items()))
-    note_cited_months(job, cited)
-
-
 def _item_counts(papers: pa.RecordBatch) -> list[int]:
     """How many items the bibliography of each paper has."""
     counts = pc.list_value_length(papers.column("bibliography")).to_pylist()
@@ -70,52 +50,77 @@ def _references(
     return pa.RecordBatch.from_pylist(rows, schema=tables.REFERENCES.schema), resolutions
 
 
-REFERENCES = Stage(
-    table=tables.REFERENCES,
-    build=build_references,
-    upstream=(tables.PAPERS, tables.METADATA),
-    lookups_hold=lookups_hold,
-    version=3,
-    description=(
-        "Bibliography items, resolved to arXiv papers by identifier, by DOI, then by title and"
-        " year."
-    ),
-)
+class References(Stage):
+    """Bibliography items, resolved to arXiv papers by identifier, by DOI, then by title and year."""
+
+    table = tables.REFERENCES
+    upstream = (tables.PAPERS, tables.METADATA)
+    version = 3
+    lookups_hold = staticmethod(lookups_hold)
+
+    def build(self, job: Job) -> Iterator[pa.RecordBatch]:
+        """One row for each bibliography item, in the order of the papers and their items."""
+        keys = job.batches(tables.PAPERS, ["bibliography.list.element.key"])
+        job.expect(sum(sum(_item_counts(papers)) for papers in keys))
+        resolved: Counter[str] = Counter()
+        cited: set[str] = set()
+        with recorded_titles(job) as titles:
+            for papers in job.batches(tables.PAPERS, ["arxiv_id", "bibliography"]):
+                ids = papers.column("arxiv_id").to_pylist()
+                for arxiv_id, count in zip(ids, _item_counts(papers), strict=True):
+                    if not count:
+                        job.leave_out(arxiv_id, "no_bibliography", "this page has no bibliography")
+                batch, resolutions = _references(papers, titles)
+                resolved.update(resolution.by or "not_resolved" for resolution in resolutions)
+                cited.update(
+                    resolution.arxiv_id for resolution in resolutions if resolution.arxiv_id
+                )
+                yield batch
+        job.notes["resolved_by"] = dict(sorted(resolved.items()))
+        note_cited_months(job, cited)
 
 
-def build_citations(job: Job) -> Iterator[Row]:
-    """One row for each pair of a paper of the month and a paper that it cites, sorted by the cited
-    paper.
+class Citations(Stage):
+    """Which paper cites which, and in which passages."""
 
-    The order lets a reader skip the row groups without a cited paper. Memory grows with the
-    resolved references of the month: 200 bytes each.
-    """
-    keys: dict[tuple[str, str], list[str]] = defaultdict(list)
-    cited_by_key: dict[tuple[str, str], str] = {}
-    for reference in job.rows(tables.REFERENCES, ["arxiv_id", "key", "cited_arxiv_id"]):
-        citing, key, cited = reference["arxiv_id"], reference["key"], reference["cited_arxiv_id"]
-        if cited is not None:
-            keys[cited, citing].append(key)
-            cited_by_key[citing, key] = cited
-    places: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for batch in job.batches(tables.PASSAGES, ["arxiv_id", "passage_id", "cited_keys"]):
-        for passage in batch.to_pylist():
-            citing = passage["arxiv_id"]
-            cited_here = {cited_by_key.get((citing, key)) for key in passage["cited_keys"]} - {None}
-            for cited in cited_here:
-                places[str(cited), citing].append(passage["passage_id"])
-    for cited, citing in sorted(keys):
-        yield {
-            "citing": citing,
-            "cited": cited,
-            "keys": keys[cited, citing],
-            "passage_ids": places.get((cited, citing), []),
-        }
+    table = tables.CITATIONS
+    upstream = (tables.REFERENCES, tables.PASSAGES)
+
+    def build(self, job: Job) -> Iterator[Row]:
+        """One row for each pair of a paper of the month and a paper that it cites, sorted by the
+        cited paper.
+
+        The order lets a reader skip the row groups without a cited paper. Memory grows with the
+        resolved references of the month: 200 bytes each.
+        """
+        keys: dict[tuple[str, str], list[str]] = defaultdict(list)
+        cited_by_key: dict[tuple[str, str], str] = {}
+        for reference in job.rows(tables.REFERENCES, ["arxiv_id", "key", "cited_arxiv_id"]):
+            citing, key, cited = (
+                reference["arxiv_id"],
+                reference["key"],
+                reference["cited_arxiv_id"],
+            )
+            if cited is not None:
+                keys[cited, citing].append(key)
+                cited_by_key[citing, key] = cited
+        places: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for batch in job.batches(tables.PASSAGES, ["arxiv_id", "passage_id", "cited_keys"]):
+            for passage in batch.to_pylist():
+                citing = passage["arxiv_id"]
+                cited_here = {cited_by_key.get((citing, key)) for key in passage["cited_keys"]} - {
+                    None
+                }
+                for cited in cited_here:
+                    places[str(cited), citing].append(passage["passage_id"])
+        for cited, citing in sorted(keys):
+            yield {
+                "citing": citing,
+                "cited": cited,
+                "keys": keys[cited, citing],
+                "passage_ids": places.get((cited, citing), []),
+            }
 
 
-CITATIONS = Stage(
-    table=tables.CITATIONS,
-    build=build_citations,
-    upstream=(tables.REFERENCES, tables.PASSAGES),
-    description="Which paper cites which, and in which passages.",
-)
+REFERENCES = References()
+CITATIONS = Citations()

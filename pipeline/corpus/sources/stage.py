@@ -88,91 +88,90 @@ class SourceConversion:
         return record
 
 
-def convert_month(job: Job) -> Iterator[Row]:
-    """Convert the sources of a month that metadata lists in the chosen categories, as many at once
-    as there are workers; a row for each page.
-
-    With force, also those that are unchanged. Papers that have another page in the dump are left
-    out. Raises SettingError where there is no converter, sandbox, folder to write to or metadata.
+class Pages(Stage):
+    """Pages of new months, converted by LaTeXML or latexml-oxide from the sources of the papers
+    that metadata lists.
     """
-    settings, month, workspace = job.settings, job.month, job.workspace
-    sources, damaged = sources_of_month(settings.sources, month)
-    for tar, fault in damaged.items():
-        job.leave_out(tar, "corrupt_source", fault)
-    if not sources:
-        return
-    dump = dump_folder_to_write(settings)
-    ledger = PageLedger(workspace.cache("converted_pages") / f"{month}.jsonl")
-    records = ledger.read()
-    objections = objections_of_month(workspace, month)
-    ours = {name for name, record in records.items() if record.reason == CONVERTED}
-    objections |= dict.fromkeys(papers_in_dump(settings, {month}) - ours, "in_dump")
-    folder = workspace.cache("conversions") / month
-    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
-    conversion = SourceConversion(
-        dump, ledger, {} if job.force else records, find_converter(settings), folder
-    )
-    threads = ThreadPoolExecutor(count_workers(settings.workers))
-    outcomes = []
-    for source in sources:
-        reason = objections.get(source.arxiv_id, "no_metadata")
-        if reason:
-            job.leave_out(source.arxiv_id, reason, source.place)
-        else:
-            outcomes.append((source, threads.submit(conversion.convert, source)))
-    job.expect(len(outcomes))
-    try:
-        for done, (source, outcome) in enumerate(outcomes, start=1):
-            record = outcome.result()
-            shutdown.end_if_asked()
-            job.advance(done)
-            if record.others:
-                detail = f"{record.main_file} is converted, and not {record.others}"
-                job.leave_out(source.arxiv_id, "other_main_file", detail)
-            if record.reason == CONVERTED:
-                row = {name: getattr(record, name) for name in ("severity", "main_file", "made_of")}
-                yield {
-                    "arxiv_id": source.arxiv_id,
-                    "source": source.place,
-                    "last_error": record.detail or None,
-                    **row,
-                }
+
+    table = PAGES_TABLE
+    settings = ("categories", "category_match")
+    kinds = ("parquet", "html")
+
+    def disabled_reason(self, settings: Settings) -> str:
+        return "" if settings.sources else "CITELOOM_SOURCES names no folder of sources"
+
+    def inputs(self, workspace: Workspace, month: str) -> Mapping[str, str]:
+        settings = workspace.settings
+        digest = month_digest(settings.sources, month)
+        if not digest:
+            return {}
+        version = f"{metadata_version(workspace)} {settings.categories} {settings.category_match}"
+
+        def read() -> str:
+            return text_digest(repr(sorted(objections_of_month(workspace, month).items())))
+
+        return {
+            "sources": digest,
+            "converter": find_converter(settings).name,
+            "metadata": remember(f"papers of {workspace.root.path} {month}", version, read),
+        }
+
+    def build(self, job: Job) -> Iterator[Row]:
+        """Convert the sources of a month that metadata lists in the chosen categories, as many at
+        once as there are workers; a row for each page.
+
+        With force, also those that are unchanged. Papers that have another page in the dump are
+        left out. Raises SettingError where there is no converter, sandbox, folder to write to or
+        metadata.
+        """
+        settings, month, workspace = job.settings, job.month, job.workspace
+        sources, damaged = sources_of_month(settings.sources, month)
+        for tar, fault in damaged.items():
+            job.leave_out(tar, "corrupt_source", fault)
+        if not sources:
+            return
+        dump = dump_folder_to_write(settings)
+        ledger = PageLedger(workspace.cache("converted_pages") / f"{month}.jsonl")
+        records = ledger.read()
+        objections = objections_of_month(workspace, month)
+        ours = {name for name, record in records.items() if record.reason == CONVERTED}
+        objections |= dict.fromkeys(papers_in_dump(settings, {month}) - ours, "in_dump")
+        folder = workspace.cache("conversions") / month
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+        conversion = SourceConversion(
+            dump, ledger, {} if job.force else records, find_converter(settings), folder
+        )
+        threads = ThreadPoolExecutor(count_workers(settings.workers))
+        outcomes = []
+        for source in sources:
+            reason = objections.get(source.arxiv_id, "no_metadata")
+            if reason:
+                job.leave_out(source.arxiv_id, reason, source.place)
             else:
-                job.leave_out(source.arxiv_id, record.reason, record.detail)
-    finally:
-        threads.shutdown(cancel_futures=True)
+                outcomes.append((source, threads.submit(conversion.convert, source)))
+        job.expect(len(outcomes))
+        try:
+            for done, (source, outcome) in enumerate(outcomes, start=1):
+                record = outcome.result()
+                shutdown.end_if_asked()
+                job.advance(done)
+                if record.others:
+                    detail = f"{record.main_file} is converted, and not {record.others}"
+                    job.leave_out(source.arxiv_id, "other_main_file", detail)
+                if record.reason == CONVERTED:
+                    row = {
+                        name: getattr(record, name) for name in ("severity", "main_file", "made_of")
+                    }
+                    yield {
+                        "arxiv_id": source.arxiv_id,
+                        "source": source.place,
+                        "last_error": record.detail or None,
+                        **row,
+                    }
+                else:
+                    job.leave_out(source.arxiv_id, record.reason, record.detail)
+        finally:
+            threads.shutdown(cancel_futures=True)
 
 
-def _inputs(workspace: Workspace, month: str) -> Mapping[str, str]:
-    settings = workspace.settings
-    digest = month_digest(settings.sources, month)
-    if not digest:
-        return {}
-    version = f"{metadata_version(workspace)} {settings.categories} {settings.category_match}"
-
-    def read() -> str:
-        return text_digest(repr(sorted(objections_of_month(workspace, month).items())))
-
-    return {
-        "sources": digest,
-        "converter": find_converter(settings).name,
-        "metadata": remember(f"papers of {workspace.root.path} {month}", version, read),
-    }
-
-
-def _disabled_reason(settings: Settings) -> str:
-    return "" if settings.sources else "CITELOOM_SOURCES names no folder of sources"
-
-
-PAGES = Stage(
-    table=PAGES_TABLE,
-    build=convert_month,
-    settings=("categories", "category_match"),
-    inputs=_inputs,
-    disabled_reason=_disabled_reason,
-    description=(
-        "Pages of new months, converted by LaTeXML or latexml-oxide from the sources of the papers"
-        " that metadata lists."
-    ),
-    kinds=("parquet", "html"),
-)
+PAGES = Pages()

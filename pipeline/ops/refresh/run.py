@@ -115,7 +115,7 @@ def _run_below(
         if below.run:
             below = _downstream_now(workspace, month, stages, redo=False)
         deferred[month] = below.deferred
-    report.add(run_months(workspace, [], [stage for stage in stages if stage.finish is not None]))
+    report.add(run_months(workspace, [], [stage for stage in stages if stage.finishes]))
     return deferred
 
 

@@ -1,13 +1,10 @@
 """The stages `metadata` and `references` on small months."""
 
-from dataclasses import replace
-from functools import partial
-
 import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
-from pipeline.arxiv.metadata_stage import METADATA, build_metadata
+from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.corpus.references.stages import REFERENCES
 from pipeline.engine.progress import StageAdvanced, listening
@@ -16,7 +13,7 @@ from pipeline.errors import SettingError
 from tests.cases import cases
 from tests.fake_arxiv import entry
 from tests.month_tables import write_table
-from tests.workspaces import changed
+from tests.workspaces import altered, changed
 
 from .conftest import line, write_members
 
@@ -41,7 +38,7 @@ def asking(workspace, url):
 def unhurried(tmp_path):
     """The stage with a pace that a test can wait for."""
     pace = Pace(tmp_path / "machine", gap=0.0, tries=2, first_back_off=0.01)
-    return replace(METADATA, build=partial(build_metadata, pace=pace))
+    return altered(METADATA, pace=pace)
 
 
 # metadata

@@ -3,8 +3,6 @@ of date.
 """
 
 import os
-from dataclasses import replace
-from functools import partial
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +12,7 @@ from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.pages import SelectedPage, chunk_pages
-from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS, build_papers
+from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.engine.progress import Notice, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import MissingInput, PermanentFailure
@@ -31,14 +29,14 @@ from tests.unit.corpus.building import (
     workspace_for,
     write_zip,
 )
-from tests.workspaces import make_workspace
+from tests.workspaces import altered, make_workspace
 
 pytestmark = pytest.mark.slow
 
 APRIL = "2024-04"
 FIRST, SECOND, THIRD, FOURTH = (f"2403.0000{number}" for number in range(1, 5))
 GOOD = page(section(para("Words.")))
-HARMFUL = replace(PAPERS, build=partial(build_papers, parse=harmful_parser.parse, page_seconds=0.2))
+HARMFUL = altered(PAPERS, parser=lambda _: harmful_parser.parse, page_seconds=0.2)
 
 
 @pytest.fixture

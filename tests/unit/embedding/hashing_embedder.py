@@ -6,8 +6,6 @@ Imported by name (`tests.unit.embedding.hashing_embedder`), also by the process 
 
 import hashlib
 import time
-from dataclasses import replace
-from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -15,8 +13,9 @@ import pytest
 
 from pipeline.embedding.device import pick_precision
 from pipeline.embedding.embedder import EngineFacts, VectorBatch
-from pipeline.embedding.stages import EMBEDDINGS, build_embeddings
+from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.errors import SettingError
+from tests.workspaces import altered
 
 DIMENSIONS = 8
 
@@ -85,7 +84,7 @@ class HashingEmbedder:
 
 def stage_with(embedder):
     """The stage embeddings with this embedder instead of that of the settings."""
-    return replace(EMBEDDINGS, build=partial(build_embeddings, make=lambda settings: embedder))
+    return altered(EMBEDDINGS, embedder=lambda settings: embedder)
 
 
 def skip_without(precision):

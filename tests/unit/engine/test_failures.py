@@ -1,7 +1,5 @@
 """Records of failures."""
 
-from dataclasses import replace
-
 import pytest
 
 from pipeline.engine.checks import run_checks
@@ -9,7 +7,7 @@ from pipeline.engine.failures import RUN, all_failures, record_failure
 from pipeline.engine.stage import CheckResult, MonthCheck
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.stages import lookup_stage
-from tests.workspaces import make_workspace
+from tests.workspaces import altered, make_workspace
 
 
 @pytest.fixture
@@ -64,9 +62,7 @@ def test_a_check_that_could_not_be_evaluated_is_no_failure_once_it_passes(worksp
     record_failure(
         workspace, "check-index_receipts", "2024-03", TransientFailure("the server is down")
     )
-    check = MonthCheck(
-        "its_figures", "", lambda workspace, month: CheckResult(True, {}), warning=True
-    )
-    stage = replace(lookup_stage("index_receipts"), checks=(check,))
+    check = MonthCheck(lambda workspace, month: CheckResult(True, {}), warning=True)
+    stage = altered(lookup_stage("index_receipts"), checks=(check,))
     assert run_checks(stage, workspace, "2024-03")
     assert list(all_failures(workspace.root)) == []

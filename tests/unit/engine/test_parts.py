@@ -2,15 +2,15 @@
 
 import pyarrow.parquet as pq
 
-from pipeline.engine.parts import build_parts
+from pipeline.engine.parts import PartedStage
 from pipeline.engine.run import run_stage
-from pipeline.engine.stage import MonthPart, Stage
+from pipeline.engine.stage import MonthPart
 from pipeline.storage.reading import read_table
 from pipeline.system_names import name_in_digests
 from pipeline.tables import ANSWERS, DUMP_MEMBERS, LEDGER
 from pipeline.tables.writers import parse_writer
 from tests.month_tables import write_table
-from tests.workspaces import make_workspace
+from tests.workspaces import altered, make_workspace
 
 MONTH = "2024-03"
 
@@ -30,11 +30,8 @@ def test_a_changed_part_is_built_and_the_others_are_copied_with_their_entries(tm
                 name=name, columns={"subset": name}, build=build, version=versions[name]
             )
 
-        return Stage(
-            table=DUMP_MEMBERS,
-            build=build_parts,
-            parts=lambda *_: [part(name) for name in sorted(versions)],
-        )
+        parts = [part(name) for name in sorted(versions)]
+        return altered(PartedStage(), table=DUMP_MEMBERS, parts=lambda *_: parts)
 
     def run(versions):
         run_stage(stage(versions), workspace, MONTH)
@@ -87,9 +84,8 @@ def test_parts_of_a_file_with_earlier_names_are_copied_under_the_present_ones(tm
         return MonthPart(name=name, columns=columns, build=build)
 
     def run(*names):
-        stage = Stage(
-            table=ANSWERS, build=build_parts, parts=lambda *_: [answered(name) for name in names]
-        )
+        parts = list(map(answered, names))
+        stage = altered(PartedStage(), table=ANSWERS, parts=lambda *_: parts)
         outcome = run_stage(stage, workspace, MONTH)
         rows = root.rows_with(ANSWERS, MONTH, "question_id", names, ["question_id", "system"])
         subjects = root.ledger(ANSWERS.name, MONTH)["subject"].to_pylist()

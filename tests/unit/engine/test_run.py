@@ -4,7 +4,6 @@ import errno
 import subprocess
 import sys
 import textwrap
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -21,7 +20,7 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Stage
 from pipeline.errors import MissingInput, PermanentFailure, TransientFailure
 from pipeline.tables import DUMP_MEMBERS, REPORT
-from tests.workspaces import make_workspace
+from tests.workspaces import altered, make_workspace
 
 MONTH = "2024-03"
 
@@ -42,7 +41,7 @@ def member(identifier):
 
 
 def make(build, table=DUMP_MEMBERS, **changes):
-    return replace(Stage(table=table, build=build), **changes)
+    return altered(Stage(), table=table, build=build, **changes)
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ def test_what_a_month_was_made_of_makes_it_stale_where_it_changes(workspace, cha
     stage = make(building(member("2403.1")), inputs=lambda *_: {"zip": "1"})
     run_stage(stage, workspace, MONTH)
     assert state(stage, workspace, MONTH) is State.DONE
-    assert state(replace(stage, **change), workspace, MONTH) is State.STALE
+    assert state(altered(stage, **change), workspace, MONTH) is State.STALE
 
 
 def test_upstream_rows_make_a_month_stale_and_upstream_settings_do_not(workspace):
@@ -150,11 +149,14 @@ def test_two_runs_of_one_month_at_once_compute_it_once(workspace):
         from pipeline.engine.stage import Stage, Workspace
         from pipeline.tables import DUMP_MEMBERS
 
-        def build(job):
-            time.sleep(0.5)
-            yield {"arxiv_id": "2403.1"}
+        class Slow(Stage):
+            table = DUMP_MEMBERS
 
-        outcome = run_stage(Stage(DUMP_MEMBERS, build), Workspace(load_settings(data=sys.argv[1])), "2024-03")
+            def build(self, job):
+                time.sleep(0.5)
+                yield {"arxiv_id": "2403.1"}
+
+        outcome = run_stage(Slow(), Workspace(load_settings(data=sys.argv[1])), "2024-03")
         print(outcome.skipped)
         """
     )

@@ -12,15 +12,28 @@ from tests.workspaces import make_workspace
 MONTHS = ("2024-03", "2024-04", "2024-05")
 
 
-def build_nothing(job):
-    """A month without rows."""
-    return ()
+class Finishing(Stage):
+    """A stage without rows that counts the calls of `finish`, which fail while there is an error."""
+
+    table = KEY_ELEMENTS
+
+    def __init__(self):
+        self.calls = 0
+        self.error = None
+
+    def build(self, job):
+        return ()
+
+    def finish(self, workspace):
+        self.calls += 1
+        if self.error is not None:
+            raise self.error
 
 
 def test_a_month_whose_status_the_store_does_not_give_fails_and_the_others_go_on(
     tmp_path, monkeypatch
 ):
-    stage = Stage(KEY_ELEMENTS, build_nothing)
+    stage = Finishing()
     with ObjectStore() as store:
         for name, value in (store.variables | {"AWS_MAX_ATTEMPTS": "1"}).items():
             monkeypatch.setenv(name, value)
@@ -43,39 +56,24 @@ def test_a_month_whose_status_the_store_does_not_give_fails_and_the_others_go_on
         assert f"run-{MONTHS[1]}.json" not in store.objects("root/failures/")
 
 
-class AllMonths:
-    """A stage's `finish` that records its calls, and fails while it is told to."""
-
-    def __init__(self):
-        self.calls = 0
-        self.error = None
-
-    def __call__(self, workspace):
-        self.calls += 1
-        if self.error is not None:
-            raise self.error
-
-
 def test_a_stage_is_finished_once_after_its_months_and_not_where_none_was_computed(tmp_path):
     workspace = make_workspace(tmp_path)
-    finish = AllMonths()
-    stage = Stage(KEY_ELEMENTS, build_nothing, finish=finish)
+    stage = Finishing()
     run_months(workspace, MONTHS, [stage])
-    assert finish.calls == 1
+    assert stage.calls == 1
     run_months(workspace, MONTHS, [stage])
-    assert finish.calls == 1
+    assert stage.calls == 1
 
 
 def test_a_finish_that_failed_or_was_left_out_is_made_up_for_by_the_next_command(tmp_path):
     workspace = make_workspace(tmp_path)
-    finish = AllMonths()
-    finish.error = MissingInput("no room")
-    stage = Stage(KEY_ELEMENTS, build_nothing, finish=finish)
+    stage = Finishing()
+    stage.error = MissingInput("no room")
     run_months(workspace, MONTHS, [stage], finish=False)
-    assert finish.calls == 0
+    assert stage.calls == 0
     report = run_months(workspace, MONTHS, [stage])
     assert report.failures == [(stage.name, ALL_MONTHS, "no room")]
-    finish.error = None
+    stage.error = None
     assert run_months(workspace, [], [stage]).failures == []
     assert run_months(workspace, [], [stage]).failures == []
-    assert finish.calls == 2
+    assert stage.calls == 2

@@ -15,7 +15,7 @@ from pipeline.related_work.task import Reference, Task
 from pipeline.settings import Settings
 from tests.planned_calls import writing_calls
 from tests.scripted_llm import ScriptedLlm
-from tests.workspaces import make_workspace
+from tests.workspaces import altered, make_workspace
 
 MONTH, EARLIER = "2405", "2403"
 
@@ -111,9 +111,8 @@ def task_row(number, reference_ids):
 
 def write_month(place, table, month, rows):
     kept = list(rows)
-    run_stage(
-        Stage(table=table, build=lambda job: kept, version=len(kept)), place, month, force=True
-    )
+    stage = altered(Stage(), table=table, build=lambda job: kept, version=len(kept))
+    run_stage(stage, place, month, force=True)
 
 
 def write_corpus(place, tasks):

@@ -1,7 +1,6 @@
 """A made-up month of tasks, sections, passages and vectors for citation support."""
 
 import json
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -14,6 +13,7 @@ from pipeline.evaluation.citation_support.judge import build
 from pipeline.evaluation.stages import CITATION_SUPPORT
 from tests.month_tables import write_table
 from tests.unit.evaluation import made_up
+from tests.workspaces import altered
 
 MONTH, CITED_MONTH = "2024-03", "2024-01"
 WORDS = ("quartz", "lantern", "harbor", "candle")
@@ -110,7 +110,7 @@ def stage_with(embedder, most_citations=None):
         assert embedder is not None, "nothing is to be compared, and a model is loaded"
         return embedder
 
-    return replace(CITATION_SUPPORT, build=partial(build, make=make, most_citations=most_citations))
+    return altered(CITATION_SUPPORT, build=partial(build, make=make, most_citations=most_citations))
 
 
 def verdict_on(words, verdict, quote):
