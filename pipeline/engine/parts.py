@@ -83,6 +83,11 @@ class PartedStage(Stage):
         """The parts of a month, in the order of their rows."""
         raise NotImplementedError
 
+    def fingerprints(self, workspace: Workspace, month: str) -> dict[str, str]:
+        """Name of a part → its fingerprint. Raises MissingInput as `fingerprint_of` does."""
+        parts = self.parts(workspace, month)
+        return {part.name: fingerprint_of(part, workspace, month) for part in parts}
+
     def build(self, job: Job) -> Iterator[Row | pa.RecordBatch]:
         """The rows of all parts; those of unchanged parts are copied."""
         earlier = {} if job.force else _earlier(job)

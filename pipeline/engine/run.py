@@ -23,7 +23,7 @@ from pipeline.engine.digests import json_digest
 from pipeline.engine.failures import forget_failure, record_failure
 from pipeline.engine.finish import mark_unfinished
 from pipeline.engine.locks import month_lock, pool_lock
-from pipeline.engine.parts import PartedStage, failed_requests, fingerprint_of
+from pipeline.engine.parts import PartedStage, failed_requests
 from pipeline.engine.progress import Outcome, StageFailed, StageFinished, StageStarted, publish
 from pipeline.engine.redaction import collect_secrets, redact_error
 from pipeline.engine.run_stats import StageTiming, note_timing
@@ -58,8 +58,8 @@ def fingerprint(stage: Stage, workspace: Workspace, month: str) -> Provenance:
     else:
         if isinstance(stage, PartedStage):
             inputs = {
-                name_in_digests(part.name): fingerprint_of(part, workspace, month)
-                for part in stage.parts(workspace, month)
+                name_in_digests(name): digest
+                for name, digest in stage.fingerprints(workspace, month).items()
             }
         else:
             inputs = {

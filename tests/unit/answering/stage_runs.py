@@ -6,7 +6,6 @@ import json
 import re
 
 from pipeline.answering.stages import ANSWERS, QUESTIONS
-from pipeline.engine.parts import fingerprints
 from pipeline.engine.run import State, run_stage, state
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index.opening import close_indexes
@@ -121,7 +120,7 @@ def changed_parts(place, month=MARCH):
         name: part["fingerprint"]
         for name, part in (written.notes.get("parts", {}) if written else {}).items()
     }
-    now = {} if ANSWERS.parts is None else fingerprints(ANSWERS.parts(place, month), place, month)
+    now = ANSWERS.fingerprints(place, month)
     return {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
 
 

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from pipeline import tables
-from pipeline.engine.parts import fingerprints
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import MissingInput, SettingError
 from pipeline.llm.bundled import stop_bundled
@@ -45,7 +44,7 @@ def parts_of(outcome):
 def changed_parts(place):
     """The writers that a run would compute now."""
     written = place.root.provenance(tables.SUMMARIES, MONTH)
-    now = fingerprints(SUMMARIES.parts(place, MONTH), place, MONTH)
+    now = SUMMARIES.fingerprints(place, MONTH)
     return [
         name
         for name, value in now.items()
