@@ -14,6 +14,7 @@ from pipeline import tables
 from pipeline.corpus.passages.packing import length_histogram
 from pipeline.engine.stage import Workspace
 from pipeline.evaluation.g_score.sample import MAIN
+from pipeline.report import page_of_month
 from pipeline.tables.writers import writer_name
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def report_details(workspace: Workspace, month: str) -> Mapping[str, Any]:
     from pipeline.report.related_work import leaderboard
 
     figures = read_report(workspace, [month]).related
-    page = workspace.root.path / "reports" / month / "index.html"
+    page = page_of_month(workspace.root, month)
     details: dict[str, Any] = {"page": dg.MetadataValue.path(str(page))}
     if figures.systems:
         grid = leaderboard(figures)

@@ -34,6 +34,7 @@ from pipeline.engine.progress import (
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import CiteloomError, TransientFailure
+from pipeline.report import page_of_month
 from pipeline.settings import Settings
 from pipeline.tables import TABLES
 from pipeline.text import text_digest
@@ -256,7 +257,7 @@ def _outcome_metadata(stage: Stage, workspace: Workspace, outcome: Outcome) -> d
     }
     for reason, count in outcome.left_out.items():
         metadata[f"left_out/{reason}"] = count
-    if (workspace.root.path / "reports" / outcome.month / "index.html").is_file():
+    if page_of_month(workspace.root, outcome.month).is_file():
         metadata["report"] = report_address(workspace, outcome.month)
     for name, value in {**outcome.notes, **outcome.measured}.items():
         if isinstance(value, Mapping | list):

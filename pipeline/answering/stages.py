@@ -238,7 +238,9 @@ def every_question_is_answered(workspace: Workspace, month: str) -> CheckResult:
 
 
 class Questions(Stage):
-    """Questions of CITELOOM_QUESTIONS whose newest paper is of the month, with their gold claims."""
+    """Questions of CITELOOM_QUESTIONS whose newest paper is of the month, with their gold
+    claims.
+    """
 
     table = tables.QUESTIONS
     upstream = (tables.METADATA, tables.PASSAGES)

@@ -45,6 +45,7 @@ MOST_FENCED, _MOST_ITEMS = 2_000, 50
 
 # What Markdown reads anywhere, and what it reads at the beginning of a line alone.
 _INLINE = re.compile(r"[\\`*_\[\]<>&~$|]|(?<!\w)#|:(?=//)|(?<=www)\.")
+CELL_BORDER = re.compile(r"(?<!\\)\|")
 _AT_START = re.compile(r"^(\d+)(?=[.)])|^(?=[+\-=])")
 _AUTHORS_SHOWN = 4
 # Characters of an abstract that a result shows, in whole sentences, and lines of an excerpt.
@@ -272,6 +273,14 @@ def escaped(text: str) -> str:
     return _INLINE.sub(r"\\\g<0>", line)
 
 
+def _escaped_row(line: str) -> str:
+    """A line as `escaped` gives it; a row of a table keeps the borders of its cells."""
+    if not line.startswith("|"):
+        return escaped(line)
+    cells = (cell.replace("\\|", "|") for cell in CELL_BORDER.split(line))
+    return " | ".join(map(escaped, cells)).strip()
+
+
 def at_start(line: str) -> str:
     """A line with a backslash before what would begin a list or underline a heading."""
     return _AT_START.sub(r"\1\\", line)
@@ -310,8 +319,8 @@ def _quoted(passage: Passage, *, whole: bool = False) -> Iterator[str]:
     for line in visible(without_known_markers(text)).splitlines():
         is_rule = line.startswith("|") and set(line) <= set("|-: ")
         if line.strip() and not is_rule:
-            quoted = at_start(escaped(line))
-            for sentence in map(escaped, passage.best_sentences or ()):
+            quoted = at_start(_escaped_row(line))
+            for sentence in map(_escaped_row, passage.best_sentences or ()):
                 quoted = quoted.replace(sentence, f"**{sentence}**", 1)
             lines.append(quoted)
     if not whole and len(lines) > _MOST_LINES:

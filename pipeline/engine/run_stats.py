@@ -49,10 +49,5 @@ def read_timings(root: DataRoot, stage: str, month: str) -> list[StageTiming]:
         return []
 
 
-def timed_months(root: DataRoot, stage: str) -> list[str]:
-    """The months of a stage that have timings, oldest first."""
-    return sorted(file.stem for file in (root.path / "timings" / stage).glob("*.json"))
-
-
 def _timings_file(root: DataRoot, stage: str, month: str) -> DataPath:
     return root.path / "timings" / stage / f"{month}.json"

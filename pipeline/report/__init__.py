@@ -1,6 +1,8 @@
 """Static pages on a month and on all months, made from the tables."""
 
 from pipeline import tables
+from pipeline.storage.data_root import DataRoot
+from pipeline.storage.store import DataPath
 
 FUNNEL = (
     (tables.DUMP_MEMBERS, "In the dump", "page"),
@@ -23,3 +25,8 @@ MODEL_TABLES = (
     *ANSWER_TABLES,
 )
 UPSTREAM = (*(table for table, *_ in FUNNEL), *MODEL_TABLES)
+
+
+def page_of_month(root: DataRoot, month: str) -> DataPath:
+    """Where the first page of a month's report lies."""
+    return root.path / "reports" / month / "index.html"

@@ -230,9 +230,6 @@ def _run_by_dagster(workspace, months, stages):
     config = {name: {"config": {"retries": 0}} for name in names}
     with listening(report.record), open_instance(dagster_home(workspace)) as instance:
         end_dead_runs(instance)
-        # As Dagster's daemon does: a run whose writing failed may have ended without freeing them.
-        for run_id in instance.event_log_storage.get_concurrency_run_ids():
-            instance.event_log_storage.free_concurrency_slots_for_run(run_id)
         for month in months:
             result = job.execute_in_process(
                 instance=instance,

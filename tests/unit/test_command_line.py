@@ -17,26 +17,20 @@ from rich.table import Table
 from pipeline import tables
 from pipeline.doors.cli.app import GROUPS, PANELS, app
 from pipeline.doors.cli.console import (
-    RunTime,
-    expected_seconds,
     make_table,
     out,
     print_error,
     print_failures,
     print_json,
     print_note,
-    usual_seconds,
 )
 from pipeline.doors.cli.demo import whole_sentences
 from pipeline.doors.cli.status import status_report
-from pipeline.engine.run_stats import StageTiming, note_timing
 from pipeline.stage_names import STAGE_NAMES, plain_name
 from pipeline.stages import STAGES
-from pipeline.storage.data_root import DataRoot
 from pipeline.text import UNSAFE
 from tests.cases import cases
 from tests.command import invoke
-from tests.fake_clock import FakeClock
 
 pytestmark = pytest.mark.slow
 
@@ -252,49 +246,6 @@ def test_what_a_stage_that_left_has_in_the_data_root_disturbs_nothing_and_is_nam
     assert list(status["deletable"]) == folders
     printed = invoke("status", env=environment).stdout
     assert f"Can be deleted: {', '.join(folders)}" in printed
-
-
-def test_the_time_left_is_what_stages_took_before_at_the_pace_of_this_run():
-    clock = FakeClock()
-    run = RunTime(clock)
-    run.plan({("papers", "2024-03"): 10, ("embeddings", "2024-03"): 100, ("report", "2024-03"): 10})
-    run.start("papers", "2024-03")
-    assert run.seconds_left() is None  # stages that were up to date say nothing of the pace
-    clock.time += 20  # half as fast as before
-    run.finish("papers", "2024-03", computed=True)
-    assert run.seconds_left() == 220
-    run.start("embeddings", "2024-03")
-    clock.time += 100
-    run.advance("embeddings", "2024-03", 0.5)
-    assert run.seconds_left() == 120
-    run.finish("embeddings", "2024-03", computed=True)
-    run.finish("report", "2024-03", computed=False)
-    assert run.seconds_left() == 0
-
-
-def test_what_is_planned_twice_counts_once():
-    clock = FakeClock()
-    run = RunTime(clock)
-    run.plan({("papers", "2024-03"): 10, ("passages", "2024-03"): 10})
-    run.start("papers", "2024-03")
-    clock.time += 10
-    run.finish("papers", "2024-03", computed=True)
-    run.plan({("papers", "2024-03"): 10, ("report", "2024-03"): 5})
-    assert run.steps == 3
-    assert run.seconds_left() == 15
-
-
-def test_expected_times_are_those_of_the_latest_months(tmp_path):
-    root = DataRoot(tmp_path)
-    for number in range(1, 6):
-        note_timing(root, "papers", f"2024-{number:02}", StageTiming("a", float(number), {}))
-    months = ["2024-05", "2024-06"]
-    usual = {stage: usual_seconds(root, stage) for stage in ("papers", "passages")}
-    assert usual == {"papers": 4.0, "passages": None}
-    assert expected_seconds(usual, months, ["papers", "passages"]) == {
-        (stage, month): 4.0 for stage in ("papers", "passages") for month in months
-    }
-    assert set(expected_seconds(usual, months, ["passages"]).values()) == {1.0}
 
 
 def test_a_text_of_the_small_model_has_no_tags_and_ends_with_a_sentence():

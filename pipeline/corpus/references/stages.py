@@ -51,7 +51,9 @@ def _references(
 
 
 class References(Stage):
-    """Bibliography items, resolved to arXiv papers by identifier, by DOI, then by title and year."""
+    """Bibliography items, resolved to arXiv papers by identifier, by DOI, then by title and
+    year.
+    """
 
     table = tables.REFERENCES
     upstream = (tables.PAPERS, tables.METADATA)

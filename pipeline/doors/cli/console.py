@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -35,7 +35,6 @@ from pipeline.engine.progress import (
     StageFailed,
     StageFinished,
     StageStarted,
-    duration,
     listening,
 )
 from pipeline.identity.months import describe_months
@@ -45,7 +44,6 @@ from pipeline.text import UNSAFE, number_of, visible
 
 if TYPE_CHECKING:
     from pipeline.report.grid import Cell, PageSection
-    from pipeline.storage.data_root import DataRoot
 
 
 class _SafeConsole(Console):
@@ -199,88 +197,10 @@ class Terminal:
         out.print(text, markup=False, soft_wrap=True)
 
 
-class RunTime:
-    """Estimate of a run's remaining time, from earlier runs and the pace so far."""
-
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._planned: dict[tuple[str, str], float] = {}
-        self._left: dict[tuple[str, str], float] = {}
-        self._now = now
-        self._started: dict[tuple[str, str], float] = {}
-        self._share_done: dict[tuple[str, str], float] = {}
-        self._expected_done = self._seconds_done = 0.0
-
-    def plan(self, expected: Mapping[tuple[str, str], float]) -> None:
-        """Add (stage, month) → expected seconds to the run; keep what was planned before."""
-        new = {step: seconds for step, seconds in expected.items() if step not in self._planned}
-        self._planned |= new
-        self._left |= new
-
-    def start(self, stage: str, month: str) -> None:
-        """A stage begins on a month."""
-        self._started[stage, month] = self._now()
-
-    def advance(self, stage: str, month: str, share: float) -> None:
-        """This share (0 to 1) of a stage's month is done."""
-        self._share_done[stage, month] = min(share, 1.0)
-
-    def finish(self, stage: str, month: str, *, computed: bool) -> None:
-        """A stage's month is over. computed: whether it was computed, so that its time counts."""
-        expected = self._left.pop((stage, month), 0.0)
-        started = self._started.pop((stage, month), None)
-        self._share_done.pop((stage, month), None)
-        if computed and expected and started is not None:
-            self._expected_done += expected
-            self._seconds_done += self._now() - started
-
-    @property
-    def steps(self) -> int:
-        """The number of planned stages of months, finished ones included."""
-        return len(self._planned)
-
-    def seconds_left(self) -> float | None:
-        """Seconds until the end of the run; None before anything is known of its pace."""
-        running = {
-            step: self._share_done.get(step, 0.0) * self._left.get(step, 0.0)
-            for step in self._started
-        }
-        expected_done = self._expected_done + sum(running.values())
-        seconds = self._seconds_done + sum(
-            self._now() - self._started[step] for step, done in running.items() if done
-        )
-        if not expected_done:
-            return None
-        return (sum(self._left.values()) - sum(running.values())) * seconds / expected_done
-
-
-def usual_seconds(root: DataRoot, stage: str) -> float | None:
-    """The mean time of a stage's last runs in the latest three months; None if it never ran."""
-    from pipeline.engine.run_stats import read_timings, timed_months
-
-    timings_by_month = [
-        read_timings(root, stage, month) for month in timed_months(root, stage)[-3:]
-    ]
-    seconds = [timings[-1].seconds for timings in timings_by_month if timings]
-    return sum(seconds) / len(seconds) if seconds else None
-
-
-def expected_seconds(
-    usual: Mapping[str, float | None], months: Sequence[str], stages: Sequence[str]
-) -> dict[tuple[str, str], float]:
-    """The expected seconds of each stage for each month.
-
-    usual: the usual seconds of each stage, None where it never ran. Such a stage counts as the mean
-    of the others, or as 1 s where none ever ran.
-    """
-    timings = [seconds for seconds in map(usual.get, stages) if seconds]
-    overall = sum(timings) / len(timings) if timings else 1.0
-    return {(stage, month): usual[stage] or overall for month in months for stage in stages}
-
-
 @contextmanager
-def showing(root: DataRoot) -> Iterator[None]:
-    """Show the progress of the stages that run within the block, and the time left."""
-    progress = RunProgress(root)
+def showing() -> Iterator[None]:
+    """Show the progress of the stages that run within the block."""
+    progress = RunProgress()
     with progress, listening(progress.show):
         yield
 
@@ -288,25 +208,19 @@ def showing(root: DataRoot) -> Iterator[None]:
 class RunProgress:
     """Shows a run: a bar on a terminal, else a line for every finished stage."""
 
-    def __init__(self, root: DataRoot) -> None:
-        self._root = root
-        columns = (
+    def __init__(self) -> None:
+        self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-        )
-        self._bar = Progress(
-            *columns,
-            TextColumn("{task.fields[left]}"),
             console=err,
             transient=True,
             disable=not err.is_terminal,
         )
-        self._task: TaskID = self._bar.add_task("starting", total=None, left="")
+        self._task: TaskID = self._bar.add_task("starting", total=None)
         self._clocks: dict[tuple[str, str], StageClock] = {}
-        self._run_time = RunTime()
-        self._usual: dict[str, float | None] = {}
+        self._steps: set[tuple[str, str]] = set()
         self._failures: dict[str, str] = {}
 
     def __enter__(self) -> RunProgress:
@@ -320,9 +234,11 @@ class RunProgress:
         """Show what an event says."""
         match event:
             case RunPlanned(months, stages):
-                self._plan(months, stages)
+                self._steps |= set(product(stages, months))  # what is planned twice counts once
+                self._bar.update(self._task, total=len(self._steps))
             case StageStarted(stage, month):
-                self._start(stage, month)
+                self._clocks[stage, month] = StageClock()
+                self._bar.update(self._task, description=f"{month} {plain_name(stage)}")
             case StageAdvanced(stage, month, done, total):
                 self._advance(stage, month, done, total)
             case StageFinished(outcome):
@@ -334,39 +250,19 @@ class RunProgress:
             case Notice(message):
                 print_note(message)
 
-    def _plan(self, months: Sequence[str], stages: Sequence[str]) -> None:
-        """Count these stages in the bar and in the time left."""
-        for stage in stages:
-            if stage not in self._usual:
-                self._usual[stage] = usual_seconds(self._root, stage)
-        self._run_time.plan(expected_seconds(self._usual, months, stages))
-        self._bar.update(self._task, total=self._run_time.steps)
-
-    def _start(self, stage: str, month: str) -> None:
-        """Name the stage and the month that are being worked on."""
-        self._clocks[stage, month] = StageClock()
-        self._run_time.start(stage, month)
-        self._bar.update(self._task, description=f"{month} {plain_name(stage)}")
-
     def _advance(self, stage: str, month: str, done: int, total: int | None) -> None:
-        """Show how far the stage is and the time left; without a terminal, every half minute."""
+        """Show how far the stage is and its time left; without a terminal, every half minute."""
         clock = self._clocks.setdefault((stage, month), StageClock())
-        if total:
-            self._run_time.advance(stage, month, done / total)
         progress = f"{month} {plain_name(stage)}: {clock.describe(done, total)}"
-        self._bar.update(self._task, description=progress, left=self._time_left())
+        self._bar.update(self._task, description=progress)
         if not err.is_terminal and clock.is_due():
-            time_left = self._time_left()
-            print_note(f"{progress}; {time_left}" if time_left else progress)
+            print_note(progress)
 
     def _finish(self, outcome: Outcome) -> None:
         """Print what a stage did, unless its month was up to date: the closing table counts
         those.
         """
-        self._run_time.finish(
-            outcome.stage, outcome.month, computed=not (outcome.skipped or outcome.disabled)
-        )
-        self._bar.update(self._task, advance=1, left=self._time_left())
+        self._bar.advance(self._task)
         if outcome.disabled or outcome.skipped:
             return
         left_out = f", left out: {_describe_reasons(outcome.left_out)}" if outcome.left_out else ""
@@ -379,15 +275,10 @@ class RunProgress:
 
     def _fail(self, stage: str, month: str, message: str) -> None:
         """Print why a stage failed."""
-        self._run_time.finish(stage, month, computed=False)
-        self._bar.update(self._task, advance=1, left=self._time_left())
+        self._bar.advance(self._task)
         failed = f"{plain_name(stage)} of {month}"
         first = self._failures.setdefault(message, failed)
         print_error(f"{failed}: {message if first == failed else f'as {first}'}")
-
-    def _time_left(self) -> str:
-        seconds = self._run_time.seconds_left()
-        return f"run: about {duration(seconds)} left" if seconds and seconds >= 1 else ""
 
 
 def _describe_reasons(left_out: Mapping[str, int]) -> str:

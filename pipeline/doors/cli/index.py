@@ -161,7 +161,7 @@ def _load(workspace: Workspace, months: Sequence[str]) -> list[tuple[str, str, s
     from pipeline.ops.run_months import run_months
     from pipeline.stages import choose_stages
 
-    with showing(workspace.root):
+    with showing():
         return run_months(workspace, months, choose_stages(select=STAGES)).failures
 
 

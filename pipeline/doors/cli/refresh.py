@@ -65,7 +65,7 @@ def refresh(
     if tokens:
         settings = settings.model_copy(update={"llm_budget_tokens": tokens})
     workspace = Workspace(settings)
-    with showing(workspace.root), reporting_to_dagster(workspace) as reporter:
+    with showing(), reporting_to_dagster(workspace) as reporter:
         report = bring_up_to_date(
             workspace,
             months,

@@ -103,7 +103,7 @@ def run_and_report(
     from pipeline.ops.run_months import run_months
 
     check(workspace, stages)
-    with showing(workspace.root), reporting_to_dagster(workspace):
+    with showing(), reporting_to_dagster(workspace):
         return run_months(workspace, months, stages, force=force, completes=True)
 
 

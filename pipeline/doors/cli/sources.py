@@ -38,7 +38,7 @@ def harvest(
     from pipeline.doors.cli.console import out, print_json, showing
 
     workspace = open_workspace()
-    with showing(workspace.root):
+    with showing():
         report = harvest_metadata(workspace, since=first)
     if as_json:
         print_json(asdict(report))
@@ -108,7 +108,7 @@ def fetch_html(
     workspace = open_workspace()
     if not accept_terms:
         raise SettingError(TERMS)
-    with showing(workspace.root):
+    with showing():
         report = fetch(
             workspace, select_papers(workspace, month, split_names(ids)), limit=limit, again=again
         )

@@ -30,7 +30,7 @@ from pipeline.doors.papers import (
     read_quality,
     similar_papers,
 )
-from pipeline.doors.present import answer_notes, cost_line, first_sentences
+from pipeline.doors.present import CELL_BORDER, answer_notes, cost_line, first_sentences
 from pipeline.doors.search import Of
 from pipeline.doors.web.forms import (
     AddressForm,
@@ -75,7 +75,6 @@ _LINK_TO_ARXIV = re.compile(
     r'<a class="id" href="https://arxiv\.org/abs/([^"]+)" rel="noreferrer">'
 )
 _SAMPLE_PAPER = re.compile(r'<span class="id">(\d{4}\.\d{5})</span>')
-_CELL_BORDER = re.compile(r"(?<!\\)\|")
 _TABLE_RULE = re.compile(r"\|?(?:\s*:?-{3,}:?\s*\|)+\s*")
 _MOST_ROWS = 400
 
@@ -368,5 +367,5 @@ def _table(lines: Sequence[str], numbers: Mapping[str, int] | None) -> Markup:
 
 
 def _cells(line: str) -> list[str]:
-    cells = _CELL_BORDER.split(line.strip().strip("|"))
+    cells = CELL_BORDER.split(line.strip().strip("|"))
     return [cell.strip().replace("\\|", "|") for cell in cells]

@@ -17,7 +17,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
 from pipeline.errors import TransientFailure
 from pipeline.ops.run_months import months_of_status
-from pipeline.report import FUNNEL
+from pipeline.report import FUNNEL, page_of_month
 from pipeline.report import publish as reports
 from pipeline.report.frames import rows_out
 from pipeline.report.pages import reasons_text
@@ -201,5 +201,5 @@ def _read_month(workspace: Workspace, month: str) -> CorpusMonth:
         points_present=sum(row["present"] for row in receipts),
         stages={state: states.count(state) for state in ("done", "stale", "failed")},
         failures=tuple(f"{row['stage']}: {row['failure']}" for row in status if row["failure"]),
-        has_report=(root.path / "reports" / month / "index.html").is_file(),
+        has_report=page_of_month(root, month).is_file(),
     )

@@ -105,7 +105,7 @@ def test_the_best_sentence_of_an_excerpt_is_bold_and_a_long_table_is_cut_around_
     table = replace(PASSAGE, kind="table", excerpt=rows, best_sentences=("| row 20 |",))
     lines = as_markdown(results(table, of="papers")).splitlines()
     quoted = [line.strip() for line in lines if line.strip().startswith(">")]
-    assert quoted[1] == "> **\\| row 20 \\|**\\"
+    assert quoted[1] == "> **| row 20 |**\\"
     assert (len(quoted), quoted[0], quoted[-1]) == (17, "> …\\", "> …")
 
 
