@@ -6,7 +6,7 @@ The system releases a lock when its holder ends, also when it is killed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -23,22 +23,17 @@ _LONGEST_WAIT = 6 * 3600.0
 _SECONDS_BEFORE_NOTE = 2.0
 
 
-@contextmanager
-def month_lock(workspace: Workspace, stage: str, month: str) -> Iterator[None]:
+def month_lock(workspace: Workspace, stage: str, month: str) -> AbstractContextManager[None]:
     """Hold a stage's month, so that it has one writer; wait for other processes."""
     file = workspace.cache("locks") / f"{stage}-{month}.lock"
-    with file_lock(file, f"{plain_name(stage)} of {month}"):
-        yield
+    return file_lock(file, f"{plain_name(stage)} of {month}")
 
 
-@contextmanager
-def pool_lock(workspace: Workspace, pool: str | None) -> Iterator[None]:
+def pool_lock(workspace: Workspace, pool: str | None) -> AbstractContextManager[None]:
     """Hold a stage's pool where this machine has only one of it; wait for other processes."""
     if pool is None or not _is_single(pool, workspace.settings):
-        yield
-        return
-    with file_lock(workspace.cache("locks") / f"pool-{pool}.lock", f"the pool {pool}"):
-        yield
+        return nullcontext()
+    return file_lock(workspace.cache("locks") / f"pool-{pool}.lock", f"the pool {pool}")
 
 
 def _is_single(pool: str, settings: Settings) -> bool:

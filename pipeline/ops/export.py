@@ -6,9 +6,11 @@ The files are named as in the data root: `<table>/<YYYY-MM>.parquet`, and for le
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,8 +28,8 @@ from pipeline.storage.data_root import DataRoot
 from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 from pipeline.tables import LEDGER, METADATA, TABLES, Table
-from pipeline.tables.publication import publications
 
+_LISTS = Path(__file__).parents[1] / "tables" / "publication.toml"
 Progress = Callable[[str], None]
 # The licences at arXiv that allow redistributing changed text, as passages are, and Apache-2.0,
 # the licence of the sample corpus. Licences with NC or ND do not allow it.
@@ -38,6 +40,27 @@ _OPEN_LICENCES = (
     "creativecommons.org/licenses/publicdomain",
     "www.apache.org/licenses/license-2.0",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """The columns of a table. published: anyone may have them. texts: words of the row's paper,
+    which its licence may allow to redistribute. withheld: neither.
+    """
+
+    published: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+
+
+@cache
+def publications() -> dict[str, Publication]:
+    """Name of a table → its columns."""
+    lists = tomllib.loads(_LISTS.read_text(encoding="utf-8"))
+    return {
+        table: Publication(**{name: tuple(columns) for name, columns in by_list.items()})
+        for table, by_list in lists.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,9 +79,9 @@ def run_months(
     All months go through the stages that ask no language model before any goes through the others,
     so that the corpus can be searched as early as possible. The process gets a lower priority, so
     that Dagster's pages and `citeloom serve` answer beside it. completes: as for `stages_due`.
-    finish: whether stages are finished
-    after the last month (`engine.finish`), with no months those that earlier calls left.
-    Raises KeyboardInterrupt after SIGINT or SIGTERM (see `engine.shutdown`).
+    finish: whether stages are finished after the last month (`engine.finish`), with no months those
+    that earlier calls left. Raises KeyboardInterrupt after SIGINT or SIGTERM (see
+    `engine.shutdown`).
     """
     lower_priority()
     report = RunReport()
@@ -90,7 +90,9 @@ def run_months(
     with listening(report.record), shutdown.draining():
         if DUMP_MEMBERS in {stage.table for stage in stages}:
             report_broken_zips(workspace)
-        for phase in _phases(stages):
+        corpus = {stage.name for stage in CORPUS_STAGES}
+        for is_corpus in (True, False):
+            phase = [stage for stage in stages if (stage.name in corpus) is is_corpus]
             _run_phase(workspace, phase, months, failed, force=force, completes=completes)
             if finish:
                 _finish(workspace, phase)
@@ -100,14 +102,6 @@ def run_months(
     if shutdown.requested():
         raise KeyboardInterrupt
     return report
-
-
-def _phases(stages: Sequence[Stage]) -> tuple[Sequence[Stage], Sequence[Stage]]:
-    """The stages before the first that asks a language model, and the others."""
-    names = {stage.name for stage in CORPUS_STAGES}
-    before = [stage for stage in stages if stage.name in names]
-    others = [stage for stage in stages if stage.name not in names]
-    return before, others
 
 
 def _finish(workspace: Workspace, stages: Sequence[Stage]) -> None:

@@ -254,7 +254,9 @@ def load_settings(**overrides: object) -> Settings:
 def check_names(places: Mapping[str, str]) -> Iterator[str]:
     """A message for each CITELOOM_ name that is no setting. places: where each name is set."""
     names = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
-    ours = {name.upper(): place for name, place in places.items() if _is_ours(name)}
+    ours = {
+        name.upper(): place for name, place in places.items() if name.upper().startswith(PREFIX)
+    }
     for name, place in sorted(ours.items()):
         if name in names or name.startswith(TEST_PREFIXES):
             continue
@@ -266,10 +268,6 @@ def check_names(places: Mapping[str, str]) -> Iterator[str]:
         if near:
             hint = f"did you mean {near[0]}?"
         yield f"{name} is not a setting: {hint} (set in {place})"
-
-
-def _is_ours(name: str) -> bool:
-    return name.upper().startswith(PREFIX)
 
 
 def _describe(error: ErrorDetails) -> str:

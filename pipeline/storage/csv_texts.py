@@ -52,10 +52,6 @@ class ImportedTexts:
     notes: tuple[str, ...] = ()
 
 
-class _OtherSubject(Exception):
-    """The line is of a subject that is not among the known ones."""
-
-
 def read_texts(
     file: Path, kind: TextKind, subjects: Mapping[str, str], own_systems: Collection[str]
 ) -> ImportedTexts:
@@ -112,9 +108,8 @@ class _Reader:
                 f"it has more cells than there are columns ({extra[:60]!r}): put quotes around its"
                 f" {self._kind.text}",
             )
-        try:
-            subject_id = self._subject_id(row)
-        except _OtherSubject:
+        subject_id = self._subject_id(row)
+        if subject_id is None:
             self.others += 1
             return
         system, text = self._system(row), row.cells.get(self._kind.text, "")
@@ -131,9 +126,9 @@ class _Reader:
             )
         self.texts.append(ImportedText(subject_id, system, text))
 
-    def _subject_id(self, row: CsvRow) -> str:
-        """Raises SettingError where the line names no subject, or two; _OtherSubject for one that
-        is skipped.
+    def _subject_id(self, row: CsvRow) -> str | None:
+        """The id of the line's subject; None for one that is skipped. Raises SettingError where the
+        line names no subject, or two.
         """
         kind, named = self._kind, row.cells.get(self._kind.subject_ids, "").strip()
         words = _key(row.cells.get(kind.subject_words, ""))
@@ -142,7 +137,7 @@ class _Reader:
                 row, f"it names no {kind.subject}: fill {kind.subject_ids} or {kind.subject_words}"
             )
         if not kind.only_known and named not in self._words and (named or words not in self._ids):
-            raise _OtherSubject
+            return None
         if named and named not in self._words:
             raise _fault(row, f"{kind.subject_ids} {named[:100]!r} is none of the set: correct it")
         if named and words and words != self._words[named]:

@@ -9,10 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.ops.export import ExportRequest, export, is_open
+from pipeline.ops.export import ExportRequest, export, is_open, publications
 from pipeline.settings import SAMPLE_DUMP
 from pipeline.tables import LEDGER, METADATA, PASSAGES, TABLES
-from pipeline.tables.publication import publications
 from tests.month_tables import write_table
 from tests.small_disk import small_disk_in
 from tests.workspaces import make_workspace

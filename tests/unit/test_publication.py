@@ -1,7 +1,7 @@
 """Which columns of the tables may be published."""
 
+from pipeline.ops.export import publications
 from pipeline.tables import TABLES
-from pipeline.tables.publication import publications
 
 
 def test_each_column_of_each_table_is_published_or_withheld():

@@ -115,7 +115,6 @@ class LiveAnswer:
     def __init__(self, site: Site, question: str, system: str | None) -> None:
         self._site, self._question, self._system = site, question, system
         self._lines: queue.SimpleQueue[list[str] | None] = queue.SimpleQueue()
-        self._render_step = StepRenderer()
         self.steps: list[list[str]] = []
         self.answer: Answer | None = None
         self.error: Exception | None = None
@@ -128,14 +127,15 @@ class LiveAnswer:
             yield lines[0]
 
     def _run(self) -> None:
+        def observe(step: Mapping[str, Any], passages: Mapping[str, Passage]) -> None:
+            self._lines.put(render_step(step, passages))
+
+        render_step = StepRenderer()
         try:
-            self.answer = ask(self._site, self._question, self._system, self._observe)
+            self.answer = ask(self._site, self._question, self._system, observe)
         except Exception as error:  # the page shows it: the response has begun
             self.error = error
         self._lines.put(None)
-
-    def _observe(self, step: Mapping[str, Any], passages: Mapping[str, Passage]) -> None:
-        self._lines.put(self._render_step(step, passages))
 
 
 @dataclass(frozen=True, slots=True)
