@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from benchmarks.harness import Claim, apart, report
 from pipeline import tables
-from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
+from pipeline.embedding.embedder import EngineFacts, SparseRows, VectorBatch, Vectors
 from pipeline.embedding.stages import Embeddings
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Stage, Workspace
@@ -76,9 +76,11 @@ class StandIn:
                 raise Ended
             yield VectorBatch(
                 dense=self._dense[:count],
-                sparse_offsets=np.arange(count + 1, dtype=np.int32) * TERMS,
-                sparse_ids=self._ids[: count * TERMS],
-                sparse_weights=self._weights[: count * TERMS],
+                sparse=SparseRows(
+                    np.arange(count + 1) * TERMS,
+                    self._ids[: count * TERMS],
+                    self._weights[: count * TERMS],
+                ),
                 truncated=np.zeros(count, dtype=np.bool_),
                 tokens=count * 300,
             )

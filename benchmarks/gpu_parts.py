@@ -227,7 +227,7 @@ def _record_parity(
 
 
 def _as_reference(vectors: Vectors) -> ReferenceVectors:
-    weights = dict(zip(vectors.sparse_ids.tolist(), vectors.sparse_weights.tolist(), strict=True))
+    weights = dict(zip(vectors.sparse.ids.tolist(), vectors.sparse.weights.tolist(), strict=True))
     return ReferenceVectors(vectors.dense, weights)
 
 

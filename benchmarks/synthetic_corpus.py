@@ -264,12 +264,9 @@ class PerturbedEmbedder:
             rows.append(real + noise)
         dense = np.stack(rows)
         dense /= np.linalg.norm(dense, axis=1, keepdims=True)
-        none = SparseRows.nothing(len(texts))
         return VectorBatch(
             dense.astype(np.float16),
-            none.offsets.astype(np.int32),
-            none.ids,
-            none.weights,
+            SparseRows.nothing(len(texts)),
             np.zeros(len(texts), np.bool_),
             tokens=0,
         )

@@ -90,7 +90,7 @@ def compare(ours: Vectors, theirs: ReferenceVectors, bounds: Tolerances) -> Text
 
     a, b = ours.dense.astype(np.float64), theirs.dense.astype(np.float64)
     dense = float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
-    mine = dict(zip(ours.sparse_ids.tolist(), ours.sparse_weights.tolist(), strict=True))
+    mine = dict(zip(ours.sparse.ids.tolist(), ours.sparse.weights.tolist(), strict=True))
     both, alone = mine.keys() & theirs.weights.keys(), mine.keys() ^ theirs.weights.keys()
     weights = max((abs(mine[number] - theirs.weights[number]) for number in both), default=0.0)
     faint = all(

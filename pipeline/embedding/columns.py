@@ -24,8 +24,8 @@ def vector_columns(batch: VectorBatch) -> pa.Table:
     """The columns dense, sparse_ids, sparse_weights, colbert (null) and truncated of a batch."""
     columns = [
         _fixed_lists(batch.dense),
-        _lists(batch.sparse_offsets, pa.array(batch.sparse_ids)),
-        _lists(batch.sparse_offsets, pa.array(batch.sparse_weights)),
+        _lists(batch.sparse.offsets, pa.array(batch.sparse.ids)),
+        _lists(batch.sparse.offsets, pa.array(batch.sparse.weights)),
         pa.nulls(len(batch.dense), SCHEMA.field("colbert").type),
         pa.array(batch.truncated),
     ]

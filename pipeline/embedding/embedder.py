@@ -76,36 +76,26 @@ class SparseRows:
 class Vectors:
     """One text's vectors.
 
-    dense: float32 of shape (dimensions,), unit length. sparse_ids: uint32, ascending, of shape
-    (k,), and sparse_weights: float32 of the same shape, greater than 0. truncated: whether the
-    dense vector saw only the text's beginning.
+    dense: float32 of shape (dimensions,), unit length. sparse: its weights are greater than 0.
+    truncated: whether the dense vector saw only the text's beginning.
     """
 
     dense: NDArray[np.float32]
-    sparse_ids: NDArray[np.uint32]
-    sparse_weights: NDArray[np.float32]
+    sparse: SparseVector
     truncated: bool
-
-    @property
-    def sparse(self) -> SparseVector:
-        """The sparse vector."""
-        return SparseVector(self.sparse_ids, self.sparse_weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorBatch:
-    """Vectors of consecutive texts, columnar: text number n has the rows offsets[n]:offsets[n + 1].
+    """Vectors of consecutive texts, columnar.
 
-    dense: float16 of shape (texts, dimensions), of unit length before it was rounded.
-    sparse_offsets: int32 of shape (texts + 1,) into sparse_ids (uint32, ascending within a text)
-    and sparse_weights (float32, greater than 0). truncated: bool of shape (texts,). tokens: the
-    tokens that the model read for these texts.
+    dense: float16 of shape (texts, dimensions), of unit length before it was rounded. sparse: with
+    weights greater than 0. truncated: bool of shape (texts,). tokens: the tokens that the model
+    read for these texts.
     """
 
     dense: NDArray[np.float16]
-    sparse_offsets: NDArray[np.int32]
-    sparse_ids: NDArray[np.uint32]
-    sparse_weights: NDArray[np.float32]
+    sparse: SparseRows
     truncated: NDArray[np.bool_]
     tokens: int
 

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pipeline.embedding.device import (
@@ -26,7 +25,7 @@ from pipeline.embedding.device import (
     pick_devices,
     pick_precision,
 )
-from pipeline.embedding.embedder import EngineFacts, VectorBatch, Vectors
+from pipeline.embedding.embedder import EngineFacts, SparseRows, VectorBatch, Vectors
 from pipeline.embedding.packing import (
     Pack,
     Window,
@@ -257,27 +256,21 @@ class _WindowVectors:
         window = self._window
         if self._dense is None:
             raise AssertionError("a window without texts")
-        offsets, ids, weights = self._sparse()
         return VectorBatch(
             dense=self._dense,
-            sparse_offsets=offsets,
-            sparse_ids=ids,
-            sparse_weights=weights,
+            sparse=self._sparse(),
             truncated=window.truncated,
             tokens=len(window.rows.ids),
         )
 
-    def _sparse(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Offsets, ids and weights of the sparse vectors; empty where the model makes none."""
-        import numpy as np
-
+    def _sparse(self) -> SparseRows:
+        """The sparse vectors; empty where the model makes none."""
         terms = self._window.terms
         if terms is None or self._weights is None:
-            texts = len(self._window.rows)
-            return np.zeros(texts + 1, np.int32), np.empty(0, np.uint32), np.empty(0, np.float32)
+            return SparseRows.nothing(len(self._window.rows))
         positive = self._weights > 0  # a sparse vector has no weights of 0
         before = offsets_of(positive)
-        return before[terms.offsets].astype(np.int32), terms.ids[positive], self._weights[positive]
+        return SparseRows(before[terms.offsets], terms.ids[positive], self._weights[positive])
 
 
 class PackedEmbedder(ABC):
@@ -344,7 +337,11 @@ class PackedEmbedder(ABC):
     def _encode(self, engine: Engine, texts: Sequence[str]) -> list[Vectors]:
         vectors: list[Vectors] = []
         for first in range(0, len(texts), _AT_ONCE):
-            vectors += _rows(engine.encode(texts[first : first + _AT_ONCE], self._window))
+            batch = engine.encode(texts[first : first + _AT_ONCE], self._window)
+            vectors += [
+                Vectors(batch.dense[text], batch.sparse.row(text), bool(batch.truncated[text]))
+                for text in range(len(batch))
+            ]
         return vectors
 
     def _engine(self) -> Engine:
@@ -372,14 +369,3 @@ class PackedEmbedder(ABC):
         if self._devices[0] != "cpu":
             return GPU_BUDGET
         return INT8_BUDGET if self._precision == "int8" else CPU_BUDGET
-
-
-def _rows(batch: VectorBatch) -> Iterator[Vectors]:
-    for text, ends in enumerate(pairwise(batch.sparse_offsets.tolist())):
-        terms = slice(*ends)
-        yield Vectors(
-            batch.dense[text],
-            batch.sparse_ids[terms],
-            batch.sparse_weights[terms],
-            truncated=bool(batch.truncated[text]),
-        )

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pipeline.embedding.device import pick_precision
-from pipeline.embedding.embedder import EngineFacts, VectorBatch
+from pipeline.embedding.embedder import EngineFacts, SparseRows, VectorBatch
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.errors import SettingError
 from tests.workspaces import altered
@@ -69,14 +69,12 @@ class HashingEmbedder:
         seeds = [np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8) for text in window]
         dense = np.stack([seed[:DIMENSIONS] for seed in seeds]).astype(np.float32)
         words = [np.unique(seed[: int(seed[0]) % 8]).astype(np.uint32) for seed in seeds]
-        sparse_offsets = np.cumsum([0, *map(len, words)], dtype=np.int32)
-        sparse_ids = np.concatenate(words)
+        ids = np.concatenate(words)
+        offsets = np.cumsum([0, *map(len, words)], dtype=np.int64)
         tokens = [len(text.split()) for text in window]
         return VectorBatch(
             dense=(dense / np.linalg.norm(dense, axis=1, keepdims=True)).astype(np.float16),
-            sparse_offsets=sparse_offsets,
-            sparse_ids=sparse_ids,
-            sparse_weights=sparse_ids.astype(np.float32) + 1,
+            sparse=SparseRows(offsets, ids, ids.astype(np.float32) + 1),
             truncated=np.array([count > self.max_tokens for count in tokens]),
             tokens=sum(tokens),
         )

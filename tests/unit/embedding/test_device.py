@@ -76,4 +76,4 @@ def test_minilm_on_two_devices_gives_the_vectors_of_one():
         for device in ("cpu", "cpu,cpu")
     )
     np.testing.assert_allclose(one.dense, two.dense, rtol=0, atol=MARGINS["fp32"])
-    assert len(one.sparse_weights) == len(two.sparse_weights) == 0
+    assert len(one.sparse.weights) == len(two.sparse.weights) == 0

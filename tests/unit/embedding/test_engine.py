@@ -66,9 +66,9 @@ def _stream(engine, texts, window=7):
     """What every text got, as (length, first sign, terms)."""
     for batch in engine.stream(texts, window_of, window_texts=window):
         for text, (length, first) in enumerate(batch.dense.tolist()):
-            terms = slice(batch.sparse_offsets[text], batch.sparse_offsets[text + 1])
-            ids = "".join(map(chr, batch.sparse_ids[terms]))
-            assert batch.sparse_weights[terms].tolist() == [float(ord(sign)) for sign in ids]
+            terms = batch.sparse.row(text)
+            ids = "".join(map(chr, terms.ids))
+            assert terms.weights.tolist() == [float(ord(sign)) for sign in ids]
             yield str(int(length)), chr(int(first)), ids
 
 

@@ -3,6 +3,7 @@ the same tables.
 """
 
 import gc
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def test_a_batch_has_the_vectors_of_flagembeddings_encode(folder, theirs):
         expected = reference_of(model, text, theirs.max_tokens)
         assert compare(vectors, expected, EXACT).holds
         np.testing.assert_allclose(vectors.dense, expected.dense, atol=1e-5)
-        assert vectors.sparse_ids.tolist() == sorted(expected.weights)
+        assert vectors.sparse.ids.tolist() == sorted(expected.weights)
     assert any(vectors.truncated for vectors in theirs.encode(MIXED))
 
 
@@ -78,9 +79,9 @@ def test_a_stream_has_the_vectors_of_our_engine_in_order(folder, theirs):
     assert len(found) > 1
     for one, other in zip(found, ours, strict=True):
         np.testing.assert_allclose(one.dense, other.dense, atol=2e-3)
-        for name in ("sparse_offsets", "sparse_ids", "truncated"):
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-        np.testing.assert_allclose(one.sparse_weights, other.sparse_weights, atol=1e-4)
+        for equal in ("sparse.offsets", "sparse.ids", "truncated"):
+            np.testing.assert_array_equal(*map(attrgetter(equal), (one, other)))
+        np.testing.assert_allclose(one.sparse.weights, other.sparse.weights, atol=1e-4)
         assert one.tokens == other.tokens
 
 

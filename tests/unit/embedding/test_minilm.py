@@ -70,7 +70,7 @@ def test_a_text_has_the_same_vectors_whatever_it_is_encoded_with(precision):
     for text, vectors in zip(texts, together, strict=True):
         (alone,) = model.encode([text])
         np.testing.assert_allclose(alone.dense, vectors.dense, rtol=0, atol=MARGINS[precision])
-        assert (len(vectors.sparse_ids), len(vectors.sparse_weights)) == (0, 0)
+        assert (len(vectors.sparse.ids), len(vectors.sparse.weights)) == (0, 0)
 
 
 def test_a_text_beyond_512_tokens_is_cut(minilm):

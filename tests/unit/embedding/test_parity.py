@@ -9,6 +9,7 @@ import os
 import random
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +88,9 @@ def pair(request, random_model):
 
 def _same(ours, expected):
     assert float(ours.dense @ expected.dense) / float(np.linalg.norm(ours.dense)) >= 0.9999
-    assert ours.sparse_ids.tolist() == sorted(expected.weights)
-    weights = [expected.weights[number] for number in ours.sparse_ids.tolist()]
-    np.testing.assert_allclose(ours.sparse_weights, weights, atol=1e-3)
+    assert ours.sparse.ids.tolist() == sorted(expected.weights)
+    weights = [expected.weights[number] for number in ours.sparse.ids.tolist()]
+    np.testing.assert_allclose(ours.sparse.weights, weights, atol=1e-3)
 
 
 def _texts(batches):
@@ -97,10 +98,8 @@ def _texts(batches):
     found = []
     for batch in batches:
         for text in range(len(batch)):
-            terms = slice(batch.sparse_offsets[text], batch.sparse_offsets[text + 1])
             dense, truncated = batch.dense[text].astype(np.float32), bool(batch.truncated[text])
-            ids, weights = batch.sparse_ids[terms], batch.sparse_weights[terms]
-            found.append(Vectors(dense, ids, weights, truncated=truncated))
+            found.append(Vectors(dense, batch.sparse.row(text), truncated))
     return found
 
 
@@ -172,10 +171,8 @@ def test_a_budget_of_tokens_changes_no_vector_on_a_cpu(random_model, precision):
         list(random_model.ours(tokens=tokens, precision=precision).encode_stream(texts))
         for tokens in (4096, 7)
     )
-    for name in ("dense", "sparse_weights"):
-        np.testing.assert_allclose(
-            getattr(large, name), getattr(small, name), rtol=0, atol=MARGINS[precision]
-        )
+    for numbers in (attrgetter("dense"), attrgetter("sparse.weights")):
+        np.testing.assert_allclose(numbers(large), numbers(small), rtol=0, atol=MARGINS[precision])
 
 
 def test_bfloat16_is_close_where_the_processor_has_it(random_model):

@@ -65,7 +65,7 @@ def test_vectors_are_those_of_the_library_with_the_prompts_of_the_folder(folder)
         expected = library.encode([prompt + text for text in MIXED])
         np.testing.assert_allclose([row.dense for row in vectors], expected, atol=1e-5)
     assert [row.truncated for row in passages] == [False] * 9 + [True]
-    assert all(len(row.sparse_ids) == 0 for row in passages)
+    assert all(len(row.sparse.ids) == 0 for row in passages)
     streamed = np.concatenate([batch.dense for batch in embedder.encode_stream(MIXED * 60)])
     np.testing.assert_allclose(streamed[-len(MIXED) :], [row.dense for row in passages], atol=2e-3)
     facts = embedder.last_facts

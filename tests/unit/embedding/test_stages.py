@@ -126,10 +126,10 @@ def test_a_row_holds_what_the_embedder_gave(workspace):
     rows = workspace.root.rows(tables.EMBEDDINGS, MONTH)
     (made,) = HashingEmbedder(window=10).encode_stream(embedder.encoded)
     for place, row in enumerate(rows):
-        mine = slice(made.sparse_offsets[place], made.sparse_offsets[place + 1])
+        terms = made.sparse.row(place)
         assert np.array_equal(np.array(row["dense"], np.float16), made.dense[place])
-        assert row["sparse_ids"] == made.sparse_ids[mine].tolist()
-        assert row["sparse_weights"] == made.sparse_weights[mine].tolist()
+        assert row["sparse_ids"] == terms.ids.tolist()
+        assert row["sparse_weights"] == terms.weights.tolist()
         assert row["colbert"] is None
 
 

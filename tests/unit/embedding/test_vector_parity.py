@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from benchmarks.vector_parity import EXACT, HALF, ReferenceVectors, compare
-from pipeline.embedding.embedder import Vectors
+from pipeline.embedding.embedder import SparseRows, SparseVector, Vectors
 
 OURS = Vectors(
     dense=np.array([0.6, 0.8], np.float32),
-    sparse_ids=np.array([7, 9], np.uint32),
-    sparse_weights=np.array([0.5, 0.005], np.float32),
+    sparse=SparseVector(np.array([7, 9], np.uint32), np.array([0.5, 0.005], np.float32)),
     truncated=False,
 )
 THEIRS = ReferenceVectors(OURS.dense, {7: 0.5, 9: 0.005})
@@ -19,7 +18,7 @@ THEIRS = ReferenceVectors(OURS.dense, {7: 0.5, 9: 0.005})
 
 def test_equal_vectors_are_the_same_and_so_are_texts_without_tokens():
     assert compare(OURS, THEIRS, EXACT).holds
-    empty = replace(OURS, sparse_ids=OURS.sparse_ids[:0], sparse_weights=OURS.sparse_weights[:0])
+    empty = replace(OURS, sparse=SparseRows.nothing(1).row(0))
     assert compare(empty, replace(THEIRS, weights={}), EXACT).holds
 
 

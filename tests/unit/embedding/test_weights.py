@@ -57,7 +57,7 @@ def test_a_torch_file_with_a_prefix_gives_the_vectors_of_safetensors(folder):
     (folder / "model.safetensors").unlink()
     (after,) = BgeM3(str(folder), "cpu", "fp32").encode([TEXT])
     np.testing.assert_allclose(before.dense, after.dense, atol=1e-5)
-    np.testing.assert_allclose(before.sparse_weights, after.sparse_weights, atol=1e-5)
+    np.testing.assert_allclose(before.sparse.weights, after.sparse.weights, atol=1e-5)
 
 
 def _save_other_weights(file):
