@@ -39,10 +39,11 @@ from pipeline.engine.progress import (
 )
 from pipeline.identity.months import describe_months
 from pipeline.stage_names import STAGE_NAMES, plain_name
-from pipeline.storage.writing import write_whole
 from pipeline.text import UNSAFE, number_of, visible
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.report.grid import Cell, PageSection
 
 
@@ -189,12 +190,18 @@ class Terminal:
     section = staticmethod(print_section)
     noun = staticmethod(print_noun)
     json = staticmethod(print_json)
-    write = staticmethod(write_whole)
 
     @staticmethod
     def text(text: str) -> None:
         """Print a text as it is."""
         out.print(text, markup=False, soft_wrap=True)
+
+    @staticmethod
+    def write(file: Path, content: bytes) -> None:
+        """Write a file, whole or not at all."""
+        from pipeline.storage.writing import write_whole  # loads pyarrow
+
+        write_whole(file, content)
 
 
 @contextmanager
