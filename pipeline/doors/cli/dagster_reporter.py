@@ -140,7 +140,10 @@ class DagsterReporter:
         if self._unreachable:
             return
         try:
-            instance = self._open()
+            if self._instance is None:
+                from resources.dagster_home import dagster_home, open_for_command
+
+                self._instance = open_for_command(dagster_home(self._workspace))
         # Any error of Dagster or its storage: the month itself is in place.
         except Exception as error:
             self._unreachable = True
@@ -151,7 +154,7 @@ class DagsterReporter:
             )
             return
         try:
-            record(instance)
+            record(self._instance)
         except Exception as error:
             home = self._workspace.local / "dagster"
             self._note(f"{name} could not be reported to Dagster, whose home is {home}", error)
@@ -161,10 +164,3 @@ class DagsterReporter:
         text = one_line(str(error).partition("\n[SQL")[0])[:300]
         reason = redact(text, collect_secrets(self._workspace.settings))
         publish(Notice(f"{message} ({type(error).__name__}: {reason}); the work goes on"))
-
-    def _open(self) -> dg.DagsterInstance:
-        if self._instance is None:
-            from resources.dagster_home import dagster_home, open_for_command
-
-            self._instance = open_for_command(dagster_home(self._workspace))
-        return self._instance

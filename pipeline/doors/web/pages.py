@@ -351,7 +351,11 @@ def _cited(text: str, numbers: Mapping[str, int] | None) -> Markup:
 
 def _table(lines: Sequence[str], numbers: Mapping[str, int] | None) -> Markup:
     """The rows of a Markdown table, of which the first is the head where a rule follows it."""
-    rows = [_cells(line) for line in lines if not _TABLE_RULE.fullmatch(line)][:_MOST_ROWS]
+    rows = [
+        [cell.strip().replace("\\|", "|") for cell in CELL_BORDER.split(line.strip().strip("|"))]
+        for line in lines
+        if not _TABLE_RULE.fullmatch(line)
+    ][:_MOST_ROWS]
     head: list[Markup] = []
     if len(lines) > 1 and _TABLE_RULE.fullmatch(lines[1]):
         for cell in rows.pop(0):
@@ -364,8 +368,3 @@ def _table(lines: Sequence[str], numbers: Mapping[str, int] | None) -> Markup:
         '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table'
         ' class="figures"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
     ).format(Markup("").join(head), Markup("").join(body))
-
-
-def _cells(line: str) -> list[str]:
-    cells = CELL_BORDER.split(line.strip().strip("|"))
-    return [cell.strip().replace("\\|", "|") for cell in cells]
