@@ -10,18 +10,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
-from pipeline.answering.answer import MOST_CLAIMS, UnnumberedClaim, grounded_answer, number_claims
+from pipeline.answering.answer import MOST_CLAIMS, grounded_answer
 from pipeline.answering.claim_extraction import extract_claims
 from pipeline.answering.composition import compose
-from pipeline.answering.facts import fact_claims, named_papers
 from pipeline.answering.model_calls import CHARS_PER_TOKEN, StepLog, Tools
-from pipeline.answering.ranking import rank, search
-from pipeline.answering.retriever import QUERY_CHARS, distinct_passages, searchable
+from pipeline.answering.ranking import find_records, rank, search
+from pipeline.answering.retriever import QUERY_CHARS, searchable
 from pipeline.answering.system import READING, AnsweringSystem
 from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.corpus.nouns import Answer, Claim, Passage
 from pipeline.llm.context import first_that_fit
-from pipeline.llm.messages import Spent
 from pipeline.llm.structured import AnswerForm, AtMost
 from pipeline.text import one_line
 
@@ -72,34 +70,28 @@ async def reflect(
 async def arxivbot(question: UserQuestion, tools: Tools) -> Answer:
     """The answer from claims on passages; it abstains if these do not hold it.
 
-    Each hop searches once and takes claims from the best passages that no hop before has read.
+    Each hop searches once and takes claims from the best passages that no hop before has read; the
+    first also from the records of the papers and authors that the question names, if the system
+    reads them.
 
     Raises SettingError if the context is too small, and as the client and the retriever do.
     """
     steps = StepLog(tools.on_step)
     alone, query = await plan_query(tools, steps, question)
+    records = await find_records(tools, steps, alone)
     queries: list[str] = []
     hops: list[list[Passage]] = []  # the passages read in each
     claims: list[Claim] = []
     while query is not None:
         queries.append(query)
         hop = len(queries)
-        read_ids = {passage.passage_id for passages in hops for passage in passages}
+        read_ids = {passage.passage_id for passages in (records, *hops) for passage in passages}
         ranking = await search(tools, steps, query, hop=hop, without=read_ids)
         candidates = [scored.item for scored in ranking]
         best = await rank(tools, steps, query, candidates, hop=hop)
-        facts: list[UnnumberedClaim] = []
-        if hop == 1:
-            # A title may be that of any candidate; without one, the question is on the paper that
-            # ranks first. Claims from tables leave room for one of the model's own.
-            papers = named_papers(alone, [*best, *candidates])
-            facts = await fact_claims(tools.facts, alone, papers, MOST_CLAIMS - 1)
-        if facts:
-            steps.add("facts", Spent(), hop=hop, claims=[fact.text for fact in facts])
-        hops.append(distinct_passages([*best, *(fact.passage for fact in facts)]))
-        claims += number_claims(facts, hop, after=len(claims))
+        hops.append(best if hop > 1 else [*records, *best])
         claims += await extract_claims(
-            tools, steps, alone, best, most=MOST_CLAIMS - len(facts), earlier=claims, hops=hops
+            tools, steps, alone, hops[-1], most=MOST_CLAIMS, earlier=claims, hops=hops
         )
         query = None
         if hop < tools.settings.answer_hops:
@@ -108,15 +100,15 @@ async def arxivbot(question: UserQuestion, tools: Tools) -> Answer:
     return grounded_answer(sentences, claims, queries, hops, steps)
 
 
-# As the report describes it: dense vectors alone rank, and no claim is from a table.
+# As the report describes it: dense vectors alone rank, and only passages of a search are read.
 ARXIVBOT = AnsweringSystem(
     name="arxivbot",
-    respond=arxivbot,
+    answer=arxivbot,
     settings=(*READING, "answer_hops"),
     prompts=("query", "rank", "claims", "reflect", "answer"),
     version=2,
     search_by="dense",
 )
 ARXIVBOT_FUSED = replace(
-    ARXIVBOT, name="arxivbot_fused", version=7, search_by="fused", reads_facts=True
+    ARXIVBOT, name="arxivbot_fused", version=7, search_by="fused", reads_records=True
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain, dropwhile
 from typing import Annotated, Any
@@ -17,7 +16,6 @@ from pipeline.answering.model_calls import (
     Tools,
     passage_trace,
 )
-from pipeline.answering.prompt_injection import suspicious_ids
 from pipeline.corpus.nouns import Claim, Passage
 from pipeline.llm.client import StructuredAnswer
 from pipeline.llm.context import cut_to_share, first_that_fit
@@ -66,7 +64,7 @@ async def extract_claims(
         answer = await _ask_for_claims(tools, question, passages, most, earlier_texts)
         form, cost = answer.value, answer.spent
     named, dropped = _read_claims(form, passages, most, earlier_texts)
-    candidates = _support_candidates(earlier, hops)
+    candidates = list(chain.from_iterable(reversed(hops)))
     attributed: list[UnnumberedClaim] = []
     moved, loose = [], []
     for number, (text, passage) in enumerate(named, len(earlier) + 1):
@@ -83,7 +81,6 @@ async def extract_claims(
         hop=len(hops),
         claims=[claim.number for claim in (*earlier, *claims) if claim.hop == len(hops)],
         shown=[passage_trace(passage) for passage in passages],
-        suspicious=suspicious_ids(passages),
         texts=[claim.text for claim in claims],
         moved=moved,
         loose=loose,
@@ -177,33 +174,8 @@ def claims_form(passages: int, most: int) -> type[Any]:
     return make_form("Claims", relevant=Annotated[list[int], AtMost(passages)], claims=claims)
 
 
-@dataclass(frozen=True, slots=True)
-class SupportCandidate:
-    """A passage that a claim may rest on. facts: claims from tables that rest on it, if any."""
-
-    passage: Passage
-    facts: str = ""
-
-    def words(self) -> frozenset[str]:
-        """The words of the passage, its heading, the paper's id and the claims from tables."""
-        return _words(f"{self.passage.arxiv_id} {self.passage.prompt_text()} {self.facts}")
-
-
-def _support_candidates(
-    claims: Iterable[Claim], hops: Sequence[Sequence[Passage]]
-) -> list[SupportCandidate]:
-    """The passages read: front matter with claims from tables first, then the latest hop first."""
-    facts: dict[str, str] = {}
-    for claim in claims:
-        if claim.source == "front_matter":
-            facts[claim.passage_id] = f"{facts.get(claim.passage_id, '')} {claim.text}"
-    passages = chain.from_iterable(reversed(hops))
-    candidates = [SupportCandidate(each, facts.get(each.passage_id, "")) for each in passages]
-    return sorted(candidates, key=lambda candidate: not candidate.facts)
-
-
 def find_support(
-    claim: str, named: Passage, question: str, candidates: Sequence[SupportCandidate]
+    claim: str, named: Passage, question: str, candidates: Sequence[Passage]
 ) -> Passage | None:
     """The passage that a claim rests on: the one that the model named, or, if that lacks its names
     and figures, the first candidate that has all of them; None if no candidate has.
@@ -214,17 +186,17 @@ def find_support(
     """
     names = particulars(claim)
     own_names = names - _words(question)
-    lacking = names - SupportCandidate(named).words()
+    lacking = names - _words_of(named)
     if sum(map(len, own_names & lacking)) >= _FEWEST_CHARS:
         for candidate in candidates:
-            if own_names <= candidate.words():
-                return candidate.passage
+            if own_names <= _words_of(candidate):
+                return candidate
         return None
     if own_names & lacking and sum(map(len, lacking)) >= _FEWEST_CHARS:
         with_all = {
-            candidate.passage.passage_id: candidate.passage
+            candidate.passage_id: candidate
             for candidate in candidates
-            if names <= candidate.words()
+            if names <= _words_of(candidate)
         }
         return with_all.popitem()[1] if len(with_all) == 1 else named
     return named
@@ -247,6 +219,11 @@ def particulars(text: str) -> set[str]:
             if is_macro or is_figure or is_name:
                 names.add(word.casefold())
     return names
+
+
+def _words_of(passage: Passage) -> frozenset[str]:
+    """The words of a passage, its heading and the paper's id."""
+    return _words(f"{passage.arxiv_id} {passage.prompt_text()}")
 
 
 def _words(text: str) -> frozenset[str]:

@@ -39,5 +39,5 @@ async def write_alone(tools: Tools, steps: StepLog, question: UserQuestion) -> s
 
 
 DIRECT = AnsweringSystem(
-    name="direct", respond=direct, settings=ASKING, prompts=("direct",), retrieves=False
+    name="direct", answer=direct, settings=ASKING, prompts=("direct",), retrieves=False
 )

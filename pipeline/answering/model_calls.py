@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.retriever import PassageSearch
 from pipeline.corpus.nouns import Passage
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient, StructuredAnswer
@@ -81,15 +80,11 @@ def passage_trace(passage: Passage) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """A model, a search and the tables that a system works with.
-
-    facts: None for a system that makes no claims from tables.
-    """
+    """A model and a search that a system works with."""
 
     client: LlmClient | None
     retriever: PassageSearch
     settings: Settings
-    facts: FrontMatterTables | None = None
     on_step: StepCallback | None = None
 
     @property

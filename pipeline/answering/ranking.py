@@ -1,4 +1,4 @@
-"""Search for the passages of a query, and their listwise ranking by a model."""
+"""Search for the passages of a query, their listwise ranking by a model, and records of papers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from itertools import islice
 
-from pipeline.answering.model_calls import PROMPTS, TEMPERATURE, StepLog, Tools
+from pipeline.answering.model_calls import PROMPTS, TEMPERATURE, StepLog, Tools, passage_trace
 from pipeline.corpus.nouns import Passage
 from pipeline.index.scored import Scored
 from pipeline.llm.context import cut_to_share
@@ -45,6 +45,16 @@ async def search(
     candidates = dict(islice(by_id.items(), count))
     steps.add("search", Spent(), hop=hop, query=query, found=list(candidates))
     return list(candidates.values())
+
+
+async def find_records(tools: Tools, steps: StepLog, question: str) -> list[Passage]:
+    """The records of the papers and authors that a question names; step `records` if there are
+    any.
+    """
+    records = await tools.retriever.records(question)
+    if records:
+        steps.add("records", Spent(), shown=[passage_trace(record) for record in records])
+    return records
 
 
 async def rank(

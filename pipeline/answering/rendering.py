@@ -6,7 +6,7 @@ Papers and models may write anything: characters that control a terminal are rep
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from pipeline.corpus.links import passage_url, source_name
@@ -85,17 +85,15 @@ class StepRenderer:
             unnamed = f", {missing} of them not named by the model" if missing else ""
             yield f"ranking: passages {window['from']} to {window['to']}{unnamed}"
 
-    def _facts(self, step: Step) -> Iterator[str]:
-        yield "from the tables:"
-        yield from (f"  claim: {text}" for text in step["claims"])
-
-    def _count_papers(self, step: Step) -> Iterator[str]:
-        yield f"counted in the tables: {step['text'] or 'they do not say how many'}"
+    def _records(self, step: Step) -> Iterator[str]:
+        yield "records of papers that the question names, or of their authors:"
+        for place in step["shown"]:
+            yield from self._passage_lines(place)
 
     def _claims(self, step: Step) -> Iterator[str]:
         yield f"reading {number_of(len(step['shown']), 'passage')}:"
         for place in step["shown"]:
-            yield from self._passage_lines(place, step["suspicious"])
+            yield from self._passage_lines(place)
         # The step's own claims are the last ones.
         own_claims = step["claims"][len(step["claims"]) - len(step["texts"]) :]
         # Rows of earlier versions lack both keys.
@@ -119,9 +117,7 @@ class StepRenderer:
         if not step["texts"]:
             yield "  no claim"
 
-    def _passage_lines(
-        self, place: Mapping[str, str], suspicious: Sequence[str] = ()
-    ) -> Iterator[str]:
+    def _passage_lines(self, place: Mapping[str, str]) -> Iterator[str]:
         passage_id = place["passage_id"]
         passage = self._passages.get(passage_id)
         if passage is None:
@@ -135,8 +131,6 @@ class StepRenderer:
         address = passage_url(place["arxiv_id"], place["anchor"])
         if address:
             yield f"    {address}"
-        if passage_id in suspicious:
-            yield "    it looks like a prompt injection; the model reads it as data"
 
     def _reflect(self, step: Step) -> Iterator[str]:
         if step["query"]:
@@ -165,7 +159,7 @@ class StepRenderer:
 
     def _bullets(self, step: Step) -> Iterator[str]:
         yield "reading a passage:"
-        yield from self._passage_lines(step["shown"], step["suspicious"])
+        yield from self._passage_lines(step["shown"])
         yield from (f"  claim: {text}" for text in step["texts"])
         if not step["texts"]:
             yield "  no claim"
@@ -180,7 +174,7 @@ class StepRenderer:
     def _verify(self, step: Step) -> Iterator[str]:
         yield f"checked: {step['verdict']}: {step['claim']}"
         for place in step["evidence"]:
-            yield from self._passage_lines(place, step["suspicious"])
+            yield from self._passage_lines(place)
         if step["reasoning"]:
             yield f"  {terminal_line(step['reasoning'], TEXT_CHARS)}"
 
@@ -198,8 +192,7 @@ class StepRenderer:
         "query": _query,
         "search": _search,
         "rank": _rank,
-        "facts": _facts,
-        "count": _count_papers,
+        "records": _records,
         "claims": _claims,
         "reflect": _reflect,
         "answer": _answer,

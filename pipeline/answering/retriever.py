@@ -89,10 +89,16 @@ def index_search(
 
 
 class PassageSearch:
-    """Searches one after another, each in a thread: embedder and index take all the cores."""
+    """Searches one after another, each in a thread: embedder and index take all the cores.
 
-    def __init__(self, search: SearchFunction) -> None:
-        self._search, self._lock = search, asyncio.Lock()
+    read_records: reads the records of the papers that a question names; None for a system that is
+    shown none.
+    """
+
+    def __init__(
+        self, search: SearchFunction, read_records: Callable[[str], list[Passage]] | None = None
+    ) -> None:
+        self._search, self._read_records, self._lock = search, read_records, asyncio.Lock()
         self.seen: dict[str, Passage] = {}
         """Every retrieved passage, by id."""
 
@@ -111,6 +117,14 @@ class PassageSearch:
         for ranking in rankings:
             self.seen |= {scored.item.passage_id: scored.item for scored in ranking}
         return rankings
+
+    async def records(self, question: str) -> list[Passage]:
+        """The records of the papers and authors that a question names, as `named_records`."""
+        if self._read_records is None:
+            return []
+        records = await asyncio.to_thread(self._read_records, question)
+        self.seen |= {record.passage_id: record for record in records}
+        return records
 
 
 def searchable(text: str) -> str:

@@ -7,10 +7,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.model_calls import Tools
+from pipeline.answering.records import named_records
 from pipeline.answering.retriever import (
     ALL_MONTHS,
     MonthSpan,
@@ -81,9 +82,7 @@ class Conversation:
         user_question = UserQuestion(question, self.turns)
         started = time.perf_counter()
         answer, usage = run(self._answer(user_question, observer))
-        rests_on = answer.claims or answer.passages.values()
-        papers = dict.fromkeys(item.arxiv_id for item in rests_on)
-        self._turns.append(Turn(question, answer.text, tuple(papers)))
+        self._turns.append(Turn(question, answer.text))
         seconds = round(time.perf_counter() - started, 3)
         shown = answer.shown
         if answer.closest_passages():
@@ -100,15 +99,15 @@ class Conversation:
     async def _answer(
         self, question: UserQuestion, observer: StepObserver | None
     ) -> tuple[Answer, Usage]:
-        retriever = PassageSearch(index_search(self._workspace, self._span, self._system.search_by))
-        facts = FrontMatterTables(self._workspace, self._span)
+        workspace, span, system = self._workspace, self._span, self._system
+        read_records = partial(named_records, workspace, span) if system.reads_records else None
+        retriever = PassageSearch(index_search(workspace, span, system.search_by), read_records)
         on_step = None if observer is None else lambda step: observer(step, retriever.seen)
-        calls_model = self._system.calls_model
         async with (
-            open_client(self._workspace, self._model) if calls_model else nullcontext()
+            open_client(workspace, self._model) if system.calls_model else nullcontext()
         ) as client:
-            answer = await self._system.answer(
-                question, Tools(client, retriever, self._settings, facts, on_step)
+            answer = await system.answer(
+                question, Tools(client, retriever, self._settings, on_step)
             )
         return answer, Usage() if client is None else client.usage
 

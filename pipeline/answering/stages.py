@@ -21,7 +21,6 @@ from typing import Any
 
 from pipeline import tables
 from pipeline.answering.answer import answer_row, plain_answer
-from pipeline.answering.front_matter import FrontMatterTables
 from pipeline.answering.model_calls import PROMPTS, Tools
 from pipeline.answering.questions import (
     Question,
@@ -32,6 +31,7 @@ from pipeline.answering.questions import (
     read_posed_questions,
     read_question_set,
 )
+from pipeline.answering.records import named_records
 from pipeline.answering.retriever import MonthSpan, PassageSearch, SearchFunction, index_search
 from pipeline.answering.system import AnsweringSystem
 from pipeline.answering.systems import ANSWERING_WRITERS, SYSTEMS
@@ -101,7 +101,7 @@ def _writer_part(
         part_settings |= {"embedder": settings.embedder, **_FORMER_SETTINGS}
         if system.search_by == "fused":
             part_settings |= _FUSED_SEARCH
-    if system.reads_facts:
+    if system.reads_records:
         upstream += [tables.PAPERS, tables.METADATA]
     inputs = {"prompts": PROMPTS.digest(*system.prompts)}
     if writer.model is not None:
@@ -147,11 +147,11 @@ async def _answer_all(
     """The answers in the order of the questions, made concurrently within the limit on calls."""
     settings = settings_for(job.settings, writer.model)
     span = MonthSpan(last=job.month)
-    retriever = PassageSearch(_search(job, span, system))
-    facts = FrontMatterTables(job.workspace, span)
+    read_records = partial(named_records, job.workspace, span) if system.reads_records else None
+    retriever = PassageSearch(_search(job, span, system), read_records)
     started = time.perf_counter()
     async with job_client(job, writer.model) if system.calls_model else nullcontext() as client:
-        tools = Tools(client, retriever, settings, facts)
+        tools = Tools(client, retriever, settings)
 
         async def answer(question: Question) -> Answer:
             return await system.answer(UserQuestion(question.question, (), question.id), tools)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pipeline.answering.model_calls import Tools
@@ -22,16 +22,11 @@ READING = (*ASKING, "answer_candidates", "answer_passages")
 class AnsweringSystem(System):
     """A system that answers questions."""
 
-    respond: Callable[[UserQuestion, Tools], Coroutine[Any, Any, Answer]]
+    answer: Callable[[UserQuestion, Tools], Coroutine[Any, Any, Answer]]
+    """Answers a question. Raises as the client and the retriever do."""
     retrieves: bool = True
     """Whether it needs an index."""
-    reads_facts: bool = False
-    """Whether it makes claims from tables too."""
+    reads_records: bool = False
+    """Whether it reads the records of the papers that a question names."""
     search_by: By = "fused"
     """The vectors by which its searches rank."""
-
-    async def answer(self, question: UserQuestion, tools: Tools) -> Answer:
-        """The answer to a question. Raises as the client, the retriever and the tables do."""
-        return await self.respond(
-            question, tools if self.reads_facts else replace(tools, facts=None)
-        )

@@ -29,14 +29,10 @@ _ANSWER_TOKENS = 48 + int((QUERY_CHARS + QUESTION_CHARS) / CHARS_PER_TOKEN)
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """An earlier question of a conversation and its answer.
-
-    papers: arXiv ids of the papers that the answer rests on, in order; prompts do not show them.
-    """
+    """An earlier question of a conversation and its answer."""
 
     question: str
     answer: str
-    papers: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The turn in a prompt: a line for the question and one for the answer, each cut."""

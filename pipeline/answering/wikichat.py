@@ -30,7 +30,6 @@ from pipeline.answering.model_calls import (
     Tools,
     passage_trace,
 )
-from pipeline.answering.prompt_injection import suspicious_ids
 from pipeline.answering.ranking import rank, search
 from pipeline.answering.retriever import distinct_passages, searchable
 from pipeline.answering.system import READING, AnsweringSystem
@@ -165,7 +164,6 @@ async def summarize_passage(
         "bullets",
         answer.spent,
         shown=passage_trace(passage),
-        suspicious=suspicious_ids([passage]),
         texts=bullets,
     )
     return [UnnumberedClaim(text, passage) for text in bullets]
@@ -256,7 +254,6 @@ async def check_claim(
         named=named,
         reasoning=one_line(check.reasoning),
         evidence=[passage_trace(passage) for passage in passages],
-        suspicious=suspicious_ids(passages),
     )
     return support
 
@@ -315,7 +312,7 @@ def refined_form(most: int) -> type[Any]:
 
 WIKICHAT = AnsweringSystem(
     name="wikichat",
-    respond=wikichat,
+    answer=wikichat,
     settings=READING,
     prompts=("search", "rank", "bullets", "direct", "split", "verify", "draft", "refine"),
     version=4,

@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rapidfuzz import fuzz, process
@@ -44,11 +45,14 @@ select papers.authors from words cross join papers on papers.id = words.rowid
 where words match ? limit ?
 """
 _BY_NAME = """
-select papers.arxiv_id from words cross join papers on papers.id = words.rowid where words match ?
+select papers.* from words cross join papers on papers.id = words.rowid where words match ?
+order by arxiv_id
 """
-# What a paper is called: its title, or the title's beginning (S2ORC: The Semantic …).
 _TITLE_END = re.compile(r"[:?!]\s|\s[-–—]+\s")
-_WORDS_OF_NAME = 6
+# Words of a title and of an author's name that are looked for in a text, at most.
+_WORDS_OF_TITLE, _WORDS_OF_AUTHOR = 20, 5
+# A name of so many words is a paper's in any case, and a shorter one with the title's capitals.
+_WORDS_IN_ANY_CASE = 4
 # A name of more papers names none.
 _MOST_PAPERS_NAMED = 5
 # Similar words for each word of a name, papers whose authors are compared with the name, and the
@@ -112,40 +116,69 @@ def papers_named(workspace: Workspace, name: str) -> list[str]:
     sorted. S2-ORC is S2ORC.
     """
     with paper_index(workspace).open() as connection:
-        return _papers_named(connection, name)
+        return [paper.arxiv_id for paper in _papers_named(connection, name)]
 
 
-def papers_named_in(
-    workspace: Workspace, text: str, may_be: Callable[[str], bool]
-) -> dict[str, list[str]]:
-    """The names in a text, in order, and the papers of each, as `papers_named` has them. Of a name
-    within a longer one only the longer one counts, and a name of many papers is none.
+def papers_named_in(workspace: Workspace, text: str) -> tuple[list[str], list[str]]:
+    """The arXiv ids of the papers that a text names by their whole title or its part before a colon
+    or dash, in the text's order; and of those by authors whom it names in full, newest first.
 
-    may_be: whether words of the text may be a name. Raises as `MonthIndex.open` does.
+    A name of fewer than four words has the title's capitals: CAN is not "can". A name within a
+    longer one and a name of many papers name none. Initials may be left out of an author's name,
+    which begins and ends with a capital. Raises as `MonthIndex.open` does.
     """
     words = [word.strip(",;:?!()[]“”\".'’") for word in text.split()]
-    words = [word.removesuffix("'s").removesuffix("’s") for word in words]
-    papers: dict[str, list[str]] = {}
+    with paper_index(workspace).open() as connection:
+        titled = _look_up_runs(words, _WORDS_OF_TITLE, partial(_papers_titled, connection))
+        written = _look_up_runs(words, _WORDS_OF_AUTHOR, partial(_papers_written_by, connection))
+    return titled, written
+
+
+def _look_up_runs(
+    words: Sequence[str], most: int, look_up: Callable[[str], list[str]]
+) -> list[str]:
+    """What `look_up` has of runs of at most so many words, the longest at each place."""
+    found: list[str] = []
     start = 0
-    with paper_index(workspace).open() as connection:
-        while start < len(words):
-            named: list[str] = []
-            length = min(_WORDS_OF_NAME, len(words) - start) + 1
-            while not named and length > 1:
-                length -= 1
-                run = " ".join(words[start : start + length])
-                named = _papers_named(connection, run) if may_be(run) else []
-            if 0 < len(named) <= _MOST_PAPERS_NAMED:
-                papers[run] = named
-            start += length
-    return papers
+    while start < len(words):
+        of_run: list[str] = []
+        length = min(most, len(words) - start) + 1
+        while not of_run and length > 1:
+            length -= 1
+            run = " ".join(words[start : start + length])
+            of_run = look_up(run.removesuffix("'s").removesuffix("’s"))
+        found += of_run
+        start += length
+    return found
 
 
-def ids_of_year(workspace: Workspace, year: int | None) -> list[str]:
-    """The arXiv ids of the papers of a year, or of all papers; newest months first."""
-    query = "select arxiv_id from papers where id between :first and :last order by id desc"
-    with paper_index(workspace).open() as connection:
-        return [arxiv_id for (arxiv_id,) in connection.execute(query, _numbers_of_year(year))]
+def _papers_titled(connection: sqlite3.Connection, name: str) -> list[str]:
+    papers = _papers_named(connection, name)
+    if len(papers) > _MOST_PAPERS_NAMED:
+        return []
+    if len(name.split()) < _WORDS_IN_ANY_CASE:
+        printed = _letters(name)
+        papers = [paper for paper in papers if printed in map(_letters, _names_of(paper.title))]
+    return [paper.arxiv_id for paper in papers]
+
+
+def _papers_written_by(connection: sqlite3.Connection, name: str) -> list[str]:
+    """The papers of the authors of this name, newest first; none for a name of one word."""
+    names = _without_initials(name)
+    words = name.split()
+    if len(names) < 2 or not all(word[:1].isupper() for word in (words[0], words[-1])):
+        return []
+    parameters = {"words": " AND ".join(_author_terms(names))} | _numbers_of_year(None)
+    papers = map(_paper_of, connection.execute(_BY_WORDS, parameters))
+    return [paper.arxiv_id for paper in papers if names in map(_without_initials, paper.authors)]
+
+
+def _without_initials(name: str) -> list[str]:
+    return [word for word in title_words(name) if len(word) > 1]
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
 
 
 def authors_named(workspace: Workspace, name: str) -> list[str]:
@@ -208,10 +241,15 @@ def years_of_papers(workspace: Workspace) -> list[int]:
         return [year for (year,) in connection.execute(query)]
 
 
-def _papers_named(connection: sqlite3.Connection, name: str) -> list[str]:
+def _papers_named(connection: sqlite3.Connection, name: str) -> list[Paper]:
     key = "".join(title_words(name))
     rows = connection.execute(_BY_NAME, (f'names : "{key}"',)).fetchall() if key else []
-    return sorted(arxiv_id for (arxiv_id,) in rows)
+    return list(map(_paper_of, rows))
+
+
+def _names_of(title: str) -> list[str]:
+    """What a paper is called: its title, and the title's beginning (S2ORC: The Semantic …)."""
+    return [title, _TITLE_END.split(title)[0]]
 
 
 def _paper_of(row: tuple[Any, ...]) -> Paper:
@@ -243,8 +281,7 @@ def _replace_month(
             json.dumps(paper.categories),
         )
         connection.execute("insert into papers values (?, ?, ?, ?, ?, ?)", (last - place, *columns))
-        names = [paper.title, _TITLE_END.split(paper.title)[0]]
-        keys = dict.fromkeys("".join(title_words(name)) for name in names)
+        keys = dict.fromkeys("".join(title_words(name)) for name in _names_of(paper.title))
         connection.execute(
             "insert into words (rowid, title, authors, names) values (?, ?, ?, ?)",
             (last - place, _words(paper.title), _words(" ".join(paper.authors)), " ".join(keys)),

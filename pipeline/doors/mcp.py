@@ -21,7 +21,6 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from pipeline import __version__
-from pipeline.answering.prompt_injection import looks_like_prompt_injection
 from pipeline.corpus.citation_formats import bibtex_of
 from pipeline.corpus.nouns import FullPaper, Passage, Section
 from pipeline.corpus.references.citation_index import read_citing_papers
@@ -65,7 +64,7 @@ Author = Annotated[str, Field(max_length=200, description="David Blei, D. Blei o
 Month = Annotated[str, Field(max_length=7, description="YYYY-MM; empty for no bound.")]
 Result = dict[str, Any]
 """`result`: what the JSON API returns of the same; `next_start`: where to go on, None at the end;
-`cut` and `looks_like_prompt_injection`: ids of passages whose text is cut, or gives orders.
+`cut`: ids of passages whose text is cut.
 """
 
 
@@ -236,11 +235,6 @@ def _result(
         "result": result,
         "next_start": start + shown if has_more or shown < len(items) else None,
         "cut": [item.passage_id for item in shown_passages if len(item.text) > MOST_FENCED],
-        "looks_like_prompt_injection": [
-            item.passage_id
-            for item in shown_passages
-            if looks_like_prompt_injection(f"{item.title}\n{item.text}")
-        ],
     }
 
 

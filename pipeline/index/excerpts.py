@@ -21,7 +21,7 @@ _MOST_BEST = 2
 _LEAST_OF_BEST = 0.7
 # Characters of a passage in a list of results.
 LISTED = 480
-_WHOLE_KINDS = ("table", "list", "algorithm")
+_WHOLE_KINDS = ("table", "list", "algorithm", "front_matter")
 _FIRST_CELL = re.compile(r"\|(?:[^|\\]|\\.)*")
 
 

@@ -42,7 +42,7 @@ def ask(
     as_json: AsJsonNotText = False,
 ) -> int:
     """Answer a question from the corpus, with the passages that support each sentence; without a
-    model, show the passages that are closest to it.
+    model, show the papers that it names, and the passages that are closest to it.
 
     Examples:
       citeloom ask "How does reciprocal rank fusion work?"
@@ -62,8 +62,8 @@ def chat(
         bool, typer.Option("--json", help="Print one line of JSON for each answer.")
     ] = False,
 ) -> int:
-    """Answer questions one after another, typed or piped. A question may refer to earlier ones;
-    without a model only one for facts, such as "who wrote it?". Ctrl-D ends it.
+    """Answer questions one after another, typed or piped. With a model a question may refer to
+    earlier ones. Ctrl-D ends it.
 
     Examples:
       citeloom chat --show-work

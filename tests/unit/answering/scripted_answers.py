@@ -35,10 +35,13 @@ def passage(number, text="", **changed):
 
 
 class FakeRetriever:
-    """A retriever that finds its passages in the order that it has them, whatever it is asked."""
+    """A retriever that finds its passages in the order that it has them, whatever it is asked.
 
-    def __init__(self, *passages, fits=True):
-        self.fits = fits
+    named: records that every question names.
+    """
+
+    def __init__(self, *passages, fits=True, named=()):
+        self.fits, self.named = fits, named
         self.passages = list(passages) or [passage(number) for number in range(1, 31)]
         self.searches = []
 
@@ -50,36 +53,8 @@ class FakeRetriever:
         ranking = [Scored(passage, 1.0, self.fits) for passage in found[:count]]
         return [ranking for _ in queries]
 
-
-class FakeTables:
-    """Front matter of papers, by their ids. names: the papers that names in questions stand for;
-    absent: names that no passage has.
-    """
-
-    def __init__(self, *papers, names=None, absent=()):
-        self.names, self.absent = names or {}, absent
-        self.papers = {front.passage.arxiv_id: front for front in papers}
-        self.lookups = []
-
-    async def papers_named_in(self, question):
-        return {name: papers for name, papers in self.names.items() if name in question}
-
-    async def absent_names(self, names):
-        return [name for name in names if name in self.absent]
-
-    async def list_papers(self, question, papers):
-        return None
-
-    async def papers_of_author(self, question):
-        return [
-            paper
-            for paper, front in self.papers.items()
-            if any(author.name in question for author in front.authors)
-        ]
-
-    async def front_matter(self, arxiv_ids):
-        self.lookups.append(tuple(arxiv_ids))
-        return [self.papers[paper] for paper in arxiv_ids if paper in self.papers]
+    async def records(self, question):
+        return list(self.named)
 
 
 def answer(
@@ -104,7 +79,6 @@ def answer_at(
     question,
     retriever,
     *,
-    facts=None,
     on_step=None,
     **settings,
 ):
@@ -113,7 +87,7 @@ def answer_at(
     async def ask():
         place = workspace(llm, folder, **settings)
         async with open_client(place) as client:
-            tools = Tools(client, retriever, place.settings, facts, on_step)  # type: ignore[arg-type]
+            tools = Tools(client, retriever, place.settings, on_step)  # type: ignore[arg-type]
             return await SYSTEMS[system].answer(question, tools)
 
     return run(ask())

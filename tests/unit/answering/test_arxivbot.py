@@ -7,23 +7,19 @@ import json
 import pytest
 
 from pipeline.answering.answer import ABSTAINED
-from pipeline.answering.front_matter import FrontMatter
 from pipeline.answering.rendering import StepRenderer
 from pipeline.answering.user_question import Turn
 from pipeline.answering.user_question import UserQuestion as Question
-from pipeline.corpus.parse.parsed_page import Author
 from pipeline.errors import SettingError
 from pipeline.llm.messages import LlmAnswerError
 from pipeline.settings import Settings
 from tests.cases import cases
 from tests.planned_calls import answering_calls
-from tests.scripted_llm import Asked, ScriptedLlm
+from tests.scripted_llm import Asked
 from tests.unit.answering.scripted_answers import (
     QUESTION,
     FakeRetriever,
-    FakeTables,
     answer,
-    answer_at,
     facts_in,
     faithful,
     form_answer,
@@ -337,44 +333,11 @@ def test_hops_end_at_the_most_and_calls_are_those_that_are_planned(
     assert (answered.spent.calls, llm.generations, planned) == (formula, formula, formula)
 
 
-WHO = Question("Who wrote Title 20, and where do they work?")
-FRONT = FrontMatter(
-    passage(
-        20,
-        "Title 20\nAuthors: Ada Okafor",
-        passage_id="front",
-        anchor="front_matter",
-        kind="front_matter",
-    ),
-    (Author("Ada Okafor", ("Fenwick University",)), Author("Ben Yang")),
-    "2024-03-05",
-    ("cs.IR", "cs.CL"),
-)
-
-
-def test_who_wrote_a_paper_is_answered_from_tables_with_its_front_matter_as_passage(
-    tmp_path,
-):
-    tables = FakeTables(FRONT)
-    with ScriptedLlm(faithful) as llm:
-        answered = answer_at(llm, tmp_path, "arxivbot_fused", WHO, FakeRetriever(), facts=tables)
-    first = answered.claims[0]
-    assert tables.lookups == [("2403.00020",)]
-    assert (
-        first.text
-        == '"Title 20" (arXiv:2403.00020) was written by Ada Okafor (Fenwick University); Ben Yang.'
-    )
-    assert (first.passage_id, first.source) == ("front", "front_matter")
-    assert shown_ids(answered) == [["p20", "p19", "p18", "front"]]
-    assert len(answered.claims) == 3  # those of tables are among the three of a hop
-
-
-@pytest.mark.parametrize(("system", "question"), [("arxivbot_fused", QUESTION), ("arxivbot", WHO)])
-def test_a_question_on_what_a_paper_says_and_the_reports_own_system_read_no_tables(
-    tmp_path, system, question
-):
-    tables = FakeTables(FRONT)
-    with ScriptedLlm(faithful) as llm:
-        answered = answer_at(llm, tmp_path, system, question, FakeRetriever(), facts=tables)
-    assert (tables.lookups, [claim.source for claim in answered.claims]) == ([], ["passage"] * 3)
-    assert stages(answered) == [*ONE_HOP, "reflect", "answer"]
+def test_records_are_read_before_the_passages_of_the_first_hop_and_searched_no_more(tmp_path):
+    records = [passage(number, kind="front_matter") for number in (1, 2)]
+    retriever = FakeRetriever(named=records)
+    more = more_searches("another query")
+    answered, _ = answer(tmp_path, "arxivbot_fused", more, faithful, retriever=retriever)
+    assert shown_ids(answered) == [["p1", "p2", "p22", "p21", "p20"], ["p25", "p24", "p23"]]
+    assert [claim.passage_id for claim in answered.claims[:3]] == ["p1", "p2", "p22"]
+    assert [place["passage_id"] for place in steps(answered, "records")[0]["shown"]] == ["p1", "p2"]

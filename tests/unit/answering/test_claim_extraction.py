@@ -2,12 +2,7 @@
 
 import pytest
 
-from pipeline.answering.claim_extraction import (
-    CLAIM_CHARS,
-    SupportCandidate,
-    find_support,
-    particulars,
-)
+from pipeline.answering.claim_extraction import CLAIM_CHARS, find_support, particulars
 from tests.unit.answering.scripted_answers import passage
 
 QUESTION = "How does QuillNet judge fairness?"
@@ -15,12 +10,7 @@ FRONT = passage(1, "QuillNet\nAuthors: Noor Halabi (University of Brackwater)", 
 RESULTS = passage(2, "QuillNet reaches 0.64 on 1,200 questions, three times.")
 OTHER = passage(3, "Nothing of the kind, in 2019.")
 FORMULA = passage(4, r"A passage has the key $\delta(p)$.")
-SOURCES = [
-    SupportCandidate(FRONT, '"QuillNet" first appeared on arXiv in 2024-03-25.'),
-    SupportCandidate(RESULTS),
-    SupportCandidate(OTHER),
-    SupportCandidate(FORMULA),
-]
+SOURCES = [FRONT, RESULTS, OTHER, FORMULA]
 
 
 @pytest.mark.parametrize(
@@ -52,12 +42,6 @@ def test_the_last_word_of_a_claim_that_was_cut_is_none():
         ("It reaches 0.64 on 1,200 questions.", RESULTS, RESULTS),
         ("It reaches 0.64 on 1,200 questions.", OTHER, RESULTS),
         ("The authors are Noor Halabi and others of the University of Brackwater.", RESULTS, FRONT),
-        (
-            "The paper appeared in 2024-03-25.",
-            OTHER,
-            FRONT,
-        ),  # the tables say so, and its text does not
-        ("The paper appeared in 2024-03-25.", FRONT, FRONT),
         ("The method of QuillNet is fair.", OTHER, OTHER),  # whose name the question says
         (
             "It was run 3 times.",
@@ -71,7 +55,7 @@ def test_the_last_word_of_a_claim_that_was_cut_is_none():
     ],
 )
 def test_a_claim_rests_where_its_names_and_figures_stand(claim, named, home):
-    assert find_support(claim, named, QUESTION, SOURCES) == home  # type: ignore[arg-type]
+    assert find_support(claim, named, QUESTION, SOURCES) == home
 
 
 def test_a_short_figure_is_looked_for_with_the_name_that_the_question_has():
@@ -82,8 +66,8 @@ def test_a_short_figure_is_looked_for_with_the_name_that_the_question_has():
     stones = passage(7, "A Beryl has 4 faces.")
 
     def support(claim, *others):
-        candidates = [SupportCandidate(found) for found in (sable, *others)]
-        return find_support(claim, sable, "How long does the Beryl lantern burn?", candidates)
+        question = "How long does the Beryl lantern burn?"
+        return find_support(claim, sable, question, [sable, *others])
 
     claim = "The Beryl lantern burns for 4 hours."
     assert support(claim, beryl) == beryl

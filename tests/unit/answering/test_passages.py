@@ -1,29 +1,26 @@
-"""Answers without a model: facts from the tables, or the closest passages without a claim."""
-
-import asyncio
+"""Answers without a model: records of named papers, then the closest passages without a claim."""
 
 import pytest
 
-from pipeline.answering.front_matter import FrontMatter, FrontMatterTables
 from pipeline.answering.model_calls import Tools
-from pipeline.answering.passages import CLOSEST, passages
-from pipeline.answering.question_words import names_in
-from pipeline.answering.retriever import MonthSpan
-from pipeline.answering.user_question import Turn, UserQuestion
-from pipeline.corpus.parse.parsed_page import Author
+from pipeline.answering.passages import CLOSEST, WITH_RECORDS, passages
+from pipeline.answering.records import MOST_OF_AUTHORS, named_records
+from pipeline.answering.retriever import ALL_MONTHS, MonthSpan
+from pipeline.answering.user_question import UserQuestion
+from pipeline.errors import PermanentFailure
 from pipeline.llm.loop import run
 from pipeline.settings import load_settings
+from pipeline.tables import PAPERS, PASSAGES
 from tests.cases import cases
-from tests.unit.answering.corpus import MAY
-from tests.unit.answering.scripted_answers import FakeRetriever, FakeTables, passage, shown_ids
+from tests.month_tables import passage_row, write_table
+from tests.unit.answering.corpus import MARCH, MAY, QUILLNET
+from tests.unit.answering.scripted_answers import FakeRetriever, passage, shown_ids
+from tests.unit.index.building import make_workspace
 
-ADA = FrontMatter(passage(9, "Front."), (Author("Ada Quill", ("Nib University",)),), "2024-03-07")
-WRITTEN = '"Title 9" (arXiv:2403.00009) was written by Ada Quill (Nib University).'
 
-
-def answer(text, retriever, tables=None, history=()):
+def answer(text, retriever):
     settings = load_settings(_env_file=None)
-    return run(passages(UserQuestion(text, history), Tools(None, retriever, settings, tables)))
+    return run(passages(UserQuestion(text), Tools(None, retriever, settings)))
 
 
 @pytest.mark.parametrize("fits", [True, False])
@@ -37,61 +34,61 @@ def test_the_first_passages_of_three_papers_are_shown_without_a_claim(fits):
     assert answered.queries == ("How much fuel does it save?",)
 
 
-@cases("unit/answering/cases.toml", "a_name_that_no_passage_has_is_said", ["question", "absent"])
-def test_a_name_that_no_passage_has_is_said_above_the_nearest_passages(question, absent):
-    tables = FakeTables(names={"HullNet": ["2403.00001"]}, absent={"RWKV", "HullNet"})
-    answered = answer(question, FakeRetriever(passage(1)), tables)
-    above = [f"No paper here names {absent}"] if absent else []
-    assert answered.text.splitlines() == [*above, CLOSEST]
-    assert shown_ids(answered) == [["p1"]]
+def test_records_come_before_the_closest_passages_and_each_once():
+    found = [passage(number) for number in range(1, 9)]
+    answered = answer("Who wrote it?", FakeRetriever(*found, named=(found[2], passage(9))))
+    assert (answered.text, answered.claims) == (WITH_RECORDS, ())
+    assert shown_ids(answered) == [["p3", "p9", "p1", "p2", "p4"]]
 
 
 def test_an_id_limits_the_search_to_its_paper_if_there_is_one():
     here = FakeRetriever(passage(1), passage(2))
     assert shown_ids(answer("What is arXiv:2403.00002 on?", here)) == [["p2"]]
     elsewhere = answer("What is arXiv:2403.00007 on?", here)
-    assert elsewhere.text == f"No paper here names 2403.00007\n{CLOSEST}"
+    assert elsewhere.text == f"No paper here is 2403.00007\n{CLOSEST}"
     assert shown_ids(elsewhere) == [["p1", "p2"]]
     assert elsewhere.queries == ("What is on?",)
 
 
-@pytest.mark.parametrize(
-    ("question", "history"),
-    [
-        ("Who are the authors of Title 9?", ()),
-        ("Who wrote arXiv:2403.00009?", ()),
-        ("Who wrote HullNet?", ()),
-        ("Which university does Ada Quill belong to?", ()),
-        ("and who wrote that paper?", [Turn("?", "Two tons.", ("2403.00009", "2403.00002"))]),
-    ],
-)
-def test_questions_for_facts_are_answered_from_tables(question, history):
-    tables = FakeTables(ADA, names={"HullNet": ["2403.00009"]})
-    retriever = FakeRetriever(passage(9, "We write."))
-    answered = answer(question, retriever, tables, tuple(history))
-    assert answered.text == WRITTEN
-    assert [claim.source for claim in answered.claims] == ["front_matter"]
-    assert shown_ids(answered) == [["p9"]]
+@cases("unit/answering/cases.toml", "records_are_of_the_papers_that_are_named", ["question", "ids"])
+def test_records_are_of_the_papers_that_are_named_by_id_title_or_author(corpus, question, ids):
+    records = named_records(corpus, ALL_MONTHS, question)
+    assert [record.arxiv_id for record in records] == ids
+    assert {record.kind for record in records} <= {"front_matter"}
 
 
-def test_a_question_for_facts_that_the_tables_lack_gets_the_closest_passages():
-    answered = answer("What are the e-mail addresses?", FakeRetriever(passage(1)), FakeTables(ADA))
-    assert (answered.text, shown_ids(answered)) == (CLOSEST, [["p1"]])
+def test_records_are_of_the_months_asked_for(corpus):
+    assert named_records(corpus, MonthSpan(first=MAY), f"{QUILLNET} by Ada Quill") == []
 
 
-def test_a_name_is_a_word_with_a_capital_that_begins_no_sentence():
-    assert names_in("Is PaLM 2 like Epinions? Does it use WMT. Then what?") == [
-        "PaLM 2",
-        "Epinions",
-        "WMT",
+def test_of_many_papers_the_first_and_of_an_author_the_newest_have_records(tmp_path):
+    workspace = make_workspace(tmp_path / "data")
+    ids = [f"2403.{number:05}" for number in range(1, 31)]
+    author = {"name": "Ada B. Quill", "affiliations": [], "emails": []}
+    papers = [{"arxiv_id": each, "title": each, "year": 2024, "authors": [author]} for each in ids]
+    write_table(workspace.root, PAPERS, MARCH, papers)
+    rows = [
+        passage_row(each, part, each, [], f"Part {part}", kind="front_matter")
+        for each in ids
+        for part in range(4)
+    ]
+    write_table(workspace.root, PASSAGES, MARCH, rows)
+    records = named_records(workspace, ALL_MONTHS, f"Ada Quill, {' '.join(reversed(ids))}")
+    shown = [*ids[:-4:-1], *ids[:MOST_OF_AUTHORS]]
+    assert [(record.arxiv_id, record.text) for record in records] == [
+        (each, f"Part {part}") for each in shown for part in (0, 1)
     ]
 
 
-def test_a_name_is_looked_for_among_the_passages_and_authors_of_all_papers(corpus):
-    names = ["QuillNet", "Zorb", "The", "Frond"]
-
-    def absent(span):
-        return asyncio.run(FrontMatterTables(corpus, span).absent_names(names))
-
-    assert absent(MonthSpan()) == ["Zorb"]
-    assert "QuillNet" in absent(MonthSpan(first=MAY))
+def test_a_broken_table_is_named(tmp_path, corpus):
+    workspace = make_workspace(tmp_path / "data")
+    for table in (PAPERS, PASSAGES):
+        write_table(workspace.root, table, MARCH, corpus.root.rows(table, MARCH))
+    file = workspace.root.file(PASSAGES, MARCH)
+    whole = file.read_bytes()
+    # The footer stays readable, as when a disk loses pages.
+    file.write_bytes(whole[:4] + bytes(200) + whole[204:])
+    with pytest.raises(
+        PermanentFailure, match="citeloom run --months 2024-03 --select passages --force"
+    ):
+        named_records(workspace, ALL_MONTHS, QUILLNET)

@@ -150,7 +150,7 @@ def test_what_would_steer_a_terminal_is_a_sign():
         {"stage": "search", "query": HOSTILE, "found": ["p1"]},
         {"stage": "reflect", "query": HOSTILE, "reasoning": HOSTILE, "silent": False},
         {"stage": "generate", "text": HOSTILE},
-        {"stage": "facts", "claims": [HOSTILE]},
+        {"stage": "records", "shown": [passage_trace(found)]},
         {"stage": "quote", "read": [passage_trace(found)], "quotes": [HOSTILE]},
         {"stage": "quote", "read": [], "quotes": []},
         {"stage": "a stage of tomorrow", "text": HOSTILE},

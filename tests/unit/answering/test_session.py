@@ -158,4 +158,16 @@ def test_without_a_model_the_closest_passages_are_shown_at_no_cost(corpus):
         assert all(passage.excerpt for passage in answer.closest_passages())
         assert answer.closest_passages()
         assert "no model" in cost_line(answer)
-    assert talk.turns[0].papers[0] == FERNS
+
+
+@pytest.mark.parametrize(("system", "is_read"), [("arxivbot_fused", True), ("arxivbot", False)])
+def test_the_record_of_a_named_paper_is_read_unless_by_the_report_s_system(
+    corpus, llm, system, is_read
+):
+    answer = open_conversation(asking(corpus, llm), system).ask("Who wrote QuillNet, and when?")
+    stages = [step["stage"] for step in answer.trace["steps"]]
+    assert ("records" in stages) == is_read
+    if is_read:
+        shown = [passage.kind for passage in answer.shown[0]]
+        assert shown == ["front_matter", "front_matter", *["paragraph"] * (len(shown) - 2)]
+        assert answer.claims[0].passage_id == answer.shown[0][0].passage_id

@@ -165,7 +165,6 @@ def _steps(asked, hops, queries, text):
             "stage": "claims",
             "hop": hop,
             "shown": [passage_trace(passage) for passage in passages],
-            "suspicious": ids[:1],
             "texts": [text("Claim.")],
             "claims": [hop],
             "dropped": {"unknown": 1},
