@@ -141,14 +141,13 @@ def _look_up_runs(
     found: list[str] = []
     start = 0
     while start < len(words):
-        of_run: list[str] = []
-        length = min(most, len(words) - start) + 1
-        while not of_run and length > 1:
-            length -= 1
-            run = " ".join(words[start : start + length])
+        for end in range(min(start + most, len(words)), start, -1):
+            run = " ".join(words[start:end])
             of_run = look_up(run.removesuffix("'s").removesuffix("’s"))
+            if of_run:
+                break
         found += of_run
-        start += length
+        start = end
     return found
 
 

@@ -168,8 +168,9 @@ def test_second_hops_and_questions_on_authors_are_in_the_rows_of_who_has_them(do
             {each["passage_id"] for each in row["shown"] if each["hop"] == hop} for hop in (1, 2)
         ]
         assert not hops[0] & hops[1]
-    assert bot[2]["claims"][0]["source"] == "front_matter"
-    assert "Ada Quill (Nib University); Bo Vellum" in bot[2]["claims"][0]["text"]
+    record = bot[2]["shown"][0]
+    assert (record["arxiv_id"], record["kind"]) == (QUILLNET, "front_matter")
+    assert bot[2]["claims"][0]["passage_id"] == record["passage_id"]
     for alone in answers_of(done.place, "direct"):
         assert (alone["claims"], alone["shown"], alone["queries"], alone["hops"]) == ([], [], [], 0)
     outcome = done.outcomes["answers"]
