@@ -12,14 +12,9 @@ from tests.unit.evaluation.made_up_answers import write_answers
 MONTH = "2024-03"
 
 
-def citing_nothing(row):
-    return row | {"sentences": [each | {"references": []} for each in row["sentences"]]}
-
-
 @pytest.mark.parametrize(
     ("stage", "name", "change"),
     [
-        (SUMMARIES, "every_task_has_a_section_by_every_writer", lambda rows: rows[1:]),
         (
             SUMMARIES,
             "every_task_has_a_section_by_every_writer",
@@ -28,7 +23,10 @@ def citing_nothing(row):
         (
             SUMMARIES,
             "every_reference_is_cited_or_counted",
-            lambda rows: [*map(citing_nothing, rows)],
+            lambda rows: [
+                row | {"sentences": [each | {"references": []} for each in row["sentences"]]}
+                for row in rows
+            ],
         ),
         (
             G_SCORES,

@@ -5,25 +5,20 @@ import json
 import pytest
 
 from pipeline.report.grid import Cell, Grid, RowGroup
+from tests.cases import cases
+
+CASES = "unit/report/cases.toml"
 
 
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [
-        (Cell(25.304, "two"), "25.30"),
-        (Cell(25.3, "two", 24.1, 26.5), "25.30 (24.10 to 26.50)"),
-        (Cell(0.5, "percent", 0.25, 1.0), "50 % (25 to 100 %)"),
-        (Cell(0.0, "two", 0.0, 0.0), "0.00"),
-        (Cell(5 / 6, "percent", 5 / 6 - 1e-16, 5 / 6), "83 %"),
-        (Cell(1_234, "count"), "1,234"),
-        (Cell(-0.001, "two"), "0.00"),
-        (Cell(None, "two"), "–"),
-        (Cell(0, "count"), "0"),
-        (Cell(3.5, "one", tag="best"), "3.5 [best]"),
-    ],
-)
-def test_a_value_is_told_with_its_interval(value, told):
-    assert value.plain() == told
+@cases(CASES, "cells", ["told", "value", "form", "low", "high"])
+def test_a_value_is_told_with_its_interval(told, value, form, low, high):
+    assert Cell(value, form, low, high).plain() == told
+
+
+def test_a_value_that_is_absent_below_zero_or_tagged_is_told():
+    assert Cell(None, "two").plain() == "–"
+    assert Cell(-0.001, "two").plain() == "0.00"
+    assert Cell(3.5, "one", tag="best").plain() == "3.5 [best]"
 
 
 def test_in_json_what_there_is_not_is_null_and_a_number_with_an_interval_an_object():

@@ -137,10 +137,3 @@ def test_the_page_is_written_again_only_where_it_changed(place):
     page.write_text("as written by an earlier version")
     write_overall_page(place)
     assert page.read_text() == changed
-
-
-def test_a_damaged_table_of_a_month_is_a_remark(place):
-    place.root.file(tables.PAPERS, "2024-02").write_bytes(b"torn")
-    months = grids(page_of(place))["months"]
-    assert months.rows[0][0].tag == "has tables that cannot be read: see citeloom status"
-    assert months.rows[1][0].page == "2024-03/index.html"

@@ -6,7 +6,10 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from pipeline.report.rendering import render_formulas
+from tests.cases import cases
 from tests.unit.evaluation.hostile import HOSTILE
+
+CASES = "unit/report/cases.toml"
 
 
 def test_a_formula_becomes_mathml_between_escaped_text():
@@ -24,33 +27,22 @@ def test_a_display_formula_is_set_as_a_block():
     assert "$" not in parsed.body.text()
 
 
-@pytest.mark.parametrize(
-    ("text", "formulas"),
-    [
-        ("16$\\times$16 patches of 4$\\times$4 pixels", ["×", "×"]),
-        ("at $Re=$40 and $Re=$200, with $x$", ["Re=", "Re=", "x"]),
-        ("$a\\leavevmode\\nobreak b$", ["a b"]),
-    ],
-)
+@cases(CASES, "formulas", ["text", "formulas"])
 def test_formulas_end_where_the_paper_ends_them(text, formulas):
     parsed = LexborHTMLParser(str(render_formulas(text)))
     shown = [formula.text().replace("\xa0", " ") for formula in parsed.css("math")]
     assert shown == formulas
 
 
-@pytest.mark.parametrize(
-    "text", ["it costs $5 and $6", "$5-$10 a month", "a lone $ sign", "$ x $", "$$"]
-)
-def test_money_stays_text(text):
-    assert render_formulas(text) == text
+@cases(CASES, "money")
+def test_money_stays_text(case):
+    assert render_formulas(case) == case
 
 
-@pytest.mark.parametrize(
-    "tex", ["x_1_2", "{" * 60 + "x" + "}" * 60, "\\left( x", "\\begin{matrix} a"]
-)
-def test_tex_that_cannot_be_converted_is_shown_as_code(tex):
-    parsed = LexborHTMLParser(str(render_formulas(f"where ${tex}$ is")))
-    assert parsed.css_first("code.tex").text() == f"${tex}$"
+@cases(CASES, "tex_shown_as_code")
+def test_tex_that_cannot_be_converted_is_shown_as_code(case):
+    parsed = LexborHTMLParser(str(render_formulas(f"where ${case}$ is")))
+    assert parsed.css_first("code.tex").text() == f"${case}$"
 
 
 @pytest.mark.parametrize(
@@ -67,18 +59,10 @@ def test_tex_that_cannot_be_converted_is_shown_as_code(tex):
 def test_tex_cannot_bring_markup_into_a_page(tex):
     parsed = LexborHTMLParser(f"<main>{render_formulas(f'a ${tex}$ b')}</main>")
     main = parsed.css_first("main")
-    assert (
-        main.css(
-            "script, img, svg, iframe, a, style, form, input, object, embed, [href], [style], [src]"
-        )
-        == []
-    )
-    assert not [
-        name
-        for node in main.traverse(include_text=False)
-        for name in node.attributes
-        if name.startswith("on")
-    ]
+    active = "script, img, svg, iframe, a, style, form, input, object, embed"
+    assert main.css(f"{active}, [href], [style], [src]") == []
+    names = {name for node in main.traverse(include_text=False) for name in node.attributes}
+    assert not [name for name in names if name.startswith("on")]
 
 
 @given(st.text(alphabet="ab$\\{}^_<>&\"' 1frac", max_size=60))

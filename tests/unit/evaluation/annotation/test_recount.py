@@ -11,9 +11,8 @@ from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.evaluation.annotation.sheets import import_files
 from pipeline.report.stages import REPORT
-from tests.unit.evaluation.annotation.studies import MONTH, fill, give_out, rows_of, save
+from tests.unit.evaluation.annotation.studies import MONTH, give_out, rows_of, save
 from tests.unit.evaluation.made_up import workspace, write_month
-from tests.unit.evaluation.made_up_answers import write_answers
 
 pytestmark = pytest.mark.slow
 
@@ -23,10 +22,6 @@ ABLATION = {"chatcite_no_elements": "ChatCite without key elements"}
 MARKS = {"chatcite": [5, 4, 3, 3], "few_shot": [2, 4, 4, ""], "zero_shot": [1, 3, 5, 1]}
 BEST = ("chatcite", "few_shot", "zero_shot", "zero_shot")
 SHARES = {"ChatCite": 1 / 4, "few-shot": 1 / 4, "zero-shot": 2 / 4}
-# The first abstains from the last question.
-ANSWERERS = {"arxivbot": "arXivBot", "direct": "the model alone"}
-TURNS = {"claim": ("correct", "partly", "wrong"), "gold": ("held", "not", "partly")}
-POINTS = {"correct": 1, "held": 1, "partly": 0.5, "wrong": 0, "not": 0, "not_checkable": 0}
 
 
 def mean_by(pairs):
@@ -60,26 +55,10 @@ def bars(page, title):
     }
 
 
-@pytest.fixture
-def place(tmp_path):
+def test_tables_and_figures_of_sections_are_those_counted_by_hand(tmp_path):
     place = workspace(tmp_path / "data", judges="strict", llm_model="some-model")
     writers = [*SECTIONS, *ABLATION]
     write_month(place.root, MONTH, systems=writers, judges=["strict"], repeats=2)
-    write_answers(place.root, MONTH, systems=list(ANSWERERS), judges=["strict"])
-    return place
-
-
-def reported(place, sheets):
-    """(Key → rows of a table, index page) of the month's report once the sheets came back."""
-    import_files(place, sheets)
-    run_stage(REPORT, place, MONTH)
-    folder = place.root.path / "reports" / MONTH
-    found = json.loads((folder / "report.json").read_text())["tables"]
-    page = LexborHTMLParser((folder / "index.html").read_text())
-    return {key: table["rows"] for key, table in found.items()}, page
-
-
-def test_tables_and_figures_of_sections_are_those_counted_by_hand(place, tmp_path):
     study, sheets = give_out(place.root, tmp_path / "out", 2, kind="ratings")
     for rater, sheet in enumerate(sheets):
         lines = []
@@ -90,7 +69,12 @@ def test_tables_and_figures_of_sections_are_those_counted_by_hand(place, tmp_pat
             marks = dict.fromkeys(tables.CRITERIA, MARKS[system][turn])
             lines.append(line | marks | {"preferred": "x" if BEST[turn] == system else ""})
         save(sheet, lines)
-    found, page = reported(place, sheets)
+    import_files(place, sheets)
+    run_stage(REPORT, place, MONTH)
+    folder = place.root.path / "reports" / MONTH
+    told = json.loads((folder / "report.json").read_text())["tables"]
+    found = {key: table["rows"] for key, table in told.items()}
+    page = LexborHTMLParser((folder / "index.html").read_text())
 
     figure, people = bars(page, "Figure 4: the six criteria (main"), "People, 4 votes on 2 tasks"
     marked = named(found["criteria"], group="People")
@@ -147,61 +131,5 @@ def test_tables_and_figures_of_sections_are_those_counted_by_hand(place, tmp_pat
                 )
                 for run in (0, 1)
             ]
-            told = tuple(runs[name][column] for column in ("Mean", "SD of runs", "Runs", "Tasks"))
-            assert told == pytest.approx((fmean(of_run), stdev(of_run), 2, 2))
-
-
-def test_tables_of_answers_by_people_are_those_counted_by_hand(place, tmp_path):
-    study, sheets = give_out(place.root, tmp_path / "out", 2)
-    units = dict(sorted(study.units.items()))
-    given = [
-        {
-            name: TURNS[unit.part][turn * (grader + 1) % 3]
-            for turn, (name, unit) in enumerate(units.items())
-        }
-        for grader in (0, 1)
-    ]
-    for sheet, verdicts in zip(sheets, given, strict=True):
-        fill(sheet, lambda line, verdicts=verdicts: verdicts[line["unit"]])
-    found, _ = reported(place, sheets)
-
-    rows = place.root.rows(tables.ANSWER_GRADES, MONTH)
-    verdicts = {
-        (row["question_id"], row["system"], claim["claim"]): claim["verdict"]
-        for row in rows
-        for claim in (*row["claims"], *row["gold"])
-    }
-    judge = {
-        name: verdicts[unit.item_id, unit.system.removesuffix("@some-model"), unit.text]
-        for name, unit in units.items()
-    }
-    judged = [name for name in units if judge[name]]
-    compared = named(found["judge_accuracy"], "What was graded")
-    for part, share, title in (
-        ("claim", "Factual", "Claims of answers"),
-        ("gold", "Coverage", "Gold claims"),
-    ):
-        told = named(found["people_table_1"], Share=share)
-        for system, name in ANSWERERS.items():
-            mine = [
-                u for u in judged if units[u].part == part and units[u].system.startswith(system)
-            ]
-            # An abstention holds no gold claim, and is in no sheet.
-            silent = [
-                (row["question_id"], 0)
-                for row in rows
-                if (row["system"], row["outcome"], part) == (system, "abstained", "gold")
-            ]
-            of_people = [(units[u].item_id, POINTS[v[u]]) for u in mine for v in given]
-            people = mean_by([*of_people, *silent])
-            own = mean_by([*((units[u].item_id, POINTS[judge[u]]) for u in mine), *silent])
-            assert (told[name]["People"], told[name]["Judge"]) == (people, own)
-            assert told[name]["Questions"] == len(dict([*of_people, *silent]))
-            less = 100 * (people.expected - own.expected)
-            assert told[name]["Difference"] == pytest.approx(less)
-        agreed = [u for u in judged if units[u].part == part and given[0][u] == given[1][u]]
-        split = sum(units[u].part == part for u in judged) - len(agreed)
-        row = compared[title]
-        assert (row["Compared"], row["Graders split"]) == (len(agreed), split)
-        right = fmean(given[0][u] == judge[u] for u in agreed)
-        assert row["Same verdict"] == pytest.approx(right)
+            spread = tuple(runs[name][column] for column in ("Mean", "SD of runs", "Runs", "Tasks"))
+            assert spread == pytest.approx((fmean(of_run), stdev(of_run), 2, 2))

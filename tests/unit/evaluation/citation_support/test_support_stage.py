@@ -15,7 +15,6 @@ from pipeline.evaluation.stages import CITATION_SUPPORT
 from pipeline.llm.client import ClientWorkspace
 from pipeline.llm.loop import without_waiting
 from pipeline.llm.rehearsal import Rehearsal
-from tests.models_file import write_models
 from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.evaluation.citation_support.building import (
@@ -155,14 +154,11 @@ def test_a_section_without_citations_has_no_rows_and_one_whose_task_is_gone_is_t
     assert (rows, outcome.left_out) == ([], {"section_without_task": 1})
 
 
-def test_the_first_judge_is_asked_and_named_and_a_work_without_a_title_by_its_identifier(tmp_path):
-    with ScriptedLlm(models=("judging",)) as llm:
-        asked = {"llm_url": llm.url, "llm_model": "writing", "judges": "judging"}
-        asked["models"] = write_models(tmp_path / "settings", llm.url, "judging")
-        untitled = {**reference(1), "title": None}
-        _, rows = judged(place(tmp_path, "It is [Reference 1].", references=[untitled], **asked))
+def test_a_work_without_a_title_is_named_by_its_identifier(tmp_path):
+    with ScriptedLlm() as llm:
+        judged(place(tmp_path, "It is [Reference 1].", llm, [{**reference(1), "title": None}]))
     (body,) = llm.requests
-    assert (rows[0]["judge"], body["max_tokens"]) == ("judging", FINDING_TOKENS)
+    assert body["max_tokens"] == FINDING_TOKENS
     assert "<work>\n2401.00001\n</work>" in body["messages"][1]["content"]
 
 

@@ -40,11 +40,10 @@ def test_the_first_order_depends_on_the_task_alone_and_is_the_one_that_answers_w
     assert list(shown_orders(TASK, [])) == []
 
 
-@pytest.mark.parametrize("systems", range(1, 6))
-def test_every_order_comes_once_and_none_is_missing(systems):
-    found = orders(systems)
-    assert len(found) == len(set(found))
-    assert set(found) == set(permutations(RELATED_WORK_SYSTEMS[:systems]))
+def test_every_order_comes_once_and_none_is_missing():
+    for systems in range(1, 6):
+        every = permutations(sorted(RELATED_WORK_SYSTEMS[:systems]))
+        assert sorted(orders(systems)) == [*every]
 
 
 @pytest.mark.parametrize("systems", range(2, 9))
@@ -79,19 +78,19 @@ ONES = dict.fromkeys(CRITERIA, 1)
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "change",
     [
-        {"A": {**ONES, "consistency": 0}, "B": ONES, "best": "A"},
-        {"A": {**ONES, "consistency": 6}, "B": ONES, "best": "A"},
-        {"A": ONES, "B": ONES, "best": "C"},
-        {"A": ONES, "B": ONES},
-        {"A": ONES, "best": "A"},
-        {"A": ONES, "B": ONES, "C": ONES, "best": "A"},
+        {"A": {**ONES, "consistency": 0}},
+        {"A": {**ONES, "consistency": 6}},
+        {"best": "C"},
+        {"best": None},
+        {"B": None},
+        {"C": ONES},
     ],
 )
-def test_an_answer_that_does_not_fit_is_refused(answer):
+def test_an_answer_that_does_not_fit_is_refused(change):
     with pytest.raises(ValueError, match="Judgement"):
-        answer_schema("AB").model_validate(answer)
+        answer_schema("AB").model_validate({"A": ONES, "B": ONES, "best": "A", **change})
 
 
 def test_one_section_is_asked_for_by_the_same_criteria_as_several_without_a_vote():

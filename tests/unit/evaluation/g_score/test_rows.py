@@ -175,11 +175,3 @@ def test_a_repeat_keeps_its_number_where_the_one_before_was_not_written(tmp_path
     again = [{"repeat": 2}]
     rows, _, _ = judged(tmp_path, llm, ONE, SYSTEMS[:1], more=again, judge_repeats=1)
     assert [row["section_repeat"] for row in rows] == [0, 2]
-
-
-def test_one_system_by_two_models_is_two_writers(tmp_path, llm):
-    large = [{"model": "large", "text": "Another text."}]
-    rows, _, _ = judged(tmp_path, llm, ONE, SYSTEMS[:1], more=large, judge_repeats=2)
-    writers = {"chatcite@small", "chatcite@large"}
-    assert [set(row["order"]) for row in rows] == [writers, writers]
-    assert {row["best"] for row in rows} <= writers
