@@ -3,9 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import pytest
 
@@ -16,11 +14,9 @@ from pipeline.answering.questions import (
     holds_phrase,
     read_questions,
 )
-from pipeline.corpus.parse import html
-from pipeline.corpus.passages.packing import pack, with_ids
 from pipeline.errors import SettingError
-
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+from pipeline.settings import SAMPLE_QUESTIONS
+from tests.unit.corpus.building import passages_of_sample
 
 CLAIM = {"claim": "Boats float.", "paper": "2403.90001", "evidence": "the boats of the study float"}
 ENTRY = {
@@ -226,20 +222,10 @@ def test_a_passage_of_another_paper_is_not_gold():
 
 
 def test_every_phrase_of_the_shipped_set_is_in_a_passage_of_its_paper():
-    questions = read_questions(EXAMPLES / "questions.jsonl")
-    papers = {paper for question in questions for paper in question.papers}
-    records = map(json.loads, (EXAMPLES / "metadata.jsonl").read_text().splitlines())
-    categories = {record["id"]: record["categories"].split() for record in records}
-    texts = {}
-    for name in (EXAMPLES / "dump").glob("*.zip"):
-        with ZipFile(name) as archive:
-            for member in archive.namelist():
-                paper = Path(member).stem
-                if paper in papers:
-                    row = html.parse(archive.read(member)).as_row()
-                    row |= {"arxiv_id": paper, "year": 2024, "categories": categories[paper]}
-                    texts[paper] = [passage.text for _, passage in with_ids(paper, pack(row))]
+    questions = read_questions(SAMPLE_QUESTIONS)
+    of_paper = passages_of_sample({paper for question in questions for paper in question.papers})
     for question in questions:
         for claim in question.claims:
             for phrase in claim.evidence:
-                assert any(holds_phrase(text, phrase) for text in texts[claim.paper]), phrase
+                texts = (row["text"] for row in of_paper[claim.paper])
+                assert any(holds_phrase(text, phrase) for text in texts), phrase

@@ -1,5 +1,6 @@
 """Small LaTeXML pages, zips and workspaces for the corpus tests."""
 
+import json
 import zipfile
 from pathlib import Path
 
@@ -8,8 +9,10 @@ import pyarrow.parquet as pq
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.corpus.dump.member import Member
+from pipeline.corpus.parse import html
+from pipeline.corpus.passages.packing import pack, with_ids
 from pipeline.engine.stage import Workspace
-from pipeline.settings import load_settings
+from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
 from tests.month_tables import write_table
 
 MONTH = "2024-03"
@@ -121,6 +124,24 @@ def pages_of(folder):
                 (name, archive.read(name)) for name in archive.namelist() if name.endswith(".html")
             ]
     return pages
+
+
+def passages_of_sample(papers):
+    """Paper → rows of its passages, for these papers of the sample corpus, made from their pages."""
+    records = map(json.loads, SAMPLE_SNAPSHOT.read_text().splitlines())
+    categories = {record["id"]: record["categories"].split() for record in records}
+    found = {}
+    for name, content in pages_of(SAMPLE_DUMP):
+        paper = Path(name).stem
+        if paper in papers:
+            row = html.parse(content).as_row()
+            row |= {"arxiv_id": paper, "year": 2024, "categories": categories[paper]}
+            own = {"arxiv_id": paper, "title": row["title"]}
+            found[paper] = [
+                {"passage_id": passage_id, "ordinal": ordinal, **own, **passage._asdict()}
+                for ordinal, (passage_id, passage) in enumerate(with_ids(paper, pack(row)))
+            ]
+    return found
 
 
 def workspace_for(folder, **overrides):

@@ -2,21 +2,18 @@
 their digest.
 """
 
-import json
 from itertools import chain
 from pathlib import Path
-from zipfile import ZipFile
 
 from pipeline.answering.questions import gold_passages, read_questions
-from pipeline.corpus.parse import html
-from pipeline.corpus.passages.packing import pack, with_ids
 from pipeline.evaluation.answers import judge
 from pipeline.evaluation.answers.judge import CLAIM, GOLD
 from pipeline.evaluation.answers.sample import SPLIT
 from pipeline.evaluation.passages import EvidencePassage, passages_by_paper
+from pipeline.settings import SAMPLE_QUESTIONS
+from tests.unit.corpus.building import passages_of_sample
 from tests.unit.evaluation.answers.graded import OTHER, PAPER, evidence_by_words, question
 
-EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 PROMPT_FOLDER = Path(judge.__file__).parent / "prompts"
 
 
@@ -51,33 +48,12 @@ def test_the_digest_holds_every_prompt():
     assert {file.stem for file in PROMPT_FOLDER.glob("[!_]*.j2")} == {SPLIT, CLAIM, GOLD}
 
 
-def passages_of_sample(questions):
-    """Passages of the sample papers that questions are about, made from their pages."""
-    lines = (EXAMPLES / "metadata.jsonl").read_text(encoding="utf-8").splitlines()
-    records = {record["id"]: record for record in map(json.loads, lines)}
-    wanted = {paper for question in questions for paper in question.papers}
-    found = {}
-    for name in sorted((EXAMPLES / "dump").glob("*.zip")):
-        with ZipFile(name) as archive:
-            for member in archive.namelist():
-                if (paper := Path(member).stem) in wanted:
-                    categories = records[paper]["categories"].split()
-                    about = {"arxiv_id": paper, "year": 2024, "categories": categories}
-                    parsed = {**html.parse(archive.read(member)).as_row(), **about}
-                    own = {"arxiv_id": paper, "title": parsed["title"]}
-                    found[paper] = [
-                        {"passage_id": name, "ordinal": ordinal, **own, **passage._asdict()}
-                        for ordinal, (name, passage) in enumerate(with_ids(paper, pack(parsed)))
-                    ]
-    return found
-
-
 def test_gold_claims_of_the_shipped_questions_find_their_passages_among_the_first_three():
     """A right claim must be shown what bears it out, else a judge cannot know: 209 of 212 by words
     alone.
     """
-    questions = list(read_questions(EXAMPLES / "questions.jsonl"))
-    sample = passages_of_sample(questions)
+    questions = read_questions(SAMPLE_QUESTIONS)
+    sample = passages_of_sample({paper for question in questions for paper in question.papers})
     passages = passages_by_paper(chain(*sample.values()), with_headings=True)
     found = []
     for asked in questions:
