@@ -5,16 +5,13 @@ that do nothing.
 import re
 
 import pytest
-from selectolax.lexbor import LexborHTMLParser
 
-from pipeline import tables
 from pipeline.answering.answer import ABSTAINED
 from pipeline.engine.run import State, run_stage, state
 from pipeline.evaluation.answers.measures import answer_measures, read_grades
 from pipeline.evaluation.statistics import estimate
 from pipeline.report.figures import answering_colour
 from pipeline.report.formatting import question_file
-from pipeline.report.publish import write_overall_page
 from pipeline.report.stages import REPORT
 from tests.models_file import write_models
 from tests.unit.evaluation.made_up import workspace, write_ledger, write_month
@@ -45,11 +42,6 @@ def published(folder, *, settings=None, **answers):
     return place
 
 
-def overall_page(place):
-    write_overall_page(place)
-    return LexborHTMLParser((place.root.path / "reports/index.html").read_text())
-
-
 @pytest.fixture(scope="module")
 def month(tmp_path_factory):
     """The report of a month with 4 questions, which tests only read."""
@@ -60,16 +52,6 @@ def month(tmp_path_factory):
 def nine_questions(tmp_path_factory):
     """The report of a month with 9 questions, which tests only read."""
     return published(tmp_path_factory.mktemp("nine"), questions=9)
-
-
-@pytest.fixture
-def two_months(tmp_path):
-    """The tables of two months with questions, before any report."""
-    place = workspace(tmp_path, **SETTINGS)
-    for name in ("2024-02", MONTH):
-        write_month(place.root, name, tasks=0)
-        write_answers(place.root, name)
-    return place
 
 
 def test_table_1_has_the_reports_numbers_and_ours_by_age_with_intervals(nine_questions):
@@ -283,36 +265,6 @@ def test_questions_that_no_system_answered_are_listed_all_the_same(tmp_path):
     place = published(tmp_path, systems=())
     assert "4 questions answered by no system" in text_of(place, "answers.html")
     assert "No system wrote anything" in text_of(place, "question-q1.html")
-
-
-def test_the_overall_index_pools_the_questions_of_all_months(two_months):
-    run_stage(REPORT, two_months, MONTH)
-    shown = overall_page(two_months)
-    text = folded(shown.text())
-    assert "8 questions on 4 papers of February 2024 to March 2024; judge judge-one" in text
-    rows = [
-        folded(row.text()) for row in shown.css("[aria-label='Table 1: answers to questions'] tr")
-    ]
-    assert rows[-1].startswith("arXivBot some-model")
-    assert rows[-1].endswith(" 8")
-
-
-def test_an_old_month_without_tables_of_answers_breaks_nothing(two_months):
-    for table in (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES, tables.ANSWER_SCORES):
-        two_months.root.file(table, "2024-02").unlink()
-    run_stage(REPORT, two_months, MONTH)
-    shown = overall_page(two_months)
-    assert "2024-02/index.html" in {link.attributes["href"] for link in shown.css("tbody a")}
-    assert "4 questions on 2 papers" in folded(shown.text())
-
-
-@pytest.mark.parametrize("table", [tables.PAPERS, tables.SCORES, tables.ANSWER_GRADES])
-def test_a_broken_table_of_another_month_is_told_and_stops_nothing(two_months, table):
-    two_months.root.file(table, "2024-02").write_bytes(b"torn")
-    run_stage(REPORT, two_months, MONTH)
-    text = folded(overall_page(two_months).text())
-    assert "has tables that cannot be read" in text
-    assert "4 questions on 2 papers" in text
 
 
 def test_failures_of_answers_lead_to_their_questions(tmp_path):

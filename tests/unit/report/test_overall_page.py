@@ -13,7 +13,7 @@ from pipeline.report.related_work import citations, differences, paper_tables
 from tests.month_tables import write_table
 from tests.unit.evaluation.made_up import workspace, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
-from tests.unit.report.test_pages import add_large_model
+from tests.unit.report.test_pages import add_large_model, folded
 
 pytestmark = pytest.mark.slow
 
@@ -33,6 +33,12 @@ def place(tmp_path):
 def page_of(place):
     months = place.root.months(tables.DUMP_MEMBERS)
     return overall_page(read_report(place, months, skip_damaged=True))
+
+
+def written(place):
+    """The page over all months as it is published."""
+    write_overall_page(place)
+    return LexborHTMLParser((place.root.path / "reports/index.html").read_text())
 
 
 def grids(page):
@@ -63,8 +69,7 @@ def test_missing_points_are_in_the_headline(place):
 def test_the_corpus_comes_first_definitions_are_closed_and_leaderboards_can_be_sorted(place):
     keys = [section.key for section in page_of(place).sections]
     assert keys.index("corpus") < keys.index("months") < keys.index("leaderboard")
-    write_overall_page(place)
-    parsed = LexborHTMLParser((place.root.path / "reports/index.html").read_text())
+    parsed = written(place)
     assert {node.text() for node in parsed.css("summary")} == {"What the numbers mean"}
     assert parsed.css("details[open]") == []
     leaderboards = parsed.css("table.sortable")
@@ -137,3 +142,30 @@ def test_the_page_is_written_again_only_where_it_changed(place):
     page.write_text("as written by an earlier version")
     write_overall_page(place)
     assert page.read_text() == changed
+
+
+def test_the_overall_index_pools_the_questions_of_all_months(place):
+    shown = written(place)
+    text = folded(shown.text())
+    assert "8 questions on 4 papers of February 2024 to March 2024; judge judge-one" in text
+    rows = [
+        folded(row.text()) for row in shown.css("[aria-label='Table 1: answers to questions'] tr")
+    ]
+    assert rows[-1].startswith("arXivBot some-model")
+    assert rows[-1].endswith(" 8")
+
+
+def test_an_old_month_without_tables_of_answers_breaks_nothing(place):
+    for table in (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES, tables.ANSWER_SCORES):
+        place.root.file(table, "2024-02").unlink()
+    shown = written(place)
+    assert "2024-02/index.html" in {link.attributes["href"] for link in shown.css("tbody a")}
+    assert "4 questions on 2 papers" in folded(shown.text())
+
+
+@pytest.mark.parametrize("table", [tables.PAPERS, tables.SCORES, tables.ANSWER_GRADES])
+def test_a_broken_table_of_another_month_is_told_and_stops_nothing(place, table):
+    place.root.file(table, "2024-02").write_bytes(b"torn")
+    text = folded(written(place).text())
+    assert "has tables that cannot be read" in text
+    assert "4 questions on 2 papers" in text
