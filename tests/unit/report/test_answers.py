@@ -137,11 +137,10 @@ def test_a_month_of_systems_that_search_for_nothing_has_no_table_of_retrieval(tm
 def test_what_a_question_cost_is_told_by_system_and_of_grading(tmp_path):
     models = write_models(tmp_path / "settings", "http://127.0.0.1:9/v1", "judge-one", price="1/0")
     prices = {"llm_url": "http://127.0.0.1:9/v1", "llm_price": "2/8", "models": models}
-    rows = {
-        row["Stage"]: row for row in rows_of(published(tmp_path, settings=prices), "answers_cost")
-    }
-    asked = {"the model alone", "WikiChat", "arXivBot", "Grading the answers"}
-    assert rows.keys() == asked | {"All"}
+    place = published(tmp_path, settings=prices)
+    rows = {row["Stage"]: row for row in rows_of(place, "answers_cost")}
+    asked = {"the model alone", "WikiChat", "arXivBot", "Grading the answers", "All"}
+    assert rows.keys() == asked
     mine = rows["arXivBot"]
     assert (mine["Items"], mine["Calls"], mine["Tokens read"]) == (4, 20, 16_000)
     assert mine["Money"] == pytest.approx(4 * (4_000 * 2 + 300 * 8) / 1e6)

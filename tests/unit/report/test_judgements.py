@@ -69,10 +69,8 @@ def test_a_month_without_graders_says_how_to_have_them(work):
 
 def test_where_a_grader_marked_a_part_the_judge_is_taken_for_the_same_part(work, tmp_path):
     """Of arXivBot's claims on question 1 the judge has the first correct and the second wrong."""
-    found = section(
-        work, tmp_path / "out", lambda row: "partly" if row["text"] == "Claim 1." else ""
-    )
-    told = table_1(found)
+    first = lambda row: "partly" if row["text"] == "Claim 1." else ""  # noqa: E731
+    told = table_1(section(work, tmp_path / "out", first))
     assert told["Factual", "arXivBot"]["People"]["value"] == 0.5
     assert told["Factual", "arXivBot"]["Judge"] == {"value": 0.5, "low": 0.0, "high": 1.0}
     assert set(told) == {("Factual", "arXivBot"), ("Factual", "the model alone")}
@@ -81,11 +79,9 @@ def test_where_a_grader_marked_a_part_the_judge_is_taken_for_the_same_part(work,
 def test_one_grader_agrees_with_nobody_and_two_judges_stand_apart(work, tmp_path):
     found = section(work, tmp_path / "out", always("correct", "held"), judges=("judge", "second"))
     assert [grid.key for grid in found.grids] == ["judge_accuracy", "people_table_1"]
-    assert {row["group"] for row in rows(found, "people_table_1")} == {"judge", "second"}
-    assert [row["System"] for row in rows(found, "people_table_1")] == [
-        "the model alone",
-        "arXivBot",
-    ] * 4
+    told = rows(found, "people_table_1")
+    assert {row["group"] for row in told} == {"judge", "second"}
+    assert [row["System"] for row in told] == ["the model alone", "arXivBot"] * 4
 
 
 def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(work, tmp_path):
@@ -96,11 +92,8 @@ def test_months_are_pooled_and_questions_of_one_id_in_two_of_them_stay_two(work,
     graded(work, tmp_path / "april", always("wrong", "not"), name="april", months=months[1])
     found = grades_section(read_grade_results(work.root, months))
     assert "4 questions" in found.paragraphs[0]
-    told = table_1(found)
-    assert (
-        told["Factual", "arXivBot"]["People"]["value"],
-        told["Factual", "arXivBot"]["Questions"],
-    ) == (0.5, 4)
+    told = table_1(found)["Factual", "arXivBot"]
+    assert (told["People"]["value"], told["Questions"]) == (0.5, 4)
 
 
 def test_the_report_is_made_anew_once_people_graded_and_shows_their_tables(tmp_path):
@@ -115,10 +108,6 @@ def test_the_report_is_made_anew_once_people_graded_and_shows_their_tables(tmp_p
     run_stage(REPORT, place, MONTH)
     told = json.loads((page.parent / "report.json").read_text())["tables"]
     assert {"answer_graders", "people_table_1"} <= told.keys()
-    assert [row["System"] for row in told["people_table_1"]["rows"]][:4] == [
-        "the model alone", "a chat site", "WikiChat", "arXivBot",
-    ]  # fmt: skip
-    assert "Table 1 by people" in page.read_text()
     write_overall_page(place)
-    assert "Table 1 by people" in (place.root.path / "reports" / "index.html").read_text()
-    assert state(REPORT, place, MONTH) is State.DONE
+    for file in (page, place.root.path / "reports" / "index.html"):
+        assert "Table 1 by people" in file.read_text()

@@ -8,15 +8,8 @@ from pipeline.report.frames import Scores
 
 
 def score(task, metric, value, judge=None, **more):
-    row = {
-        "task_id": task,
-        "system": "chatcite",
-        "metric": metric,
-        "value": value,
-        "judge": judge,
-        "repeat": 0,
-    }
-    return row | {"candidate_set": "main" if judge else None, "order": None} | more
+    row = {"task_id": task, "system": "chatcite", "metric": metric, "value": value, "judge": judge}
+    return row | {"repeat": 0, "candidate_set": "main" if judge else None, "order": None} | more
 
 
 def scores(*rows, judges=()):
@@ -25,12 +18,12 @@ def scores(*rows, judges=()):
 
 
 def test_a_system_has_the_mean_over_its_own_tasks_with_an_interval_where_there_are_two():
-    one = scores(score("a", "rouge1", 20.0)).mean("chatcite", "rouge1")
+    rows = [score("a", "rouge1", 20.0), score("b", "rouge1", 30.0)]
+    none, one, two = (scores(*rows[:n]).mean("chatcite", "rouge1") for n in range(3))
+    assert none.value is None
     assert (one.value, one.low, one.high) == (20.0, None, None)
-    two = scores(score("a", "rouge1", 20.0), score("b", "rouge1", 30.0)).mean("chatcite", "rouge1")
     assert (two.value, two.count) == (25.0, 2)
     assert two.low <= 25.0
-    assert scores().mean("chatcite", "rouge1").value is None
 
 
 def test_a_task_weighs_the_same_however_often_it_was_judged():
