@@ -7,7 +7,7 @@ import pytest
 from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.evaluation.g_score.judge import CRITERIA
-from pipeline.evaluation.rouge import FLOOR, rouge
+from pipeline.evaluation.rouge import FLOOR, METRICS, rouge
 from pipeline.evaluation.stages import SCORES
 from tests.month_tables import write_table
 from tests.unit.evaluation.made_up import GOLD, judgement, summary, task, workspace
@@ -67,7 +67,7 @@ def values(rows):
 
 def test_rouge_and_words_are_there_for_every_section_and_name_no_judge(tmp_path):
     rows_of, _ = scored(tmp_path, SECOND, FIRST)
-    for metric in ("rouge1", "rouge2", "rougeL", "rougeLsum", "words"):
+    for metric in (*METRICS, "words"):
         found = rows_of(metric=metric, judge=None, candidate_set=None, order=None, repeat=0)
         assert [(row["task_id"], row["system"]) for row in found if row["system"] != FLOOR] == [
             (each["task_id"], system) for each in (FIRST, SECOND) for system in SYSTEMS

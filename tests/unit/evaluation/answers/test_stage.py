@@ -15,9 +15,10 @@ from pipeline.engine.progress import StageAdvanced, listening
 from pipeline.engine.run import run_stage
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
+from pipeline.index.opening import close_indexes
 from pipeline.settings import Settings
 from tests.scripted_llm import ScriptedLlm
-from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET
+from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, build_corpus
 from tests.unit.answering.stage_runs import BEAM, ENTRIES, FUSION, ledger, reading, run_all, staged
 from tests.unit.evaluation.answers.graded import fence, form_of
 
@@ -47,6 +48,13 @@ def judging(asked):
         case _:
             return None
     return json.dumps(told)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A small corpus with a real index, which tests only read."""
+    yield build_corpus(tmp_path_factory.mktemp("corpus") / "data")
+    close_indexes()
 
 
 @pytest.fixture
@@ -93,8 +101,8 @@ def test_every_answer_is_graded_and_scored(corpus, tmp_path, llm):
     assert outcomes["answer_scores"].notes["metrics"] == dict(sorted(metrics.items()))
     shown = [row for row in scores if row["judge"] is None]
     assert {(row["system"], row["metric"]) for row in shown} == {("passages", "gold_shown")}
-    # Authors are answered from the table.
-    found = {"beam": 1.0, "fusion": 1.0, "authors": 0.0}
+    # The front matter of a paper that the question names is shown too.
+    found = dict.fromkeys(("beam", "fusion", "authors"), 1.0)
     assert {row["question_id"]: row["value"] for row in shown} == found
     assert {row["date"] for row in scores if row["question_id"] == "beam"} == {"2024-03-07"}
 

@@ -42,7 +42,7 @@ def judged(folder, llm, tasks=BOTH, systems=SYSTEMS, text="Text", more=(), **set
     """A month of tasks with a section of each of the systems, judged. more: changes of the first
     section, which is there again with each of them. Rows, the run's outcome, and its ledger.
     """
-    work = workspace(folder, **{"llm_url": llm.url, "llm_model": llm.model, **settings})
+    work = workspace(folder, llm_url=llm.url, llm_model=llm.model, **settings)
     write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, tasks)
     sections = [
         section(f"{text} {number} of {row['task_id']}", (), system, row["task_id"], "small")
