@@ -128,6 +128,8 @@ class Stage:
     """Tables whose same month it reads."""
     after: tuple[Table, ...] = ()
     """Tables whose stages go before it, though it reads no row of theirs."""
+    earlier: tuple[Table, ...] = ()
+    """Tables whose earlier months it reads too."""
     settings: tuple[str, ...] = ()
     """Names of the settings that change its rows."""
     former_settings: Mapping[str, Any] = MappingProxyType({})

@@ -11,10 +11,11 @@ from pipeline.embedding.choice import model_name
 from pipeline.engine.stage import Stage, Workspace
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.index.reindex import check_layout
+from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.llm.client import check_model
 from pipeline.llm.models import judge_model
-from pipeline.settings import SAMPLE_DUMP
-from pipeline.stages import JUDGING_STAGES, LLM_STAGE_NAMES, writer_models
+from pipeline.settings import SAMPLE_DUMP, Settings
+from pipeline.stages import JUDGING_STAGES, LLM_STAGE_NAMES, STAGES, writer_models
 from pipeline.storage.writing import write_whole
 from pipeline.tables import DUMP_MEMBERS
 
@@ -48,6 +49,22 @@ def check(workspace: Workspace, stages: Sequence[Stage]) -> None:
             check_model(settings, model)
     if names & {stage.name for stage in JUDGING_STAGES}:
         check_model(settings, judge_model(settings).name)
+
+
+def check_part(settings: Settings, stages: Sequence[Stage]) -> None:
+    """Raise SettingError for stages that cannot run in parts of the months."""
+    names = {stage.name for stage in stages}
+    allowed = {stage.name for stage in STAGES[: STAGES.index(INDEX_RECEIPTS) + 1]}
+    if names - allowed:
+        raise SettingError(
+            "--part is for the stages up to the index: give --until embeddings, and run the others"
+            " without --part once all parts are done"
+        )
+    if INDEX_RECEIPTS.name in names and settings.qdrant_url is None:
+        raise SettingError(
+            "--part: the in-process index is of one machine and has one writer: give --until"
+            " embeddings, then run without --part; or set CITELOOM_QDRANT_URL"
+        )
 
 
 def check_data_root(workspace: Workspace) -> None:

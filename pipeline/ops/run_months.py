@@ -1,14 +1,16 @@
-"""Run stages over months in this process: the loop behind `citeloom run`, `demo` and `refresh`."""
+"""Run stages over months in this process: the loop behind `citeloom run`, `demo` and `refresh`, and
+that of `run --part`, which shares the months with other processes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 
-from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
+from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump, read_dump
 from pipeline.engine import shutdown
 from pipeline.engine.checks import run_checks
 from pipeline.engine.failures import (
@@ -20,9 +22,11 @@ from pipeline.engine.failures import (
     record_failure,
 )
 from pipeline.engine.finish import finish_stages
+from pipeline.engine.locks import LEASE_SECONDS, month_lease
 from pipeline.engine.priority import lower_priority
 from pipeline.engine.progress import (
     Event,
+    Notice,
     Outcome,
     RunPlanned,
     StageFailed,
@@ -35,9 +39,10 @@ from pipeline.engine.stage import Stage, Workspace
 from pipeline.engine.status import stages_due
 from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code_of
 from pipeline.identity.months import select_months
-from pipeline.stages import CORPUS_STAGES, STAGES
+from pipeline.stage_names import plain_name
+from pipeline.stages import CORPUS_STAGES, STAGES, lookup_stage
 from pipeline.storage.data_root import DataRoot
-from pipeline.tables import DUMP_MEMBERS, INDEX_RECEIPTS
+from pipeline.tables import DUMP_MEMBERS, INDEX_RECEIPTS, Table
 from pipeline.text import number_of
 
 
@@ -102,6 +107,140 @@ def run_months(
     if shutdown.requested():
         raise KeyboardInterrupt
     return report
+
+
+def divide_months(workspace: Workspace, months: Iterable[str], parts: int) -> list[list[str]]:
+    """Divide months into parts with about as many bytes of the dump each.
+
+    Each part is oldest first; the same in every process that reads the same dump. Raises as
+    `read_dump` does.
+    """
+    with workspace.read_cache():
+        dump = read_dump(workspace.settings)
+        sizes = {month: dump.count_bytes(month) for month in sorted(months)}
+    divided: list[list[str]] = [[] for _ in range(parts)]
+    filled = [0] * parts
+    for month in sorted(sizes, key=lambda month: -sizes[month]):
+        emptiest = min(range(parts), key=lambda part: (filled[part], len(divided[part])))
+        divided[emptiest].append(month)
+        filled[emptiest] += sizes[month]
+    return list(map(sorted, divided))
+
+
+def run_part(
+    workspace: Workspace,
+    months: Sequence[str],
+    stages: Sequence[Stage],
+    part: tuple[int, int],
+    *,
+    lease_seconds: float = LEASE_SECONDS,
+) -> RunReport:
+    """Run one part of the months beside processes that run the others, on any number of machines.
+
+    part: its number, from 1, and how many there are. A month is held by a lease (`engine.locks`).
+    Once its own months are done, the process runs what is due of all months that nobody holds, such
+    as those of a machine that is gone; not those that failed. References, and what is below them,
+    wait until every month has its metadata. What is left at the end, a notice says. Raises
+    KeyboardInterrupt as `run_months` does.
+    """
+    lower_priority()
+    report, shared = RunReport(), _SharedRun(workspace, months, stages, lease_seconds)
+    own = divide_months(workspace, months, part[1])[part[0] - 1]
+    # From the other end than those whose part it is.
+    others = sorted(set(months).difference(own), reverse=True)
+    publish(RunPlanned(own, [stage.name for stage in stages]))
+    with listening(report.record), shutdown.draining():
+        if DUMP_MEMBERS in {stage.table for stage in stages}:
+            report_broken_zips(workspace)
+        for month in own:
+            shared.run(month)
+        # The last of the processes to finish a month sees what all of them have left.
+        while any(shared.run(month) for month in shared.due([*own, *others])):
+            pass
+        shared.report_left()
+    if shutdown.requested():
+        raise KeyboardInterrupt
+    return report
+
+
+class _SharedRun:
+    """Months that several processes run, each a month at a time."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        months: Sequence[str],
+        stages: Sequence[Stage],
+        lease_seconds: float,
+    ) -> None:
+        self._workspace, self._months, self._stages = workspace, months, stages
+        self._lease_seconds = lease_seconds
+        self._held_elsewhere: dict[str, str] = {}
+        self._stages_tried: dict[str, int] = {}
+        self._complete: set[str] = set()
+
+    def run(self, month: str) -> bool:
+        """Run what a month needs; False where another process holds it."""
+        if shutdown.requested():
+            raise KeyboardInterrupt
+        with month_lease(self._workspace, month, self._lease_seconds) as other:
+            self._held_elsewhere[month] = other
+            if other:
+                return False
+            failed: dict[str, set[str]] = {month: set()}
+            ready = self._ready_stages()
+            self._stages_tried[month] = len(ready)
+            _run_phase(self._workspace, ready, [month], failed, force=False, completes=True)
+            if not failed[month]:
+                forget_failure(self._workspace, RUN, month)
+        return True
+
+    def due(self, months: Iterable[str]) -> list[str]:
+        """The months that need a stage that can be run now, have no failure, and have not been run
+        through these stages by this process.
+        """
+        recorded = {failure.month for failure in all_failures(self._workspace.root)}
+        ready = self._ready_stages()
+        tried = self._stages_tried
+        candidates = [
+            month for month in months if month not in recorded and tried.get(month, 0) < len(ready)
+        ]
+        return self._due(ready, candidates)
+
+    def report_left(self) -> None:
+        """Say what of the months is still to be done, and why this process has not done it."""
+        for month in self._due(self._ready_stages(), self._months):
+            if self._held_elsewhere.get(month):
+                publish(Notice(self._held_elsewhere[month]))
+        waiting = [stage for stage in self._stages if stage not in self._ready_stages()]
+        if waiting and self._due(waiting, self._months):
+            names = ", ".join(plain_name(stage.name) for stage in waiting)
+            publish(
+                Notice(f"{names} wait for the metadata of all months: run again once it is there")
+            )
+
+    def _due(self, stages: Sequence[Stage], months: Sequence[str]) -> list[str]:
+        failed: dict[str, set[str]] = {month: set() for month in months}
+        due = _stages_due(self._workspace, stages, months, failed, force=False, completes=True)
+        return [month for month in due if due[month]]
+
+    def _ready_stages(self) -> list[Stage]:
+        """The stages without those that read earlier months of a table which a month still lacks,
+        and without those below them.
+        """
+        waiting: set[str] = set()
+        for stage in STAGES:
+            if stage.waits_for & waiting or not all(map(self._is_complete, stage.earlier)):
+                waiting.add(stage.name)
+        return [stage for stage in self._stages if stage.name not in waiting]
+
+    def _is_complete(self, table: Table) -> bool:
+        """Whether every month of a table is up to date, or was before in this run."""
+        if table.name not in self._complete:
+            if self._due([lookup_stage(table.name)], self._months):
+                return False
+            self._complete.add(table.name)
+        return True
 
 
 def _finish(workspace: Workspace, stages: Sequence[Stage]) -> None:

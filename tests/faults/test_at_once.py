@@ -2,25 +2,22 @@
 both stores.
 """
 
-import json
 import os
 import shutil
-import zipfile
 from contextlib import contextmanager, nullcontext
 
 import dagster as dg
 import pytest
 
-from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
 from tests.assets.conftest import MONTHS
 from tests.faults.accounts import Watch, compare
 from tests.postgres import postgres
+from tests.small_months import write_small_months
 
 # As often as this is the target of the table of failures 10; one time is what fits beside the
 # others.
 REPEATS = int(os.environ.get("CITELOOM_FAULTS_REPEATS", "1"))
 MANY = [f"{year}-{month:02}" for year in (2022, 2023) for month in range(1, 13)]
-PAGES = 2
 RUNS = 4
 
 
@@ -50,29 +47,6 @@ def test_two_runs_of_the_same_months_make_them_once(
     assert watch.torn == 0
 
 
-def small_months(folder):
-    """A dump of 24 months of a few pages each, made of the sample's, with metadata; the settings
-    that name them.
-    """
-    with zipfile.ZipFile(next(SAMPLE_DUMP.glob("*no-problem*.zip"))) as sample:
-        pages = [sample.read(name) for name in sorted(sample.namelist()) if name.endswith(".html")][
-            :PAGES
-        ]
-    record = json.loads(SAMPLE_SNAPSHOT.read_text().splitlines()[0])
-    folder.mkdir()
-    with (
-        zipfile.ZipFile(folder / "ar5iv-04-2024-no-problem.zip", "w", zipfile.ZIP_DEFLATED) as dump,
-        (folder / "metadata.jsonl").open("w") as snapshot,
-    ):
-        for month in MANY:
-            yymm = month[2:4] + month[5:]
-            for number, page in enumerate(pages):
-                paper = f"{yymm}.9{number:04}"
-                dump.writestr(f"{yymm}/{paper}.html", page)
-                snapshot.write(json.dumps({**record, "id": paper}) + "\n")
-    return {"dump_dir": str(folder), "metadata_snapshot": str(folder / "metadata.jsonl")}
-
-
 @contextmanager
 def _store(kind):
     """The settings of where Dagster keeps its runs."""
@@ -84,7 +58,7 @@ def _store(kind):
 def test_four_runs_of_the_same_24_months_make_them_once_and_meet_no_lock(
     kind, make, tmp_path, tell
 ):
-    settings = small_months(tmp_path / "dump")
+    settings = write_small_months(tmp_path / "dump", MANY)
     serial = make(tmp_path / "serial", **settings)
     assert (
         serial.citeloom("run", "--months", "all", "--until", "metadata", "--json").returncode == 0

@@ -57,6 +57,7 @@ class References(Stage):
 
     table = tables.REFERENCES
     upstream = (tables.PAPERS, tables.METADATA)
+    earlier = (tables.METADATA,)
     version = 3
     lookups_hold = staticmethod(lookups_hold)
 

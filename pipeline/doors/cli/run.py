@@ -28,6 +28,14 @@ def run(
     months: MonthsOption = "all",
     until: UntilOption = None,
     select: SelectOption = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N/M",
+            help="Run part N of M of the months, beside processes that run the others, also on"
+            " other machines; with --until embeddings.",
+        ),
+    ] = None,
     failed: Annotated[
         bool,
         typer.Option(
@@ -55,12 +63,16 @@ def run(
       citeloom run --until index
       citeloom run --months 2024-03 --select papers,passages --force
       citeloom run --failed
+      citeloom run --part 3/16 --until embeddings
     """
     selected = split_names(select)
     if until is not None and select is not None:
         raise SettingError("--until and --select exclude each other: give one of them")
     if select is not None and not selected:
         raise SettingError("--select names no stage: give one or more, comma-separated")
+    if part is not None and (failed or force or retry_failed):
+        raise SettingError("--part excludes --failed, --force and --retry-failed")
+    part_number = None if part is None else _read_part(part)
 
     from pipeline.doors.cli.console import print_note
     from pipeline.ops.run_months import RunReport, failed_stages, failures_in, known_months
@@ -84,26 +96,44 @@ def run(
             cache.forget_failures()
     report = RunReport()
     if months_to_run:
-        report = run_and_report(workspace, months_to_run, stages, force=force)
+        report = run_and_report(workspace, months_to_run, stages, force=force, part=part_number)
     if months_to_run or as_json:
         show_run(workspace, report, as_json=as_json)
     return report.exit_code
 
 
+def _read_part(text: str) -> tuple[int, int]:
+    """The number of a part, from 1, and how many there are. Raises SettingError."""
+    number, slash, parts = text.partition("/")
+    if slash and number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts):
+        return int(number), int(parts)
+    raise SettingError(f"--part {text}: give its number and how many there are, such as 3/16")
+
+
 def run_and_report(
-    workspace: Workspace, months: Sequence[str], stages: Sequence[Stage], *, force: bool = False
+    workspace: Workspace,
+    months: Sequence[str],
+    stages: Sequence[Stage],
+    *,
+    force: bool = False,
+    part: tuple[int, int] | None = None,
 ) -> RunReport:
-    """Run months through some stages, with progress shown and Dagster notified.
+    """Run months, or one part of them, through some stages, with progress shown and Dagster
+    notified.
 
     Raises SettingError where a setting does not suit the stages, before anything runs.
     """
     from pipeline.doors.cli.console import showing
     from pipeline.doors.cli.dagster_reporter import reporting_to_dagster
-    from pipeline.ops.preflight import check
-    from pipeline.ops.run_months import run_months
+    from pipeline.ops.preflight import check, check_part
+    from pipeline.ops.run_months import run_months, run_part
 
+    if part is not None:
+        check_part(workspace.settings, stages)
     check(workspace, stages)
     with showing(), reporting_to_dagster(workspace):
+        if part is not None:
+            return run_part(workspace, months, stages, part)
         return run_months(workspace, months, stages, force=force, completes=True)
 
 
