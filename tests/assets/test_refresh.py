@@ -19,7 +19,7 @@ from tests.assets.conftest import digests
 from tests.fake_arxiv import deleted, error, raw, record
 
 LAST, NEW = "2024-05", "2024-06"
-ALL_PREPARED = [stage.name for stage in CORPUS_STAGES[1:]]  # the sample has no sources
+ALL_PREPARED = [stage.name for stage in CORPUS_STAGES]
 
 
 @pytest.fixture
