@@ -8,6 +8,7 @@ from pipeline.answering.answer import ABSTAINED, plain_answer
 from pipeline.answering.questions import Question
 from pipeline.answering.stages import read_imported
 from pipeline.errors import SettingError
+from tests.cases import cases
 
 QUESTIONS = [
     Question.model_construct(
@@ -55,16 +56,7 @@ def test_answers_are_read_with_their_questions_and_systems(tmp_path):
     assert (answered.claims, answered.hops, answered.abstained) == ((), 0, False)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"\xef\xbb\xbfquestion_id,system,answer\r\nq1,site,They do.\r\n",
-        b"question_id,system,answer\r\nq1,site,They do.\r\n\r\n,,\r\n",
-        b'"system","answer","question_id","question"\n"site","They do.","q1",""\n',
-        b"answer , system , question_id\nThey do.,  site ,q1",
-        b"answer,system,question\nThey do.,site,do  boats FLOAT?\n",
-    ],
-)
+@cases("unit/answering/cases.toml", "files_of_spreadsheet_programs", "text")
 def test_files_of_spreadsheet_programs_are_read(tmp_path, text):
     assert read(tmp_path, text) == [("q1", "site", "They do.")]
 
@@ -88,55 +80,21 @@ def test_one_system_has_one_name_however_it_is_spelt(tmp_path):
     assert [system for _, system, _ in read(tmp_path, text)] == ["GPT-4", "GPT-4"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "line 1: no column system, answer in ''"),
-        ("question_id,system,answer\n", "holds no answer"),
-        ("system,answer\ns,a\n", "line 2: it names no question: fill question_id or question"),
-        (
-            "question_id;system;answer\nq1;s;a\n",
-            "'question_id;system;answer': name .* save it as CSV UTF-8, comma-sep",
-        ),
-        (
-            "question_id,system,answer\nq1,s,a\n".encode("utf-16"),
-            "line 1: it is not UTF-8 .*: save it as CSV UTF-8",
-        ),
-        ("question_id,system,answer,answer\nq1,s,a,b\n", "column answer is there twice"),
-        ("question_id,system,answer\nq9,site,a\n", "line 2: question_id 'q9' is none of the set"),
-        (
-            "question,system,answer\nDo boats sink?,site,a\n",
-            "line 2: no question of the set reads 'do boats sink",
-        ),
-        ("question,system,answer\nWho says so?,site,a\n", "q3 and q4 read alike: give question_id"),
-        (
-            "question_id,question,system,answer\nq1,Why do they?,s,a\n",
-            "its question is not that of q1",
-        ),
-        ("question_id,system,answer\nq1,,a\n", "line 2: '' names no system"),
-        ("question_id,system,answer\nq1,Direct,a\n", "Direct is a system of citeloom"),
-        (
-            'question_id,system,answer\nq1,s,"a\nb"\nq1,S,c\n',
-            "line 4: s wrote for q1 on line 2 too",
-        ),
-        (
-            "question_id,system,answer\nq1,s,One, two\n",
-            "line 2: it has more cells than there are columns",
-        ),
-        (
-            'question_id,system,answer\nq1,s,"open\n',
-            "line 2: it is not CSV .unexpected end of data.: put quotes",
-        ),
-        (f"question_id,system,answer\nq1,s,{'a' * 100_001}\n", "its answer has 100,001 characters"),
-        (b"question_id,system,answer\nq1,s,\xff\n", "line 2: it is not UTF-8"),
-    ],
-)
-def test_a_file_that_cannot_be_taken_says_why(tmp_path, text, message):
+@cases("unit/answering/cases.toml", "a_file_that_cannot_be_taken_says_why", ["message", "text"])
+def test_a_file_that_cannot_be_taken_says_why(tmp_path, message, text):
     with pytest.raises(SettingError, match=message) as error:
         read(tmp_path, text)
     assert "answers.csv" in str(error.value)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(SettingError, match=r"nowhere\.csv cannot be read \(No such file"):
-        read_imported(tmp_path / "nowhere.csv", QUESTIONS)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("question_id,system,answer\n".encode("utf-16"), "line 1: it is not UTF-8 .*: save it as"),
+        (f"question_id,system,answer\nq1,s,{'a' * 100_001}\n", "its answer has 100,001 characters"),
+        (b"question_id,system,answer\nq1,s,\xff\n", "line 2: it is not UTF-8"),
+    ],
+)
+def test_a_file_of_another_encoding_or_too_long_an_answer_is_refused(tmp_path, text, message):
+    with pytest.raises(SettingError, match=message):
+        read(tmp_path, text)

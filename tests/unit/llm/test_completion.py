@@ -5,68 +5,11 @@ import json
 import pytest
 
 from pipeline.llm.completion import read_reply
-
-TEXT = "Fusion adds reciprocal ranks."
-QUOTED = 'The template closes its thoughts with "</think>".'
-SPOKEN = "Models write their thoughts between <think> and </think> tags.\nThen they answer."
-BEGUN = "<think> is the token by which the model begins."
+from tests.cases import cases
 
 
-def message(content, **more):
-    return {"finish_reason": "stop", "message": {"content": content, **more}}
-
-
-def ended(reason, content, **more):
-    return message(content, **more) | {"finish_reason": reason}
-
-
-TEXTS = {
-    "plain": (message(TEXT), TEXT),
-    "thoughts before it": (message(f"<think>\nHm.\n</think>\n\n{TEXT}"), TEXT),
-    "no thoughts": (message(f"<think>\n\n</think>\n\n{TEXT}"), TEXT),
-    "thoughts that the template opened": (message(f"Hm.\n</think>\n\n{TEXT}"), TEXT),
-    "code that closes thoughts": (
-        message('<think>Hm.</think>\nIt is cut by `answer.split("</think>")[-1]`.'),
-        'It is cut by `answer.split("</think>")[-1]`.',
-    ),
-    "a mark in quotes": (message(QUOTED), QUOTED),
-    "marks in a sentence": (message(SPOKEN), SPOKEN),
-    "a mark at its beginning": (message(BEGUN), BEGUN),
-    "Magistral": (message(f"[THINK]Hm.[/THINK]{TEXT}"), TEXT),
-    "Kimi": (message(f"◁think▷Hm.◁/think▷{TEXT}"), TEXT),
-    "gpt-oss": (
-        message(
-            f"<|channel|>analysis<|message|>Hm.<|end|><|channel|>final<|message|>{TEXT}<|return|>"
-        ),
-        TEXT,
-    ),
-    "a mark at its end": (message(f"{TEXT}<|im_end|>\n"), TEXT),
-    "parts": (
-        message(
-            [{"type": "thinking", "thinking": [{"text": "Hm."}]}, {"type": "text", "text": TEXT}]
-        ),
-        TEXT,
-    ),
-    "thoughts beside it": (message(TEXT, reasoning_content="Hm."), TEXT),
-    "its whole length": (ended("length", "word " * 60), "word " * 60),
-}
-FAILURES = {
-    "nothing": (message(None), "empty"),
-    "white space": (message(" \n"), "empty"),
-    "calls of tools": (ended("tool_calls", None, tool_calls=[{"id": "1"}]), "empty"),
-    "thoughts beside nothing": (message(None, reasoning="Hm."), "only_reasoning"),
-    "thoughts and nothing": (message("<think>Hm.</think>\n"), "only_reasoning"),
-    "cut in the text": (ended("length", "Fusion adds rec"), "cut"),
-    "cut in the thoughts": (ended("length", "<think>\nHm"), "cut"),
-    "cut in thoughts beside it": (ended("length", None, reasoning_content="Hm"), "cut"),
-    "cut by Gemini": (ended("MAX_TOKENS", "Fusion"), "cut"),
-    "a refusal": (message(None, refusal="I cannot."), "refused"),
-    "a refusal in parts": (message([{"type": "refusal", "refusal": "I cannot."}]), "refused"),
-    "an end by refusal": (ended("refusal", ""), "refused"),
-    "a filter": (ended("content_filter", "Fusion"), "filtered"),
-    "an error": (ended("error", "Fusion"), "error"),
-    "an error beside it": (message("Fusion") | {"error": {"code": 504}}, "error"),
-}
+def ended(reason, **message):
+    return {"finish_reason": reason, "message": {"content": None, **message}}
 
 
 def read(choice, limit=50, **more):
@@ -74,20 +17,25 @@ def read(choice, limit=50, **more):
     return read_reply(json.dumps(body).encode(), 1, limit)
 
 
-@pytest.mark.parametrize(("choice", "text"), TEXTS.values(), ids=TEXTS)
-def test_a_text_is_without_thoughts_and_marks(choice, text):
-    (completion,) = read(choice).completions
-    assert (completion.text, completion.failure) == (text, None)
+@cases("unit/llm/cases.toml", "a_text_is_without_thoughts_and_marks", ["content", "text", "beside"])
+def test_a_text_is_without_thoughts_and_marks(content, text, beside):
+    (completion,) = read(ended("stop", content=content, **beside or {})).completions
+    assert (completion.text, completion.failure) == (text or "Fusion.", None)
 
 
-@pytest.mark.parametrize(("choice", "kind"), FAILURES.values(), ids=FAILURES)
-def test_what_is_no_answer_has_a_kind(choice, kind):
-    (completion,) = read(choice).completions
+def test_a_text_of_its_whole_length_is_whole():
+    (completion,) = read(ended("length", content="word " * 60)).completions
+    assert (completion.text, completion.failure) == ("word " * 60, None)
+
+
+@cases("unit/llm/cases.toml", "what_is_no_answer_has_a_kind", ["kind", "reason", "message", "more"])
+def test_what_is_no_answer_has_a_kind(kind, reason, message, more):
+    (completion,) = read(ended(reason, **message) | (more or {})).completions
     assert completion.failure == kind
 
 
 def test_a_text_without_a_limit_of_its_caller_is_cut_wherever_it_ends():
-    (completion,) = read(ended("length", "word " * 60), limit=None).completions
+    (completion,) = read(ended("length", content="word " * 60), limit=None).completions
     assert completion.failure == "cut"
 
 
@@ -105,5 +53,5 @@ def test_what_is_not_kept_counts_as_written(aside):
 
 
 def test_an_endpoint_s_reason_and_words_are_bounded():
-    (completion,) = read(ended("x" * 5000, None, refusal="y" * 5000)).completions
+    (completion,) = read(ended("x" * 5000, refusal="y" * 5000)).completions
     assert max(len(completion.finish_reason), len(completion.detail)) <= 200
