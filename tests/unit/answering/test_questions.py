@@ -16,6 +16,7 @@ from pipeline.answering.questions import (
 )
 from pipeline.errors import SettingError
 from pipeline.settings import SAMPLE_QUESTIONS
+from tests.cases import cases
 from tests.unit.corpus.building import passages_of_sample
 
 CLAIM = {"claim": "Boats float.", "paper": "2403.90001", "evidence": "the boats of the study float"}
@@ -121,59 +122,28 @@ def test_an_id_without_quotes_in_yaml_is_told_with_its_line(tmp_path):
     assert "set.yml: line 2 (q1), papers.0: 2403.9001 is a number: put quotes around the id" in said
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "said"),
-    [
-        ("questions: none", "set.yaml", "is not a list"),
-        ("- id: [", "set.yaml", "is not YAML"),
-        ("- &a {id: q1}\n- *a", "set.yaml", "is not YAML: aliases are not read"),
-        ("", "set.yaml", "holds no question"),
-        ("", "set.jsonl", "holds no question"),
-        ('{"id": "q1",', "set.jsonl", "line 1 is not a JSON object"),
-        pytest.param("[" * 5_000, "set.jsonl", "line 1 is not a JSON object", id="deep JSON"),
-        pytest.param("- " * 5_000, "set.yaml", "is not YAML", id="deep YAML"),
-        ("[1]", "set.jsonl", "line 1: is not an object with the fields of a question"),
-        ("- date: 2024-13-40", "set.yaml", "is not YAML: month must be in 1..12"),
-    ],
-)
-def test_a_file_of_another_form_is_refused(tmp_path, text, name, said):
+@cases("unit/answering/cases.toml", "a_file_of_another_form_is_refused", ["said", "name", "text"])
+def test_a_file_of_another_form_is_refused(tmp_path, said, name, text):
     assert re.search(
         rf"{re.escape(name)}.*{said}.*docs/methods/questions\.md",
         refused(tmp_path, text, name=name),
     )
 
 
-def test_a_file_that_is_not_there_or_not_utf_8_is_refused(tmp_path):
-    with pytest.raises(SettingError, match=r"away\.jsonl cannot be read \(No such file"):
-        read_questions(tmp_path / "away.jsonl")
+def test_a_file_nested_too_deeply_is_refused(tmp_path):
+    assert "line 1 is not a JSON object" in refused(tmp_path, "[" * 5_000)
+    assert "is not YAML" in refused(tmp_path, "- " * 5_000, name="set.yaml")
+
+
+def test_a_file_that_is_not_utf_8_is_refused(tmp_path):
     file = tmp_path / "latin.jsonl"
     file.write_bytes('{"question": "Où?"}'.encode("latin-1"))
     with pytest.raises(SettingError, match=r"latin\.jsonl is not UTF-8 \(byte 15\)"):
         read_questions(file)
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        (
-            {"kind": "riddle"},
-            r"line 1 \(q1\), kind: Input should be 'author', 'dataset', 'summary'",
-        ),
-        ({"papers": ["boats"]}, r"papers\.0: 'boats' is not an arXiv id"),
-        ({"papers": ["2403.90001"] * 2}, r"papers has 2403\.90001 2 times: name each paper once"),
-        ({"reviewed": False}, "reviewed: Input should be True"),
-        ({"claims": []}, "claims: .*at least 1 item"),
-        ({"claims": [CLAIM, CLAIM]}, r"the claim 'Boats float\.' occurs 2 times"),
-        ({"papers": ["2403.90002"]}, r"claims\.0 is of 2403\.90001, which is not among papers"),
-        ({"claims": [CLAIM | {"evidence": "a " * 3}]}, r"claims\.0\.evidence\.0: .* has 3 words"),
-        ({"claims": [CLAIM | {"evidence": "a " * 21}]}, r"evidence\.0: .* has 21 words"),
-        ({"claims": [CLAIM | {"page": 3}]}, r"claims\.0\.page: Extra inputs"),
-        ({"question": "  "}, "question: "),
-        ({"id": "q 1"}, "id: "),
-        ({"date": "last May"}, "date: 'last May' is not a day"),
-    ],
-)
-def test_a_faulty_question_is_told_by_file_line_and_field(tmp_path, changed, said):
+@cases("unit/answering/cases.toml", "a_faulty_question_is_told_by", ["said", "changed"])
+def test_a_faulty_question_is_told_by_file_line_and_field(tmp_path, said, changed):
     assert re.search(said, refused(tmp_path, ENTRY | changed))
 
 
@@ -189,31 +159,11 @@ def test_several_faults_are_told_at_once_and_two_questions_of_one_id_with_both_l
     assert "; and 2 more." in said
 
 
-SAYINGS = (
-    "We see that boats will float.",
-    "Nothing.",
-    "That BOATS\n will  float is old, others say.",
+@cases(
+    "unit/answering/cases.toml", "every_passage_that_holds_the_words", ["evidence", "gold", "texts"]
 )
-MARKED = ("The “big” boat [@bib.bib1; @bib.bib2] of 3–4 masts", "| Big boat | 0.52 | 1,200 |")
-FIGURES = ("It reaches a recall of 0.61 there.", "Overall it is 0.6 of them")
-
-
-@pytest.mark.parametrize(
-    ("texts", "evidence", "gold"),
-    [
-        (SAYINGS, ["that boats will float"], ("p0", "p2")),
-        (SAYINGS, ["no such words here", "float is old, others"], ("p2",)),
-        (MARKED, ['the "big" boat of 3-4 masts'], ("p0",)),
-        (MARKED, ["Big boat | 0.52 | 1,200"], ("p1",)),
-        (MARKED, ["big boat 0.52 1,200"], ("p1",)),
-        (FIGURES, ["reaches a recall of 0.6"], ()),
-        (FIGURES, ["all it is 0.6"], ()),
-        (["Boats float."], ["boats will float on"], ()),
-        (["Boats float."], [], ()),
-    ],
-)
-def test_every_passage_that_holds_the_words_of_a_phrase_whole_is_gold(texts, evidence, gold):
-    assert gold_passages(asked(*evidence), passages(*texts)) == {0: gold}
+def test_every_passage_that_holds_the_words_of_a_phrase_whole_is_gold(evidence, gold, texts):
+    assert gold_passages(asked(*evidence), passages(*texts)) == {0: tuple(gold)}
 
 
 def test_a_passage_of_another_paper_is_not_gold():

@@ -6,6 +6,7 @@ from pipeline.engine.redaction import collect_secrets
 from pipeline.errors import SettingError
 from pipeline.llm.models import BUNDLED_MODEL, get_model, judge_model, known_prices, models_of
 from pipeline.settings import load_settings
+from tests.cases import cases
 
 KEY = "sk-sentinel-of-a-model"
 TWO = """
@@ -104,30 +105,16 @@ def test_a_model_that_stands_in_has_its_own_name_in_requests_and_fingerprint_alo
     assert other.setting("model").startswith("the served_as of [strict]")
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        (f'[a]\nurl = "http://h/v1"\napi_key = "{KEY}"\n', "[a] api_key"),
-        (f'[a]\nurl = "http://h/v1"\napi_key_env = "{KEY}"\n', "[a] api_key_env"),
-        ('[a]\nurl = "http://h/v1"\napi_key_env = "AWS_SECRET_ACCESS_KEY"\n', "[a] api_key_env"),
-        (f'[a]\nurl = "http://me:{KEY}@h/v1"\n', "[a] url"),
-        ('[a]\nurl = "h/v1"\n', "[a] url"),
-        ("[a]\ncontext = 4096\n", "[a] url"),
-        ('[a]\nurl = "http://h/v1"\ncontext = "many"\n', "[a] context"),
-        ('[a]\nurl = "http://h/v1"\nprice = "2.5"\n', "[a] price"),
-        ('[gpt-3.5]\nurl = "http://h/v1"\n', '["gpt-3.5"]'),
-        ('url = "http://h/v1"\n', "models.toml: url"),
-        ('[a]\nurl = "http://h/v1"\ncontext = 1\n[b]\n', "[b] url"),
-        ("[a\n", "models.toml"),
-        (f"a = {'[' * 5000}{']' * 5000}\n", "is not TOML"),
-        (f"# {'x' * 1_000_000}\n", "over 1,000,000 bytes"),
-        ("", "models.toml"),
-    ],
-)
-def test_a_wrong_file_is_refused_with_model_and_field(tmp_path, text, named):
+@cases("unit/llm/cases.toml", "a_wrong_file_is_refused_with_model_and_field", ["named", "text"])
+def test_a_wrong_file_is_refused_with_model_and_field(tmp_path, named, text):
     message = refusal(tmp_path, text)
     assert named in message
     assert "models.toml" in message
+
+
+def test_a_file_too_deep_or_too_long_is_refused(tmp_path):
+    assert "is not TOML" in refusal(tmp_path, f"a = {'[' * 5000}{']' * 5000}\n")
+    assert "over 1,000,000 bytes" in refusal(tmp_path, f"# {'x' * 1_000_000}\n")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):

@@ -16,10 +16,7 @@ def test_a_formula_keeps_its_macros_and_half_a_character_is_replaced(written, re
     assert parse_answer(f'{{"why": "{written}"}}', Verdict).why == read
 
 
-@pytest.mark.parametrize(
-    "text",
-    [r"$\nabla f \notin \mathbb{R}^{n} \, \ni$", r"a \\ b", "no formula", r"C:\temp\new \u12"],
-)
+@cases("unit/llm/cases.toml", "a_copy_of_a_copyable_text_is", "text")
 def test_a_copy_of_a_copyable_text_is_read_as_the_text(text):
     assert parse_answer(f'{{"why": "{copyable(text)}"}}', Verdict).why == text
 
@@ -49,15 +46,7 @@ class Claims(BaseModel):
     claims: list[Verdict]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "{'claims': [{'why': 'it floats'}]}",
-        '{"claims": [{"why": "it floats",},],}',
-        '{claims: [{why: "it floats"}] // one\n}',
-        '{"claims": [{"why": "it floats"}, {"why": "it is bro',
-    ],
-)
+@cases("unit/llm/cases.toml", "broken_json_is_read_without_another_call", "answer")
 def test_broken_json_is_read_without_another_call(answer):
     assert parse_answer(answer, Claims) == Claims(claims=[Verdict(why="it floats")])
 

@@ -251,29 +251,25 @@ def test_an_error_inside_an_answer_is_tried_again():
     assert "answers 502 (upstream is down for ***)" in str(reply)
 
 
-BAD_ANSWERS = {
-    "cut": b'{"choices": [{"ind',
-    "empty": b"",
-    "a page": b"<html>\x1b[31mIt works!</html>",
-    "not UTF-8": b'{"choices": [{"message": {"content": "\xff"}}]}',
-    "no choice": b'{"choices": []}',
-    "no message": b'{"choices": [{}]}',
-    "null for a message": b'{"choices": [{"message": null}]}',
-    "null for the choices": b'{"choices": null}',
-    "a text for the choices": b'{"choices": "x"}',
-    "a list for the text": b'{"choices": [{"message": {"content": ["x"]}}]}',
-    "usage of another type": b'{"choices": [{"message": {}}], "usage": {"prompt_tokens": []}}',
-    "endless usage": b'{"choices": [{"message": {}}], "usage": {"prompt_tokens": 1e30}}',
-    "nested": b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    "more choices than asked for": b'{"choices": [{"message": {}}, {"message": {}}]}',
-    "no error": b'{"error": null, "output": "x"}',
-    "a page on an error": b'<p>"error"</p>',
-    "too large": b'{"choices": "' + bytes(MOST_BYTES) + b'"}',
-}
-
-
-@pytest.mark.parametrize("body", BAD_ANSWERS.values(), ids=BAD_ANSWERS)
+@cases("unit/llm/cases.toml", "an_answer_that_is_no_completion", "body")
 def test_an_answer_that_is_no_completion_is_shown_with_the_endpoint(body):
+    check_unusable(body.encode())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"choices": [{"message": {"content": "\xff"}}]}',
+        b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"choices": "' + bytes(MOST_BYTES) + b'"}',
+    ],
+    ids=["not UTF-8", "nested", "too large"],
+)
+def test_bytes_that_no_endpoint_should_send_are_shown_with_it(body):
+    check_unusable(body)
+
+
+def check_unusable(body):
     reply, _, asked = ask_once(lambda prompt, moment: httpx2.Response(200, content=body))
     assert len(asked) == 1, "an attempt needs room in the budget"
     assert isinstance(reply, UnusableAnswer)
