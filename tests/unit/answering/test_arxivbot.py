@@ -248,13 +248,6 @@ def test_a_question_fails_with_a_step_that_cannot_be_read(tmp_path, form):
     assert caught.value.kind == "unreadable"
 
 
-def test_a_ranking_that_names_no_passage_leaves_their_order(tmp_path):
-    answered, _ = answer(tmp_path, "arxivbot", form_answer("Ranking", "Sorry, no."), faithful)
-    (step,) = steps(answered, "rank")
-    assert step["windows"][0]["missing"] == list(range(1, 21))
-    assert shown_ids(answered) == [["p1", "p2", "p3"]]
-
-
 FOLLOW_UP = Question(
     "And how large is it?", (Turn("What is QuillNet?", "QuillNet is a reader of margins."),)
 )

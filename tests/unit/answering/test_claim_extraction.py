@@ -3,6 +3,7 @@
 import pytest
 
 from pipeline.answering.claim_extraction import CLAIM_CHARS, find_support, particulars
+from tests.cases import cases
 from tests.unit.answering.scripted_answers import passage
 
 QUESTION = "How does QuillNet judge fairness?"
@@ -13,19 +14,9 @@ FORMULA = passage(4, r"A passage has the key $\delta(p)$.")
 SOURCES = [FRONT, RESULTS, OTHER, FORMULA]
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("Noor Halabi wrote it. She is at Brackwater.", {"halabi", "brackwater"}),
-        ("Recall@10 is 0.64 on 1,200 questions, 7 % of 640.", {"10", "0.64", "1,200", "7", "640"}),
-        ("bf16 and BM25 differ: Neither wins.", {"bf16", "bm25"}),
-        (r"the key $\delta(p)=\frac{1}{n}$ of it", {"\\delta", "\\frac", "1"}),
-        ("it grows by a third", set()),
-        ("", set()),
-    ],
-)
+@cases("unit/answering/cases.toml", "names_and_figures_are_words", ["text", "wanted"])
 def test_names_and_figures_are_words_with_a_digit_or_a_capital_within_a_sentence(text, wanted):
-    assert particulars(text) == wanted
+    assert particulars(text) == set(wanted)
 
 
 def test_the_last_word_of_a_claim_that_was_cut_is_none():

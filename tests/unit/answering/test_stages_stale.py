@@ -128,9 +128,7 @@ def test_a_month_that_asks_nothing_depends_on_no_earlier_month(corpus, tmp_path,
     assert stale(place, MAY) == set()
 
 
-def test_tables_of_facts_concern_who_answers_from_them_and_dates_the_questions(
-    done,
-):
+def test_metadata_concerns_who_reads_records_and_dates_the_questions(done):
     listed = {
         "arxiv_id": QUILLNET,
         "authors": ["Ada Quill"],

@@ -13,6 +13,7 @@ from pipeline.related_work.importers import (
     make_imported_task,
 )
 from pipeline.related_work.task import FileReference, tasks_of_month
+from tests.cases import cases
 from tests.command import invoke
 from tests.real_targets import read_real_targets
 
@@ -150,30 +151,14 @@ def test_a_folder_of_nudtrwg_becomes_tasks_in_the_order_of_the_bibliography_and_
     assert "Harbour Conference" not in task.text
 
 
-@pytest.mark.parametrize(
-    ("bibliography", "authors", "year"),
-    [
-        (
-            (
-                "[3] J. Doe. Other things. 2001.\n[4] A. Roe and B. Poe. On very small boats. In"
-                " Proc. Boats, 2010."
-            ),
-            ("A. Roe", "B. Poe"),
-            2010,
-        ),
-        (
-            (
-                "Jane Doe. 2001. Other, pages 2–4. Roe, A., and Poe, B. 2010b. On Very"
-                " Small\nBoats. Boats."
-            ),
-            ("A. Roe", "B. Poe"),
-            2010,
-        ),
-        ("Jane Doe. 2001. Something else.", (), None),
-    ],
+@cases(
+    "unit/related_work/cases.toml",
+    "authors_and_year_of_a_work",
+    ["bibliography", "authors", "year"],
 )
 def test_authors_and_year_of_a_work_are_read_from_the_bibliography(bibliography, authors, year):
-    assert bibliography_entry(bibliography, "On very small boats")[1:] == (authors, year)
+    entry = bibliography_entry(bibliography, "On very small boats")
+    assert entry[1:] == (tuple(authors), year)
 
 
 def test_data_that_cannot_be_read_is_refused_by_name(tmp_path):

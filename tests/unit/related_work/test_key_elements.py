@@ -6,7 +6,6 @@ import pytest
 
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
-from pipeline.llm.messages import LlmAnswerError
 from pipeline.related_work.key_elements import ELEMENT_NAMES, KeyElements, extract
 from pipeline.related_work.prompt_files import PROMPTS
 from tests.scripted_llm import ScriptedLlm
@@ -76,12 +75,6 @@ def test_lists_nulls_and_long_answers_become_text_bounded_where_there_is_a_limit
     assert (unbounded.elements.methodology, unbounded.shortened) == (long, ())
 
 
-def test_an_answer_that_cannot_be_repaired_is_none(tmp_path):
-    with pytest.raises(LlmAnswerError, match="no JSON object") as caught:
-        extract_from(tmp_path, lambda asked: "I would rather not.")
-    assert (caught.value.kind, caught.value.spent.calls) == ("unreadable", 2)
-
-
 def giving_questions_back(times):
     """A model that answers so many prompts with their questions, and then with what the paper
     says.
@@ -110,17 +103,6 @@ def test_a_model_that_gives_the_questions_back_is_asked_in_other_words_once(
 ):
     found = extract_from(tmp_path, giving_questions_back(times))
     assert (found.elements, found.spent.calls) == (elements, 2)
-
-
-def test_a_repair_is_counted_as_a_call(tmp_path):
-    found = extract_from(
-        tmp_path,
-        lambda asked: (
-            answers() if "cannot be used" in asked.prompt else answers(methodology={"a": 1})
-        ),
-    )
-    assert found.elements.methodology == "x"
-    assert found.spent.calls == 2
 
 
 @pytest.mark.parametrize(("context", "cut"), [(8192, False), (2000, True)])

@@ -73,45 +73,17 @@ def test_several_citations_in_a_row_become_one_group(tmp_path):
     assert related.spent.calls == 1
 
 
-@pytest.mark.parametrize(
-    ("draft", "references", "system", "message"),
-    [
-        (
-            DRAFT,
-            ["2403.00001", "2403.99999", "2401.00001"],
-            "chatcite",
-            "2403.99999, 2401.00001: no such paper",
-        ),
-        (
-            DRAFT,
-            ["https://example.org/abs/ferns"],
-            "chatcite",
-            "example.org/abs/ferns: not an arXiv id",
-        ),
-        (
-            DRAFT,
-            ["2403.99999", "one"],
-            "chatcite",
-            r"(?s)one: not an arXiv id.*2403.99999: no such paper",
-        ),
-        ("\x89PNG\0\1", ["2403.00001"], "chatcite", "the draft is not text in UTF-8"),
-        (DRAFT, [], "chatcite", "no reference is named"),
-        ("  \n", ["2403.00001"], "chatcite", "the draft is empty"),
-        (DRAFT, ["2403.00001"], "extractive", "which was removed: write lead or lexrank, or notes"),
-        (
-            DRAFT,
-            ["2403.00001"],
-            "oracle",
-            "--system names oracle.*: write one of chatcite, chatcite_",
-        ),
-    ],
+@cases(
+    "unit/related_work/cases.toml",
+    "wrong_arguments_are_named",
+    ["message", "references", "draft", "system"],
 )
-def test_wrong_arguments_are_named(tmp_path, draft, references, system, message):
+def test_wrong_arguments_are_named(tmp_path, message, references, draft, system):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path)
         write_corpus(place, {})
         with pytest.raises(SettingError, match=message):
-            relate(place, draft, references, system)
+            relate(place, draft or DRAFT, references, system or "chatcite")
     assert llm.requests == []
 
 
@@ -294,28 +266,13 @@ def test_quotations_are_marked_and_a_line_says_so(tmp_path):
     assert "\\enquote{Boats float} \\cite{one}." in latex_section(text, {1: "one"}, style=style)
 
 
-@pytest.mark.parametrize(
-    ("packages", "cited"),
-    [
-        ({"amsmath"}, "Poe and Bly \\cite{one} sail. Boats float \\cite{one}."),
-        ({"natbib"}, "\\citet{one} sail. Boats float \\citep{one}."),
-        ({"natbib", "biblatex"}, "\\textcite{one} sail. Boats float \\parencite{one}."),
-    ],
-)
-def test_names_are_printed_once_where_the_citation_prints_them(packages, cited):
+@cases("unit/related_work/cases.toml", "names_are_printed_once", ["cited", "packages"])
+def test_names_are_printed_once_where_the_citation_prints_them(cited, packages):
     text = "Poe and Bly [Reference 1] sail. Boats float [Reference 1]."
-    style = LatexStyle.of_packages(packages)
+    style = LatexStyle.of_packages(set(packages))
     assert cited in latex_section(text, {1: "one"}, style=style, names={1: "Poe and Bly"})
 
 
-@pytest.mark.parametrize(
-    ("authors", "names"),
-    [
-        ((), ""),
-        (("Yarin Gal",), "Gal"),
-        (("Yarin Gal", "Zoubin Ghahramani"), "Gal and Ghahramani"),
-        (("Xin Zhao", "Yu Li", "Bo Wu"), "Zhao et al."),
-    ],
-)
-def test_authors_are_named_as_in_a_text(authors, names):
+@cases("unit/related_work/cases.toml", "authors_are_named_as_in_a_text", ["names", "authors"])
+def test_authors_are_named_as_in_a_text(names, authors):
     assert author_names(authors) == names
