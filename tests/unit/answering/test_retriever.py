@@ -22,9 +22,9 @@ from pipeline.errors import SettingError, TransientFailure
 from pipeline.index.scored import Scored
 from tests.cases import cases
 from tests.month_tables import write_table
-from tests.unit.answering.corpus import FERNS, MARCH, MAY, TITLES
+from tests.unit.answering.corpus import MARCH, MAY
 from tests.unit.answering.scripted_answers import passage
-from tests.unit.index.building import TEXTS, make_workspace
+from tests.unit.index.building import make_workspace
 
 Rankings = Sequence[Sequence[Scored[Passage]]]
 
@@ -35,18 +35,6 @@ def find(corpus, *queries, count, span=ALL_MONTHS):
 
 def texts(rankings):
     return [[scored.item.text for scored in ranking] for ranking in rankings]
-
-
-def test_the_index_finds_the_passage_with_its_place(
-    corpus,
-):
-    plants, rare = find(corpus, "how do plants get energy from light?", "untranslated", count=3)
-    best = plants[0].item
-    assert (best.text, best.arxiv_id, best.title) == (TEXTS[5], FERNS, TITLES[FERNS])
-    assert (best.section_path, best.anchor, best.kind) == (("Method",), "S1.p1", "paragraph")
-    assert best.month == MAY
-    assert rare[0].item.text == TEXTS[1]
-    assert [len(plants), len(rare)] == [3, 3]
 
 
 def test_a_span_keeps_the_search_to_its_months_and_more_than_there_is_may_be_asked_for(

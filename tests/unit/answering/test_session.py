@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.answering.session import Conversation, open_conversation
-from pipeline.answering.systems import SYSTEMS
+from pipeline.answering.session import open_conversation
 from pipeline.doors.present import cost_line
 from pipeline.engine.stage import Workspace
-from pipeline.errors import MissingInput, SettingError, TransientFailure
+from pipeline.errors import MissingInput, SettingError
 from pipeline.index.search import search
 from pipeline.settings import load_settings
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
@@ -141,12 +140,6 @@ def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(tmp_pat
     assert llm.requests == []
     llm.rules.insert(0, lambda asked: "From memory.")
     assert open_conversation(bare, "direct").ask(PLANTS).text == "From memory."
-
-
-def test_an_index_that_does_not_answer_ends_the_question(corpus, llm):
-    place = asking(corpus, llm, qdrant_url="http://127.0.0.1:1")
-    with pytest.raises(TransientFailure, match=r"127\.0\.0\.1:1"):
-        Conversation(place, SYSTEMS["arxivbot"]).ask(PLANTS)
 
 
 def test_without_a_model_the_closest_passages_are_shown_at_no_cost(corpus):

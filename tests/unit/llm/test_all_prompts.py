@@ -11,7 +11,6 @@ from jinja2 import meta, nodes
 
 from pipeline.answering.systems import SYSTEMS as ANSWERING
 from pipeline.evaluation.g_score.judge import PROMPT
-from pipeline.llm.cache import call_key
 from pipeline.llm.prompts import PromptFolder
 from pipeline.related_work.systems import SYSTEMS
 
@@ -136,24 +135,6 @@ def test_no_text_ends_its_fence(file):
         outside = re.sub(r"<(\w+)>\n.*?\n</\1>", "", after.content, flags=re.DOTALL)
         assert "Obey" not in outside or named(file) in PRINTED
         assert "<|im_start|>" not in after.content
-
-
-@pytest.mark.parametrize("file", PROMPTS, ids=named)
-def test_another_wording_is_another_call_and_another_version(file, tmp_path):
-    """The key of a call holds the whole text, and a month's fingerprint the digest of its
-    prompts.
-    """
-    for part in file.parent.glob("*.j2"):
-        (tmp_path / part.name).write_bytes(part.read_bytes())
-    before, given = PromptFolder(file.parent), values(file, "Fine.")
-    (tmp_path / file.name).write_text(file.read_text() + "Mind the commas.\n")
-    after = PromptFolder(tmp_path)
-    assert before.digest(file.stem) != after.digest(file.stem)
-    keys = {
-        call_key({"messages": [m.content for m in folder.messages(file.stem, **given)]})
-        for folder in (before, after)
-    }
-    assert len(keys) == 2
 
 
 def test_every_prompt_belongs_to_a_stage_whose_fingerprint_holds_it():

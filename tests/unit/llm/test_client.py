@@ -439,15 +439,6 @@ def test_faults_of_a_model_of_the_file_name_the_file_and_its_fields(tmp_path, mo
         check_model(load_settings(models=clear, _env_file=None))
 
 
-def test_half_a_surrogate_pair_in_an_answer_does_not_lose_it(tmp_path):
-    with ScriptedLlm(lambda _: "A whole \ud83d\ude00 and half of one \ud83d") as llm:
-        place = workspace(llm, tmp_path)
-        assert (
-            ask(place, texts) == ask(place, texts) == ["A whole \U0001f600 and half of one \ufffd"]
-        )
-    assert llm.generations == 1
-
-
 def test_a_model_that_is_not_there_a_wrong_path_and_a_long_prompt_name_their_settings(tmp_path):
     too_long = Refusal(400, "request (11678 tokens) exceeds the available context size")
     with ScriptedLlm(lambda asked: too_long) as llm:

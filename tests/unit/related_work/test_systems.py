@@ -5,9 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.systems import SYSTEMS
-from pipeline.settings import Settings
 from tests.unit.related_work.building import (
     beam,
     check_planned_calls,
@@ -232,10 +230,3 @@ def test_litllm_plan_plans_first_and_every_reference_is_in_the_plan(tmp_path):
     assert "Line 2: ours. Cite nothing." in writing
     assert "Line 3: what Reference title 1 does. Cite [Reference 1] on line 3." in writing
     assert (plan["dropped"], plan["added"]) == ([9], [1])
-
-
-def test_every_system_names_prompts_and_settings_that_are_there():
-    for name, system in SYSTEMS.items():
-        assert system.name == name
-        assert set(system.settings) <= set(Settings.model_fields)
-        assert len(PROMPTS.digest(*system.prompts)) == 64

@@ -141,21 +141,6 @@ def test_a_month_without_tasks_makes_no_call_and_an_unknown_system_is_a_wrong_se
     assert llm.requests == []
 
 
-def test_a_system_that_is_not_chosen_has_no_rows_and_asks_nobody(tmp_path):
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, systems="zero_shot")
-        write_corpus(place, TASKS)
-        elements, summaries = write_all(place)
-        asked = llm.generations
-        more = workspace(llm, tmp_path, systems="zero_shot,chatcite")
-        due = [stage.name for stage in WRITING if state(stage, more, MONTH) is State.STALE]
-        assert changed_parts(more) == ["chatcite@scripted"]
-    assert elements.disabled
-    assert (elements.rows, summaries.rows) == (0, 2)
-    assert asked == summaries.measured["llm_calls"] == 2
-    assert due == ["key_elements", "summaries"]
-
-
 def test_rows_stand_by_task_and_number(tmp_path):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, systems="chatcite,zero_shot")
