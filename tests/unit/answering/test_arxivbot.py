@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from pipeline.answering.answer import ABSTAINED
 from pipeline.answering.rendering import StepRenderer
 from pipeline.answering.user_question import Turn
 from pipeline.answering.user_question import UserQuestion as Question
@@ -90,55 +89,19 @@ def claims_form(*claims):
     return {"relevant": [], "claims": told}
 
 
-@pytest.mark.parametrize(
-    ("relevant", "claims", "kept", "dropped"),
-    [
-        (
-            [3, 1, 99],
-            [(1, "Kept."), (1, " kept "), (2, "Filtered out."), (7, "Of nowhere."), (3, " ")],
-            [("Kept.", "p20")],
-            {"unknown": 1, "irrelevant": 1, "repeated": 2},
-        ),
-        (
-            [1, 2],
-            [
-                (1, "The paper 'On Ferns' gains -3 points."),
-                (2, '"On Ferns" gains -3 points'),
-                (2, "On Ferns gains 3 points."),
-                (1, "What do ferns gain? "),
-                (1, "Title 20 > Method"),
-                (2, "Title 20 > Method"),
-            ],
-            [
-                ("The paper 'On Ferns' gains -3 points.", "p20"),
-                ("On Ferns gains 3 points.", "p19"),
-                ("Title 20 > Method", "p19"),
-            ],
-            {"repeated": 1, "questions": 1, "headings": 1},
-        ),
-        ([], [(2, "Kept.")], [("Kept.", "p19")], {}),
-        (
-            [1],
-            [(1, f"Claim {number}.") for number in range(5)],
-            [(f"Claim {number}.", "p20") for number in range(3)],
-            {"over": 2},
-        ),
-    ],
-    ids=[
-        "of passages not shown or filtered out",
-        "said again, questions and headings",
-        "beside no relevant passage",
-        "more than three of a hop",
-    ],
+@cases(
+    "unit/answering/cases.toml",
+    "claims_that_cannot_stand_are_dropped",
+    ["name", "relevant", "claims", "kept", "dropped"],
 )
 def test_claims_that_cannot_stand_are_dropped_and_counted(
-    tmp_path, relevant, claims, kept, dropped
+    tmp_path, name, relevant, claims, kept, dropped
 ):
     rule = form_answer("Claims", claims_form(*claims) | {"relevant": relevant})
     answered, _ = answer(tmp_path, "arxivbot", rule, faithful)
-    assert [(claim.text, claim.passage_id) for claim in answered.claims] == kept
+    assert [[claim.text, claim.passage_id] for claim in answered.claims] == kept
     (step,) = steps(answered, "claims")
-    assert step["dropped"] == dropped
+    assert step["dropped"] == dropped, name
 
 
 def test_a_claim_is_moved_to_the_passage_that_has_its_names_and_figures(tmp_path):
@@ -180,51 +143,19 @@ def test_a_title_that_a_passage_holds_may_be_claimed_of_it(tmp_path):
     assert [claim.passage_id for claim in answered.claims] == ["p1"]
 
 
-def sentences(*told, answered=True):
-    return {
-        "answered": answered,
-        "sentences": [{"text": text, "claims": claims} for text, claims in told],
-    }
-
-
-@pytest.mark.parametrize(
-    ("told", "text", "claims", "dropped"),
-    [
-        (
-            sentences(
-                ("Two facts [2].", [1]),
-                ("From memory.", []),
-                ("Of claim nine.", [9]),
-                ("In [0, 1] it is.", [3]),
-            ),
-            "Two facts. In [0, 1] it is.",
-            [(1, 2), (3,)],
-            ["From memory.", "Of claim nine."],
-        ),
-        (
-            sentences(("From memory.", [])),
-            "Claim 20. Claim 19. Claim 18.",
-            [(1,), (2,), (3,)],
-            ["From memory."],
-        ),
-        (sentences(("Perhaps so.", [1]), answered=False), ABSTAINED, [], ["Perhaps so."]),
-    ],
-    ids=[
-        "sentences on claims stand",
-        "without one the claims do",
-        "the claims do not hold the answer",
-    ],
+@cases(
+    "unit/answering/cases.toml",
+    "a_sentence_that_rests_on_no_claim",
+    ["text", "answered", "sentences", "claims", "dropped"],
 )
 def test_a_sentence_that_rests_on_no_claim_is_dropped_and_told(
-    tmp_path,
-    told,
-    text,
-    claims,
-    dropped,
+    tmp_path, text, answered, sentences, claims, dropped
 ):
-    answered, _ = answer(tmp_path, "arxivbot", form_answer("GroundedAnswer", told), faithful)
+    told = [{"text": written, "claims": numbers} for written, numbers in sentences]
+    rule = form_answer("GroundedAnswer", {"answered": answered, "sentences": told})
+    answered, _ = answer(tmp_path, "arxivbot", rule, faithful)
     assert (answered.text, answered.abstained) == (text, not claims)
-    assert [sentence.claims for sentence in answered.sentences] == claims
+    assert [list(sentence.claims) for sentence in answered.sentences] == claims
     assert len(answered.claims) == 3
     (step,) = steps(answered, "answer")
     assert step["dropped"] == dropped
