@@ -77,3 +77,13 @@ def test_an_object_of_texts_that_breaks_off_has_its_first_fields():
 def test_headed_lines_of_less_than_half_of_the_fields_are_an_error(answer):
     with pytest.raises(ValueError, match="no JSON object"):
         parse_answer(answer, Elements)
+
+
+class Halves(TextFields):
+    first: str
+    second: str
+
+
+def test_headed_lines_of_half_of_the_fields_are_an_error_too():
+    with pytest.raises(ValueError, match="no JSON object"):
+        parse_answer("First: a half.", Halves)
