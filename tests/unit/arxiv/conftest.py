@@ -6,18 +6,16 @@ import json
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from pipeline import tables
 from pipeline.engine.progress import Notice
+from tests.conftest import PROJECT
 from tests.fake_arxiv import FakeApi
 from tests.month_tables import write_table
 from tests.workspaces import make_workspace
-
-PROJECT = Path(__file__).resolve().parents[3]
 
 
 def write_members(workspace, month, ids):

@@ -67,26 +67,6 @@ def days_asked_from(oai):
 # What a record says.
 
 
-def test_the_raw_format_tells_the_versions(oai, place):
-    oai.list = [
-        [record("2403.00001", metadata=raw("2403.00001", 3, comments="9 pages", doi="10.1/x"))]
-    ]
-    run(place)
-    paper = stored(place, "2403.00001")["2403.00001"]
-    assert (paper.version, paper.published, paper.updated) == (3, "2024-04-01", "2024-04-03")
-    assert (paper.title, paper.authors, paper.abstract) == (
-        "On 2403.00001",
-        ("A. One", "B. C. Two"),
-        "We say.",
-    )
-    assert (paper.categories, paper.comment, paper.doi) == (("cs.CL", "cs.LG"), "9 pages", "10.1/x")
-    assert (paper.source, paper.fetched_at, paper.status) == (
-        "oai",
-        f"{TODAY}T01:02:03Z",
-        "present",
-    )
-
-
 @pytest.mark.parametrize("comment", ["12 pages", "We withdraw this paper"])
 def test_api_harvest_and_snapshot_give_the_same_record(oai, place, comment):
     told = {
@@ -121,6 +101,7 @@ def test_api_harvest_and_snapshot_give_the_same_record(oai, place, comment):
         }
     )
     harvested = stored(place, "2404.00001")["2404.00001"]
+    assert (harvested.source, harvested.fetched_at) == ("oai", f"{TODAY}T01:02:03Z")
     asked = read_feed(FEED.format(1, entry).encode())["2404.00001"]
     assert asked.status == ("present" if comment == "12 pages" else "withdrawn")
     for other in (harvested, asked):

@@ -65,18 +65,3 @@ def test_it_does_not_say_why_a_list_was_refused(arxiv):
     with pytest.raises(package.HTTPError) as failure:
         _ids(_client(arxiv), "abc")
     assert "incorrect" not in str(vars(failure.value))
-
-
-def test_it_has_no_timeout(arxiv, monkeypatch):
-    import requests
-
-    limits = []
-    send = requests.Session.send
-
-    def note_limit(session, request, **options):
-        limits.append(options["timeout"])
-        return send(session, request, **options)
-
-    monkeypatch.setattr(requests.Session, "send", note_limit)
-    _ids(_client(arxiv), "2403.00001")
-    assert limits == [None]

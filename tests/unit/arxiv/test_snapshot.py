@@ -17,9 +17,10 @@ from pipeline.engine.progress import listening
 from pipeline.errors import MissingInput, PermanentFailure
 from pipeline.identity.people import split_author_line
 from tests.cases import cases
+from tests.conftest import PROJECT
 from tests.processes import wait_until
 
-from .conftest import PROJECT, line, messages
+from .conftest import line, messages
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,6 @@ whoever sent them.
 
 import subprocess
 import sys
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -12,10 +11,10 @@ import pytest
 from pipeline.arxiv.api import read_feed
 from pipeline.arxiv.rate_limited_client import BrokenAnswer, parse_xml
 from pipeline.errors import PermanentFailure
+from tests.conftest import PROJECT
 
 pytestmark = pytest.mark.slow
 
-PROJECT = Path(__file__).resolve().parents[3]
 ROOT = "{http://www.w3.org/2005/Atom}feed"
 FEED = '<feed xmlns="http://www.w3.org/2005/Atom">{}</feed>'
 ENTRY = (

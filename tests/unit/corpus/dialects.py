@@ -8,12 +8,11 @@ of September 2026.
 import random
 import re
 from functools import cache
-from pathlib import Path
 
+from tests.conftest import PROJECT
 from tests.unit.corpus.arxiv_site import around
 from tests.unit.corpus.building import pages_of
 
-PROJECT = Path(__file__).resolve().parents[3]
 SHARED = PROJECT.parent / "shared" / "data"
 
 _TAG = re.compile(r"<([A-Za-z][\w:-]*)((?:\s+[\w:-]+=\"[^\"]*\")+)(\s*/?)>")

@@ -3,11 +3,11 @@
 import re
 import zipfile
 from functools import cache
-from pathlib import Path
 
 from hypothesis import strategies as st
 
-PROJECT = Path(__file__).resolve().parents[3]
+from tests.conftest import PROJECT
+
 # The real pages where they are at hand, else the sample's.
 DUMPS = (PROJECT.parent / "shared" / "data" / "dump", PROJECT / "examples" / "dump")
 

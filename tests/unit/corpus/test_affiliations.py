@@ -26,21 +26,9 @@ def test_a_surname_that_two_bear_needs_the_initial():
     assert places("Lee is with the University of X.", names=names) == [[], []]
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Work performed while at Google Brain.",
-        "This work was supported by the National Science Foundation.",
-        "We thank Google Research for computers.",
-        "Corresponding author, University of X",
-        "C. Moe was with the University of X.",
-        "The truth is with you.",
-        "All authors contributed equally.",
-        "",
-    ],
-)
-def test_what_is_no_place_of_work_now_is_left_out(said):
-    assert places(said, owner=ANN) == [[], [], []]
+@cases("unit/corpus/cases.toml", "no_place_of_work_now")
+def test_what_is_no_place_of_work_now_is_left_out(case):
+    assert places(case, owner=ANN) == [[], [], []]
 
 
 @pytest.mark.parametrize(

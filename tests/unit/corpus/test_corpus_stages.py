@@ -81,6 +81,11 @@ def one_paper(workspace, content=GOOD, **metadata):
 # dump_members
 
 
+def states_of_both(workspace):
+    """The states of dump_members in both months."""
+    return [state(DUMP_MEMBERS, workspace, month) for month in (MONTH, APRIL)]
+
+
 def test_members_are_listed_by_identifier_in_the_best_conversion(workspace):
     put_zip(workspace, "warning", f"2403/{THIRD}.html", f"2403/{FIRST}.html")
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2404/2404.00002.html")
@@ -125,12 +130,12 @@ def test_a_changed_page_makes_its_month_alone_out_of_date_and_a_touched_zip_none
     for month in (MONTH, APRIL):
         listed(workspace, month)
     os.utime(file, (1, 1))
-    assert [state(DUMP_MEMBERS, workspace, month) for month in (MONTH, APRIL)] == [
+    assert states_of_both(workspace) == [
         State.DONE,
         State.DONE,
     ]
     loose.write_bytes(b"<html>two</html>")
-    assert [state(DUMP_MEMBERS, workspace, month) for month in (MONTH, APRIL)] == [
+    assert states_of_both(workspace) == [
         State.DONE,
         State.STALE,
     ]
@@ -138,7 +143,7 @@ def test_a_changed_page_makes_its_month_alone_out_of_date_and_a_touched_zip_none
     put_zip(
         workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html", "2404/2404.00002.html"
     )
-    assert [state(DUMP_MEMBERS, workspace, month) for month in (MONTH, APRIL)] == [
+    assert states_of_both(workspace) == [
         State.DONE,
         State.STALE,
     ]
@@ -152,8 +157,7 @@ def test_a_broken_zip_changes_no_month_but_those_that_have_its_pages_once_it_is_
     assert (listed(workspace), listed(workspace, APRIL)) == ([FIRST], ["2404.00001"])
     assert ledger(workspace, "dump_members") == ledger(workspace, "dump_members", APRIL) == []
     file.write_bytes(whole)
-    assert state(DUMP_MEMBERS, workspace, MONTH) is State.DONE
-    assert state(DUMP_MEMBERS, workspace, APRIL) is State.STALE
+    assert states_of_both(workspace) == [State.DONE, State.STALE]
     assert listed(workspace, APRIL) == ["2404.00001", "2404.00002"]
 
 

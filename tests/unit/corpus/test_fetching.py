@@ -9,7 +9,6 @@ import sys
 import threading
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -27,6 +26,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import SAMPLE_DUMP, load_settings
 from tests.cases import cases
+from tests.conftest import PROJECT
 from tests.fake_arxiv import FakeSite, reply, status
 from tests.fake_clock import FakeClock
 from tests.unit.arxiv.conftest import line
@@ -45,7 +45,6 @@ from tests.workspaces import changed
 
 pytestmark = pytest.mark.slow
 
-PROJECT = Path(__file__).resolve().parents[3]
 MONTH = "2026-10"
 FIRST, SECOND, THIRD = "2610.00001", "2610.00002", "2610.00003"
 BODY = section(para(f"We read margins {cite('bib.bib1')} of books with {math('x_1')}."))
@@ -323,13 +322,16 @@ def test_a_killed_fetch_goes_on_after_its_last_page(place, site, dump):
     assert names(dump) == [f"2610/{name}.html" for name in ids]
 
 
+NAMED = {"named": [FIRST]}
+
+
 @pytest.mark.parametrize(
     ("changed", "asked", "message"),
     [
-        ({"dump_dir": SAMPLE_DUMP}, {"named": [FIRST]}, "is the sample corpus"),
-        ({"dump_dir": "memory://dump"}, {"named": [FIRST]}, "into a folder on a disk"),
-        ({"dump_dir": "/nowhere/at/all"}, {"named": [FIRST]}, "there is no folder /nowhere/at/all"),
-        ({"subsets": "warning"}, {"named": [FIRST]}, "CITELOOM_SUBSETS leaves out unrated"),
+        ({"dump_dir": SAMPLE_DUMP}, NAMED, "is the sample corpus"),
+        ({"dump_dir": "memory://dump"}, NAMED, "into a folder on a disk"),
+        ({"dump_dir": "/nowhere/at/all"}, NAMED, "there is no folder /nowhere/at/all"),
+        ({"subsets": "warning"}, NAMED, "CITELOOM_SUBSETS leaves out unrated"),
         ({}, {"month": MONTH}, "there is no metadata of 2026-10: run citeloom harvest"),
         ({}, {"named": ["2610.1"]}, "2610.1: no arXiv id"),
         ({}, {"month": MONTH, "named": ["2609.00001"]}, "2609.00001 is not of 2026-10"),

@@ -13,14 +13,11 @@ pytestmark = pytest.mark.slow
 MANY = 100_000
 
 DEEP = {
-    "open": "<div>" * MANY,
     "500,000 open": "<div>" * 500_000,
     "closed": "<div>" * MANY + "</div>" * MANY,
-    "inline": "<em>" * MANY + "</em>" * MANY,
     "wrongly closed": "<div></b>" * MANY,
     "formatting": "<b></div>" * MANY,
     "tables": "<table><td>" * MANY,
-    "lists": "<ul><li>" * MANY,
     "formulas": "<math " * MANY,
     "formulas with no end": '<math alttext="x">' * MANY,
 }
@@ -37,7 +34,6 @@ NAMES = " ".join(f"a{place}" for place in range(MANY))
 ROW = '<tr><td colspan="999" rowspan="999"></td></tr>'
 LONG = {
     "attributes": f"<div {NAMES}>x</div>",
-    "200,000 attributes": f"<div {' '.join(f'a{place}' for place in range(200_000))}>x</div>",
     "attributes of an irregular page": f"<p><div {NAMES}>x</div>",
     "a class": f'<span class="{"ltx_text " * MANY}">x</span>',
     "brackets": "<" * MANY,
@@ -76,7 +72,7 @@ def test_footnotes_in_a_row_are_read():
         page(para("Wörds.")).decode().encode("utf-16"),
         b"\xfe\xff" + page(para("Wörds.")).decode().encode("utf-16-be"),
         b"\xef\xbb\xbf" + page(para("Wörds.")),
-        page(para("W\0ö\7r\x08ds.")),
+        page(para("W\0ö\7r\x08d&#1;s.")),
         page(para("W&#246;rds.<!-- </p> -->")),
         page(para("W&ouml;rds.<script>if (a < b) '</p>'</script>")),
         page('<P CLASS="ltx_p">W&ouml;rds.</P>'),

@@ -10,6 +10,7 @@ from pipeline.corpus.parse.browser import browse
 from pipeline.corpus.parse.source import read_source
 from pipeline.corpus.parse.tree import Irregular, grow
 from pipeline.settings import SAMPLE_DUMP
+from tests.cases import cases
 from tests.unit.corpus.building import page, pages_of
 
 pytestmark = pytest.mark.slow
@@ -73,36 +74,12 @@ def test_no_real_page_needs_a_browsers_rules(shared_data):
         assert text.strip(), name
 
 
-# What LaTeXML does not write, and the text that a browser shows; what no closing quotation mark
-# ends is no text.
-IRREGULAR = {
-    "<p>a</div>": "a",
-    "<p>a</p></p>": "a",
-    "<p>a": "a",
-    "<p>a < b</p>": "a < b",
-    "<p>a<p>b": "ab",
-    "<P CLASS=ltx_p>a</P>": "a",
-    "<p class=ltx_p>a</p>": "a",
-    '<p class="ltx_p>a</p>': "",
-    "<div/><p>a</p>": "a",
-    "<!-- no --><p>a</p>": "a",
-    "<p>a<script>b</script><style>c</style></p>": "a",
-    "<textarea>a</textarea>": "a",
-    "<p>a<![CDATA[b]]></p>": "a",
-    "<>a": "<>a",
-    "<b><i>a</b>c</i>": "ac",
-    '<a href="#b1"title="x">a</a>': "a",
-    '<a href="mailto:me>a</a>': "",
-    '<a href="#b1" title="x>a</a>': "",
-}
-
-
-@pytest.mark.parametrize("body", IRREGULAR)
-def test_what_latexml_does_not_write_is_read_by_a_browser_s_rules(body):
+@cases("unit/corpus/cases.toml", "irregular_pages", ["body", "text"])
+def test_what_latexml_does_not_write_is_read_by_a_browser_s_rules(body, text):
     source = read_source(page(body, title=""))
     with pytest.raises(Irregular):
         grow(source)
-    assert browse(source)[1].strip() == IRREGULAR[body]
+    assert browse(source)[1].strip() == text
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
 from pipeline.storage.reading import read_table
+from tests.conftest import PROJECT
 from tests.processes import wait_until
 from tests.required_tools import missing_tool
 from tests.unit.arxiv.conftest import line
@@ -39,7 +40,6 @@ from tests.workspaces import changed
 
 pytestmark = pytest.mark.slow
 
-PROJECT = Path(__file__).resolve().parents[3]
 MONTH = "2026-10"
 FIRST, SECOND, THIRD = "2610.00001", "2610.00002", "2610.00003"
 PAPER = eprint({"main.tex": document()})
@@ -56,6 +56,16 @@ def names(folder):
 
 
 # ---- archives ----
+
+
+def sparse():
+    """A tar of 2 KB with a file that it says to be a terabyte of zeros."""
+    member = special("a.tex", tarfile.GNUTYPE_SPARSE)
+    head = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+    head[483:495] = b"\x80" + (1 << 40).to_bytes(11, "big")
+    head[148:156] = b" " * 8
+    head[148:156] = b"%06o\0 " % sum(head)
+    return bytes(head) + bytes(1024)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +90,11 @@ def names(folder):
             [],
         ),
         (eprint({"x.tex": b""}, special("x", tarfile.SYMTYPE, "/tmp"), special("x/y.tex", tarfile.REGTYPE)), ["x.tex", "x/y.tex"]),
+        (sparse(), []),
     ],
     ids=[
         "kinds", "a plain tar", "one file", "a PDF", "PostScript", "Perl", "ways out",
-        "a file as a folder", "links and devices", "a link as a folder",
+        "a file as a folder", "links and devices", "a link as a folder", "sparse",
     ],
 )  # fmt: skip
 def test_only_known_files_are_unpacked_and_only_below_their_folder(tmp_path, source, unpacked):
@@ -91,21 +102,6 @@ def test_only_known_files_are_unpacked_and_only_below_their_folder(tmp_path, sou
     unpack(source, tmp_path / "paper")
     assert names(tmp_path) == [f"paper/{name}" for name in unpacked]
     assert not any(path.is_symlink() for path in tmp_path.rglob("*"))
-
-
-def sparse():
-    """A tar of 2 KB with a file that it says to be a terabyte of zeros."""
-    member = special("a.tex", tarfile.GNUTYPE_SPARSE)
-    head = bytearray(member.tobuf(tarfile.GNU_FORMAT))
-    head[483:495] = b"\x80" + (1 << 40).to_bytes(11, "big")
-    head[148:156] = b" " * 8
-    head[148:156] = b"%06o\0 " % sum(head)
-    return bytes(head) + bytes(1024)
-
-
-def test_a_sparse_file_is_not_unpacked(tmp_path):
-    unpack(sparse(), tmp_path)
-    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize(

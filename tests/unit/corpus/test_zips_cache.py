@@ -102,10 +102,7 @@ def overwrite_rows(file):
 
 
 DAMAGES = {
-    "empty": lambda file: file.write_bytes(b""),
     "end cut off": lambda file: file.write_bytes(file.read_bytes()[:-100]),
-    "beginning cut off": lambda file: file.write_bytes(file.read_bytes()[100:]),
-    "rubbish": lambda file: file.write_bytes(b"PAR1 rubbish PAR1"),
     "another table": lambda file: pq.write_table(pa.table({"x": [1]}), file),
     "within the rows": overwrite_rows,
 }

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.dump.central_directory import read_directory
 from pipeline.corpus.dump.listing import list_zip
 from pipeline.corpus.dump.member import Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader, unpack
 from pipeline.errors import MissingInput
 from pipeline.identity.identifiers import MemberName, read_member_name
+from tests.unit.corpus.building import dump_settings, members_of
 
 pytestmark = pytest.mark.slow
 
@@ -165,14 +167,10 @@ def test_a_listing_says_of_every_name_what_reading_it_alone_says(names):
 
 
 def test_real_pages_are_those_that_zipfile_reads(shared_data, tmp_path):
-    from pipeline.corpus.dump.catalogue import read_dump
-    from pipeline.settings import load_settings
-
-    dump, read = read_dump(load_settings(dump_dir=shared_data / "dump", data=tmp_path)), 0
-    for month in dump.months:
-        with MemberReader(shared_data / "dump") as reader:
-            for row in dump.pages(month).to_pylist():
-                with zipfile.ZipFile(shared_data / "dump" / row["zip"]) as archive:
-                    assert reader.read(Member(**row)) == archive.read(row["member"])
-                    read += 1
-    assert read == 21
+    settings = dump_settings(shared_data / "dump", tmp_path)
+    members = [page for month in months_in_dump(settings) for page in members_of(settings, month)]
+    assert len(members) == 21
+    with MemberReader(settings.dump_dir) as reader:
+        for member in members:
+            with zipfile.ZipFile(settings.dump_dir / member.zip) as archive:
+                assert reader.read(member) == archive.read(member.member)

@@ -103,15 +103,6 @@ def test_keys_of_joined_blocks_are_kept_in_order_and_once():
     assert found[0].cited_keys == ("b2", "b1")
 
 
-@pytest.mark.parametrize(("first", "second"), [("b1", "b2"), ("b12", "b1")])
-def test_a_split_block_keeps_only_the_keys_of_each_part(first, second):
-    text = f"{words(290).capitalize()} [@{first}]. {words(200).capitalize()} [@{second}]."
-    assert [passage.cited_keys for passage in body(block(text, keys=(first, second)))] == [
-        (first,),
-        (second,),
-    ]
-
-
 def test_a_long_list_is_split_between_its_lines():
     text = "\n".join(f"- {words(90)}" for _ in range(5))
     found = body(block(text, kind="list"))

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.corpus.passages.sentences import mask, split_sentences
+from tests.cases import cases
 
 CHECKED = Path(__file__).with_name("sentences.txt").read_text().strip()
 PARAGRAPHS = [paragraph.split("\n") for paragraph in CHECKED.split("\n\n")]
@@ -26,35 +27,15 @@ def test_the_checked_paragraphs_have_more_than_150_boundaries():
     assert sum(len(paragraph) - 1 for paragraph in PARAGRAPHS) > 150
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Theorem 3.1. Let $X$ be a space, and Lemma 2. too.",
-        "We set $\\mbox{a. $B$ c}. D$ here.",
-        "It is $\\left[0,1\\right. X$ at most.",
-        "By [@bib.bib1; @bib.Smith. Jones] it holds.",
-        "The price of $x. Y$ and of $z$ is fair (cf. Moreau et al.) So far.",
-    ],
-)
-def test_no_sentence_ends_inside_a_formula_or_an_abbreviation(text):
-    assert split_sentences(text) == [text]
+@cases("unit/corpus/cases.toml", "single_sentences")
+def test_no_sentence_ends_inside_a_formula_or_an_abbreviation(case):
+    assert split_sentences(case) == [case]
 
 
-@pytest.mark.parametrize(
-    "sentences",
-    [
-        ["本文研究检索模型。", "我们收集了数据！", "这样对吗？[@b1]", "好的。"],
-        ["彼は「はい。」と言った。", "次の文です。"],
-        ["他说：“好。”", "然后走了。"],
-        ["यह पहला वाक्य है।", "यह दूसरा है।"],
-        ["هل هذا صحيح؟", "نعم."],
-        ["It improved.^1,2", "See [?lee].", "Then [?moe] shows more."],
-    ],
-    ids=lambda sentences: sentences[0],
-)
-def test_sentences_end_at_the_marks_of_other_scripts_and_behind_notes(sentences):
-    space = "" if "。" in sentences[0] else " "
-    assert split_sentences(space.join(sentences)) == sentences
+@cases("unit/corpus/cases.toml", "sentences_of_other_scripts")
+def test_sentences_end_at_the_marks_of_other_scripts_and_behind_notes(case):
+    space = "" if "。" in case[0] else " "
+    assert split_sentences(space.join(case)) == case
 
 
 def test_a_price_in_dollars_opens_no_formula():

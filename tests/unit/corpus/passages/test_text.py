@@ -2,12 +2,12 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.text import count_words, embedded_text
+from tests.cases import cases
 
 
 def test_the_embedded_text_has_the_headings_and_no_markers():
@@ -25,27 +25,13 @@ def test_a_marker_goes_with_the_space_before_it():
     assert without_markers("One [@b1], two[@b2]\n[@b3] [?lee].") == "One, two."
 
 
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [
-        ("", 0),
-        ("| — | – |", 0),
-        ("| one | 2 |", 2),
-        ("it’s “here” — naïve…", 3),
-        ("Smith et al. [@b1]’s", 4),
-        ("Kōans 裏 覚", 3),
-        ("a\xa0b\u2003c", 3),
-        ("[@b1; @b2]", 0),
-        ("[@ open", 1),
-        ("as [?lee; ?moe] say", 2),
-        ("本文研究 BERT 模型。", 7),
-        ("ประโยคหนึ่ง", 3),
-        ("한국어는 띄어쓰기가 있다", 3),
-        ("\ud800 x", 1),
-    ],
-)
+@cases("unit/corpus/cases.toml", "numbers_of_words", ["text", "count"])
 def test_words_are_counted(text, count):
     assert count_words(text) == count
+
+
+def test_a_lone_surrogate_is_no_word():
+    assert count_words("\ud800 x") == 1
 
 
 @given(st.text(st.characters(max_codepoint=0x24F), max_size=80))

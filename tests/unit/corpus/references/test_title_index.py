@@ -199,22 +199,15 @@ def test_many_items_at_once_are_resolved_as_one_by_one(filled):
 
 
 def test_keys_are_the_same_in_every_process():
-    code = (
-        "from pipeline.identity.titles import title_keys, window_key\nprint(title_keys('attention is"
-        " all you need'.split()), window_key('attention is all you need'.split()))"
-    )
-    told = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
+    """They are kept: Python's own hashes differ from process to process."""
     words = ["attention", "is", "all", "you", "need"]
-    assert told == {f"{title_keys(words)} {window_key(words)}\n"}
+    assert title_keys(words) == [
+        9389158134594241271,
+        4457982561307631907,
+        522253599857667015,
+        5571946552960689453,
+    ]
+    assert window_key(words) == 4137875040808376105
 
 
 def test_a_title_is_found_by_a_window_of_the_text_that_holds_it():
