@@ -229,7 +229,7 @@ class Reached:
         inside = {context for line in range(first, last + 1) for context in by_line.get(line, ())}
         if inside <= {""}:
             inside = {context for contexts in by_line.values() for context in contexts}
-        tests = {context.partition("|")[0] for context in inside if context}
+        tests = {context.rpartition("|")[0] for context in inside if context}
         return sorted(tests, key=lambda test: (self._seconds.get(test, 0.0), test))
 
 

@@ -160,6 +160,15 @@ def test_a_damaged_tar_gives_what_can_be_read_and_is_named(sources):
     assert (found[0].read(), list(damaged)) == (PAPER, [file.name])
 
 
+def test_a_source_too_large_is_not_read(sources):
+    file = sources / f"{FIRST}.gz"
+    file.touch()
+    os.truncate(file, 513 << 20)
+    (source,), _ = sources_of_month(sources, MONTH)
+    with pytest.raises(SourceError, match="too_large"):
+        source.read()
+
+
 # ---- the main file ----
 
 PAPERS = tomllib.loads((Path(__file__).parent / "main_files.toml").read_text())["paper"]
