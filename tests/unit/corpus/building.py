@@ -105,6 +105,11 @@ def write_zip(file, members, method=zipfile.ZIP_DEFLATED):
     return file
 
 
+def names(folder):
+    """The paths of all files below a folder."""
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
 def dump_settings(dump, data=None, **overrides):
     """Settings over a dump; the data root lies within the dump unless one is given."""
     return load_settings(dump_dir=dump, data=data or Path(str(dump), "data"), **overrides)

@@ -36,6 +36,7 @@ from tests.unit.corpus.building import (
     bibliography,
     cite,
     math,
+    names,
     page,
     para,
     section,
@@ -87,10 +88,6 @@ def run(place, *ids, fake=None, gap=0.0, **more):
 def detail(place, name):
     """What the ledger says of a page."""
     return PageLedger(place.cache("html_pages") / "fetched.jsonl").read()[name].detail
-
-
-def names(folder):
-    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
 
 
 def told(paper):

@@ -72,6 +72,7 @@ def test_footnotes_in_a_row_are_read():
         page(para("Wörds.")).decode().encode("utf-16"),
         b"\xfe\xff" + page(para("Wörds.")).decode().encode("utf-16-be"),
         b"\xef\xbb\xbf" + page(para("Wörds.")),
+        b'<?xml version="1.0"?>' + page('<div class="ltx_date"/>' + para("Wörds.")),
         page(para("W\0ö\7r\x08d&#1;s.")),
         page(para("W&#246;rds.<!-- </p> -->")),
         page(para("W&ouml;rds.<script>if (a < b) '</p>'</script>")),

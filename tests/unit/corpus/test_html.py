@@ -88,11 +88,6 @@ def test_bytes_that_are_no_utf8_are_replaced():
     assert "\ufffd" in only_block(parse(page(para("W@rds.")).replace(b"@", b"\xff"))).text
 
 
-def test_xhtml_is_read_as_html():
-    body = '<div class="ltx_date"/>' + para("Words.")
-    assert only_block(parse(b'<?xml version="1.0"?>' + page(body))).text == "Words."
-
-
 def test_what_no_rule_explains_is_counted_as_lost():
     twice = '<div class="ltx_abstract"><p class="ltx_p">First.</p></div>' * 2
     paper = parse(page(f'<span class="ltx_personname">{twice}</span>{section(para("Words."))}'))

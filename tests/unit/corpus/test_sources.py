@@ -34,7 +34,7 @@ from tests.processes import wait_until
 from tests.required_tools import missing_tool
 from tests.unit.arxiv.conftest import line
 from tests.unit.corpus import fake_latexml
-from tests.unit.corpus.building import write_zip
+from tests.unit.corpus.building import names, write_zip
 from tests.unit.corpus.fake_latexml import document, eprint, tar_of
 from tests.workspaces import changed
 
@@ -49,10 +49,6 @@ def special(name, kind, target=""):
     member = tarfile.TarInfo(name)
     member.type, member.linkname = kind, target
     return member
-
-
-def names(folder):
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 # ---- archives ----
