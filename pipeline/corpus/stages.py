@@ -254,7 +254,7 @@ class Papers(Stage):
     upstream = (MEMBERS_TABLE, METADATA_TABLE)
     settings = ("categories", "category_match", "parser")
     former_settings = {"page_errors": "keep"}  # noqa: RUF012
-    version = 21
+    version = 22
     kinds = ("parquet", "html")
     checks = (
         MonthCheck(every_member_is_accounted_for, blocking=True),

@@ -12,15 +12,8 @@ from itertools import chain
 
 from pipeline.corpus.parse.bibliography import read_bibliography
 from pipeline.corpus.parse.byline import read_bylines
-from pipeline.corpus.parse.byline_text import Byline
+from pipeline.corpus.parse.byline_text import Byline, before_prose, find_byline, letters_of
 from pipeline.corpus.parse.findings import Findings
-from pipeline.corpus.parse.front_matter import (
-    before_prose,
-    find_abstract,
-    find_byline,
-    letters_of,
-    without_empty,
-)
 from pipeline.corpus.parse.parsed_page import (
     UNLINKED,
     Author,
@@ -42,7 +35,7 @@ from pipeline.corpus.parse.policies import (
     visible,
     without_markers,
 )
-from pipeline.corpus.parse.typed_references import take_typed_references
+from pipeline.corpus.parse.typed_references import is_title_of_references, take_typed_references
 from pipeline.corpus.passages.sentences import without_formulas
 
 # A thesis of 500 pages has 1,500,000.
@@ -59,6 +52,11 @@ _FRAME = re.compile(
 )
 _RULE = re.compile(r"\|(?: --- \|)+")
 _MACRO = re.compile(r"\\[A-Za-z@]{2,}")
+# An abstract that LaTeXML did not mark as such.
+_ABSTRACT = re.compile(r"abstract|summary", re.IGNORECASE)
+_RUN_IN = re.compile(r"^(?:[Aa]bstract|ABSTRACT)\b\s*[.:—–-]*\s*")
+# Authors may set the word by hand.
+_FEWEST_WORDS = 20
 _WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ERRED), " "))
 
 
@@ -89,10 +87,10 @@ def assemble(
     blocks += findings.blocks
     abstract, sections = findings.abstract, findings.sections
     if abstract is None:
-        abstract, sections, blocks = find_abstract(sections, blocks)
+        abstract, sections, blocks = _find_abstract(sections, blocks)
     if not blocks and not abstract:
         raise PageError("no_text", "no paragraph, table, caption or abstract on the page")
-    headed = without_empty(sections, blocks)
+    headed = _without_empty(sections, blocks)
     bibliography = [*findings.items, *read_bibliography(findings.printed_items)]
     of_authors, marks = characters_of_authors(
         byline.authors, notes, _byline_text(findings, byline.front)
@@ -136,6 +134,44 @@ def assemble(
         html_bytes=len(html),
         html_sha256=hashlib.sha256(html).hexdigest(),
     )
+
+
+def _find_abstract(
+    sections: Sequence[Section], blocks: Sequence[Block]
+) -> tuple[str | None, list[Section], list[Block]]:
+    """The abstract of a page without `.ltx_abstract`, and the sections and blocks without it.
+
+    It is looked for in a section titled Abstract, then in a paragraph before the first section that
+    begins with the word or follows it. None where there is neither.
+    """
+    named = next((section for section in sections if _ABSTRACT.fullmatch(section.title)), None)
+    path = named.path if named else ()
+    inside = [block for block in blocks if block.section_path == path and block.kind == "paragraph"]
+    if named is None:
+        while inside and not _RUN_IN.match(inside[0].text):
+            inside.pop(0)
+        is_heading = bool(inside) and not _RUN_IN.sub("", inside[0].text)
+        inside = inside[: 1 + is_heading]
+    text = _RUN_IN.sub("", " ".join(block.text for block in inside))
+    if not text or (named is None and len(text.split()) < _FEWEST_WORDS):
+        return None, [*sections], [*blocks]
+    others = [section for section in sections if section != named]
+    return text, others, [block for block in blocks if block not in inside]
+
+
+def _without_empty(sections: Sequence[Section], blocks: Sequence[Block]) -> list[Section]:
+    """The sections without empty ones that have no title, or head a bibliography."""
+    with_text = {
+        block.section_path[: depth + 1]
+        for block in blocks
+        for depth in range(len(block.section_path))
+    }
+    return [
+        section
+        for section in sections
+        if section.path in with_text
+        or (section.title and not is_title_of_references(section.title))
+    ]
 
 
 def _remove_blocks(findings: Findings, letters: str) -> None:

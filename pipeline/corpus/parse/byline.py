@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from pipeline.corpus.parse.affiliations import (
-    BEFORE_PLACE,
     GAP,
-    is_organisation,
     is_place,
-    is_place_alone,
     is_remark,
-    is_unit,
     join_lines,
+    places_of_note,
     share,
-    split_places,
-    workplaces,
+    stated_places,
 )
 from pipeline.corpus.parse.byline_text import (
     AFFILIATION_ROLES,
@@ -33,13 +30,13 @@ from pipeline.corpus.parse.byline_text import (
     blank_marks,
     find_emails,
     has_letters,
+    lines_of,
     marks_of,
     normalize,
     plain_line,
     split_doubled_marks,
     without_addresses,
 )
-from pipeline.corpus.parse.front_matter import lines_of
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import AUTHOR, CELL, INNER, LINE, MARK, NOTE, PLACE, fold
 from pipeline.identity.people import KnownNames, blank_titles, is_name, is_suffix
@@ -48,9 +45,8 @@ from pipeline.identity.titles import title_words
 # LaTeX's column sign left over from \And, as in "&Ann Lee", or the macro itself.
 _NEXT_AUTHOR = re.compile(rf"(?:(?<=[\s{LINE}{MARK}{AUTHOR}])|^)&(?=[^\s&])|\\(?:And|AND|and)\b")
 _NEXT = re.compile(f"([{AUTHOR}{PLACE}])")
+_CELLS = re.compile(f"[{CELL}{INNER}]")
 _BETWEEN_NAMES = re.compile(rf"{MARK}[^{MARK}]*{MARK}?|[,;:·•|()\[\]{CELL}{INNER}]|\band\b|&")
-_PART = re.compile(rf"(?:(?!\band\b)[^,;:·•|()\[\]&{CELL}{INNER}])+")
-_ENDS_OPEN = re.compile(r"(?:,|;|&|·|\band)\s*$")
 _LABEL = re.compile(
     rf"\s*(?:{MARK}([^{MARK}]*){MARK}|[(\[]?(\d{{1,2}}|[a-z])[)\].]?\s*(?=[^\W\d_a-z]))"
 )
@@ -61,16 +57,16 @@ _PIECE = re.compile(
     rf"|(?:[^{MARK}]|{MARK}(?![^{MARK}]*{MARK}))+"
 )
 _EDGES = " \n,"
-_AROUND = f" ,;:·•|([&\n\xa0{CELL}{INNER}"
-# LIPIcs's places, e-mails and ORCIDs, which LaTeXML prints without spaces between them.
-_PLACE_AND_EMAIL = re.compile(r"([^@]{1,1000})@([\w-]+(?:\.[\w-]+)+)")
-_ORCID = re.compile(r"https?://orcid\.org/[\dX-]+")
+_BETWEEN = rf"(?:[\s,;:·•|(\[&{CELL}{INNER}]|\band\b)+"
+_AROUND = re.compile(f"^{_BETWEEN}|{_BETWEEN}$")
 # LaTeXML runs the \thanks of several authors together: "Work performed at X.Work performed at Y."
 _NEXT_REMARK = re.compile(rf"{PLACE}|(?<=[a-z]{{2}}\.)(?=[A-Z][a-z])")
 _NO_LETTER = re.compile(r"[^a-z]+")
 # Lists of thousands of authors name a few addresses; each is compared with no more names than
 # these.
 _MOST_NAMES = 300
+_SENTENCE_END = re.compile(r"(?<=\w{4})\.\s+(?=[^\W\d_a-z])")
+_STUCK_EMAIL = re.compile(r"(?<![\w.-])([\w.-]++)@([\w-]+(?:\.[\w-]+)+)")
 
 
 @dataclass(slots=True, eq=False)
@@ -82,20 +78,19 @@ class _Person:
     affiliations: list[str] = field(default_factory=list)
     emails: list[str] = field(default_factory=list)
 
-    def is_name_of(self, local: str) -> bool:
-        """Whether the local part of an address is the name, its end, or initials and a word."""
+    def fit(self, email: str) -> int:
+        """How well an address fits the name: 2 where it is made of names or initials alone, 1 where
+        it has a word of it.
+        """
+        local = _NO_LETTER.sub("", email.partition("@")[0].lower())
         words = [word for word in title_words(self.name) if not is_suffix(word)] or [""]
         first, last = words[0], words[-1]
         ends = ("".join(words[start:]) for start in range(len(words)))
         initials = "".join(word[:1] for word in words)
         made = (initials, first, first[:1] + last, last + first[:1], first + last)
-        return _NO_LETTER.sub("", local.lower()) in (*made, *ends)
-
-    def fits(self, email: str) -> bool:
-        """Whether an address is made of the name, or has a word of it."""
-        local, _, _ = email.lower().partition("@")
-        words = title_words(self.name)
-        return self.is_name_of(local) or any(len(word) > 2 and word in local for word in words)
+        if local in (*made, *ends):
+            return 2
+        return int(any(len(word) > 2 and word in local for word in words))
 
 
 class _Mark(str):
@@ -119,7 +114,6 @@ class _Group:
 
     people: list[_Person] = field(default_factory=list)
     places: list[_Place] = field(default_factory=list)
-    is_closed: bool = False
 
 
 class BylineText(NamedTuple):
@@ -177,17 +171,18 @@ def printed_names(bylines: Sequence[Byline]) -> list[str]:
     lines below that are lists of names alone.
     """
     names: list[str] = []
-    for block in _NEXT.split(AUTHOR.join(_mark_authors(byline.names) for byline in bylines)):
+    text = AUTHOR.join(normalize(byline.names) for byline in bylines)
+    for block in _NEXT.split(_NEXT_AUTHOR.sub(AUTHOR, text)):
         is_list = True
         is_alone = all(map(_are_names, filter(has_letters, block.split(LINE))))
         for line in block.replace(INNER, LINE).split(LINE):
             parts = _parts(blank_titles(without_addresses(line)))
-            people = [part for part in parts if _may_be_person(part) or is_suffix(part)]
+            people = list(filter(_may_be_person, parts))
             is_list = is_list or "@" in line
             if parts and ((is_list and parts[0] in people) or 1 < len(parts) == len(people)):
                 names += people
-            goes_on = is_alone or MARK in line or _ENDS_OPEN.search(line) is not None
-            is_list = "@" in line or (is_list and parts == people and (goes_on or not parts))
+            goes_on = is_alone or MARK in line or not parts
+            is_list = "@" in line or (is_list and parts == people and goes_on)
     return list(dict.fromkeys(names))
 
 
@@ -195,14 +190,9 @@ def _may_be_person(text: str) -> bool:
     return is_name(text) and not is_place(text) and not is_remark(text)
 
 
-def _mark_authors(names: str) -> str:
-    """The text with AUTHOR before authors that a sign or macro begins."""
-    return _NEXT_AUTHOR.sub(AUTHOR, normalize(names))
-
-
 def _parts(line: str) -> list[str]:
     """The parts of a line that may be a name each."""
-    parts = list[str]()
+    parts: list[str] = []
     for part in filter(has_letters, _BETWEEN_NAMES.split(line)):
         pieces = [fold(piece).rstrip("0123456789 .") for piece in GAP.split(part)]
         parts += pieces if all(map(is_name, pieces)) else [fold(part).rstrip("0123456789 .")]
@@ -220,10 +210,7 @@ class _Reader:
     def __init__(self, names: Sequence[str]) -> None:
         self.people = [_Person(name) for name in names]
         self.known = KnownNames(names)
-        self.unread = defaultdict[str, list[_Person]](list)
-        """The authors of each name, the first last, until one is left."""
-        for person in reversed(self.people):
-            self.unread[person.name].append(person)
+        self.by_name = {person.name: person for person in self.people}
         self.read_people: list[_Person] = []
         """In the order of the page, those too whom metadata lacks."""
         self.wanted: set[str] = set()
@@ -231,23 +218,16 @@ class _Reader:
         self.groups = [_Group()]
         self.places = defaultdict[str, list[_Place]](list)
         """By their marks."""
-        self.emails: list[tuple[str, _Person | None]] = []
-        """Each with the one author beside whom it stands."""
+        self.emails: list[str] = []
         self.unlinked: list[str] = []
         self.remarks: list[str] = []
-        self.common: list[str] = []
-        """The one place that is given for all authors."""
-        self.workplaces = defaultdict[str, list[str]](list)
-        """What remarks say, by author."""
+        self.stated = defaultdict[str, list[str]](list)
+        """Places that remarks state, by author."""
 
     def read(self, byline: Byline) -> None:
         """Read the names of a byline and what stands beside them."""
         count = len(self.read_people)
-        if not has_letters(byline.names):
-            self.groups.append(_Group())
-        # Beside places stands an author, also one whom metadata lacks.
-        has_places = any(role in AFFILIATION_ROLES for role, _ in byline.parts)
-        self._read_text(AUTHOR * has_places + byline.names)
+        self._read_text(byline.names)
         people = self.read_people[count:]
         for role, text in byline.parts:
             if role in AFFILIATION_ROLES:
@@ -257,112 +237,91 @@ class _Reader:
                     self._begin_place()
                 self._read_text(text)
             else:
-                self._add_emails(text)
-                # Who has no place of his own among people who have shares none with those behind.
-                has_places = any(group.places for group in self.groups)
-                self.groups[-1].is_closed |= has_places and "@" in text
+                self.emails += find_emails(text)
             if role.startswith((NOTE, THANKS)):
                 self._read_note(role, text, people)
 
     def _read_note(self, role: str, text: str, people: Sequence[_Person]) -> None:
-        """Read a footnote or thanks: a place, marks of the people, or a remark."""
-        owner = people[0].name if len(people) == 1 else None
+        """Read a footnote or thanks: places, marks of the people, or a remark."""
         label = [role] if role.startswith(NOTE) else []
-        lines = text.split(LINE)
-        if any(not self.wanted.isdisjoint(_labels_of(normalize(line))) for line in lines):
-            self._begin_place()
-            self._read_text(text)
-            return
+        group = self.groups[-1]
+        # Beside contacts, bare text is the second affiliation of acmart and amsart.
+        has_places = bool(group.places)
         parts = map(normalize, _NEXT_REMARK.split(text.replace(LINE, ", ")))
         for number, part in enumerate(part for part in parts if part.strip(_EDGES)):
             remark, marks = split_doubled_marks(part.strip(_EDGES))
             for person in people:
                 self._add_marks(person, marks)
-            place = plain_line(without_addresses(remark))
-            if number:
-                owner = None  # EPTCS's places of others follow
-            is_place = is_place_alone(place) and (label or owner is not None)
-            group = self.groups[-1]
-            # The second affiliation of acmart and amsart is bare text beside the first.
-            if is_place and (label or (group.places and "@" not in remark)):
-                for text in split_places(place):
-                    self._begin_place(label)
-                    group.places[-1].lines.append(text)
-                continue
-            # The places of others are not those of somebody with thanks that name one.
-            group.is_closed |= bool(is_place)
-            self.remarks.append(remark)
-            for name, found in workplaces(remark, owner, self.known):
-                self.workplaces[name].append(found)
-
-    def _add_emails(self, text: str) -> None:
-        people = self.groups[-1].people
-        owner = people[0] if len(people) == 1 else None
-        self.emails += [(email, owner) for email in find_emails(text)]
+            # EPTCS's later places are those of others.
+            is_own = len(people) == 1 and "@" not in remark if has_places else people and not number
+            rest = plain_line(remark)
+            for place in places_of_note(rest) if label or is_own else ():
+                self._begin_place(label)
+                group.places[-1].lines.append(place)
+                rest = rest.replace(place, "", 1)
+            if has_letters(without_addresses(rest)):
+                self.remarks.append(remark)
+            for name, place in stated_places(remark, self.known):
+                self.stated[name].append(place)
 
     def read_front(self, paragraphs: Sequence[str]) -> list[str]:
-        """Read paragraphs outside of bylines that have a name or a place with a mark of a name, or
-        are places without marks, one for each number; returns these.
+        """Read paragraphs outside of bylines that have a name that these lack, an e-mail of an
+        author, or a place with a mark of one; returns these.
         """
         read = {person.name for person in self.read_people}
         missing = KnownNames(name for name in self.known.names if name not in read)
         wanted = frozenset(self.wanted)
         used = []
         for paragraph in paragraphs:
-            lines = lines_of(paragraph)
-            if self._read_addresses(paragraph):
-                used.append(paragraph)
-            elif PLACE in paragraph or any(
-                missing.find(line) or not wanted.isdisjoint(_labels_of(line)) for line in lines
-            ):
+            text = _STUCK_EMAIL.sub(self._line_of_email, LINE.join(lines_of(paragraph)))
+            lines = text.split(LINE)
+            labels = (marks_of(label[1] or label[2]) for label in map(_LABEL.match, lines) if label)
+            is_labelled = PLACE in paragraph or not wanted.isdisjoint(chain(*labels))
+            emails = {*find_emails(text)}.difference(self.emails)
+            if is_labelled or self._owners(emails) or any(map(missing.find, lines)):
                 self.groups.append(_Group())
-                self._read_text(LINE.join(lines))
+                self._read_text(text)
                 used.append(paragraph)
-        places = [text for text in paragraphs if text not in used]
-        places = [text for text in places if is_organisation(text) or is_unit(text)]
-        numbers = [str(number + 1) for number in range(len(places))]
-        is_open = self.places.keys().isdisjoint(numbers)
-        if is_open and {*numbers} == set(filter(str.isdigit, wanted)):
-            self.read_institutes(places)
-            used += places
         return used
 
-    def _read_addresses(self, paragraph: str) -> bool:
-        """Read a paragraph with a place and an e-mail for each author, if it is one."""
-        pairs = _PLACE_AND_EMAIL.findall(_ORCID.sub(" ", paragraph))
-        has_others = any(group.places for group in self.groups)
-        if has_others or len(pairs) != len(self.people) or len(pairs) < 2:
-            return False
-        for person, (text, host) in zip(self.people, pairs, strict=True):
-            for start in range(text.rfind(" ") + 2, len(text)):
-                if text[start].islower() and person.is_name_of(text[start:]):
-                    person.affiliations.append(text[:start])
-                    person.emails.append(f"{text[start:]}@{host}")
-                    break
-        return True
+    def _line_of_email(self, email: re.Match[str]) -> str:
+        """An e-mail at the end of its line, apart from a place that LIPIcs's class prints without
+        space before it.
+        """
+        local, host = email.groups()
+        for start in range(len(local)):
+            if any(person.fit(local[start:]) > 1 for person in self.people[:_MOST_NAMES]):
+                return f"{local[:start]} {local[start:]}@{host}{LINE}" if start else email[0]
+        return email[0]
+
+    def _owners(self, emails: Collection[str]) -> list[_Person]:
+        """The people whose names fit one of some e-mails best."""
+        people = self.people[:_MOST_NAMES]
+        fits = [max(map(person.fit, emails), default=0) for person in people]
+        best = max(1, *fits, 1)
+        return [person for person, fit in zip(people, fits, strict=True) if fit == best]
 
     def read_institutes(self, institutes: Sequence[str]) -> None:
-        """Read places that are numbered, or have the names of their people before them."""
-        named = [text for text in institutes if has_letters(without_addresses(text))]
-        self.common = named if len(named) == 1 else []
+        """Read places that have the names of their people before them, or else are numbered."""
+        is_named = any(map(self.known.find, map(without_addresses, institutes)))
+        number = 0
         for text in institutes:
-            number = named.index(text) + 1 if text in named else 0
+            number += has_letters(without_addresses(text))
             self._begin_place()
-            self._read_text(text if self.known.find(text) else f"{MARK}{number}{MARK}{text}")
+            self._read_text(text if is_named else f"{MARK}{number}{MARK}{text}")
 
     def _read_text(self, text: str) -> None:
         """Read a text line by line, and of grids beside each other that begin with names, one by
         one.
         """
         is_author = False
-        for piece in _NEXT.split(_mark_authors(text)):
+        for piece in _NEXT.split(_NEXT_AUTHOR.sub(AUTHOR, normalize(text))):
             if _NEXT.fullmatch(piece):
                 is_author = piece == AUTHOR
                 self._begin_place()
             for line in piece.split(LINE) if has_letters(piece) else ():
-                cells = list(filter(has_letters, line.split(CELL)))
-                is_grid = all(self.known.find(cell.partition(INNER)[0]) for cell in cells)
-                for part in INNER.join(cells).split(INNER) if is_grid and INNER in line else [line]:
+                is_grid = INNER in line and self.known.find(line.split(INNER)[0])
+                for part in _CELLS.split(line) if is_grid else [line]:
                     self._read_line(part, is_author=is_author)
                     is_author = False
 
@@ -371,35 +330,29 @@ class _Reader:
         is_text = not any(isinstance(token, _Person) for token in tokens)
         if is_text and tokens and type(tokens[0]) is str and isinstance(tokens[-1], _Mark):
             tokens.reverse()  # "University of X¹, Institute of Y²"
+        owners = self._owners(find_emails(line))
+        if is_text and tokens and len(owners) == 1 and owners[0] not in self.groups[-1].people:
+            tokens[:0] = owners  # the place of whom the e-mail behind it is
         owner: _Person | None = None
-        marks: list[str] = []
-        for token in (*tokens, ""):
-            if isinstance(token, _Mark):
-                marks.append(token)
-                continue
-            # "Ann Lee¹, Bob Roe² ¹University of X": the last mark is that of the text.
-            is_label = isinstance(token, str) and len(marks) > 1
-            label = " ".join(marks) if owner is None else marks.pop() if is_label and token else ""
-            if owner is not None:
-                self._add_marks(owner, " ".join(marks))
-            owner, marks = None, []
+        marks = ""
+        for token in tokens:
             if isinstance(token, _Person):
                 self._add_person(token)
-                self._add_marks(token, label)
-                owner = token
-            elif token:
-                self._add_text(label, token)
-        self._add_emails(line)
-        self.groups[-1].is_closed |= "@" in line
+                self._add_marks(token, marks)
+                owner, marks = token, ""
+            elif not isinstance(token, _Mark):
+                self._add_text(marks, token)
+                owner, marks = None, ""
+            elif owner is not None:
+                self._add_marks(owner, token)
+            else:
+                marks += f" {token}"
+        self.emails += find_emails(line)
 
     def _tokens(self, line: str, *, is_author: bool) -> list[_Person | _Mark | str]:
         """The people, marks and other texts of a line, in order."""
         bare = blank_titles(line)
-        names = [
-            name._replace(start=part.start() + name.start, end=part.start() + name.end)
-            for part in _PART.finditer(blank_marks(bare))
-            for name in self.known.find(part[0])
-        ]
+        names = self.known.find(blank_marks(bare))
         # "MD" is a title behind a name, and Maryland behind a town.
         text = bare if names else line
         tokens: list[_Person | _Mark | str] = []
@@ -417,15 +370,13 @@ class _Reader:
                     tokens.append(place)
             position = end
             if name:
-                authors = self.unread[name]
-                tokens.append(authors.pop() if len(authors) > 1 else authors[0])
+                tokens.append(self.by_name[name])
         return tokens
 
     def _add_person(self, person: _Person) -> None:
         """Add a person to the group that is open, or open another."""
         group = self.groups[-1]
-        has_places = any(place.lines for place in group.places)
-        if has_places or (group.people and group.is_closed) or person in group.people:
+        if person in group.people or any(place.lines for place in group.places):
             self.groups.append(_Group())
         self.groups[-1].people.append(person)
         self.read_people.append(person)
@@ -444,35 +395,28 @@ class _Reader:
         """Add a line to the place that is open, or begin another with its marks."""
         marks = marks_of(signs)
         label = None if marks else _LABEL.match(text)
-        if label and label[2] in self.wanted:
+        if label and (label[2] in self.wanted or "]" in label[0]):
             marks, text = [label[2]], text[label.end() :]
-        if is_remark(plain_line(text)):
+        lines = [one for one in _SENTENCE_END.split(text) if not is_remark(plain_line(one))]
+        if not lines:
             self.remarks.append(text)
-            self._begin_place()
-        else:
-            if marks or not self.groups[-1].places:
-                self._begin_place(marks)
-            self.groups[-1].places[-1].lines.append(BEFORE_PLACE.sub("", text))
+        if marks or not (lines and self.groups[-1].places):
+            self._begin_place(marks if lines else ())
+        self.groups[-1].places[-1].lines += filter(None, [". ".join(lines)])
 
     def link(self) -> None:
         """Give out all places and e-mails."""
         people = list(dict.fromkeys(self.read_people))
-        is_linked = any(
-            mark in self.places for person in people for mark in marks_of(person.marks, self.places)
-        )
         for person in people:
-            # \\footnotemark[1] beside all names, 1 before the places.
-            signs = person.marks if is_linked else person.marks.replace(NOTE, "")
-            marks = marks_of(signs, self.places)
+            marks = marks_of(person.marks, self.places)
             for place in (place for mark in marks for place in self.places.get(mark, ())):
                 person.affiliations.append(", ".join(place.lines))
                 place.is_linked = True
         for group in self.groups:
             self._give_places(group)
         rest = []
-        for email, owner in dict.fromkeys(self.emails):
-            owners = [person for person in people[:_MOST_NAMES] if person.fits(email)]
-            owners = [owner] if owner and (owner in owners or len(owners) != 1) else owners
+        for email in dict.fromkeys(self.emails):
+            owners = self._owners([email])
             if len(owners) == 1:
                 owners[0].emails.append(email)
             else:
@@ -485,31 +429,24 @@ class _Reader:
         """Give places without marks to the people above them, where the page says to whom."""
         places = [place for place in group.places if place.lines and not place.is_linked]
         lines = [place.lines for place in places]
-        marks = [mark for person in group.people for mark in marks_of(person.marks, self.places)]
-        is_lost = any(mark.isdigit() and mark not in self.places for mark in marks)
-        count = len(group.people)
-        # Marks that nobody has say nothing where each author has places of their own.
-        placed = {person for other in self.groups if other.places for person in other.people}
-        is_shared = count > 1 or not placed.issuperset(self.people)
-        is_marked = is_shared and sum(bool(place.marks) for place in places) > 1
-        shares = share(0 if is_marked or (is_lost and count > 1) else count, lines)
-        for person, texts in zip(group.people, shares, strict=False):
+        people = group.people
+        marks = [mark for person in people for mark in marks_of(person.marks)]
+        is_lost = len(people) > 1 and any(map(str.isdigit, marks))
+        # Marks that nobody has.
+        is_several = len(places) > 1 or any(person.affiliations for person in people)
+        is_lost |= is_several and any(place.marks for place in places)
+        shares = share(0 if is_lost else len(people), lines)
+        for person, texts in zip(people, shares, strict=False):
             person.affiliations += texts
         if not shares:
-            self.unlinked += [place for run in lines for place in join_lines([run])]
+            self.unlinked += [place for run in lines for place in join_lines(run)]
 
     def authors(self) -> tuple[Author, ...]:
         """The authors with what the page says of them, in the order of their names."""
         return tuple(
             Author(
                 person.name,
-                tuple(
-                    _plain_lines(
-                        person.affiliations
-                        or self.workplaces[person.name]
-                        or map(without_addresses, self.common)
-                    )
-                ),
+                tuple(_plain_lines(person.affiliations or self.stated[person.name])),
                 tuple(dict.fromkeys(person.emails)),
             )
             for person in self.people
@@ -518,12 +455,6 @@ class _Reader:
 
 def _without_edges(text: str) -> str:
     """The text without the signs and words that part it from its neighbours."""
-    text = text.strip(_AROUND).removeprefix("and ").removesuffix(" and").strip(_AROUND)
-    bare = text.rstrip(")") if text.count(")") > text.count("(") else text
-    return bare if has_letters(bare) and bare != "and" and not is_suffix(bare) else ""
-
-
-def _labels_of(line: str) -> list[str]:
-    """The marks that a line begins with."""
-    label = _LABEL.match(line)
-    return marks_of(label[1] or label[2]) if label else []
+    text = _AROUND.sub("", text)
+    bare = text if "(" in text else text.removesuffix(")")
+    return bare if has_letters(bare) and not is_suffix(bare) else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.corpus.parse.policies import (
@@ -17,6 +17,7 @@ from pipeline.corpus.parse.policies import (
     PLACE,
     fold,
 )
+from pipeline.identity.people import KnownNames
 from pipeline.text import MAYBE_SPACES
 
 AFFILIATION_ROLES = frozenset(
@@ -52,12 +53,6 @@ _TEX_SYMBOLS = {
     "ddagger": "‡",
     "ddag": "‡",
     "ast": "*",
-    "star": "⋆",
-    "S": "§",
-    "P": "¶",
-    "diamond": "⋄",
-    "parallel": "∥",
-    "Letter": "✉",
 }
 _TEX_FONT = re.compile(r"(?:(?:text|math)[a-z]*|rm|it|bf|sf|q?quad)?")
 # Signs, or numbers or letters in brackets, outside of what is a mark already.
@@ -70,19 +65,14 @@ _MARKED = re.compile(f"{MARK}[^{MARK}]*{MARK}")
 _FORMULA = re.compile(r"\$([^$]*)\$")
 _TEX_COMMAND = re.compile(r"\\([A-Za-z]+)\s*|\\.")
 _TEX_SPACE = re.compile(r"[\s~{}^_]+")
-# What an unknown macro set as marks, such as SPIE's \\supit: the macro is an error, its argument is
-# text.
-_MARK_OF_UNKNOWN_MACRO = re.compile(
-    rf"{ERRED}((?:[a-z]|\d{{1,2}})(?:,\s?(?:[a-z]|\d{{1,2}}))*)(?![a-z\d@./-])"
-)
 # What LaTeXML leaves of imsart's \\ead[label=e1]{…} behind a name, and the keys of elsarticle's
 # \\affiliation[a]{organization=…, city=…}.
-_KEY = re.compile(r"label=\w+\]|(?:[a-z]\w{1,20}\])?\b(?:organization|city|state|country)=")
-# Patterns with white space take time quadratic in its length.
-_WIDE_GAP = re.compile(r"([ \xa0]{4})[ \xa0]+")
+_KEY = re.compile(r"label=\w+\]|(?:[a-z]\w{1,20}\])?\b[a-z]{4,}=")
+# A name once more, in its own script, as in "Zhao Yiming (赵一鸣)".
+_OTHER_SCRIPT = re.compile(r"\s*\([\u3040-\u9fff\uac00-\ud7af ·・]{1,20}\)")
 # What LaTeXML makes of LNCS's \\inst{1} and \\inst{1,2}: each mark twice.
-_MARKS_AT_END = re.compile(r"(?<![\d,])\d[\d,\s]{0,40}$")
 _DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2}){0,5}?)\1")
+_DOUBLED_MARKS = re.compile(rf"(?<![\d,])(?:{_DOUBLED_MARK.pattern}){{1,6}}$")
 # Wider ones part columns.
 _THIN_SPACES = str.maketrans(dict.fromkeys(map(chr, range(0x2004, 0x200B)), " "))
 _SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, INNER, LINE, MARK, NOTE, PLACE), " "))
@@ -90,16 +80,12 @@ _SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, INNER, LINE, MARK, NOTE, PLA
 
 def normalize(names: str) -> str:
     """The text with formulas and symbols as marks, and e-mails over two lines whole."""
-    text = names.translate(_THIN_SPACES)
-    text = _MARK_OF_UNKNOWN_MACRO.sub(rf"{MARK}\1{MARK}", text).replace(ERRED, "")
-    text = _WIDE_GAP.sub(r"\1", _KEY.sub(" ", text))
-    text = _FORMULA.sub(_formula_as_mark, text)
+    text = _ORCID.sub(" ", names.translate(_THIN_SPACES))
+    text = _OTHER_SCRIPT.sub("", text).replace(ERRED, "")
+    text = _FORMULA.sub(_formula_as_mark, _KEY.sub(" ", text))
     text = _PLAIN_MARK.sub(lambda sign: sign[1] or f"{MARK}{sign[0]}{MARK}", text)
     if "@" in text:
-        text = _NEXT_AUTHOR.sub(rf"\1{AUTHOR}", text)
-        text = _BROKEN_GROUP.sub(
-            lambda match: match[0].replace(LINE, " "), _BROKEN_EMAIL.sub("@", text)
-        )
+        text = _BROKEN_EMAIL.sub("@", text)
     return text
 
 
@@ -132,11 +118,10 @@ def marks_of(text: str, places: Container[str] = ()) -> list[str]:
 
 def split_doubled_marks(text: str) -> tuple[str, str]:
     """(text without the marks that it ends in, each twice, and one of each of these)."""
-    run = _MARKS_AT_END.search(text)
-    marks = list(_DOUBLED_MARK.finditer(run[0])) if run else []
-    if run is None or "".join(mark[0] for mark in marks) != run[0]:
+    run = _DOUBLED_MARKS.search(text)
+    if run is None:
         return text, ""
-    return text[: run.start()].strip(), ",".join(mark[1] for mark in marks)
+    return text[: run.start()].strip(), ",".join(_DOUBLED_MARK.findall(run[0]))
 
 
 def without_signs(text: str) -> str:
@@ -170,12 +155,10 @@ _EMAIL_WORD = re.compile(
 )
 _EMAIL_PARTS = re.compile(r"[,;|/\s]+")
 _BROKEN_EMAIL = re.compile(rf"@\s*+{LINE}\s*+|{MAYBE_SPACES}{LINE}\s*+@")
-_BROKEN_GROUP = re.compile(rf"\{{[^{{}}@]{{0,400}}{LINE}[^{{}}@]{{0,400}}\}}\s*@")
-# "ann@foo.edu & Bo Roe": the classes of colt and jmlr part authors so.
-_NEXT_AUTHOR = re.compile(r"(@[\w-]+(?:\.[\w-]+)+[)}\]]?)\s*(?:&|\\and\b)\s*(?=[^\W\d_a-z])")
 _URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _ORCID = re.compile(
-    r"(?:\borcid(?: id)?s?\W*)?(?<!\d)\d{4}-\d{4}-\d{4}-\d{3}[\dX]\b", re.IGNORECASE
+    r"(?:(?:https?://)?\borcid\W{1,9}(?:org/)?)?(?<!\d)\d{4}-\d{4}-\d{4}-\d{3}[\dX](?!\d)",
+    re.IGNORECASE,
 )
 EDGES = " ,;:-–—"
 
@@ -194,6 +177,61 @@ def without_addresses(text: str) -> str:
     """The text without e-mails, addresses of pages, ORCIDs, and the words that announce them."""
     if "@" in text:
         text = _EMAIL_WORD.sub(" ", _EMAILS.sub(" ", text))
-    if "://" in text or "www." in text or "-" in text:
-        text = _ORCID.sub(" ", _URL.sub(" ", text))
+    if "://" in text or "www." in text:
+        text = _URL.sub(" ", text)
     return text.strip(EDGES)
+
+
+# Bylines that LaTeXML did not mark as such.
+
+# Bylines of unknown classes in the suite and the real pages have 1 to 25 lines before the abstract.
+_MOST_LINES, _MOST_TITLE_LINES, _MOST_WORDS, _LONGEST_LINE = 60, 3, 30, 500
+_ABSTRACT = re.compile(rf"(?:^|[{LINE}{CELL}])\s*(?:[Aa]bstract|ABSTRACT)\b")
+_NEXT_PLACE = re.compile(r"\n(?=\n|[\[(]?\d{1,2}[\])])")
+_NO_LETTER = re.compile(r"[^\w]+|_+")
+
+
+def before_prose(paragraphs: Iterable[str]) -> list[str]:
+    """The paragraphs up to the abstract, or to one that is too long for a byline."""
+    front: list[str] = []
+    for paragraph in paragraphs:
+        head, *abstract = _ABSTRACT.split(paragraph, maxsplit=1)
+        if any(
+            len(line) > _LONGEST_LINE or line.count(" ") > _MOST_WORDS for line in lines_of(head)
+        ):
+            break
+        front.append(head)
+        if abstract:
+            break
+    return front
+
+
+def find_byline(paragraphs: Sequence[str], known: Sequence[str]) -> tuple[str, str] | None:
+    """(title, byline) in the paragraphs before the abstract, or None.
+
+    The byline is the lines from the first known name on, where they print at least half of the
+    names; up to three lines before it are the title.
+    """
+    lines = [line for paragraph in paragraphs for line in lines_of(paragraph) if letters_of(line)]
+    names = [KnownNames(known).find(plain_line(line)) for line in lines[:_MOST_LINES]]
+    start = next((number for number, places in enumerate(names) if places), len(lines))
+    count = len({place.name for places in names for place in places})
+    if start > _MOST_TITLE_LINES or not count or 2 * count < len({*known}):
+        return None
+    return plain_line(" ".join(lines[:start])), LINE.join(lines[start:])
+
+
+def lines_of(paragraph: str) -> list[str]:
+    """The lines of a paragraph, and those of the source where unknown macros are for authors, or a
+    number in brackets begins one.
+    """
+    if AUTHOR in paragraph:
+        paragraph = paragraph.replace("\n", LINE)
+    elif ERRED in paragraph:
+        paragraph = _NEXT_PLACE.sub(LINE, paragraph)
+    return normalize(paragraph).split(LINE)
+
+
+def letters_of(text: str) -> str:
+    """The letters and digits of a text alone, marks left out."""
+    return _NO_LETTER.sub("", text)

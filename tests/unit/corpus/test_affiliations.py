@@ -2,33 +2,36 @@
 
 import pytest
 
-from pipeline.corpus.parse.affiliations import is_place, workplaces
+from pipeline.corpus.parse.affiliations import is_place, places_of_note, stated_places
 from pipeline.identity.people import KnownNames
 from tests.cases import cases
 
 ANN, BOB, CID = "Ann Lee", "Bob J. Roe", "Cid van der Moe"
 
 
-def places(*thanks, owner=None, names=(ANN, BOB, CID)):
-    found = [pair for text in thanks for pair in workplaces(text, owner, KnownNames(names))]
+def places(*thanks, names=(ANN, BOB, CID)):
+    found = [pair for text in thanks for pair in stated_places(text, KnownNames(names))]
     return [[place for one, place in found if one == name] for name in names]
 
 
 @cases("unit/corpus/thanks.toml")
 def test_a_sentence_says_whose_place_it_is(case):
     received = "Manuscript received April 1, 2024."
-    assert places(received, case["thanks"], owner=case.get("owner")) == case["places"]
+    assert places(received, case["thanks"]) == case["places"]
 
 
-def test_a_surname_that_two_bear_needs_the_initial():
-    names = ("Ann Lee", "Bo Lee")
-    assert places("B. Lee is with the University of X.", names=names) == [[], ["University of X"]]
-    assert places("Lee is with the University of X.", names=names) == [[], []]
+def test_a_note_is_a_place_by_its_words_or_before_an_email():
+    assert places_of_note("Institute of X and University of Y.") == [
+        "Institute of X",
+        "University of Y",
+    ]
+    assert places_of_note("Acme Analytics. E-mail: ann@acme.org") == ["Acme Analytics"]
+    assert places_of_note("Acme Analytics.") == []
 
 
 @cases("unit/corpus/cases.toml", "no_place_of_work_now")
 def test_what_is_no_place_of_work_now_is_left_out(case):
-    assert places(case, owner=ANN) == [[], [], []]
+    assert (places(case), places_of_note(case)) == ([[], [], []], [])
 
 
 @pytest.mark.parametrize(

@@ -153,9 +153,9 @@ def contact(walk: Walk, node: Node) -> None:
 
 
 def address_part(walk: Walk, node: Node) -> None:
-    """The institution, city or country of an acmart affiliation, a line each."""
+    """The institution, city or country of an acmart affiliation, each before a comma."""
     walk.flow(node)
-    walk.buffer.parts.append(LINE if walk.buffer.breaks == LINE else ", ")
+    walk.buffer.parts.append(", ")
 
 
 def author_notes(walk: Walk, node: Node) -> None:
