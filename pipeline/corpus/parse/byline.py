@@ -254,12 +254,12 @@ class _Reader:
                 self._add_marks(person, marks)
             # EPTCS's later places are those of others.
             is_own = len(people) == 1 and "@" not in remark if has_places else people and not number
-            rest = plain_line(remark)
-            for place in places_of_note(rest) if label or is_own else ():
+            places = places_of_note(plain_line(remark)) if label or is_own else []
+            for place in places:
                 self._begin_place(label)
                 group.places[-1].lines.append(place)
-                rest = rest.replace(place, "", 1)
-            if has_letters(without_addresses(rest)):
+            # Thanks that are no label or contact may say more than a place.
+            if not places or not (label or has_places):
                 self.remarks.append(remark)
             for name, place in stated_places(remark, self.known):
                 self.stated[name].append(place)
