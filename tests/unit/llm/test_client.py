@@ -475,8 +475,9 @@ def test_a_newer_endpoints_name_for_max_tokens_is_learnt(tmp_path):
         async def both(client):
             await texts(client, text="one")
             await texts(client, text="two")
+            return client.usage.measured()["llm_retries"]
 
-        ask(workspace(llm, tmp_path), both)
+        assert ask(workspace(llm, tmp_path), both) == 1
     assert [("max_tokens" in body) for body in llm.requests] == [True, False, False]
 
 

@@ -39,6 +39,11 @@ def test_a_text_without_a_limit_of_its_caller_is_cut_wherever_it_ends():
     assert completion.failure == "cut"
 
 
+def test_a_model_that_is_cut_before_its_text_thinks():
+    assert read(ended("length")).thinks
+    assert not read(ended("stop")).thinks
+
+
 @pytest.mark.parametrize(
     "aside",
     [

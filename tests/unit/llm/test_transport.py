@@ -141,7 +141,6 @@ def test_a_refusal_for_a_minute_is_outlasted_in_a_few_requests(status):
     assert isinstance(reply, EndpointReply)
     assert moment <= MINUTE + LONGEST_WAIT
     assert ATTEMPTS < len(asked) <= 15
-    assert reply.retries == len(asked) - 1
 
 
 def test_an_endpoint_that_refuses_everybody_is_given_up_after_two_minutes():

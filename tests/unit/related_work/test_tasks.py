@@ -224,6 +224,15 @@ def test_a_month_without_a_task_says_why_and_what_would_give_how_many(tmp_path):
     )
 
 
+def test_references_over_the_most_are_in_the_ledger(tmp_path, monkeypatch):
+    monkeypatch.setattr("pipeline.related_work.tasks.MAX_REFERENCES", 2)
+    (task,) = tasks_with(tmp_path)
+    file = place_with(tmp_path).root.ledger_file("related_work_tasks", "2024-04")
+    told = "a task has 2 references at most; 2 items are not used"
+    left = [(row["reason"], row["detail"]) for row in read_table(file).to_pylist()]
+    assert (len(task["references"]), left) == (2, [("at_max_references", told)])
+
+
 FILE = {
     "format": "citeloom-task-1",
     "id": "mine-1",
