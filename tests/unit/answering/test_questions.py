@@ -160,9 +160,9 @@ def test_several_faults_are_told_at_once_and_two_questions_of_one_id_with_both_l
 
 
 @cases(
-    "unit/answering/cases.toml", "every_passage_that_holds_the_words", ["evidence", "gold", "texts"]
+    "unit/answering/cases.toml", "every_passage_that_holds_the_words", ["gold", "evidence", "texts"]
 )
-def test_every_passage_that_holds_the_words_of_a_phrase_whole_is_gold(evidence, gold, texts):
+def test_every_passage_that_holds_the_words_of_a_phrase_whole_is_gold(gold, evidence, texts):
     assert gold_passages(asked(*evidence), passages(*texts)) == {0: tuple(gold)}
 
 

@@ -17,10 +17,14 @@ def read(choice, limit=50, **more):
     return read_reply(json.dumps(body).encode(), 1, limit)
 
 
-@cases("unit/llm/cases.toml", "a_text_is_without_thoughts_and_marks", ["content", "text", "beside"])
-def test_a_text_is_without_thoughts_and_marks(content, text, beside):
+@cases(
+    "unit/llm/cases.toml",
+    "a_text_is_without_thoughts_and_marks",
+    ["name", "content", "text", "beside"],
+)
+def test_a_text_is_without_thoughts_and_marks(name, content, text, beside):
     (completion,) = read(ended("stop", content=content, **beside or {})).completions
-    assert (completion.text, completion.failure) == (text or "Fusion.", None)
+    assert (completion.text, completion.failure) == (text or "Fusion.", None), name
 
 
 def test_a_text_of_its_whole_length_is_whole():
