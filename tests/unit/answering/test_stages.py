@@ -15,6 +15,7 @@ from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.run_stats import read_timings
 from pipeline.errors import SettingError
 from pipeline.report.frames import read_ledger
+from tests.cases import cases
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, UNSIGNED
 from tests.unit.answering.scripted_answers import form_answer, forms, more_searches
@@ -331,15 +332,8 @@ def test_a_question_without_an_answer_is_asked_again_by_the_next_run_and_nothing
     assert not [body for body in llm.requests if other in str(body["messages"])]
 
 
-@pytest.mark.parametrize(
-    ("steps", "failed"),
-    [
-        ([{"stage": "claims", "failure": "no JSON"}], True),
-        ([{"stage": "generate", "text": "", "truncated": False}], True),
-        ([{"stage": "claims", "failure": None}], False),
-    ],
-)
-def test_an_abstention_of_an_earlier_version_with_a_failed_step_is_no_abstention(steps, failed):
-    row = {"abstained": True, "trace": json.dumps({"steps": steps})}
+@cases("unit/answering/cases.toml", "an_abstention_of_an_earlier_version", ["failed", "step"])
+def test_an_abstention_of_an_earlier_version_with_a_failed_step_is_no_abstention(failed, step):
+    row = {"abstained": True, "trace": json.dumps({"steps": [step]})}
     assert hides_failure(row) is failed
     assert hides_failure(row | {"abstained": False}) is False

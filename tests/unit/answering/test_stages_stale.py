@@ -6,6 +6,7 @@ from pipeline import tables
 from pipeline.answering.stages import QUESTIONS
 from pipeline.engine.run import run_stage
 from pipeline.index.opening import close_indexes
+from tests.cases import cases
 from tests.folders import copy_folder
 from tests.models_file import write_models
 from tests.month_tables import write_table
@@ -64,21 +65,10 @@ def other(done, llm, **settings):
     return asking(done, llm, **{"questions": done.settings.questions} | settings)
 
 
-@pytest.mark.parametrize(
-    ("setting", "value", "changed"),
-    [
-        ("answer_hops", 1, {BOT}),
-        ("answer_passages", 2, {BOT, CHAT}),
-        ("answer_candidates", 5, {BOT, CHAT}),
-        ("answer_tokens", 100, {BOT, CHAT, ALONE}),
-        ("llm_model", "another", ALL_ASKING),
-        ("llm_context", 9000, ALL_ASKING),
-        ("judges", "another", {"answer_grades"}),
-        ("support_passages", 1, {"answer_grades"}),
-        ("max_questions", 1, {"questions"}),
-        ("answer_systems", "direct", {BOT, CHAT, CLOSEST}),
-        ("llm_cutoff", "2024-03", set()),
-    ],
+@cases(
+    "unit/answering/cases.toml",
+    "a_setting_makes_stale_what_it_changes",
+    ["setting", "value", "changed"],
 )
 def test_a_setting_makes_stale_what_it_changes(
     whole,
@@ -89,7 +79,7 @@ def test_a_setting_makes_stale_what_it_changes(
     changed,
 ):
     models = write_models(tmp_path, llm.url, "another", context=whole.settings.llm_context)
-    assert stale(other(whole, llm, **{"models": models, setting: value})) == changed
+    assert stale(other(whole, llm, **{"models": models, setting: value})) == set(changed)
 
 
 def test_a_set_in_another_place_is_the_same_and_a_question_of_another_month_changes_no_answer(
