@@ -162,6 +162,15 @@ def test_references_wait_until_every_month_has_its_metadata(workspace):
     )
 
 
+def test_where_every_month_has_its_metadata_a_part_has_its_references(workspace):
+    run_months(workspace, MONTHS[:2], choose_stages("metadata"))
+    other, own = divide_months(workspace, MONTHS[:2], 2)
+    with month_lease(changed(workspace, local=workspace.local / "other"), other[0]):
+        report = run_part(workspace, MONTHS[:2], choose_stages("references"), (2, 2))
+    done = {outcome.month for outcome in report.outcomes if outcome.stage == "references"}
+    assert done == set(own)
+
+
 @pytest.mark.parametrize("store", [False, True], ids=["disk", "store"])
 def test_a_lease_holds_until_it_runs_out_or_is_released(tmp_path, monkeypatch, store):
     clock = FakeClock()
