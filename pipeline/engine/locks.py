@@ -140,8 +140,7 @@ def month_lease(
         lease = _Lease(
             workspace.root.path / "leases" / f"{month}.json", str(lock.parent), seconds, now
         )
-        holder = lease.take()
-        if holder:
+        if holder := lease.take():
             yield f"{month} is at work: {holder}"
             return
         ended = threading.Event()
@@ -184,12 +183,12 @@ class _Lease:
         """
         other = self._read()
         # Of the same machine and locks, its holder would have the lock.
-        is_free = other is None or (other.host, other.locks) == (socket.gethostname(), self._locks)
-        if not is_free and other is not None and other.expires > self._now():
+        here = socket.gethostname(), self._locks
+        if other and (other.host, other.locks) != here and other.expires > self._now():
             return _describe(other)
         self._write()
         other = self._read()
-        return _describe(other) if other is not None and other.owner != self._owner else ""
+        return _describe(other) if other and other.owner != self._owner else ""
 
     def renew_until(self, ended: threading.Event) -> None:
         """Renew the lease until the event is set, or another process has taken it over."""
@@ -205,8 +204,8 @@ class _Lease:
             self._file.unlink(missing_ok=True)
 
     def _is_held(self) -> bool:
-        record = self._read()
-        return record is not None and record.owner == self._owner
+        held = self._read()
+        return held is not None and held.owner == self._owner
 
     def _read(self) -> _LeaseRecord | None:
         """The lease in the file; None where there is none, or a damaged one."""

@@ -4,8 +4,8 @@ that of `run --part`, which shares the months with other processes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -88,13 +88,8 @@ def run_months(
     that earlier calls left. Raises KeyboardInterrupt after SIGINT or SIGTERM (see
     `engine.shutdown`).
     """
-    lower_priority()
-    report = RunReport()
     failed: dict[str, set[str]] = {month: set() for month in months}
-    publish(RunPlanned(months, [stage.name for stage in stages]))
-    with listening(report.record), shutdown.draining():
-        if DUMP_MEMBERS in {stage.table for stage in stages}:
-            report_broken_zips(workspace)
+    with _reported_run(workspace, months, stages) as report:
         corpus = {stage.name for stage in CORPUS_STAGES}
         for is_corpus in (True, False):
             phase = [stage for stage in stages if (stage.name in corpus) is is_corpus]
@@ -104,9 +99,26 @@ def run_months(
         for month in months:
             if not failed[month]:
                 forget_failure(workspace, RUN, month)
+    return report
+
+
+@contextmanager
+def _reported_run(
+    workspace: Workspace, months: Sequence[str], stages: Sequence[Stage]
+) -> Iterator[RunReport]:
+    """The report of a run, to which the block adds. Begins with the zips that cannot be read.
+
+    Raises KeyboardInterrupt at the end where this process was asked to end.
+    """
+    lower_priority()
+    report = RunReport()
+    publish(RunPlanned(months, [stage.name for stage in stages]))
+    with listening(report.record), shutdown.draining():
+        if DUMP_MEMBERS in {stage.table for stage in stages}:
+            report_broken_zips(workspace)
+        yield report
     if shutdown.requested():
         raise KeyboardInterrupt
-    return report
 
 
 def divide_months(workspace: Workspace, months: Iterable[str], parts: int) -> list[list[str]]:
@@ -143,23 +155,17 @@ def run_part(
     wait until every month has its metadata. What is left at the end, a notice says. Raises
     KeyboardInterrupt as `run_months` does.
     """
-    lower_priority()
-    report, shared = RunReport(), _SharedRun(workspace, months, stages, lease_seconds)
+    shared = _SharedRun(workspace, months, stages, lease_seconds)
     own = divide_months(workspace, months, part[1])[part[0] - 1]
     # From the other end than those whose part it is.
     others = sorted(set(months).difference(own), reverse=True)
-    publish(RunPlanned(own, [stage.name for stage in stages]))
-    with listening(report.record), shutdown.draining():
-        if DUMP_MEMBERS in {stage.table for stage in stages}:
-            report_broken_zips(workspace)
+    with _reported_run(workspace, own, stages) as report:
         for month in own:
             shared.run(month)
         # The last of the processes to finish a month sees what all of them have left.
         while any(shared.run(month) for month in shared.due([*own, *others])):
             pass
         shared.report_left()
-    if shutdown.requested():
-        raise KeyboardInterrupt
     return report
 
 
@@ -210,8 +216,8 @@ class _SharedRun:
     def report_left(self) -> None:
         """Say what of the months is still to be done, and why this process has not done it."""
         for month in self._due(self._ready_stages(), self._months):
-            if self._held_elsewhere.get(month):
-                publish(Notice(self._held_elsewhere[month]))
+            if holder := self._held_elsewhere.get(month):
+                publish(Notice(holder))
         waiting = [stage for stage in self._stages if stage not in self._ready_stages()]
         if waiting and self._due(waiting, self._months):
             names = ", ".join(plain_name(stage.name) for stage in waiting)

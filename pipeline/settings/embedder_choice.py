@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
-from pipeline.errors import CiteloomError
+from pipeline.errors import CiteloomError, SettingError
 from pipeline.storage.store import DataPath
 
 Kind = Literal["minilm", "bge-m3", "sentence-transformers"]
@@ -41,20 +42,26 @@ def choose_embedder(
 
     path, device: CITELOOM_EMBEDDER_PATH and CITELOOM_EMBEDDER_DEVICE. obstacle: why a machine does
     not embed with BGE-M3 of this path on this device, empty if it does; by default of this machine.
+    Raises SettingError for a damaged record: with another model, all texts would be embedded again.
     """
+    file = root / _FILE
     try:
-        record = json.loads((root / _FILE).read_bytes())
+        record = json.loads(file.read_bytes())
         return EmbedderChoice(
             record["embedder"], record["path"] or path, "recorded in the data root"
         )
-    except (OSError, ValueError, KeyError, CiteloomError):
+    except (ValueError, KeyError, TypeError) as error:
+        raise SettingError(
+            f"{file} does not name the embedder ({type(error).__name__}: {error}):"
+            " set CITELOOM_EMBEDDER to that of its vectors"
+        ) from error
+    except (OSError, CiteloomError):  # no record, or a store that does not answer
         pass
-    try:
-        has_vectors = any((root / "embeddings").glob("*.parquet"))
-    except (OSError, CiteloomError):
-        has_vectors = False
-    if has_vectors:
-        return EmbedderChoice("minilm", path, "the data root has vectors of the earlier default")
+    with suppress(OSError, CiteloomError):
+        if any((root / "embeddings").glob("*.parquet")):
+            return EmbedderChoice(
+                "minilm", path, "the data root has vectors of the earlier default"
+            )
     reason = (obstacle or _obstacle)(path, device)
     if reason:
         return EmbedderChoice("minilm", path, reason)

@@ -188,6 +188,9 @@ def test_the_embedder_is_chosen_once_for_a_data_root(tmp_path):
     assert chosen("there is no GPU") == ("bge-m3", "BAAI/bge-m3"), "its own folder on each machine"
     record_embedder(tmp_path, "sentence-transformers", "a/model")
     assert chosen("there is no GPU") == ("sentence-transformers", "a/model")
+    (tmp_path / "embedder.json").write_text('{"embedder": "bge-m3"')
+    with pytest.raises(SettingError, match="does not name the embedder"):
+        chosen("there is no GPU")
 
 
 def test_auto_stands_for_the_embedder_of_the_data_root(tmp_path):
