@@ -76,9 +76,10 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(here, dump, oa
         page_of("2405.90001").replace(b"</p>", b" And a sentence that is new.</p>", 1),
     )
     put_page(dump, "2406.90001", page_of("2405.90002"))
+    authors = "Davit Melikyan, Roos van Aalderen, Chiamaka Eze, Matías Urrutia Ossa"
     oai.list = [
         [
-            record("2405.90002", metadata=raw("2405.90002", versions=3)),
+            record("2405.90002", metadata=raw("2405.90002", versions=3, authors=authors)),
             deleted("2405.90003", "2024-11-10"),
         ],
         [record("2406.90001")],

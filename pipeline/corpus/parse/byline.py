@@ -57,8 +57,9 @@ _PIECE = re.compile(
     rf"|(?:[^{MARK}]|{MARK}(?![^{MARK}]*{MARK}))+"
 )
 _EDGES = " \n,"
-_BETWEEN = rf"(?:[\s,;:·•|(\[&{CELL}{INNER}]|\band\b)+"
-_AROUND = re.compile(f"^{_BETWEEN}|{_BETWEEN}$")
+# A word of a text, apart from the signs and words that part it from its neighbours.
+_SIGN = rf"\s,;:·•|(\[&{CELL}{INNER}"
+_WORD = re.compile(rf"(?<![^{_SIGN}])(?!and\b)[^{_SIGN}]+")
 # LaTeXML runs the \thanks of several authors together: "Work performed at X.Work performed at Y."
 _NEXT_REMARK = re.compile(rf"{PLACE}|(?<=[a-z]{{2}}\.)(?=[A-Z][a-z])")
 _NO_LETTER = re.compile(r"[^a-z]+")
@@ -243,6 +244,10 @@ class _Reader:
 
     def _read_note(self, role: str, text: str, people: Sequence[_Person]) -> None:
         """Read a footnote or thanks: places, marks of the people, or a remark."""
+        if self._is_labelled(normalize(text).split(LINE)):
+            self._begin_place()
+            self._read_text(text)
+            return
         label = [role] if role.startswith(NOTE) else []
         group = self.groups[-1]
         # Beside contacts, bare text is the second affiliation of acmart and amsart.
@@ -264,19 +269,22 @@ class _Reader:
             for name, place in stated_places(remark, self.known):
                 self.stated[name].append(place)
 
+    def _is_labelled(self, lines: Iterable[str]) -> bool:
+        """Whether a line begins with a mark of somebody."""
+        labels = (marks_of(label[1] or label[2]) for label in map(_LABEL.match, lines) if label)
+        return not self.wanted.isdisjoint(chain(*labels))
+
     def read_front(self, paragraphs: Sequence[str]) -> list[str]:
         """Read paragraphs outside of bylines that have a name that these lack, an e-mail of an
         author, or a place with a mark of one; returns these.
         """
         read = {person.name for person in self.read_people}
         missing = KnownNames(name for name in self.known.names if name not in read)
-        wanted = frozenset(self.wanted)
         used = []
         for paragraph in paragraphs:
             text = _STUCK_EMAIL.sub(self._line_of_email, LINE.join(lines_of(paragraph)))
             lines = text.split(LINE)
-            labels = (marks_of(label[1] or label[2]) for label in map(_LABEL.match, lines) if label)
-            is_labelled = PLACE in paragraph or not wanted.isdisjoint(chain(*labels))
+            is_labelled = PLACE in paragraph or self._is_labelled(lines)
             emails = {*find_emails(text)}.difference(self.emails)
             if is_labelled or self._owners(emails) or any(map(missing.find, lines)):
                 self.groups.append(_Group())
@@ -455,6 +463,7 @@ class _Reader:
 
 def _without_edges(text: str) -> str:
     """The text without the signs and words that part it from its neighbours."""
-    text = _AROUND.sub("", text)
+    words = [word.span() for word in _WORD.finditer(text)] or [(0, 0)]
+    text = text[words[0][0] : words[-1][1]]
     bare = text if "(" in text else text.removesuffix(")")
     return bare if has_letters(bare) and not is_suffix(bare) else ""

@@ -69,7 +69,7 @@ _TEX_SPACE = re.compile(r"[\s~{}^_]+")
 # \\affiliation[a]{organization=…, city=…}.
 _KEY = re.compile(r"label=\w+\]|(?:[a-z]\w{1,20}\])?\b[a-z]{4,}=")
 # A name once more, in its own script, as in "Zhao Yiming (赵一鸣)".
-_OTHER_SCRIPT = re.compile(r"\s*\([\u3040-\u9fff\uac00-\ud7af ·・]{1,20}\)")
+_OTHER_SCRIPT = re.compile(rf"{MAYBE_SPACES}\([\u3040-\u9fff\uac00-\ud7af ·・]{{1,20}}\)")
 # What LaTeXML makes of LNCS's \\inst{1} and \\inst{1,2}: each mark twice.
 _DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2}){0,5}?)\1")
 _DOUBLED_MARKS = re.compile(rf"(?<![\d,])(?:{_DOUBLED_MARK.pattern}){{1,6}}$")

@@ -148,7 +148,7 @@ def contact(walk: Walk, node: Node) -> None:
     if walk.byline is None:
         return walk.lose("contact", buffer.raw)
     walk.byline.parts.append((role_of(node), policies.as_formulas(buffer.raw)))
-    if walk.buffer.item is None:  # a broken page may have a bibliography item in a byline
+    if walk.buffer.marks:  # a broken page may have other texts in a byline
         walk.buffer.parts.append(policies.PLACE)
     return None
 
