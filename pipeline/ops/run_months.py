@@ -41,7 +41,6 @@ from pipeline.errors import CiteloomError, MissingInput, SettingError, exit_code
 from pipeline.identity.months import select_months
 from pipeline.stage_names import plain_name
 from pipeline.stages import CORPUS_STAGES, STAGES, lookup_stage
-from pipeline.storage.data_root import DataRoot
 from pipeline.tables import DUMP_MEMBERS, INDEX_RECEIPTS, Table
 from pipeline.text import number_of
 
@@ -353,7 +352,6 @@ def known_months(workspace: Workspace, selection: str) -> list[str]:
     """The months of the dump that a selection names; raises SettingError if there are none, which
     names the zips that cannot be used.
     """
-    _refuse_wikipedia(workspace.root)
     try:
         return select_months(selection, months_in_dump(workspace.settings))
     except SettingError as error:
@@ -362,7 +360,6 @@ def known_months(workspace: Workspace, selection: str) -> list[str]:
 
 def months_of_status(workspace: Workspace, selection: str) -> tuple[list[str], str | None]:
     """The selected months of dump and data root, and what is wrong with the dump, or None."""
-    _refuse_wikipedia(workspace.root)
     in_root = set(workspace.root.months(DUMP_MEMBERS))
     try:
         months = select_months(selection, in_root.union(months_in_dump(workspace.settings)))
@@ -402,12 +399,3 @@ def failed_stages(workspace: Workspace, failures: Sequence[Failure]) -> list[Sta
     """The stages that failed and those that any month has, for a rerun of failed months."""
     failed = {failure.stage_name for failure in failures}
     return [stage for stage in STAGES if stage.name in failed or workspace.root.months(stage.table)]
-
-
-def _refuse_wikipedia(root: DataRoot) -> None:
-    """Raise SettingError for a data root with Wikipedia, whose ids are no arXiv ids."""
-    if (root.path / "holds-wikipedia").exists():
-        raise SettingError(
-            f"CITELOOM_DATA: {root.path} holds Wikipedia, which this version no longer reads: name"
-            " another folder, or delete this one"
-        )

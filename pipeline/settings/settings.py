@@ -71,16 +71,6 @@ BUNDLED_LLM = {
 # Names with these beginnings belong to the project's own tests.
 TEST_PREFIXES = ("CITELOOM_TEST_", "CITELOOM_FAULTS_", "CITELOOM_REQUIRE_TOOLS")
 
-# A setting that was removed → what to do instead.
-_REMOVED = {
-    "CITELOOM_EMBEDDED_FORM": "an index of another form than sections needs citeloom reindex",
-    "CITELOOM_EMBEDDER_COLBERT": "an index with ColBERT vectors needs citeloom reindex",
-    "CITELOOM_PAGE_ERRORS": "papers keep text marked as broken; citeloom search has --grade",
-    "CITELOOM_RERANKER": "no search ranks again",
-    "CITELOOM_RETRIEVAL_QUERIES": "see docs/methods/retrieval.md",
-    "CITELOOM_WATCHES": "see docs/how-to/new-months.md",
-    "CITELOOM_WEBHOOK_URL": "see docs/how-to/backfill.md#notifications",
-}
 # A value that may hold a secret: user:password@, or a query, in which some services take keys.
 _MAY_HOLD_SECRET = re.compile(rf"{WITH_PASSWORD.pattern}|(?>[^?]*?://)[^?]*\?")
 
@@ -259,9 +249,6 @@ def check_names(places: Mapping[str, str]) -> Iterator[str]:
     }
     for name, place in sorted(ours.items()):
         if name in names or name.startswith(TEST_PREFIXES):
-            continue
-        if name in _REMOVED:
-            yield f"{name} is no longer a setting: remove it; {_REMOVED[name]} (set in {place})"
             continue
         hint = "docs/reference/settings.md lists all settings"
         near = get_close_matches(name, names, n=1, cutoff=0.7)

@@ -184,15 +184,6 @@ def test_no_text_steers_the_terminal(capsys):
     assert json.loads(printed.out[printed.out.index("{") :]) == {"text": steering}
 
 
-@pytest.mark.parametrize("command", ["run", "status", "refresh"])
-def test_a_data_root_of_wikipedia_is_refused(command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "holds-wikipedia").write_text("2024-09\n")
-    monkeypatch.setenv("CITELOOM_DATA", str(tmp_path))
-    done = invoke(command)
-    assert (done.exit_code, "holds Wikipedia" in done.stderr) == (2, True), done.output
-
-
 def test_status_leaves_out_stages_that_no_month_has_reached_and_those_that_are_off():
     rows = [
         status_row("papers", "2024-03"),

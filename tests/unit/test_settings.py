@@ -161,10 +161,6 @@ class TestNames:
         assert "CITELOOM_QDRANT_URL" in lines[1]
         assert "sesame" not in "".join(lines)
 
-    def test_a_setting_that_was_removed_says_what_to_do_instead(self):
-        (line,) = check_names({"CITELOOM_WATCHES": ".env line 1"})
-        assert "remove it; see docs/how-to/new-months.md (set in .env line 1)" in line
-
     def test_all_that_is_wrong_is_told_at_once(self, monkeypatch):
         monkeypatch.setenv("CITELOOM_XYZZY_PLUGH_FROTZ", "1")
         lines = refusal(temperature="hot", llm_context=1)
