@@ -16,7 +16,6 @@ any work of our own. Never how good the answers are.
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 import time
@@ -26,7 +25,7 @@ from pathlib import Path
 
 from benchmarks.generate import Size as LoopSize
 from benchmarks.generate import one_after_another
-from benchmarks.harness import Claim, report
+from benchmarks.harness import Claim, argument_parser, report
 from benchmarks.scripted_endpoint import MODEL, ask, serving
 from pipeline import tables
 from pipeline.answering.answer import answer_of_row
@@ -171,13 +170,7 @@ def _chains(run: Sequence[Part]) -> int:
 
 def main() -> None:
     """Measure, print the figures and the claims."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument(
-        "--quick", action="store_true", help="3 questions of each month, 0.2 s for a request"
-    )
-    arguments.add_argument(
-        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
-    )
+    arguments = argument_parser(__doc__, quick="3 questions of each month, 0.2 s for a request")
     size = QUICK if arguments.parse_args().quick else FULL
     for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
         del os.environ[name]
@@ -198,7 +191,7 @@ def main() -> None:
     }
     faster = plain * len(bodies) / sum(part.seconds for part in run)
     claims = [
-        Claim("times as fast as one call after another", round(faster, 1), 15),
+        Claim("times as fast as one request after another", round(faster, 1), 15),
         Claim("requests of a rerun", again, 0, at_most=True),
     ]
     report("answer", figures, claims)

@@ -16,7 +16,6 @@ onnxruntime and onnx can be imported:
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import statistics
@@ -33,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.embed import draw
-from benchmarks.harness import Claim, interleaved, median_ratio, report
+from benchmarks.harness import Claim, argument_parser, interleaved, median_ratio, report
 from pipeline.embedding.device import pick_precision
 from pipeline.embedding.minilm import MiniLM
 from pipeline.errors import SettingError
@@ -155,16 +154,12 @@ def cosines(rows: NDArray[Any], exact: NDArray[Any]) -> NDArray[np.float64]:
 
 def main() -> None:
     """Compare the contenders, print the figures and the claims."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments = argument_parser(__doc__, quick="two rounds of 16 abstracts")
     arguments.add_argument("--texts", type=int, default=128, help="how many abstracts")
     arguments.add_argument(
         "--rounds", type=int, default=5, help="rounds, of which the median is taken"
     )
     arguments.add_argument("--threads", type=int, default=1, help="threads of every contender")
-    arguments.add_argument("--quick", action="store_true", help="two rounds of 16 abstracts")
-    arguments.add_argument(
-        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
-    )
     given = arguments.parse_args()
     count, rounds = (16, 2) if given.quick else (given.texts, given.rounds)
     import torch
@@ -195,7 +190,7 @@ def main() -> None:
     report(
         "embed_minilm",
         figures,
-        [Claim("times the texts per CPU second of ours in fp32", round(times, 2), 2.0)],
+        [Claim("times as many texts a processor second as our fp32", round(times, 2), 2.0)],
     )
 
 

@@ -77,7 +77,12 @@ def measure(checkout: Path) -> None:
     }
     claims = [
         Claim("installation, s", round(installed, 1), 90.0, at_most=True),
-        Claim("first search that finds passages, s", round(first, 1), 45.0, at_most=True),
+        Claim(
+            "first search from a second shell that finds passages, s after the demo began",
+            round(first, 1),
+            45.0,
+            at_most=True,
+        ),
         Claim("installation and whole demo, s", round(installed + whole, 1), 150.0, at_most=True),
         Claim("the demo again, s", round(again, 1), 10.0, at_most=True),
     ]

@@ -18,7 +18,6 @@ how calls wait for one another however busy the machine is. Never how good the s
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import random
@@ -30,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Claim, report
+from benchmarks.harness import Claim, argument_parser, report
 from benchmarks.scripted_endpoint import MODEL, ask, completion, prose, serving
 from pipeline import tables
 from pipeline.engine.run import run_stage
@@ -258,13 +257,7 @@ def figures_of(name: str, run: Measured, size: Size, limit: int) -> dict[str, ob
 
 def main() -> None:
     """Measure, print the figures and the claims."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument(
-        "--quick", action="store_true", help="4 tasks of 3 references, 0.2 s for a request"
-    )
-    arguments.add_argument(
-        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
-    )
+    arguments = argument_parser(__doc__, quick="4 tasks of 3 references, 0.2 s for a request")
     size = QUICK if arguments.parse_args().quick else FULL
     for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
         del os.environ[name]
@@ -330,22 +323,22 @@ def claims(
     bounds = (by_n.times_bound(size, size.limit), by_one.times_bound(size, size.limit))
     faster = plain * len(asked) / by_n.seconds
     return [
-        Claim("times as fast as a plain loop that asks for n samples too", round(faster, 1), 20),
         Claim(
-            "times the bound of calls over limit, with n and without",
+            "times as long as the endpoint's latency and limit of requests allow",
             round(max(bounds), 3),
             1.3,
             at_most=True,
         ),
         Claim(
-            "times the bound of the critical path",
+            "times as long as the longest chains of calls allow, without that limit",
             round(unlimited.times_bound(size, size.high_limit), 3),
             1.3,
             at_most=True,
         ),
-        Claim("share of prompt tokens in common prefixes", _share(by_n.recorded), 0.6),
+        Claim("times as fast as one request after another", round(faster, 1), 20),
+        Claim("share of prompt tokens that are common prefixes", _share(by_n.recorded), 0.6),
         Claim(
-            "CPU ms for a call, the worst run",
+            "processor ms of a call, worst run",
             round(max(run.milliseconds() for run in runs), 2),
             5.0,
             at_most=True,

@@ -223,7 +223,7 @@ def _record_parity(
     )
     if has_claim:
         within = sum(one.holds for one in compared)
-        record.claim(Claim(f"{name}: texts within the bounds", within, len(compared)))
+        record.claim(Claim(f"{name}: texts that agree, of {len(compared)}", within, len(compared)))
 
 
 def _as_reference(vectors: Vectors) -> ReferenceVectors:
@@ -268,7 +268,13 @@ def packs(place: Place, record: Record) -> None:
             del model
             _free(place)
     if place.device == "cuda":
-        record.claim(Claim("share of the matrix product's rate, best packs", round(share, 3), 0.5))
+        record.claim(
+            Claim(
+                "share of the rate of torch's matrix product, best size of packs",
+                round(share, 3),
+                0.5,
+            )
+        )
         model = BgeM3(str(place.model), place.device)
         encode_ours(model, work.texts[:32])
         idle = share_off_device(partial(encode_ours, model), work.texts)

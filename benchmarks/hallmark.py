@@ -222,9 +222,16 @@ def main() -> None:
         if options.list:
             _print_missed(entries, checks, options.list)
     claims = [
-        Claim("faults found, %", percent(measured.found, measured.faults), 85),
-        Claim("false alarms, %", percent(measured.alarms, measured.valid), 2, at_most=True),
-        Claim("MCC", round(measured.mcc, 3), 0.8),
+        Claim(
+            "entries with a fault that are flagged, %", percent(measured.found, measured.faults), 85
+        ),
+        Claim(
+            "valid entries that are flagged, %",
+            percent(measured.alarms, measured.valid),
+            2,
+            at_most=True,
+        ),
+        Claim("Matthews correlation (MCC)", round(measured.mcc, 3), 0.8),
     ]
     report("hallmark", figures, claims)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import compileall
 import contextlib
 import json
@@ -34,6 +35,17 @@ class Claim:
     @property
     def holds(self) -> bool:
         return self.value <= self.target if self.at_most else self.value >= self.target
+
+
+def argument_parser(doc: str | None, quick: str) -> argparse.ArgumentParser:
+    """What every script takes: `--quick`, with what it means, and `--json`, which changes nothing.
+
+    doc: the script's, whose first line is the description.
+    """
+    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--json", action="store_true", help="JSON is the last line in any case")
+    return parser
 
 
 def interleaved(

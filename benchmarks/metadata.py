@@ -14,7 +14,6 @@ are blank.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import statistics
@@ -26,7 +25,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Claim, interleaved, report
+from benchmarks.harness import Claim, argument_parser, interleaved, report
 from pipeline.arxiv.api import read_feed
 from pipeline.arxiv.rate_limited_client import GAP_SECONDS
 from pipeline.arxiv.snapshot import Snapshot
@@ -235,11 +234,7 @@ def sources(rate: Mapping[str, float], rounds: int) -> dict[str, object]:
 
 def main() -> None:
     """Measure, print the figures and the claims."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--quick", action="store_true", help="50,000 lines, one round")
-    arguments.add_argument(
-        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
-    )
+    arguments = argument_parser(__doc__, quick="50,000 lines, one round")
     lines, rounds = (50_000, 1) if arguments.parse_args().quick else (500_000, 3)
     with tempfile.TemporaryDirectory() as folder:
         rate = rates(Path(folder), lines, rounds)
@@ -253,16 +248,14 @@ def main() -> None:
     figures["megabytes of memory, a process that converts"] = round(peak)
     claims = [
         Claim(
-            f"CPU seconds to convert a snapshot of {SNAPSHOT_LINES:,}, {kind}",
+            f"processor seconds to convert {SNAPSHOT_LINES:,} records, {kind}",
             round(SNAPSHOT_LINES / rate[f"our conversion, {kind}"]),
             120,
             at_most=True,
         )
         for kind in ("plain", ".gz")
     ]
-    claims.append(
-        Claim("megabytes of memory, a process that converts", round(peak), 1_000, at_most=True)
-    )
+    claims.append(Claim("MB of memory of the conversion", round(peak), 1_000, at_most=True))
     report("metadata", figures | sources(rate, rounds), claims)
 
 

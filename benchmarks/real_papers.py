@@ -127,15 +127,43 @@ def measure(corpus: Corpus, part: str | None, most: int | None) -> None:
             "no answer in the corpus: something said to fit": counts(answered, nothing),
         },
         [
-            Claim("share of names whose paper is first", share(first_by_name, names), 0.94),
-            Claim("share of names whose abstract is first", share(by_abstract, names), 0.94),
-            Claim("share of topics whose paper is first", share(first_by_topic, topics), 0.94),
-            Claim("topics with a paper on two pages", len(repeating), 0, at_most=True),
-            Claim("one misspelt word, hidden", len(hidden_one), 0, at_most=True),
-            Claim("two misspelt words, hidden", share(hidden_two, topics), 0.03, at_most=True),
-            Claim("share of identifiers that are right", share(right_ids, ids), 1.0),
             Claim(
-                "unanswerable, something said to fit", share(answered, nothing), 0.05, at_most=True
+                "names of methods whose paper is the first result, share",
+                share(first_by_name, names),
+                0.94,
+            ),
+            Claim(
+                "names of methods whose abstract or front matter is first, share",
+                share(by_abstract, names),
+                0.94,
+            ),
+            Claim(
+                "topics whose paper is the first result, share", share(first_by_topic, topics), 0.94
+            ),
+            Claim(
+                "topics with the same paper on two pages of results",
+                len(repeating),
+                0,
+                at_most=True,
+            ),
+            Claim(
+                "topics with one misspelt word whose paper is lost",
+                len(hidden_one),
+                0,
+                at_most=True,
+            ),
+            Claim(
+                "topics with two misspelt words whose paper is lost, share",
+                share(hidden_two, topics),
+                0.03,
+                at_most=True,
+            ),
+            Claim("identifiers answered rightly, share", share(right_ids, ids), 1.0),
+            Claim(
+                "queries without an answer for which something is said to fit, share",
+                share(answered, nothing),
+                0.05,
+                at_most=True,
             ),
         ],
     )

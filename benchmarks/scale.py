@@ -275,7 +275,7 @@ class Measurement:
         for name in WITH_INDEX:
             mb_added = operations[largest][name].own_mb - operations[smallest][name].own_mb
             kb_of_point = 1024 * mb_added / points_added
-            claim = f"own memory of {name}, KB for each point of the index"
+            claim = f"memory of {name}, KB for each point of the index"
             claims.append(Claim(claim, kb_of_point, MOST_KB_OF_POINT, at_most=True))
         report("scale", figures, claims)
 
@@ -468,7 +468,7 @@ def _claims(
     ]
     claims += [
         Claim(
-            f"own memory of {name}, times that of the first size",
+            f"memory of {name}, times that of the smallest corpus",
             largest[name].own_mb / smallest[name].own_mb,
             MOST_OF_MEMORY,
             at_most=True,

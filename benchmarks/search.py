@@ -17,7 +17,6 @@ good the answers are for readers is measured by benchmarks/retrieval.py.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import tempfile
@@ -34,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import Claim, apart, report
+from benchmarks.harness import Claim, apart, argument_parser, report
 from benchmarks.points import DIMENSIONS, Structure, layout, questions, write_months
 from benchmarks.qdrant_server import Server, running
 from pipeline.index.edge import EdgeCollections, EdgeIndex
@@ -387,21 +386,17 @@ def claims_of(found: dict[Kind, dict[str, Any]]) -> list[Claim]:
         if kind.on_disk:
             # A code has a byte for each number.
             beside = round(one["bytes"]["own memory"] - DIMENSIONS)
-            what = "bytes of own memory a point beside its code"
+            what = "bytes of the server's memory a point, its int8 code not counted"
             claims.append(Claim(what, beside, 300, at_most=True))
     return claims
 
 
 def main() -> None:
     """Measure every kind on the server, and Edge; print the figures and the claims."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--quick", action="store_true", help="10,000 points, 200 questions")
+    arguments = argument_parser(__doc__, quick="10,000 points, 200 questions")
     arguments.add_argument("--points", type=int)
     kinds = {str(kind): kind for kind in KINDS}
     arguments.add_argument("--kind", action="append", choices=kinds, help="only this one")
-    arguments.add_argument(
-        "--json", action="store_true", help="accepted for uniformity: JSON is always last"
-    )
     given = arguments.parse_args()
     count, asked = (
         given.points or (10_000 if given.quick else 100_000),

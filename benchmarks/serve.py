@@ -134,7 +134,7 @@ def measure(workspace: Workspace, *, quick: bool) -> None:
     report(
         "serve",
         figures,
-        [Claim(f"ms within which 95 % of the pages come at {RATE:.0f} searches a second",
+        [Claim(f"ms within which 95 % of the pages come at {RATE:.0f} a second",
                ms(at_rate.percentile(0.95)), 1000 * LONGEST, at_most=True)],
     )  # fmt: skip
 

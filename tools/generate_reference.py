@@ -1,4 +1,5 @@
-"""Write docs/reference from the commands, settings, tables and measures, and names for --help.
+"""Write docs/reference from the commands, settings, tables, measures and results of benchmarks, the
+README's figures, and names for --help.
 
     python -m tools.generate_reference
 
@@ -28,6 +29,8 @@ from pipeline.settings.settings import BUNDLED_LLM, PREFIX, Settings
 from pipeline.stages import STAGES
 from pipeline.tables import TABLES
 from pipeline.text import one_line
+from tools.markdown import markdown_table
+from tools.measurements import Measurements
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 NOTICE = "<!-- Written by `python -m tools.generate_reference`; do not edit by hand. -->"
@@ -114,7 +117,7 @@ def commands_page() -> str:
         contents = [
             [f"[`citeloom {name}`](#citeloom-{name})", text] for name, text in summaries.items()
         ]
-        parts += [f"**{panel}**\n", _table(("command", "what it does"), contents)]
+        parts += [f"**{panel}**\n", markdown_table(("command", "what it does"), contents)]
     for commands in PANELS.values():
         for name, function in commands.items():
             parts += [f"## citeloom {name}\n", *_further_page(name), *_command(name, function)]
@@ -141,7 +144,7 @@ def _command(name: str, function: Callable[..., Any]) -> Iterator[str]:
         for parameter in inspect.signature(function, eval_str=True).parameters.values()
     ]
     if rows:
-        yield _table(("argument or option", "value", "default", "what it says"), rows)
+        yield markdown_table(("argument or option", "value", "default", "what it says"), rows)
 
 
 def _further_page(command: str) -> Iterator[str]:
@@ -196,7 +199,7 @@ def tables_page() -> str:
     """tables.md: what the stage of each table does, what a row is, and the columns."""
     stages = {stage.name: stage for stage in STAGES}
     contents = [[f"[`{name}`](#{name})", table.row] for name, table in TABLES.items()]
-    parts = [TABLES_INTRODUCTION, _table(("table", "a row is"), contents)]
+    parts = [TABLES_INTRODUCTION, markdown_table(("table", "a row is"), contents)]
     for name, table in TABLES.items():
         parts.append(f"## `{name}`\n")
         if name in stages:
@@ -205,7 +208,7 @@ def tables_page() -> str:
         columns = []
         for field, (_, _, text) in zip(table.schema, table.describe_columns(), strict=True):
             columns.append([f"`{field.name}`", f"`{_type(field.type)}`", text])
-        parts.append(_table(("column", "type", "what it holds"), columns))
+        parts.append(markdown_table(("column", "type", "what it holds"), columns))
     return _page(parts)
 
 
@@ -221,16 +224,6 @@ def _type(kind: pa.DataType) -> str:
     return names.get(str(kind), str(kind))
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = list(head)
-    lines = [
-        head,
-        ["---"] * len(head),
-        *([cell.replace("|", "\\|") for cell in row] for row in rows),
-    ]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
 def _page(parts: Iterable[str]) -> str:
     return f"{NOTICE}\n\n" + "\n".join(parts)
 
@@ -238,7 +231,19 @@ def _page(parts: Iterable[str]) -> str:
 def measures_page() -> str:
     """measures.md: what the numbers of reports mean."""
     rows = [[f"`{name}`", measure.title, measure.means] for name, measure in measures().items()]
-    return _page([MEASURES_INTRODUCTION, _table(("metric", "in reports", "what it is"), rows)])
+    return _page(
+        [MEASURES_INTRODUCTION, markdown_table(("metric", "in reports", "what it is"), rows)]
+    )
+
+
+def measurements_page() -> str:
+    """measurements.md: every committed result of a benchmark."""
+    return _page(Measurements().page())
+
+
+def readme() -> str:
+    """The README with its figures as the committed results have them."""
+    return Measurements().readme((REPOSITORY / "README.md").read_text())
 
 
 def settings_page() -> str:
@@ -253,7 +258,7 @@ def settings_page() -> str:
                 default += f", bundled {_default(BUNDLED_LLM[name])}"
             rows.append([f"{PREFIX}{name.upper()}", default, field.description or ""])
         parts.append(f"## {(group.__doc__ or '').strip()}\n")
-        parts.append(_table(("setting", "default", "what it is"), rows))
+        parts.append(markdown_table(("setting", "default", "what it is"), rows))
     return _page(parts)
 
 
@@ -316,6 +321,8 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/reference/settings.md": settings_page,
     "docs/reference/tables.md": tables_page,
     "docs/reference/measures.md": measures_page,
+    "docs/reference/measurements.md": measurements_page,
+    "README.md": readme,
 }
 """Path of a generated file → its text."""
 

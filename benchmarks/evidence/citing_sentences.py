@@ -90,17 +90,17 @@ def claims_of(measured: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
     claims = []
     for name, verdicts in measured.items():
         far = {kind: verdicts[kind]["not_about_paper, %"] for kind in ("right", "random")}
-        text = f"{name}: not about this paper, %"
-        claims.append(Claim(f"{text} of right keys", far["right"], 3.0, at_most=True))
-        claims.append(Claim(f"{text} of random keys", far["random"], 85.0))
+        for kind, target in (("right", 3.0), ("random", 85.0)):
+            text = f"{name}: {kind} keys said not to be about the paper, %"
+            claims.append(Claim(text, far[kind], target, at_most=kind == "right"))
         if "number nowhere in the paper" in verdicts:
-            text = f"{name}: number not found, %"
             right, altered = (
                 verdicts[kind]["number_not_found, %"]
                 for kind in ("right", "number nowhere in the paper")
             )
-            claims.append(Claim(f"{text} of right sentences", right, 2.0, at_most=True))
-            claims.append(Claim(f"{text} of numbers nowhere in the paper", altered, 80.0))
+            text = f"{name}: right sentences whose number is said to be missing, %"
+            claims.append(Claim(text, right, 2.0, at_most=True))
+            claims.append(Claim(f"{name}: altered numbers said to be missing, %", altered, 80.0))
     return claims
 
 

@@ -44,7 +44,8 @@ def figures(
     claims = []
     for name, results in measured.items():
         less = sum(result["search"] for result in results) - sum(r["ask"] for r in results)
-        claims.append(Claim(f"{name}: truths of search that ask lacks", less, 0, at_most=True))
+        text = f"{name}: questions that search answers and `ask` does not, net"
+        claims.append(Claim(text, less, 0, at_most=True))
     return counts, claims
 
 

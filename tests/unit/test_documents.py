@@ -1,8 +1,7 @@
 """README and docs/ agree with the code: commands, options, settings, scripts, targets, links,
-generated pages.
+generated pages and figures.
 """
 
-import json
 import re
 import shlex
 from functools import cache
@@ -14,7 +13,6 @@ import typer
 from pipeline.doors.web.guard import ProblemKind
 from pipeline.settings import Settings
 from pipeline.stages import STAGES
-from tests.cases import cases
 from tests.documents import DOCS, PAGES, PROJECT, README, fenced, inline
 from tools.generate_reference import GENERATED, REPOSITORY
 from tools.generate_reference import PAGES as COMMAND_PAGES
@@ -153,17 +151,6 @@ def _anchors(page):
     """The names under which a page's headings are reached, as GitHub and its kind make them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-@cases(
-    "unit/cases.toml",
-    "a_figure_of_the_readme_is_that_of_the_committed_result",
-    ("benchmark", "claim", "words"),
-)
-def test_a_figure_of_the_readme_is_that_of_the_committed_result(benchmark, claim, words):
-    result = json.loads((PROJECT / "benchmarks" / "results" / f"{benchmark}.json").read_text())
-    values = {item["claim"]: item["value"] for item in result["claims"]}
-    assert words.format(values[claim]) in README.read_text()
 
 
 def test_the_page_of_the_server_has_every_type_of_problem():
