@@ -2,6 +2,8 @@
 
 import os
 import signal
+import sys
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,11 @@ settings.load_profile("steady")
 
 # The GPU's kernels are tested on the CPU; triton reads this when it is imported, which torch may do.
 os.environ["TRITON_INTERPRET"] = "1"
+
+# absl, which rouge-score imports, keeps the standard error of its import, and closes it where Dagster
+# configures logging: pytest's file for output must not be it.
+with redirect_stderr(sys.__stderr__):
+    import absl.logging  # noqa: F401
 
 # A shell starts what it puts in the background deaf to Ctrl-C, and every process below inherits
 # that; tests send it.
