@@ -227,7 +227,8 @@ class Embeddings(Stage):
         embedder = self.embedder(settings)
         # Machines may have BGE-M3 in different folders.
         path = settings.embedder_path if settings.embedder == "sentence-transformers" else ""
-        record_embedder(job.workspace.root.path, settings.embedder, path)
+        root = job.workspace.root.path
+        record_embedder(root, settings.embedder, path, settings.embedder_reason)
         shards = Shards(job.workspace.cache("embeddings") / job.month, _made_by(job, embedder))
         job.afterwards.append(shards.remove)
         earlier = _reusable_vectors(job, embedder, shards)

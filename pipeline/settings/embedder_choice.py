@@ -18,6 +18,8 @@ from pipeline.storage.store import DataPath
 
 Kind = Literal["minilm", "bge-m3", "sentence-transformers"]
 
+NAMED = "CITELOOM_EMBEDDER"
+"""The reason for an embedder that the settings name."""
 _FILE = "embedder.json"
 # Seconds to wait for the hub.
 _PATIENCE = 3.0
@@ -68,16 +70,21 @@ def choose_embedder(
     return EmbedderChoice("bge-m3", path, "there is a GPU, and the weights can be had")
 
 
-def record_embedder(root: DataPath, kind: str, path: str) -> None:
-    """Record the embedder of a data root, which `auto` then stands for there. path: of the model;
-    empty for CITELOOM_EMBEDDER_PATH.
+def record_embedder(root: DataPath, kind: str, path: str, reason: str) -> None:
+    """Record the embedder of a data root, which `auto` then stands for there.
+
+    path: of the model; empty for CITELOOM_EMBEDDER_PATH. reason: why it is this one. Raises
+    SettingError where `auto` chose another than the recorded one.
     """
     from pipeline.storage.writing import write_whole
 
-    content = json.dumps({"embedder": kind, "path": path}).encode()
     file = root / _FILE
-    if not file.exists() or file.read_bytes() != content:
-        write_whole(cast(Path, file), content)
+    record = {"embedder": kind, "path": path}
+    recorded = json.loads(file.read_bytes()) if file.exists() else None
+    if recorded and recorded != record and reason != NAMED:
+        raise SettingError(f"{file} could not be read when this process began: run it again")
+    if recorded != record:
+        write_whole(cast(Path, file), json.dumps(record).encode())
 
 
 @lru_cache(maxsize=1)

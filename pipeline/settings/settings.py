@@ -23,7 +23,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from pipeline.errors import SettingError
-from pipeline.settings.embedder_choice import choose_embedder
+from pipeline.settings.embedder_choice import NAMED, choose_embedder
 from pipeline.settings.env_file import (
     ENV_FILE,
     PREFIX,
@@ -92,7 +92,7 @@ class Settings(
     """Settings of the pipeline: each field is the variable `CITELOOM_` + its name in capitals."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
-    _embedder_reason: str = PrivateAttr("CITELOOM_EMBEDDER")
+    _embedder_reason: str = PrivateAttr(NAMED)
 
     @model_validator(mode="before")
     @classmethod

@@ -21,7 +21,7 @@ from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
-from pipeline.settings.embedder_choice import choose_embedder, record_embedder
+from pipeline.settings.embedder_choice import NAMED, choose_embedder, record_embedder
 
 
 def _settings(**overrides):
@@ -184,10 +184,12 @@ def test_the_embedder_is_chosen_once_for_a_data_root(tmp_path):
     (tmp_path / "embeddings").mkdir()
     (tmp_path / "embeddings" / "2024-03.parquet").touch()
     assert chosen("") == ("minilm", "BAAI/bge-m3"), "what was the default of its vectors"
-    record_embedder(tmp_path, "bge-m3", "")
+    record_embedder(tmp_path, "bge-m3", "", NAMED)
     assert chosen("there is no GPU") == ("bge-m3", "BAAI/bge-m3"), "its own folder on each machine"
-    record_embedder(tmp_path, "sentence-transformers", "a/model")
+    record_embedder(tmp_path, "sentence-transformers", "a/model", NAMED)
     assert chosen("there is no GPU") == ("sentence-transformers", "a/model")
+    with pytest.raises(SettingError, match="run it again"):
+        record_embedder(tmp_path, "minilm", "", "there is no GPU")
     (tmp_path / "embedder.json").write_text('{"embedder": "bge-m3"')
     with pytest.raises(SettingError, match="does not name the embedder"):
         chosen("there is no GPU")
@@ -196,7 +198,7 @@ def test_the_embedder_is_chosen_once_for_a_data_root(tmp_path):
 def test_auto_stands_for_the_embedder_of_the_data_root(tmp_path):
     fresh = _settings(data=tmp_path, embedder_device="cpu")
     assert (fresh.embedder, fresh.embedder_reason) == ("minilm", "there is no GPU")
-    record_embedder(tmp_path, "bge-m3", "")
+    record_embedder(tmp_path, "bge-m3", "", NAMED)
     later = _settings(data=tmp_path, embedder_device="cpu")
     assert (later.embedder, later.embedder_reason) == ("bge-m3", "recorded in the data root")
     assert _settings(data=tmp_path, embedder="minilm").embedder_reason == "CITELOOM_EMBEDDER"
