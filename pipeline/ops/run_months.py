@@ -182,7 +182,7 @@ class _SharedRun:
         self._lease_seconds = lease_seconds
         self._held_elsewhere: dict[str, str] = {}
         self._stages_tried: dict[str, int] = {}
-        self._complete: set[str] = set()
+        self._incomplete: dict[str, list[str]] = {}
 
     def run(self, month: str) -> bool:
         """Run what a month needs; False where another process holds it."""
@@ -241,11 +241,10 @@ class _SharedRun:
 
     def _is_complete(self, table: Table) -> bool:
         """Whether every month of a table is up to date, or was before in this run."""
-        if table.name not in self._complete:
-            if self._due([lookup_stage(table.name)], self._months):
-                return False
-            self._complete.add(table.name)
-        return True
+        left = self._incomplete.setdefault(table.name, [*self._months])
+        while left and not self._due([lookup_stage(table.name)], left[-1:]):
+            left.pop()
+        return not left
 
 
 def _finish(workspace: Workspace, stages: Sequence[Stage]) -> None:
