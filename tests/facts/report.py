@@ -15,8 +15,6 @@ from tests.facts.suite import PARTS, facts_of_paper, papers
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "experiments" / "facts.md"
 TEMPLATE = Path(__file__).with_name("page.md")
-_SECTION = "## Strangers' sources\n\n"
-_OWN = "## Sources written for the suite\n\n"
 
 
 def main():
@@ -48,7 +46,7 @@ def real_papers():
 
 def kept_strangers():
     """The table of strangers' sources as the page has it."""
-    return PAGE.read_text("utf-8").partition(_SECTION)[2].partition(_OWN)[0].strip()
+    return PAGE.read_text("utf-8").split("\n## ")[1].partition("\n")[2].strip()
 
 
 def strangers_table(found):
@@ -72,8 +70,7 @@ def _of_stranger(found):
 def page(checked, section):
     """The page of the documentation. section: the table of strangers' sources."""
     return TEMPLATE.read_text("utf-8").format(
-        strangers=f"{_SECTION}{section}",
-        own=_OWN,
+        strangers=section,
         facts=sum(len(facts) for _, facts in checked),
         papers=len(checked),
         table=table(checked),
@@ -101,20 +98,20 @@ def shares(checked):
 
 
 def table(checked):
-    """A line per kind, a column per part."""
+    """A column per part, a line per kind of which a fact fails, and one for all."""
     counted = shares(checked)
     lines = [f"| kind | {' | '.join(PARTS)} |", "|---|---|---|---|"]
     for kind in (*KINDS, "all"):
-        cells = [_share(counted.get((part, kind))) for part in PARTS]
-        lines.append(f"| {kind} | {' | '.join(cells)} |")
+        rates = [counted.get((part, kind), (0, 0)) for part in PARTS]
+        if kind == "all" or any(right < total for right, total in rates):
+            lines.append(f"| {kind} | {' | '.join(map(_share, rates))} |")
     return "\n".join(lines)
 
 
 def _share(counts):
-    if counts is None:
-        return "–"
     right, total = counts
-    return f"{right:,} of {total:,} ({100 * right / total:.1f} %)"
+    share = "" if right == total else f" of {total:,} ({100 * right / total:.1f} %)"
+    return f"{right:,}{share}"
 
 
 if __name__ == "__main__":
