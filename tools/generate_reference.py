@@ -98,7 +98,13 @@ One table, one month, one file: `<data root>/<table>/<YYYY-MM>.parquet`. The led
 The key `citeloom` of a file's metadata records how it was made: code and schema version, the settings that matter,
 digests of the inputs, the number of rows, and what was left out. A file of another schema version is refused with a
 message that names the command which makes it again. How tables depend on each other:
-[pipeline](../concepts/pipeline.md).
+[how it is built](../concepts/how-it-is-built.md). In a data root, this prints the key:
+
+```python
+import json, pyarrow.parquet as pq
+
+print(json.loads(pq.read_metadata("passages/2024-03.parquet").metadata[b"citeloom"]))
+```
 """
 
 

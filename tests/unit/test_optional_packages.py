@@ -1,5 +1,5 @@
-"""The packages of docs/concepts/packages.md: the embedded defaults run without some of them, and
-each of these is needed for what the page names.
+"""Packages that a setting chooses: the defaults run without them, and each path of `PATHS` needs
+its own.
 """
 
 import os
