@@ -154,8 +154,8 @@ def test_the_page_of_the_server_has_every_type_of_problem():
     ]
 
 
-def test_the_readme_has_880_words_at_most():
-    assert len(README.read_text().split()) <= 880
+def test_the_readme_has_800_words_at_most():
+    assert len(README.read_text().split()) <= 800
 
 
 def test_the_docs_without_the_reference_have_42000_words_at_most():
