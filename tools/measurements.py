@@ -37,7 +37,8 @@ class Measurements:
         topics = self._texts["topics"]
         named = [name for topic in topics for name in topic["results"]]
         if sorted(named) != list(self._results):
-            raise ValueError(f"{TEXTS.name} has to name each result once: {list(self._results)}")
+            unlike = sorted({*named} ^ {*self._results}) or "one twice"
+            raise ValueError(f"{TEXTS.name} has to name each result once, unlike {unlike}")
         yield self._texts["introduction"].strip().replace("{machine}", self._machine) + "\n"
         for topic in topics:
             yield f"## {topic['title']}\n"
