@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 # Those that other machines may write too. The first hold the locks of every machine that has them
-# mounted.
-LOCKING = frozenset(("nfs4", "ceph", "fuse.ceph", "lustre", "beegfs", "gpfs"))
+# mounted; Lustre and BeeGFS do so only where they are set to.
+LOCKING = frozenset(("nfs4", "ceph", "fuse.ceph", "gpfs"))
 NETWORK = LOCKING | frozenset(
     (
         "nfs",
+        "lustre",
+        "beegfs",
         "cifs",
         "smb3",
         "9p",
