@@ -180,9 +180,9 @@ class Corpus:
     @_checks_arguments
     def bibtex(self, arxiv_ids: Sequence[str]) -> str:
         """The BibTeX entries of papers, with unique keys. Raises MissingInput if one is missing."""
-        from pipeline.corpus.citation_formats import bibtex_of
+        from pipeline.corpus.citation_formats import entries_of
 
-        return bibtex_of([self.paper(arxiv_id) for arxiv_id in arxiv_ids])
+        return entries_of([self.paper(arxiv_id) for arxiv_id in arxiv_ids])
 
     @_checks_arguments
     def paper(self, arxiv_id: str) -> FullPaper:

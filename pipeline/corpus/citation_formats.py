@@ -1,18 +1,21 @@
-"""Papers and sections in Markdown, LaTeX and BibTeX."""
+"""Papers, references and sections in Markdown, LaTeX, BibTeX, RIS and CSL-JSON."""
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.corpus.links import abstract_url
-from pipeline.corpus.nouns import Paper
+import rispy
+
+from pipeline.corpus.links import abstract_url, source_name
+from pipeline.corpus.nouns import Paper, Reference
 from pipeline.corpus.parse.policies import citation_marker
 from pipeline.identity.people import parse_name
-from pipeline.text import one_line
+from pipeline.text import one_line, visible
 
 _STOP_WORDS = frozenset(
     {"a", "an", "the", "on", "of", "in", "for", "to", "and", "how", "is", "are", "with", "from"}
@@ -202,48 +205,143 @@ def _letters(text: str) -> str:
     return re.sub(r"[^a-z]", "", ascii_only.lower())
 
 
-def bibtex_entry(key: str, paper: Mapping[str, Any]) -> str:
+def bibtex_entry(key: str, work: Mapping[str, Any]) -> str:
     """A BibTeX entry, in arXiv's own form (https://info.arxiv.org/help/hypertex/bibstyles) where it
     is on arXiv.
     """
     fields = {
-        "title": f"{{{_bibtex_text(paper['title'])}}}",
-        "author": " and ".join(map(_bibtex_name, paper["authors"])),
-        "year": str(paper["year"] or ""),
+        "title": f"{{{_bibtex_text(work['title'])}}}",
+        "author": " and ".join(map(_bibtex_name, work["authors"])),
+        "year": str(work["year"] or ""),
+        "howpublished": _bibtex_text(work.get("venue") or ""),
+        "doi": _escape(work.get("doi") or "", "_"),
     }
-    if paper["arxiv_id"]:
+    if work["arxiv_id"]:
         fields |= {
-            "eprint": paper["arxiv_id"],
+            "eprint": work["arxiv_id"],
             "archivePrefix": "arXiv",
-            "primaryClass": paper.get("primary_category") or "",
-            "url": abstract_url(paper["arxiv_id"]),
+            "primaryClass": work.get("primary_category") or "",
+            "url": abstract_url(work["arxiv_id"]),
         }
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
     return "\n".join([f"@misc{{{key},", *lines, "}"])
-
-
-def bibtex_of(papers: Sequence[Paper]) -> str:
-    """The BibTeX entries of papers, each once, under unique keys."""
-    distinct = {paper.arxiv_id: paper for paper in papers}
-    return "\n\n".join(entry for _, entry in keyed_bibtex(list(distinct.values())))
 
 
 def keyed_bibtex(
     papers: Sequence[Paper], own: Mapping[str, str] | None = None
 ) -> list[tuple[str, str]]:
     """(key, BibTeX entry) of each paper. own: as for `bibtex_keys`."""
-    items = [
-        {
-            "title": paper.title,
-            "authors": paper.authors,
-            "year": paper.year,
-            "arxiv_id": paper.arxiv_id,
-            "primary_category": paper.categories[0] if paper.categories else "",
-        }
-        for paper in papers
-    ]
-    keys = bibtex_keys(items, own)
-    return [(key, bibtex_entry(key, item)) for key, item in zip(keys, items, strict=True)]
+    return [(key, bibtex_entry(key, work)) for key, work in _keyed(papers, own)]
+
+
+# Works under unique keys, with the fields that entries are made of.
+Keyed = Iterable[tuple[str, Mapping[str, Any]]]
+
+
+def _keyed(works: Iterable[Paper | Reference], own: Mapping[str, str] | None = None) -> Keyed:
+    items = list(map(_fields_of, works))
+    return zip(bibtex_keys(items, own), items, strict=True)
+
+
+def _fields_of(work: Paper | Reference) -> Mapping[str, Any]:
+    if isinstance(work, Reference):
+        fields = {"title": work.title or work.raw, "venue": work.venue, "doi": work.doi}
+    else:
+        fields = {"title": work.title, "primary_category": next(iter(work.categories), "")}
+    return fields | {"authors": work.authors, "year": work.year, "arxiv_id": work.arxiv_id}
+
+
+def csl_item(key: str, work: Mapping[str, Any]) -> dict[str, Any]:
+    """A work as an item of CSL-JSON 1.0.2. Its type is `article`, which is not confined to
+    journals: what the work appeared in is known by name alone.
+    """
+    arxiv_id = work["arxiv_id"]
+    item = {
+        "id": key,
+        "type": "article",
+        "title": one_line(work["title"]),
+        "author": [_csl_name(author) for author in work["authors"]],
+        "issued": {"date-parts": [[work["year"]]]} if work["year"] else None,
+        "container-title": one_line(work.get("venue") or ""),
+        "DOI": work.get("doi"),
+        "URL": arxiv_id and abstract_url(arxiv_id),
+        "publisher": arxiv_id and "arXiv",
+        "number": arxiv_id and source_name(arxiv_id),
+    }
+    return {name: value for name, value in item.items() if value}
+
+
+def _csl_name(author: str) -> dict[str, str]:
+    if " and " in author:  # a group
+        return {"literal": one_line(author)}
+    name = parse_name(author)
+    parts = {"family": name.family, "given": name.given, "suffix": name.suffix}
+    return {part: text for part, text in parts.items() if text}
+
+
+# Tag → field of CSL-JSON, lower case as the library needs it.
+_RIS_FIELDS = {
+    "TY": "type", "ID": "id", "TI": "title", "AU": "author", "PY": "issued",
+    "T2": "container-title", "DO": "doi", "UR": "url", "PB": "publisher", "AN": "number",
+}  # fmt: skip
+
+
+class _RisWriter(rispy.RisWriter):  # type: ignore[misc]
+    """Writes works of no particular type, without the number that the library puts above each."""
+
+    DEFAULT_REFERENCE_TYPE = "GEN"
+
+    def set_header(self, count: int) -> str:
+        return ""
+
+
+def _ris(works: Keyed) -> str:
+    records = []
+    for key, work in works:
+        item = csl_item(key, work)
+        if work["year"]:
+            item["issued"] = work["year"]
+        item["author"] = [", ".join(name.values()) for name in item.get("author", ())]
+        records.append(item)
+    writer = _RisWriter(mapping=_RIS_FIELDS, list_tags=["AU"], delimiter_tags_mapping={})
+    return str(writer.formats(records))
+
+
+@dataclass(frozen=True, slots=True)
+class CitationFormat:
+    """A format of reference managers. suffix: of its files."""
+
+    title: str
+    media_type: str
+    suffix: str
+    write: Callable[[Keyed], str]
+
+
+CITATION_FORMATS: Mapping[str, CitationFormat] = {
+    "bibtex": CitationFormat(
+        "BibTeX",
+        "application/x-bibtex",
+        "bib",
+        lambda works: "\n\n".join(bibtex_entry(*keyed) for keyed in works),
+    ),
+    "ris": CitationFormat("RIS", "application/x-research-info-systems", "ris", _ris),
+    "csl": CitationFormat(
+        "CSL-JSON",
+        "application/vnd.citationstyles.csl+json",
+        "json",
+        lambda works: json.dumps([csl_item(*keyed) for keyed in works], ensure_ascii=False),
+    ),
+}
+
+
+def entries_of(noun: Any, form: str = "bibtex") -> str:
+    """The entries of works, each once, under unique keys.
+
+    noun: a paper, references, or what holds papers, such as results. form: of CITATION_FORMATS.
+    """
+    items = [noun] if isinstance(noun, Paper) else noun
+    works = dict.fromkeys(getattr(item, "paper", item) for item in items)
+    return visible(CITATION_FORMATS[form].write(_keyed(works)))
 
 
 def _tex_with_formulas(text: str) -> str:

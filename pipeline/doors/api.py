@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pipeline import __version__
-from pipeline.corpus.citation_formats import bibtex_of
+from pipeline.corpus.citation_formats import CITATION_FORMATS, entries_of
 from pipeline.corpus.nouns import (
     Answer,
     CitingPaper,
@@ -54,12 +54,13 @@ Parameter = Mapping[str, Any]
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """An address of the API. call: computes its value; its docstring and the type that it returns
-    are part of the description.
+    are part of the description. media_type: of a value that is a text.
     """
 
     path: str
     call: Callable[[Site, Request], Any]
     parameters: tuple[Parameter, ...] = ()
+    media_type: str = "application/json"
 
     @property
     def returns(self) -> Any:
@@ -74,14 +75,28 @@ ENDPOINTS: list[Endpoint] = []
 Call = Callable[[Site, Request], Any]
 
 
-def _endpoint(path: str, *parameters: Parameter) -> Callable[[Call], Call]:
-    """Add a function to the endpoints."""
+def _endpoint(path: str, *parameters: Parameter, has_works: bool = False) -> Callable[[Call], Call]:
+    """Add a function to the endpoints. has_works: its value has entries; an address below its own
+    gives them in each format.
+    """
 
     def add(call: Call) -> Call:
+        for name, form in CITATION_FORMATS.items() if has_works else ():
+            entries = _entries(call, name, form.title)
+            ENDPOINTS.append(Endpoint(f"{path}/{name}", entries, parameters, form.media_type))
         ENDPOINTS.append(Endpoint(path, call, parameters))
         return call
 
     return add
+
+
+def _entries(call: Call, name: str, title: str) -> Call:
+    def entries(site: Site, request: Request) -> str:
+        return entries_of(call(site, request), name)
+
+    entries.__name__ = f"{call.__name__}_{name}"
+    entries.__doc__ = f"{title}: {call.__doc__}"
+    return entries
 
 
 def _parameter(name: str, description: str, *, required: bool = False, **schema: Any) -> Parameter:
@@ -107,13 +122,13 @@ def _parameters_of(form: type[AddressForm]) -> list[Parameter]:
     return [_parameter(name, required=name == "q", **schema) for name, schema in schemas.items()]
 
 
-@_endpoint("/api/search", *_parameters_of(SearchForm))
+@_endpoint("/api/search", *_parameters_of(SearchForm), has_works=True)
 def _search(site: Site, request: Request) -> Results:
     """Search for papers."""
     return run_search(site, SearchForm.of(request))
 
 
-@_endpoint("/api/passages", *_parameters_of(SearchForm))
+@_endpoint("/api/passages", *_parameters_of(SearchForm), has_works=True)
 def _passages(site: Site, request: Request) -> Results:
     """Search for passages."""
     return run_search(site, SearchForm.of(request), "passages")
@@ -145,7 +160,7 @@ def _corpus(site: Site, request: Request) -> CorpusView:
     return site.overview()
 
 
-@_endpoint("/api/papers", *_parameters_of(ListingForm))
+@_endpoint("/api/papers", *_parameters_of(ListingForm), has_works=True)
 def _papers(site: Site, request: Request) -> Results:
     """List papers, or find them by title, author or year."""
     return run_paper_listing(site, ListingForm.of(request))
@@ -162,13 +177,13 @@ def _paper_outline(site: Site, request: Request) -> tuple[Section, ...]:
     return _requested_paper(site, request).sections
 
 
-@_endpoint(f"{_OF_PAPER}/references")
+@_endpoint(f"{_OF_PAPER}/references", has_works=True)
 def _paper_references(site: Site, request: Request) -> tuple[Reference, ...]:
     """Bibliography of a paper."""
     return _requested_paper(site, request).references
 
 
-@_endpoint(f"{_OF_PAPER}/cited-by")
+@_endpoint(f"{_OF_PAPER}/cited-by", has_works=True)
 def _paper_cited_by(site: Site, request: Request) -> list[CitingPaper]:
     """Papers of the corpus that cite a paper, which need not be in the corpus."""
     return read_citing_papers(site.workspace, request.path_params["id"])
@@ -186,14 +201,8 @@ def _paper_similar(site: Site, request: Request) -> list[Hit]:
     return similar_papers(site.workspace, _requested_paper(site, request).arxiv_id)
 
 
-@_endpoint(f"{_OF_PAPER}/bibtex")
-def _paper_bibtex(site: Site, request: Request) -> str:
-    """BibTeX entry of a paper."""
-    return bibtex_of([_requested_paper(site, request)])
-
-
 # Last, since an id may hold a slash.
-@_endpoint(_OF_PAPER)
+@_endpoint(_OF_PAPER, has_works=True)
 def _paper(site: Site, request: Request) -> FullPaper:
     """A paper with its passages and references."""
     return _requested_paper(site, request)
@@ -208,9 +217,8 @@ def answer(endpoint: Endpoint, site: Site, request: Request) -> Response:
                 f"{name[:50]!r} is not a parameter here: there are {', '.join(names) or 'none'}"
             )
     value = endpoint.call(site, request)
-    if isinstance(value, str):
-        return Response(value, media_type="text/plain")
-    return Response(orjson.dumps(as_json(value)), media_type="application/json")
+    content = value if isinstance(value, str) else orjson.dumps(as_json(value))
+    return Response(content, media_type=endpoint.media_type)
 
 
 def openapi() -> dict[str, Any]:
@@ -229,8 +237,7 @@ def openapi() -> dict[str, Any]:
     }
     paths = {}
     for endpoint in ENDPOINTS:
-        content_type = "text/plain" if endpoint.returns is str else "application/json"
-        content = {content_type: {"schema": schemas[endpoint.path, mode]}}
+        content = {endpoint.media_type: {"schema": schemas[endpoint.path, mode]}}
         summary = cleandoc(endpoint.call.__doc__ or "").removesuffix(".")
         operation = {
             "summary": summary,

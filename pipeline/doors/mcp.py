@@ -21,7 +21,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from pipeline import __version__
-from pipeline.corpus.citation_formats import bibtex_of
+from pipeline.corpus.citation_formats import entries_of
 from pipeline.corpus.nouns import FullPaper, Passage, Section
 from pipeline.corpus.references.citation_index import read_citing_papers
 from pipeline.doors.papers import list_papers, read_section
@@ -143,7 +143,7 @@ class CorpusTools:
         """Show a paper: front matter, abstract and sections with their ids, or its BibTeX entry."""
         paper = self._paper(arxiv_id)
         if form == "bibtex":
-            return {"result": _fenced(bibtex_of([paper])), "next_start": None}
+            return {"result": _fenced(entries_of(paper)), "next_start": None}
         rows = as_json(paper, _fence())
         return {
             "result": {name: rows[name] for name in rows if name not in ("passages", "references")},
@@ -158,8 +158,8 @@ class CorpusTools:
             Field(
                 min_length=1,
                 max_length=500,
-                description="title, or path: Method > Training; or a passage_id, which gives this"
-                " passage with those before and after it",
+                description="title, number (4.2) or path: Method > Training; or a passage_id, which"
+                " gives this passage with those before and after it",
             ),
         ],
         form: Annotated[

@@ -143,12 +143,20 @@ def read_quality(root: DataRoot, paper: Paper) -> Mapping[str, Any]:
 
 
 def read_section(paper: FullPaper, name: str) -> Section:
-    """A section with its subsections. name: its title, or the titles down to it; case and
-    punctuation do not matter.
+    """A section with its subsections. name: its number as printed, 4.2; its title, or the titles
+    down to it, where case and punctuation do not matter.
 
     Raises MissingInput for a section that the paper lacks.
     """
-    words = title_words(name)
+    number = name.split(".")
+    # LaTeXML's anchors hold the numbers: S4.SS2.p1.
+    anchor = ".".join(map("".join, zip(("S", "SS", "SSS"), number, strict=False)))
+    numbered = (
+        passage.section_path[: len(number)]
+        for passage in paper.passages
+        if f"{passage.anchor}.".startswith(f"{anchor}.")
+    )
+    words = title_words(" ".join(next(numbered, [name])))
     passages = tuple(
         passage for passage in paper.passages if words and _is_within(passage.section_path, words)
     )

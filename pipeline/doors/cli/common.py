@@ -37,6 +37,9 @@ def _complete(names: Sequence[str], *, several: bool = False) -> Callable[[str],
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+AsBibtex = Annotated[bool, typer.Option("--bibtex", help="Print BibTeX entries of the papers.")]
+AsRis = Annotated[bool, typer.Option("--ris", help="Print RIS records of the papers.")]
+AsCsl = Annotated[bool, typer.Option("--csl", help="Print CSL-JSON items of the papers.")]
 AsJsonNotText = Annotated[
     bool, typer.Option("--json", help="Print one JSON document instead of text.")
 ]
@@ -97,6 +100,14 @@ RelatedWorkSystemOption = Annotated[
 def split_names(text: str | None) -> list[str]:
     """The names of a comma-separated list."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def only_one(**options: Any) -> str:
+    """The option that is given, by its name; empty for none. Raises SettingError for several."""
+    names = [name.replace("_", "-") for name, value in options.items() if value]
+    if len(names) > 1:
+        raise SettingError(f"--{names[0]} and --{names[1]} exclude each other: give one of them")
+    return names[0] if names else ""
 
 
 def check_file(argument: str, file: Path | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,10 @@ class _SafeConsole(Console):
     """
 
     def print(self, *objects: Any, crop: bool = False, **options: Any) -> None:
+        # In a pipe, a note would else come before or within what was printed earlier. Python itself
+        # reports a closed one.
+        with suppress(OSError):
+            sys.stdout.flush()
         super().print(*objects, crop=crop, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
@@ -80,14 +84,18 @@ def print_json(value: Any, *, is_line: bool = False) -> None:
     sys.stdout.write(UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text))
 
 
-def print_noun(noun: Any, *, as_json: bool = False) -> None:
+def print_noun(noun: Any, *, as_json: bool = False, entries: str = "") -> None:
     """Print a noun or a collection of them: as JSON, or as Markdown, which a terminal shows
-    formatted.
+    formatted. entries: format of CITATION_FORMATS in which to print its papers instead.
     """
     from pipeline.doors import present
 
     if as_json:
         print_json(present.as_json(noun))
+    elif entries:
+        from pipeline.corpus.citation_formats import entries_of
+
+        print(entries_of(noun, entries))
     else:
         print_markdown(present.as_markdown(noun))
 

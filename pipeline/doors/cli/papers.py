@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from pipeline.doors.cli.common import AsJson, open_workspace
-from pipeline.errors import SettingError
+from pipeline.doors.cli.common import AsBibtex, AsCsl, AsJson, AsRis, only_one, open_workspace
 
 PaperArgument = Annotated[str, typer.Argument(metavar="ID", help="arXiv id, such as 2404.90003.")]
 
@@ -21,9 +20,9 @@ def papers(
     limit: Annotated[
         int, typer.Option(metavar="N", min=1, max=100_000, help="At most N papers.")
     ] = 50,
-    as_bibtex: Annotated[
-        bool, typer.Option("--bibtex", help="Print the BibTeX entries of the papers.")
-    ] = False,
+    as_bibtex: AsBibtex = False,
+    as_ris: AsRis = False,
+    as_csl: AsCsl = False,
     as_json: AsJson = False,
 ) -> int:
     """List the papers of the corpus, or find them by title, author and year; newest months first.
@@ -31,22 +30,17 @@ def papers(
     Examples:
       citeloom papers
       citeloom papers --title "related work" --author lovelace
-      citeloom papers --year 2024 --bibtex
+      citeloom papers --year 2024 --ris
     """
-    if as_bibtex and as_json:
-        raise SettingError("--bibtex and --json exclude each other: give one of them")
+    form = only_one(bibtex=as_bibtex, ris=as_ris, csl=as_csl, json=as_json)
 
     from pipeline import tables
-    from pipeline.corpus.citation_formats import bibtex_of
     from pipeline.doors.cli.console import print_note, print_noun
     from pipeline.doors.papers import list_papers
 
     workspace = open_workspace()
     listing = list_papers(workspace, title, author, year, limit)
-    if as_bibtex:
-        typer.echo(bibtex_of([hit.paper for hit in listing]))
-    else:
-        print_noun(listing, as_json=as_json)
+    print_noun(listing, as_json=as_json, entries=form)
     if listing.has_more and not as_json:
         print_note(f"the corpus has more: --limit {2 * limit} shows more of them")
     if not workspace.root.months(tables.PAPERS):
@@ -71,28 +65,44 @@ def paper(
             help="List the papers of the corpus that cite it; it may be outside the corpus.",
         ),
     ] = False,
+    section: Annotated[
+        str, typer.Option(metavar="NAME", help="Print a section, by its title or number (4.2).")
+    ] = "",
+    as_bibtex: AsBibtex = False,
+    as_ris: AsRis = False,
+    as_csl: AsCsl = False,
     as_json: AsJson = False,
 ) -> int:
-    """Show a paper of the corpus: front matter, outline, what it cites and what cites it.
+    """Show a paper of the corpus: front matter and outline, a section, what it cites and what cites
+    it.
 
     Examples:
-      citeloom paper 2404.90003
-      citeloom paper 2404.90003 --references
+      citeloom paper 2404.90003 --section introduction
+      citeloom paper 2404.90003 --references --ris
       citeloom paper 1706.03762 --cited-by --json
     """
-    if references and cited_by:
-        raise SettingError("--references and --cited-by exclude each other: give one of them")
+    only_one(references=references, cited_by=cited_by, section=section)
+    form = only_one(bibtex=as_bibtex, ris=as_ris, csl=as_csl, json=as_json)
+    only_one(section=section, bibtex=as_bibtex, ris=as_ris, csl=as_csl)
 
     from pipeline.corpus.references.citation_index import read_citing_papers
     from pipeline.doors.cli.console import print_noun
+    from pipeline.doors.papers import read_section
+    from pipeline.doors.present import as_markdown
     from pipeline.index.papers import read_paper
+    from pipeline.text import visible
 
     workspace = open_workspace()
-    if cited_by:
-        print_noun(read_citing_papers(workspace, arxiv_id), as_json=as_json)
+    noun: Any = (read_citing_papers if cited_by else read_paper)(workspace, arxiv_id)
+    if references:
+        noun = noun.references
+    elif section:
+        noun = read_section(noun, section)
+    if section and not form:
+        # Not formatted on a terminal: that would drop signs of formulas.
+        print(visible(as_markdown(noun)))
     else:
-        full_paper = read_paper(workspace, arxiv_id)
-        print_noun(full_paper.references if references else full_paper, as_json=as_json)
+        print_noun(noun, as_json=as_json, entries=form)
     return 0
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pipeline.doors.cli.common import AsJson, open_workspace
+from pipeline.doors.cli.common import AsBibtex, AsCsl, AsJson, AsRis, only_one, open_workspace
 from pipeline.errors import SettingError
 
 if TYPE_CHECKING:
@@ -102,9 +103,9 @@ def search(
     as_typed: Annotated[
         bool, typer.Option("--as-typed", help="Read no names and correct no misspelt words.")
     ] = False,
-    as_bibtex: Annotated[
-        bool, typer.Option("--bibtex", help="Print the BibTeX entries of the papers.")
-    ] = False,
+    as_bibtex: AsBibtex = False,
+    as_ris: AsRis = False,
+    as_csl: AsCsl = False,
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print Markdown with links to the passages.")
     ] = False,
@@ -123,12 +124,7 @@ def search(
       citeloom search "decoding words" --passages
       citeloom search --like 2404.90003
     """
-    flags = {"json": as_json, "markdown": as_markdown, "bibtex": as_bibtex}
-    forms = [name for name, is_set in flags.items() if is_set]
-    if len(forms) > 1:
-        raise SettingError(f"--{forms[0]} and --{forms[1]} exclude each other: give one of them")
-    if passages and as_bibtex:
-        raise SettingError("--passages and --bibtex exclude each other: entries are of papers")
+    form = only_one(json=as_json, markdown=as_markdown, bibtex=as_bibtex, ris=as_ris, csl=as_csl)
     if sum(source is not None for source in (words, queries, like)) != 1:
         raise SettingError(
             "give the words to search for, or --queries FILE, or --like ID, and only one of them"
@@ -169,18 +165,16 @@ def search(
         else:
             pages = find(workspace, texts, options, of)
     # Markdown has the notes itself.
-    notes = [page.note for page in pages] if as_json or as_bibtex else []
+    notes = [] if form in ("", "markdown") else [page.note for page in pages]
     if pages[0].searched is not None and not is_batch:
         notes.append("--as-typed searches for the words as you typed them")
     print_note(loading_note(workspace), *notes)
-    if as_json:
+    if form == "json":
         print_noun(pages if is_batch else pages[0], as_json=True)
-    elif as_bibtex:
-        from pipeline.corpus.citation_formats import bibtex_of
-
-        typer.echo(bibtex_of([hit.paper for page in pages for hit in page]))
-    elif as_markdown:
+    elif form == "markdown":
         typer.echo(_markdown(pages, is_batch=is_batch))
+    elif form:
+        print_noun(chain.from_iterable(pages), entries=form)
     else:
         print_markdown(_markdown(pages, is_batch=is_batch))
         if pages[0].has_more and not is_batch:

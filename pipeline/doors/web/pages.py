@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from pipeline.corpus.citation_formats import bibtex_of
+from pipeline.corpus.citation_formats import CITATION_FORMATS, entries_of
 from pipeline.corpus.nouns import Answer, Claim, Hit, Passage
 from pipeline.corpus.parse.policies import CITATION_MARKER, cited_keys
 from pipeline.corpus.references.citation_index import read_citing_papers
@@ -93,7 +93,8 @@ def _environment() -> Environment:
         render_inline=render_inline,
         paper_path=paper_path,
         search_path=search_path,
-        bibtex_of=bibtex_of,
+        citation_formats=CITATION_FORMATS,
+        entries_of=entries_of,
         first_sentences=first_sentences,
     )
     return environment

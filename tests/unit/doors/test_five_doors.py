@@ -11,11 +11,14 @@ from mcp import Client
 from selectolax.lexbor import LexborHTMLParser
 
 import citeloom
+from pipeline.corpus.citation_formats import CITATION_FORMATS
+from pipeline.corpus.nouns import FullPaper, Passage
 from pipeline.doors.mcp import make_server
+from pipeline.doors.papers import read_section
 from pipeline.doors.web.site import Site
 from pipeline.index.opening import close_indexes
 from tests.command import invoke
-from tests.unit.doors.corpus import FUSION
+from tests.unit.doors.corpus import FUSION, RETRIEVAL
 
 pytestmark = pytest.mark.slow
 
@@ -94,8 +97,41 @@ def test_a_paper_is_the_same_through_every_door(corpus, client):
     assert places[: len(paper["sections"])] == [
         f"#p-{section['passage_id']}" for section in paper["sections"]
     ]
+    section = by_assistant(corpus, "section", arxiv_id=FUSION, section="method > formula")
+    assert by_command(corpus, "paper", FUSION, "--section", "Formula") == section
     hit = client.get("/api/search", params={"q": FUSION}).json()["hits"][0]
     assert hit["paper"] == {name: paper[name] for name in hit["paper"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "page", "arguments"),
+    [
+        ("passages", "passages", ("search", QUOTE, "--passages")),
+        ("papers", "papers", ("papers",)),
+        (f"papers/{FUSION}", f"paper/{FUSION}", ("paper", FUSION)),
+        (f"papers/{FUSION}/references", f"paper/{FUSION}", ("paper", FUSION, "--references")),
+        (f"papers/{RETRIEVAL}/cited-by", f"paper/{RETRIEVAL}", ("paper", RETRIEVAL, "--cited-by")),
+    ],
+)
+def test_entries_are_the_same_in_the_shell_and_behind_links(corpus, client, path, page, arguments):
+    links = page_of(client, f"/{page}", **({"q": QUOTE} if page == "passages" else {}))
+    for form in CITATION_FORMATS:
+        (link,) = links.css(f'a[download][href^="/api/{path}/{form}"]')
+        entries = client.get(link.attributes["href"]).text
+        close_indexes()
+        done = invoke(*arguments, f"--{form}", env={"CITELOOM_DATA": str(corpus.root.path)})
+        assert done.stdout.strip() == entries.strip() != ""
+
+
+def test_a_section_is_read_by_its_printed_number():
+    paths = {
+        "S1.p1": ("Why",), "S2.p1": ("How",), "S2.T1": ("How", "Data"), "S2.SS1.p1": ("How", "Data"),
+        "S12.p1": ("End",),
+    }  # fmt: skip
+    passages = (Passage(at, FUSION, at, "paragraph", "", path, "") for at, path in paths.items())
+    paper = FullPaper(FUSION, passages=tuple(passages), references=())
+    lengths = [len(read_section(paper, name).passages) for name in ("1", "2", "2.1", "12")]
+    assert lengths == [1, 3, 2, 1]
 
 
 def test_an_answer_and_the_source_of_a_quote_are_the_same_through_every_door(corpus, client):

@@ -92,7 +92,7 @@ def test_a_paper_shows_formulas_tables_citations_and_references(client):
 
 def test_a_paper_names_the_papers_that_cite_it_and_those_that_cite_the_same(client):
     page = parsed(client, f"/paper/{RETRIEVAL}")
-    assert hrefs(page, "section[aria-labelledby=cited-by] a") == [
+    assert hrefs(page, "section[aria-labelledby=cited-by] li a") == [
         f"/paper/{FUSION}#p-{passage_id(5)}"
     ]
     assert hrefs(page, "section[aria-labelledby=related] a")[0] == f"/paper/{FUSION}"

@@ -11,6 +11,7 @@ from functools import partial
 import pytest
 
 from pipeline import tables
+from pipeline.corpus.citation_formats import CITATION_FORMATS
 from pipeline.doors.cli.search import search as search_command
 from pipeline.doors.web.forms import SearchForm
 from pipeline.embedding.minilm import NAME as MINILM
@@ -340,8 +341,9 @@ def test_the_command_and_the_form_of_the_pages_have_every_option_of_a_search():
     years, of_lists = {"first_year", "last_year"}, {"papers", "without_papers", "per_paper"}
     options = {option.name for option in fields(SearchOptions)} - years - of_lists | {"year"}
     command = set(inspect.signature(search_command).parameters)
-    others = {"words", "queries", "like", "passages", "as_bibtex", "as_markdown", "as_json"}
-    assert {by_name.get(name, name) for name in command - others} == options
+    others = {"words", "queries", "like", "passages"}
+    forms = {f"as_{form}" for form in ("json", "markdown", *CITATION_FORMATS)}
+    assert {by_name.get(name, name) for name in command - others - forms} == options
     form = {by_name.get(name, name) for name in SearchForm.model_fields}
     assert form - {"q", "page"} == options - {"offset", "by", "exact"}
 
@@ -355,6 +357,7 @@ def test_the_command_lists_the_papers(loaded):
     assert "near: Noël Ada Lovelace" in papers("--author", "Lovelase").output
     assert "near" not in papers("--author", "Hovel").output
     assert papers("--bibtex", "--json").exit_code == 2
+    assert papers("--limit", "1").output.endswith("shows more of them\n")
 
 
 def test_the_command_asks_the_queries_of_a_file(loaded, tmp_path):
@@ -380,6 +383,7 @@ def test_the_command_asks_the_queries_of_a_file(loaded, tmp_path):
             "## untranslated\n\n1. **[Paper 2403.00000](https://arxiv.org/abs/2403.00000)**"
         )
     assert _invoke(loaded, *arguments, "--bibtex").stdout.count("@misc{") == 2
+    assert _invoke(loaded, *arguments, "--passages", "--ris").stdout.count("TY  - GEN\n") == 2
 
 
 @cases(
