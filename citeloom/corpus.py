@@ -279,7 +279,8 @@ class Corpus:
         self, sentence: str, *, bibliography: str | Path | None = None, limit: int = 5
     ) -> list[PaperToCite]:
         """The papers to cite for a sentence, best first, with their keys in a bibliography or new
-        ones. Raises SettingError for a file that cannot be read, and as `search` does.
+        ones; `hit.fits` is false of those that are only near. Raises SettingError for a file that
+        cannot be read, and as `search` does.
         """
         from pipeline.plugins import of_drafts
 

@@ -152,7 +152,7 @@ def _missing_papers(
             passage.url,
         )
         for (place, text), of_paragraph in zip(paragraphs.items(), hits, strict=True)
-        for passage in (hit.passages[0] for hit in of_paragraph)
+        for passage in (hit.passages[0] for hit in of_paragraph if hit.fits)
     ]
 
 
@@ -172,7 +172,9 @@ class PaperToCite:
 def papers_to_cite(
     workspace: Workspace, sentence: str, bibliography: Path | None, limit: int
 ) -> list[PaperToCite]:
-    """The papers whose passages fit a sentence, best first, if any. Raises as `search` does."""
+    """The papers whose passages fit a sentence, best first, then the nearest of the others. Raises
+    as `search` does.
+    """
     (hits,) = search_sentences(workspace, [sentence], limit)
     keys: dict[str, str] = {}
     if bibliography is not None and hits:

@@ -134,6 +134,7 @@ def cite(
     from drafts.check import papers_to_cite
     from pipeline.corpus.nouns import Results
     from pipeline.doors.cli.console import Terminal
+    from pipeline.doors.query import NOTHING_FITS
 
     Terminal.check_file("--bib", bib)
     with Terminal.spinner("searching"):
@@ -141,7 +142,9 @@ def cite(
     if as_json:
         Terminal.noun(papers, as_json=True)
         return 0
-    Terminal.noun(Results(sentence, "passages", tuple(paper.hit for paper in papers)))
-    for paper in papers:
+    fitting = [paper for paper in papers if paper.hit.fits]
+    hits = tuple(paper.hit for paper in papers)
+    Terminal.noun(Results(sentence, "passages", hits, note="" if fitting else NOTHING_FITS))
+    for paper in fitting:
         Terminal.text(f"\n{paper.bibtex or paper.key}")
     return 0

@@ -6,6 +6,7 @@ from operator import itemgetter
 
 from pipeline import tables
 from pipeline.answering.retriever import MonthSpan
+from pipeline.corpus.links import source_name
 from pipeline.corpus.nouns import PASSAGE_COLUMNS, Passage
 from pipeline.corpus.paper_index import papers_named_in
 from pipeline.engine.stage import Workspace
@@ -13,8 +14,8 @@ from pipeline.identity.identifiers import arxiv_ids_among_words, month_of
 from pipeline.index.papers import rows_of_papers
 
 MOST_PAPERS, MOST_OF_AUTHORS = 3, 10
-# Of front matter in several passages, the first name the title, the first authors and, unless there
-# are hundreds of them, date and categories.
+# Of front matter in several passages: the first, with title and first authors, and that with date
+# and categories, which is a later one where there are many authors.
 _MOST_PARTS = 2
 
 
@@ -32,6 +33,9 @@ def named_records(workspace: Workspace, span: MonthSpan, question: str) -> list[
     rows = rows_of_papers(workspace.root, tables.PASSAGES, papers, columns)
     parts = [row for row in rows if row["kind"] == "front_matter"]
     parts.sort(key=itemgetter("ordinal"))
+    parts.sort(
+        key=lambda row: row["ordinal"] > 0 and source_name(row["arxiv_id"]) not in row["text"]
+    )
     return [
         Passage.from_row(row)
         for paper in papers

@@ -52,17 +52,19 @@ def search(
 def search_sentences(
     workspace: Workspace, sentences: Sequence[str], limit: int, without: Collection[str] = ()
 ) -> list[list[Hit]]:
-    """For each sentence, read as it is, the papers whose best passages fit it, best first.
+    """For each sentence, read as it is, the papers whose best passages fit it, best first, then the
+    nearest of the others.
 
     without: arXiv ids that are left out. Raises as `search` does.
     """
     options = SearchOptions(limit=limit + len(without), per_paper=True)
     hits = []
     for ranking in search_many(workspace, sentences, options):
-        others = [each for each in ranking if each.fits and each.item.arxiv_id not in without]
+        others = [each for each in ranking if each.item.arxiv_id not in without]
+        others.sort(key=lambda each: not each.fits)
         papers = papers_of(workspace, [scored.item for scored in others[:limit]])
         hits.append([
-            Hit(paper, scored.score, "fits", (scored.item,))
+            Hit(paper, scored.score, "fits" if scored.fits else "nearest", (scored.item,))
             for paper, scored in zip(papers, others, strict=False)
         ])  # fmt: skip
     return hits

@@ -68,15 +68,15 @@ def test_of_many_papers_the_first_and_of_an_author_the_newest_have_records(tmp_p
     papers = [{"arxiv_id": each, "title": each, "year": 2024, "authors": [author]} for each in ids]
     write_table(workspace.root, PAPERS, MARCH, papers)
     rows = [
-        passage_row(each, part, each, [], f"Part {part}", kind="front_matter")
+        passage_row(each, part, each, [], text, kind="front_matter")
         for each in ids
-        for part in range(4)
+        for part, text in enumerate(("Title", "Authors", f"arXiv:{each} (March 2024)", "Note"))
     ]
     write_table(workspace.root, PASSAGES, MARCH, rows)
     records = named_records(workspace, ALL_MONTHS, f"Ada Quill, {' '.join(reversed(ids))}")
     shown = [*ids[:-4:-1], *ids[:MOST_OF_AUTHORS]]
     assert [(record.arxiv_id, record.text) for record in records] == [
-        (each, f"Part {part}") for each in shown for part in (0, 1)
+        (each, text) for each in shown for text in ("Title", f"arXiv:{each} (March 2024)")
     ]
 
 
