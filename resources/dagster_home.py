@@ -6,7 +6,6 @@ dagster.yaml names the variable and never its value, and no message shows it.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,7 @@ import dagster as dg
 from filelock import FileLock
 
 from pipeline.engine.stage import Workspace
-from pipeline.errors import SettingError, TransientFailure
+from pipeline.errors import SettingError, TransientFailure, require_packages
 from pipeline.ops.doctor.findings import DoctorFinding, ok, problem
 from pipeline.settings import PROJECT, Settings
 from pipeline.stages import STAGES
@@ -76,11 +75,7 @@ def _checked_url(url: str) -> str:
             f"{_VARIABLE} is not an address of Postgres: give"
             " postgresql://user:password@host:5432/database"
         )
-    if importlib.util.find_spec("dagster_postgres") is None:
-        raise SettingError(
-            f"{_VARIABLE} needs dagster-postgres: pip install --constraint constraints.txt"
-            " --editable '.[postgres]', or unset it"
-        )
+    require_packages(_VARIABLE, "postgres", "dagster_postgres")
     # SQLAlchemy 2.1 takes a plain address to be psycopg 3's; dagster-postgres is written for
     # psycopg2, and brings it.
     return url.replace(_SCHEME, "postgresql+psycopg2://")

@@ -12,7 +12,13 @@ from pipeline.corpus.dump.catalogue import Dump, read_dump
 from pipeline.corpus.dump.member import place_of
 from pipeline.engine.progress import Notice, publish
 from pipeline.engine.stage import CheckResult, Job, MonthCheck, Stage, Workspace
-from pipeline.errors import CiteloomError, MissingInput, PermanentFailure, SettingError
+from pipeline.errors import (
+    CiteloomError,
+    MissingInput,
+    PermanentFailure,
+    SettingError,
+    require_packages,
+)
 from pipeline.settings import Settings
 from pipeline.storage.provenance import Provenance
 from pipeline.storage.writing import Row
@@ -81,12 +87,15 @@ def _require_pages(job: Job, dump: Dump) -> None:
 
 
 def _parser_named(name: str) -> Parse:
-    """The parser that CITELOOM_PARSER names. Raises SettingError for another name."""
+    """The parser that CITELOOM_PARSER names. Raises SettingError for another name, or where a
+    package of the reference parser is absent.
+    """
     if name == "fast":
         from pipeline.corpus.parse import html
 
         return html.parse
     if name == "reference":
+        require_packages("CITELOOM_PARSER=reference", "papers", "bs4", "mwparserfromhtml")
         from pipeline.corpus.parse import reference
 
         return reference.parse

@@ -22,6 +22,7 @@ from pipeline.embedding.model_files import (
     is_folder,
     read_file,
     read_weights,
+    tokenizer_class,
 )
 from pipeline.embedding.packing import Window, cut, distinct_terms, plain, positions, tokenize
 from pipeline.errors import SettingError
@@ -104,27 +105,10 @@ class BgeM3(PackedEmbedder):
         # vocabulary, and splits at white space where the file may not; FlagEmbedding's ids are
         # those.
         try:
-            return _tokenizer_class(self._folder).from_pretrained(str(self._folder))
+            return tokenizer_class(self._folder).from_pretrained(str(self._folder))
         # Errors of transformers and tokenizers over a broken file share no base.
         except Exception as error:
             raise self._broken(error) from error
-
-
-def _tokenizer_class(folder: Path) -> Any:
-    """AutoTokenizer, or the class that it takes for BGE-M3: its import took 8 s on a GPU machine.
-
-    Another class splits texts in another way.
-    """
-    file = folder / "tokenizer_config.json"
-    if file.is_file():
-        name = json.loads(file.read_text(encoding="utf-8")).get("tokenizer_class")
-        if name in ("XLMRobertaTokenizer", "XLMRobertaTokenizerFast"):
-            from transformers import XLMRobertaTokenizer
-
-            return XLMRobertaTokenizer
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer
 
 
 def name_of(path: str, precision: str) -> str:

@@ -13,6 +13,7 @@ from pipeline.embedding.flag_embedding import FlagBgeM3
 from pipeline.embedding.minilm import NAME, MiniLM
 from pipeline.embedding.model_files import cached_folder
 from pipeline.embedding.sentence_transformers import SentenceEmbedder
+from pipeline.errors import require_packages
 
 if TYPE_CHECKING:
     from pipeline.embedding.embedder import Embedder
@@ -33,8 +34,9 @@ _MINILM = ("minilm", "auto")
 def make_embedder(settings: Settings) -> Embedder:
     """The embedder that the settings name; one per process, so that weights are loaded once.
 
-    Raises SettingError where its model is absent or incomplete.
+    Raises SettingError where a package is absent, or the model is absent or incomplete.
     """
+    _require_packages(settings)
     hardware = (
         settings.embedder_device,
         settings.embedder_precision,
@@ -47,6 +49,16 @@ def make_embedder(settings: Settings) -> Embedder:
         return _cached_embedder(SentenceEmbedder, path, *hardware)
     model = FlagBgeM3 if settings.embedder_engine == FlagBgeM3.engine else BgeM3
     return _cached_embedder(model, path, *hardware)
+
+
+def _require_packages(settings: Settings) -> None:
+    if settings.embedder == "sentence-transformers":
+        user = f"CITELOOM_EMBEDDER={settings.embedder_path}"
+        require_packages(user, "sentence-transformers", "sentence_transformers")
+    if settings.embedder == "bge-m3":
+        require_packages("CITELOOM_EMBEDDER=bge-m3", "gpu", "transformers")
+        if settings.embedder_engine == FlagBgeM3.engine:
+            require_packages("CITELOOM_EMBEDDER_ENGINE=flagembedding", "papers", "FlagEmbedding")
 
 
 @lru_cache(maxsize=4)
@@ -69,8 +81,10 @@ def model_name(settings: Settings) -> str:
 def files_to_fetch(settings: Settings) -> list[str]:
     """The files that `make_embedder` would fetch from the hub, by the content of the hub's cache.
 
-    Raises SettingError where the model is neither a folder nor a name of the hub.
+    Raises SettingError where a package is absent, and where the model is neither a folder nor a
+    name of the hub.
     """
+    _require_packages(settings)
     model_name(settings)
     path = settings.embedder_path
     if settings.embedder in _MINILM or Path(path).expanduser().is_dir():

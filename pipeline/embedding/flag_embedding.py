@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.device import DeviceModel
 from pipeline.embedding.encoder import Heads, greatest_weights
+from pipeline.embedding.model_files import hide_progress_bars
 from pipeline.embedding.packing import padded_features, padded_places
 from pipeline.errors import SettingError
 
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
 def make_flag_model(folder: Path, device: str, precision: str) -> Any:
     """FlagEmbedding's BGEM3FlagModel of a folder, on one device. precision: fp32, fp16 or bf16."""
     from FlagEmbedding import BGEM3FlagModel
-    from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    hide_progress_bars()
     halves = {"use_fp16": precision == "fp16", "use_bf16": precision == "bf16"}
     return BGEM3FlagModel(str(folder), devices=device, **halves)
 

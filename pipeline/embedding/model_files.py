@@ -7,6 +7,7 @@ remote code is run.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,6 +124,30 @@ def _hub_folder(
         f"{setting}: {name} {fault}: run `hf download {model}{pinned} --exclude 'onnx/*'` where"
         f" there is a network, set it to the folder of the model's files, or {otherwise}"
     ) from cause
+
+
+def tokenizer_class(folder: Path) -> Any:
+    """AutoTokenizer, or the class that it takes for BGE-M3: its import took 8 s on a GPU machine.
+
+    Another class splits texts in another way.
+    """
+    file = folder / "tokenizer_config.json"
+    if file.is_file():
+        name = json.loads(file.read_text(encoding="utf-8")).get("tokenizer_class")
+        if name in ("XLMRobertaTokenizer", "XLMRobertaTokenizerFast"):
+            from transformers import XLMRobertaTokenizer
+
+            return XLMRobertaTokenizer
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer
+
+
+def hide_progress_bars() -> None:
+    """Have transformers show none while it loads weights."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def content_name(folder: Path, files: Iterable[str]) -> str:

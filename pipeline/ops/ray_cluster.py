@@ -6,11 +6,10 @@ own environment, or in the file that CITELOOM_ENV_FILE names at `ray start`.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from pipeline.errors import SettingError, TransientFailure
+from pipeline.errors import SettingError, TransientFailure, require_packages
 from pipeline.settings import Settings, is_secret
 from pipeline.stages import LLM_STAGE_NAMES
 from pipeline.text import one_line
@@ -83,11 +82,7 @@ def _as_text(value: object) -> str:
 
 def check_installed() -> None:
     """Raise SettingError if Ray or dagster-ray is not installed."""
-    if importlib.util.find_spec("ray") is None or importlib.util.find_spec("dagster_ray") is None:
-        raise SettingError(
-            "CITELOOM_EXECUTOR=ray needs Ray: pip install --constraint constraints.txt --editable"
-            " '.[ray]', here and on every node"
-        )
+    require_packages("CITELOOM_EXECUTOR=ray", "ray", "ray", "dagster_ray")
 
 
 def job_client(settings: Settings) -> JobSubmissionClient:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
-from pipeline.errors import CiteloomError, SettingError
+from pipeline.errors import CiteloomError, SettingError, missing_package
 from pipeline.storage.store import DataPath
 
 Kind = Literal["minilm", "bge-m3", "sentence-transformers"]
@@ -97,6 +97,8 @@ def _obstacle(path: str, device: str) -> str:
 
     if not torch.cuda.is_available():
         return "torch cannot use the GPU"
+    if message := missing_package("CITELOOM_EMBEDDER=bge-m3", "gpu", "transformers"):
+        return f"there is a GPU, and {message}"
     return "" if _has_weights(path) else f"there is a GPU, and {path} cannot be had"
 
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import SettingError, TransientFailure
+from pipeline.errors import SettingError, TransientFailure, require_packages
 from pipeline.storage.read_cache import forget, is_active, once
 from pipeline.text import one_line, text_digest
 
@@ -107,17 +107,11 @@ class StorePath:
         """
         from fsspec.core import url_to_fs
 
+        require_s3fs("CITELOOM_DATA", self.address)
         try:
             system, key = url_to_fs(self.address, use_listings_cache=False)
         except (ImportError, ValueError) as error:
-            way_out = (
-                ": pip install --constraint constraints.txt --editable '.[s3]'"
-                if self._protocol in _S3
-                else ""
-            )
-            raise SettingError(
-                f"CITELOOM_DATA: {self} cannot be reached ({error}){way_out}"
-            ) from error
+            raise SettingError(f"CITELOOM_DATA: {self} cannot be reached ({error})") from error
         return system, str(key)
 
     def stat(self) -> FileStat:
@@ -284,6 +278,12 @@ class StorePath:
                 f"CITELOOM_DATA: {self} cannot be reached ({type(error).__name__}: {reason}): run"
                 " again once the store answers; finished months are kept"
             ) from error
+
+
+def require_s3fs(setting: str, address: str) -> None:
+    """Raise SettingError where the address is one of S3 and s3fs is not installed."""
+    if address.partition("://")[0] in _S3:
+        require_packages(f"{setting}={address}", "s3", "s3fs")
 
 
 DataPath = Path | StorePath

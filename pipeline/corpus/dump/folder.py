@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import SettingError
-from pipeline.storage.store import etag_of
+from pipeline.storage.store import etag_of, require_s3fs
 
 Range = tuple[int, int]
 """(first byte, first byte after it)"""
@@ -89,6 +89,7 @@ class RemoteFolder:
     def __init__(self, address: str, listing_seconds: float = _LISTING_SECONDS) -> None:
         from fsspec.core import url_to_fs
 
+        require_s3fs("CITELOOM_DUMP_DIR", address)
         self.address, self._listing_seconds = address, listing_seconds
         self._system: Any
         try:

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from pipeline.doors.cli.common import AsJson, export_settings, open_workspace
-from pipeline.errors import SettingError
+from pipeline.errors import SettingError, require_packages
 
 # Dagster's own options, as environment variables.
 _DAGSTER_OPTIONS = {
@@ -75,7 +75,7 @@ def serve(
         )
     check_data_root(workspace)
 
-    from pipeline.doors.web.app import run_server
+    from pipeline.doors.web.app import run_server, without_mcp
 
     _listen(port, host).close()
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -83,6 +83,8 @@ def serve(
         print_json({"url": url})
         sys.stdout.flush()
     err.print(f"citeloom: {url} (data in {workspace.root.path}); Ctrl-C ends it", soft_wrap=True)
+    if message := without_mcp():
+        err.print(message, soft_wrap=True)
     run_server(workspace, host, port, None if secret is None else secret.get_secret_value())
     return 0
 
@@ -95,11 +97,13 @@ def mcp() -> int:
       citeloom mcp
       CITELOOM_DATA=/data/papers citeloom mcp
     """
-    from pipeline.doors.web.app import run_mcp
+    require_packages("citeloom mcp", "mcp", "mcp")
+    from pipeline.doors.mcp import run_mcp
+    from pipeline.doors.web.app import with_budget
 
     # A thread waits for standard input, which no exception would end.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    run_mcp(open_workspace())
+    run_mcp(with_budget(open_workspace()))
     return 0
 
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import os
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any
 from urllib.parse import quote_from_bytes
 
-from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import JSONRPCNotification, jsonrpc_message_adapter
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -24,20 +20,17 @@ from starlette.routing import BaseRoute, Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pipeline.doors import api
-from pipeline.doors.mcp import make_server
 from pipeline.doors.web import pages
 from pipeline.doors.web.guard import FORMS, Guard, Problem, problem_of, problem_response
 from pipeline.doors.web.site import Site
 from pipeline.engine.stage import Workspace
-from pipeline.errors import CiteloomError
+from pipeline.errors import CiteloomError, missing_package
 
 _MOST_BODY_BYTES = 1 << 20
 # More are answered with status 503.
 _MOST_CONNECTIONS = 200
 # A question takes some 5 to 30 calls.
 _MOST_CALLS = 1_000
-
-_UNREADABLE = b'{"jsonrpc": "2.0", "id": "?", "method": "a message that cannot be read"}'
 
 Handler = Callable[[Site, Request], Response]
 
@@ -57,8 +50,16 @@ DEADLINE = 10.0
 MOST_OF_A_CLIENT = 50
 
 
+def without_mcp() -> str:
+    """Why a server has no /mcp; empty where it has."""
+    return missing_package("/mcp", "mcp", "mcp")
+
+
 def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
-    """The application over a data root. token: required of every request; None on loopback."""
+    """The application over a data root, without /mcp where the package mcp is absent.
+
+    token: required of every request; None on loopback.
+    """
     site = Site(workspace)
     routes: list[BaseRoute] = [_route(path, handler, site) for path, handler in _PAGES.items()]
     routes += [_route(point.path, partial(api.answer, point), site) for point in api.ENDPOINTS]
@@ -69,26 +70,13 @@ def make_app(workspace: Workspace, token: str | None = None) -> Starlette:
         _text_route("/icon.svg", (pages.TEMPLATES / "icon.svg").read_text(), "image/svg+xml"),
         Route("/reports", lambda request: RedirectResponse("/reports/")),
     ]
+    lifespan = None
+    if not without_mcp():
+        from pipeline.doors.mcp import http_app
 
-    server = make_server(site)
-    hosts = ["127.0.0.1", "localhost", "[::1]"]
-    # The guard lets no other host through, so that only the header Origin remains to be checked.
-    routes += server.streamable_http_app(
-        json_response=True,
-        stateless_http=True,
-        max_request_body_size=_MOST_BODY_BYTES,
-        transport_security=TransportSecuritySettings(
-            # With a token, pages of other sites lack it.
-            enable_dns_rebinding_protection=token is None,
-            allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
-            allowed_origins=[f"http://{host}{port}" for host in hosts for port in ("", ":*")],
-        ),
-    ).routes
-
-    @contextlib.asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with server.session_manager.run():
-            yield
+        tools = http_app(site, _MOST_BODY_BYTES, has_token=token is not None)
+        routes += tools.routes
+        lifespan = tools.router.lifespan_context
 
     def on_error(request: Request, error: Exception) -> Response:
         return refuse(request, problem_of(error, workspace))
@@ -184,32 +172,6 @@ def _warm_up(workspace: Workspace) -> None:
 
     with contextlib.suppress(CiteloomError):  # the first search reports it
         search(workspace, "warm-up", limit=1)
-
-
-def run_mcp(workspace: Workspace) -> None:
-    """Serve the tools for assistants over standard input and output until the input ends."""
-    given, (end, start) = os.fdopen(os.dup(0), "rb"), os.pipe()
-    os.dup2(end, 0)
-    threading.Thread(target=pass_on, args=(given, os.fdopen(start, "wb")), daemon=True).start()
-    make_server(Site(with_budget(workspace))).run("stdio")
-
-
-def pass_on(given: BinaryIO, target: BinaryIO) -> None:
-    """Pass messages on, with "?" for each half of a surrogate pair, and a request of no method,
-    which is answered with an error, for each that is no message of JSON-RPC or has an id that is
-    neither a text nor a whole number: the package mcp would not answer either.
-    """
-    with target:
-        for message in given:
-            try:
-                content = json.loads(message.decode(errors="replace"))
-                message = json.dumps(content, ensure_ascii=False).encode(errors="replace")
-                kind = jsonrpc_message_adapter.validate_json(message, by_name=False)
-                is_readable = "id" not in content or not isinstance(kind, JSONRPCNotification)
-            except (ValueError, RecursionError):
-                is_readable = False
-            target.write((message if is_readable else _UNREADABLE) + b"\n")
-            target.flush()
 
 
 class DeadlineProtocol(H11Protocol):

@@ -15,6 +15,7 @@ from pathlib import Path
 from pipeline.answering.stages import check_answering
 from pipeline.arxiv.harvest_store import STORE, HarvestStore
 from pipeline.corpus.dump.catalogue import read_dump
+from pipeline.corpus.stages import PAPERS
 from pipeline.embedding.choice import EMBEDDERS, files_to_fetch, make_embedder
 from pipeline.embedding.device import pick_devices, pick_precision
 from pipeline.engine.stage import Workspace
@@ -134,6 +135,7 @@ def refused_settings(workspace: Workspace) -> Iterator[DoctorFinding]:
     checks: Sequence[Callable[[], object]] = (
         partial(_check_writers, settings),
         partial(check_answering, settings),
+        partial(PAPERS.parser, settings),
         *(partial(check_model, settings, name) for name in (None, *settings.judges)),
     )
     messages = []

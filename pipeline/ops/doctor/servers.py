@@ -23,7 +23,7 @@ from pipeline.arxiv.rate_limited_client import (
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.engine.progress import duration
 from pipeline.engine.stage import Workspace
-from pipeline.errors import CiteloomError, PermanentFailure, TransientFailure
+from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.index.connection import Connection
 from pipeline.index.edge_folder import holder_of
 from pipeline.index.opening import edge_folder, is_layout_of_settings, open_collections
@@ -44,6 +44,7 @@ from pipeline.ops.doctor.findings import (
 )
 from pipeline.settings import Settings
 from pipeline.settings.models_file import LEAST_CONTEXT, with_model_values
+from pipeline.stages import calls_model
 from pipeline.storage.json_reader import parse_json
 from pipeline.storage.writing import write_whole
 from pipeline.text import number_of, one_line
@@ -341,14 +342,22 @@ def language_models(workspace: Workspace) -> Iterator[DoctorFinding]:
             continue
         probed.add(model.name)
         if model.url is None:
-            packaged_model()
-            yield ok(
-                f"the bundled {model.name}, which writes poor text; CITELOOM_LLM_URL sets"
-                " another one",
-                name=role,
-            )
+            yield replace(_bundled(workspace.settings, model), name=role)
         else:
             yield replace(_probe_endpoint(model, model.url), name=role)
+
+
+def _bundled(settings: Settings, model: Model) -> DoctorFinding:
+    """Whether the bundled model is installed, which matters only where a run calls a model."""
+    try:
+        packaged_model()
+    except SettingError as error:
+        if calls_model(settings):
+            raise
+        return not_checked(f"no stage calls a model: {error}")
+    return ok(
+        f"the bundled {model.name}, which writes poor text; CITELOOM_LLM_URL sets another one"
+    )
 
 
 def _probe_endpoint(model: Model, url: str) -> DoctorFinding:

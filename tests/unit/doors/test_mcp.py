@@ -16,8 +16,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from pipeline.doors import mcp as mcp_server
-from pipeline.doors.mcp import INSTRUCTIONS, MOST_CHARACTERS, CorpusTools
-from pipeline.doors.web.app import make_app, pass_on
+from pipeline.doors.mcp import INSTRUCTIONS, MOST_CHARACTERS, CorpusTools, pass_on
+from pipeline.doors.web.app import make_app
 from pipeline.doors.web.site import Site
 from pipeline.index.opening import close_indexes
 from tests.cases import cases

@@ -4,7 +4,6 @@ Python, in a stage and from the command line.
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -149,7 +148,7 @@ def test_a_folder_of_another_kind_is_named(bert, file, content, message):
         make_embedder(_settings(bert))
 
 
-def test_no_folder_and_no_library_are_named(bert, monkeypatch):
+def test_no_folder_is_named(bert):
     for find in (make_embedder, model_name):
         with pytest.raises(SettingError, match="CITELOOM_EMBEDDER: there is no folder /nowhere/x"):
             find(_settings("/nowhere/x"))
@@ -157,9 +156,6 @@ def test_no_folder_and_no_library_are_named(bert, monkeypatch):
         _settings("minlm")
     with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION"):
         SentenceEmbedder(str(bert), "cpu", "int8").encode(["a text"])
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(SettingError, match=r"pip install .*\[sentence-transformers\]"):
-        SentenceEmbedder(str(bert))
 
 
 def test_a_name_of_the_hub_is_found_in_its_cache_and_what_it_lacks_is_named(
