@@ -243,7 +243,7 @@ class Corpus:
         """A related-work section for a draft, which cites papers of the corpus in the order given.
 
         draft: Markdown or plain text. references: arXiv ids. system: `chatcite`, `zero_shot`,
-        `lead` and others, alone or with a model, or `notes`: the references in groups, each with a
+        `lead` and others, alone or with a model, or `notes`: the references, each with a
         quotation, and no section. By default `notes` without a model endpoint, else `chatcite`.
         keys: arXiv id → its key in your own bibliography. packages: of LaTeX that the draft loads,
         whose commands cite. authors: arXiv id → authors, for papers without metadata.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -44,10 +44,10 @@ class AnswerForm(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def make_form(name: str, base: type[BaseModel] = AnswerForm, /, **fields: Any) -> type[Any]:
+def make_form(name: str, /, **fields: Any) -> type[Any]:
     """A form with these fields (name → type), all required, and no others."""
     definitions: dict[str, Any] = {field: (kind, ...) for field, kind in fields.items()}
-    return create_model(name, __base__=base, **definitions)
+    return create_model(name, __base__=AnswerForm, **definitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,64 +92,30 @@ def copyable(text: str) -> str:
     return text.replace("\\", "\\\\")
 
 
-class TextFields(AnswerForm):
-    """A form of texts alone, which is also read from headed lines, such as "Methodology: …"."""
-
-
 def parse_answer(text: str, schema: type[Form]) -> Form:
     """The JSON object in a text, validated; a formula's backslashes need not be escaped.
 
     Where it is not JSON, json-repair reads it: other quotes, Python's None, missing or trailing
-    commas, comments, and a list that breaks off, without its last member. TextFields may also be
-    written as headed lines. Raises ValueError (pydantic's is one) if nothing fits the schema.
+    commas, comments, and a list that breaks off, without its last member. Raises ValueError
+    (pydantic's is one) if nothing fits the schema.
     """
     start, end = text.find("{"), text.rfind("}")
+    if start < 0 or end < start:
+        raise ValueError("there is no JSON object in the answer")
+    content = _BACKSLASH.sub(_escape, _unescape_once(text[start : end + 1]))
+    check_parts(content)
     try:
-        if start < 0 or end < start:
-            raise ValueError("there is no JSON object in the answer")
-        content = _BACKSLASH.sub(_escape, _unescape_once(text[start : end + 1]))
-        check_parts(content)
-        try:
-            return schema.model_validate_json(content)
-        except ValidationError as error:
-            if error.errors()[0]["type"] != "json_invalid":
-                raise
-            if len(content) > _MOST_REPAIRED:
-                raise ValueError(
-                    "the JSON object in the answer is broken and too long to be mended"
-                ) from None
-            try:
-                repaired = json.dumps(json_repair.loads(content), ensure_ascii=False)
-            except RecursionError:
-                raise ValueError("the JSON object in the answer is nested too deeply") from None
-            return schema.model_validate(parse_json(without_lone_surrogates(repaired)))
-    except ValueError:
-        if not issubclass(schema, TextFields):
+        return schema.model_validate_json(content)
+    except ValidationError as error:
+        if error.errors()[0]["type"] != "json_invalid":
             raise
-        lines = parse_headed_lines(text, schema.model_fields)
-        filled = [name for name, line in lines.items() if line]
-        if 2 * len(filled) <= len(schema.model_fields):
-            raise
-        return schema.model_validate(dict.fromkeys(schema.model_fields, "") | lines)
-
-
-def parse_headed_lines(text: str, names: Iterable[str]) -> dict[str, str]:
-    """The text after the head of each field, by name, for those that have a head.
-
-    A head is the field's name at the beginning of a line, between any marks and numbers. So an
-    object that breaks off, or has wrong braces, quotes or commas, is read too.
-    """
-    pattern = "|".join(name.replace("_", "[ _-]?") for name in names)
-    head = re.compile(
-        rf"^[^A-Za-z\n]{{0,20}}({pattern})[^A-Za-z\n]{{0,4}}:", re.IGNORECASE | re.MULTILINE
-    )
-    heads = list(head.finditer(text))
-    ends = [match.start() for match in heads[1:]] + [len(text)]
-    values: dict[str, str] = {}
-    for match, end in zip(heads, ends, strict=False):
-        name = re.sub(r"[ -]", "_", match[1].lower())
-        values.setdefault(name, text[match.end() : end].strip(" \t\r\n*,{}").strip('"').strip())
-    return values
+    if len(content) > _MOST_REPAIRED:
+        raise ValueError("the JSON object in the answer is broken and too long to be mended")
+    try:
+        repaired = json.dumps(json_repair.loads(content), ensure_ascii=False)
+    except RecursionError:
+        raise ValueError("the JSON object in the answer is nested too deeply") from None
+    return schema.model_validate(parse_json(without_lone_surrogates(repaired)))
 
 
 def _unescape_once(text: str) -> str:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator
 from pipeline.llm.client import REPAIR_TOKENS, LlmClient
 from pipeline.llm.context import fit
 from pipeline.llm.messages import Spent
-from pipeline.llm.structured import TextFields, make_form
+from pipeline.llm.structured import make_form
 from pipeline.related_work.prompt_files import PROMPTS, answer_length, at_most
 from pipeline.related_work.task import ReferenceSource
 from pipeline.settings import Settings
@@ -156,7 +156,7 @@ def answer_model(characters: int | None) -> type[BaseModel]:
     joined, not refused.
     """
     text = at_most(Annotated[str, BeforeValidator(_plain_text)], characters)
-    return make_form("KeyElements", TextFields, **dict.fromkeys(ELEMENT_NAMES, text))
+    return make_form("KeyElements", **dict.fromkeys(ELEMENT_NAMES, text))
 
 
 def _plain_text(value: object) -> object:

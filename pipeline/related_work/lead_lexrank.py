@@ -8,12 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from pipeline.embedding.lexical import term_id, words_of
-from pipeline.related_work.quotable_works import (
-    QuotableWork,
-    quotable_works,
-    section_words,
-    with_citation,
-)
+from pipeline.related_work.quotable_works import passages_of, quotable_sentences, section_words
 from pipeline.related_work.summary import Summary, SummarySentence, quoted_summary
 from pipeline.related_work.system import RelatedWorkSystem
 from pipeline.related_work.task import Task
@@ -37,13 +32,13 @@ def lead(task: Task, words: int | None = None) -> Summary:
     second, as long as there are at most `words` words (`section_words`). Of a work without an
     abstract it is the title.
     """
-    works = [_texts(work) for work in quotable_works(task)]
+    works = _sentences_by_work(task)
     words_left = section_words(len(works)) if words is None else words
     taken: list[list[SummarySentence]] = [[] for _ in works]
     for depth in range(max(map(len, works), default=0)):
         for work, sentences in zip(works, taken, strict=True):
             if depth < len(work):
-                quotation = _quotation(*work[depth])
+                quotation = _cited(work[depth])
                 words_left -= len(quotation.text.split())
                 if depth and words_left < 0:
                     return _lead_summary(task, taken)
@@ -56,14 +51,20 @@ def _lead_summary(task: Task, by_work: Sequence[Sequence[SummarySentence]]) -> S
     return quoted_summary(text, chain.from_iterable(by_work), task.numbers)
 
 
-def _texts(work: QuotableWork) -> list[tuple[int, str, str]]:
-    """(number of the work, text, passage id) of its candidates; without any of its title."""
-    texts = [(work.number, each.text, each.passage_id) for each in work.candidates]
-    return texts or [(work.number, work.reference.title, work.passage_id)]
+def _sentences_by_work(task: Task) -> list[list[SummarySentence]]:
+    """The sentences that may be quoted of each reference; without any its title."""
+    works = []
+    for reference in task.references:
+        passages = passages_of(task, reference)
+        title = SummarySentence(reference.title, (reference.number,), (passages[0].passage_id,))
+        works.append(quotable_sentences(reference, passages) or [title])
+    return works
 
 
-def _quotation(number: int, text: str, passage_id: str) -> SummarySentence:
-    return SummarySentence(with_citation(text, number), (number,), (passage_id,))
+def _cited(sentence: SummarySentence) -> SummarySentence:
+    """The sentence with `[Reference i]` before its full stop."""
+    (number,) = sentence.references
+    return replace(sentence, text=f"{sentence.text.rstrip('. ')} [Reference {number}].")
 
 
 def lexrank(task: Task, words: int | None = None) -> Summary:
@@ -80,17 +81,17 @@ def lexrank(task: Task, words: int | None = None) -> Summary:
 
     It need not cite every reference: a work without an abstract has its title for a sentence.
     """
-    pool = [text for work in quotable_works(task) for text in _texts(work)]
+    pool = list(chain.from_iterable(_sentences_by_work(task)))
     places: list[int] = []
     words_left = section_words(len(task.references)) if words is None else words
-    cosines = tfidf_cosines([text for _, text, _ in pool])
+    cosines = tfidf_cosines([sentence.text for sentence in pool])
     scores = lexrank_scores(cosines)
     for place in sorted(range(len(pool)), key=lambda place: (-float(scores[place]), place)):
-        length = len(pool[place][1].split()) + 2
+        length = len(pool[place].text.split()) + 2
         if length <= words_left and all(cosines[place, other] < REPEATED for other in places):
             places.append(place)
             words_left -= length
-    sentences = [_quotation(*pool[place]) for place in sorted(places)]
+    sentences = [_cited(pool[place]) for place in sorted(places)]
     return quoted_summary(
         " ".join(sentence.text for sentence in sentences), sentences, task.numbers
     )

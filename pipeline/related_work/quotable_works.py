@@ -1,18 +1,16 @@
-"""References with the sentences that a section may quote, and the length of a section.
+"""The sentences of references that a section may quote, and the length of a section.
 
-Candidates are the sentences of the reference's abstract, and those of its introduction and
-conclusion on its contribution. LEAD and LexRank quote them, with the same number of words, and the
-annotated list one of each work.
+LEAD and LexRank quote the sentences of abstracts, with the same number of words, and the annotated
+list one of each work.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Sequence
 
 from pipeline.corpus.passages.sentences import split_sentences
+from pipeline.related_work.summary import SummarySentence
 from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.text import one_line
 
@@ -21,53 +19,9 @@ from pipeline.text import one_line
 # the sample's 290 for 5.5.
 _SHORT_RATE, _SHORT_SECTION, _LONG_RATE = 50, 250, 20
 # Sentences that are read of the beginning of a paper without an abstract; no abstract is longer.
-_MOST_CANDIDATES = 16
-_HEADING = re.compile(r"#{1,6} ++(.*)")
+_MOST_SENTENCES = 16
+_HEADING = re.compile(r"^\s*#{1,6} ++(.*)$", re.MULTILINE)
 _ABSTRACT = re.compile(r"abstract\b", re.IGNORECASE)
-_SUMMARY_SECTION = re.compile(
-    r"(?:[\dIVX.]+ +)?(?:introduction|conclusions?|summary|discussion and conclusion)", re.I
-)
-
-# Footnotes of the title page, which are behind the abstract.
-_ON_AUTHORS = re.compile(
-    r"\b(?:equal(?:ly)? contribut|contributed equally|corresponding author"
-    r"|(?:work|research) (?:was )?(?:done|performed|conducted) (?:while|during|when)\b)",
-    re.IGNORECASE,
-)
-# In a paragraph behind the abstract's own, the sign of an affiliation: not recall@10, [@bib.bib1].
-_EMAIL = re.compile(r"[\w}]@[A-Za-z][\w-]*+\.[A-Za-z]")
-
-_CONTRIBUTION = re.compile(
-    r"\b(?:we|paper|work|article|study|survey|authors)"
-    r" (?:\w+ly |also |first |then |further )?"
-    r"(?:propose|present|introduce|develop|describe|design|study|investigate|examine|explore"
-    r"|address|tackle|devise|formulate|formali[sz]e|extend|build|construct|review|survey"
-    r"|analy[sz]e|create|release|contribute|revisit|argue|offer|provide)(?:s|d|ed)?\b"
-    r"|\b(?:is|are) (?:proposed|presented|introduced|developed)\b",
-    re.IGNORECASE,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateSentence:
-    """A sentence that may be used, and the passage that holds it."""
-
-    text: str
-    passage_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class QuotableWork:
-    """A reference with its candidates, which may be none."""
-
-    reference: Reference
-    candidates: tuple[CandidateSentence, ...]
-    passage_id: str
-    """The passage on which its title rests."""
-
-    @property
-    def number(self) -> int:
-        return self.reference.number
 
 
 def section_words(references: int) -> int:
@@ -75,14 +29,25 @@ def section_words(references: int) -> int:
     return max(min(_SHORT_RATE * references, _SHORT_SECTION), _LONG_RATE * references)
 
 
-def quotable_works(task: Task) -> Iterator[QuotableWork]:
-    """The references of a task, each with the sentences that may be used."""
-    for reference in task.references:
-        passages = passages_of(task, reference)
-        candidates = (
-            () if reference.source == "item" else tuple(_candidates(reference.text, passages))
-        )
-        yield QuotableWork(reference, candidates, passages[0].passage_id)
+def quotable_sentences(
+    reference: Reference, passages: Sequence[ReferencePassage]
+) -> list[SummarySentence]:
+    """The sentences of a reference's abstract, each in one line with the first passage that holds
+    it; none of a work that is known by its bibliography item alone.
+
+    passages: as `passages_of`.
+    """
+    if reference.source == "item":
+        return []
+    folded = [(passage.passage_id, one_line(passage.text)) for passage in passages]
+    paragraphs = abstract_of(reference.text).split("\n\n")
+    texts = [one_line(text) for part in paragraphs for text in split_sentences(part)]
+    sentences = []
+    for text in texts[:_MOST_SENTENCES]:
+        holding = next((passage_id for passage_id, whole in folded if text in whole), None)
+        if holding is not None:
+            sentences.append(SummarySentence(text, (reference.number,), (holding,)))
+    return sentences
 
 
 def passages_of(task: Task, reference: Reference) -> tuple[ReferencePassage, ...]:
@@ -97,48 +62,10 @@ def passages_of(task: Task, reference: Reference) -> tuple[ReferencePassage, ...
     )
 
 
-def _candidates(content: str, passages: Sequence[ReferencePassage]) -> Iterator[CandidateSentence]:
-    """The usable sentences of a paper, each with the passage that holds it, if one does."""
-    folded = [(passage.passage_id, one_line(passage.text)) for passage in passages]
-    for heading, text in usable_sections(content):
-        usable = [
-            sentence
-            for sentence in _sentences(text)
-            if heading == "" or _CONTRIBUTION.search(sentence)
-        ]
-        for sentence in usable[:_MOST_CANDIDATES]:
-            holding = (passage_id for passage_id, whole in folded if sentence in whole)
-            for passage_id in islice(holding, 1):
-                yield CandidateSentence(sentence, passage_id)
-
-
-def _sentences(text: str) -> list[str]:
-    """The sentences of a section, each in one line, without notes on who did what and where."""
-    sentences: list[str] = []
-    for place, paragraph in enumerate(text.split("\n\n")):
-        if place and _EMAIL.search(paragraph):
-            continue
-        of_paragraph = [one_line(sentence) for sentence in split_sentences(paragraph)]
-        if of_paragraph and not _ON_AUTHORS.search(of_paragraph[0]):
-            sentences += [sentence for sentence in of_paragraph if not _ON_AUTHORS.search(sentence)]
-    return sentences
-
-
-def usable_sections(content: str) -> list[tuple[str, str]]:
-    """("", abstract), then introduction and conclusion; without an abstract the beginning alone."""
-    heads_and_lines: list[tuple[str, list[str]]] = [("", [])]
-    for line in content.splitlines():
-        heading = _HEADING.fullmatch(line.strip())
-        if heading:
-            heads_and_lines.append((heading[1], []))
-        else:
-            heads_and_lines[-1][1].append(line)
-    sections = [(heading, "\n".join(lines).strip()) for heading, lines in heads_and_lines]
-    abstract = [("", text) for heading, text in sections if _ABSTRACT.match(heading)][:1]
-    summaries = [(heading, text) for heading, text in sections if _SUMMARY_SECTION.match(heading)]
-    return abstract + summaries if abstract else [("", text) for _, text in sections if text][:1]
-
-
-def with_citation(sentence: str, number: int) -> str:
-    """The sentence with `[Reference number]` before its full stop."""
-    return f"{sentence.rstrip('. ')} [Reference {number}]."
+def abstract_of(content: str) -> str:
+    """The abstract of a paper in Markdown; without one the first section that has a text."""
+    before, *parts = _HEADING.split(content)
+    sections = [("", before), *zip(parts[::2], parts[1::2], strict=True)]
+    texts = [(heading, text.strip()) for heading, text in sections if text.strip()]
+    abstracts = [text for heading, text in texts if _ABSTRACT.match(heading)]
+    return next(iter(abstracts or [text for _, text in texts]), "")

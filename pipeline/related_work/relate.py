@@ -58,8 +58,8 @@ _NOTES = RelatedWorkSystem(
 )
 _NOTES_HEADING = "Related work: notes, not a section"
 _ABOUT_NOTES = (
-    "No model wrote this: each quotation is a sentence of the cited work. Works with similar"
-    " contents share a group, those closest to your text first."
+    "No model wrote this: each quotation is a sentence of the cited work. Works closest to your"
+    " text come first."
 )
 _ABOUT_QUOTATIONS = "No model wrote this section: its sentences are quoted from the cited works."
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.csv_texts import TextKind, read_texts
 from pipeline.storage.writing import Row
-from pipeline.tables.writers import Writer, writer_of
+from pipeline.tables.writers import Writer
 
 _IMPORTED = TextKind("section", "task", "task_id", "title", only_known=False)
 
@@ -179,7 +179,6 @@ def _build_summaries(
     settings = json.dumps(
         system.settings_of(settings_for(job.settings, writer.model)), sort_keys=True
     )
-    summaries = []
     for section, summary in zip(sections, results, strict=True):
         if isinstance(summary, LlmAnswerError):
             leave_out_failed(job, section.name, summary)
@@ -193,14 +192,12 @@ def _build_summaries(
             faults = named_faults(summary, shown)
             states.update(["cut" if summary.trace.get("cut") else "written", *faults])
             summary = replace(summary, trace={**summary.trace, "named": faults})
-        summaries.append(summary)
         if not summary.text:
             job.leave_out(section.name, "empty_summary", f"{writer.name} wrote nothing")
         if summary.trace.get("cut"):
             detail = "it ended at the longest answer (CITELOOM_DRAFT_TOKENS, or the model's own)"
             job.leave_out(section.name, "cut", detail)
         yield _summary_row(section, writer, summary, settings)
-    job.notes["citations"] = _citation_notes(summaries)
     if +states:
         job.notes[STATES] = dict(sorted((+states).items()))
 
@@ -233,15 +230,6 @@ def _sections(
         is_repeated = has_repeats and place < settings.repeated_tasks
         repeats = settings.summary_repeats if is_repeated else 1
         yield from (_Section(task, repeat) for repeat in range(repeats))
-
-
-def _citation_notes(summaries: Iterable[Summary]) -> dict[str, int]:
-    """Irregularities in the citations of the sections, counted over the month."""
-    counts: Counter[str] = Counter()
-    for summary in summaries:
-        for name, value in sorted(summary.trace["citations"].items()):
-            counts[name] += value if isinstance(value, int) else len(value)
-    return dict(counts)
 
 
 async def _write_all(
@@ -286,31 +274,6 @@ def every_task_has_a_section_by_every_writer(workspace: Workspace, month: str) -
     return RELATED_WORK_WRITERS.check_all_wrote(
         workspace, month, tables.RELATED_WORK_TASKS, tables.SUMMARIES, "task_id"
     )
-
-
-def every_reference_is_cited_or_counted(workspace: Workspace, month: str) -> CheckResult:
-    """Every reference of a task is cited in each section, or counted as uncited.
-
-    Compares each writer's sentences with the uncited references that its part has counted.
-    """
-    root = workspace.root
-    numbers = {
-        task["task_id"]: {reference["number"] for reference in task["references"]}
-        for task in root.rows(tables.RELATED_WORK_TASKS, month, ["task_id", "references"])
-    }
-    uncited: Counter[str] = Counter()
-    for row in root.iterate(tables.SUMMARIES, month, ["task_id", "system", "model", "sentences"]):
-        cited = {number for sentence in row["sentences"] for number in sentence["references"]}
-        uncited[writer_of(row).name] += len(numbers.get(row["task_id"], set()) - cited)
-    written = root.provenance(tables.SUMMARIES, month)
-    parts = written.notes["parts"] if written else {}
-    counted = {
-        name: part["notes"]["citations"].get("uncited", 0)
-        for name, part in parts.items()
-        if "citations" in part["notes"]
-    }
-    differing = sorted(name for name, count in counted.items() if count != uncited[name])
-    return CheckResult(not differing, {"uncited": sum(counted.values()), "differing": differing})
 
 
 class KeyElementsOfTasks(PartedStage):
@@ -358,10 +321,7 @@ class Summaries(PartedStage):
     pool = "llm"
     kinds = ("parquet", "openai")
     asks = "writer"
-    checks = (
-        MonthCheck(every_task_has_a_section_by_every_writer, warning=True),
-        MonthCheck(every_reference_is_cited_or_counted, warning=True),
-    )
+    checks = (MonthCheck(every_task_has_a_section_by_every_writer, warning=True),)
 
     def part_settings(self, settings: Settings) -> Mapping[str, Any]:
         chosen = RELATED_WORK_WRITERS.lookup_all(settings)

@@ -144,10 +144,10 @@ def _cites(line: str) -> bool:
 
 
 def quoted_summary(
-    text: str, sentences: Iterable[SummarySentence], numbers: Collection[int], **trace: Any
+    text: str, sentences: Iterable[SummarySentence], numbers: Collection[int]
 ) -> Summary:
     """A summary of quotations, which no model wrote. numbers: of the task's references."""
-    trace["citations"] = citation_counts(text, numbers, 0)
+    trace = {"citations": citation_counts(text, numbers, 0)}
     return Summary(text, tuple(sentences), trace, Spent())
 
 

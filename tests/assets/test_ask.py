@@ -99,9 +99,9 @@ def test_the_work_is_shown_beside_the_answer(small):
     done = invoke(small, "ask", PLANTS, "--show-work")
     assert done.stdout.startswith(r"By \[bold\]leaves\[/\]. \[1\]")
     told = done.stderr.splitlines()
-    assert f"query: {PLANTS}" in told
-    assert "search: 10 passages for " + PLANTS in told
-    assert "  claim [1]: So says [red]it[/] \ufffd[2J:key:." in told
+    assert f"query: question {PLANTS}; query {PLANTS}; made model" in told
+    assert f"search: hop 1; query {PLANTS}; 10 passages" in told
+    assert "  texts: So says [red]it[/] \ufffd[2J:key:." in told
     assert f"    {LINK}" in told
     assert [line.split(":")[0] for line in told if not line.startswith(" ")][-2:-1] == ["answer"]
 

@@ -90,7 +90,7 @@ RelatedWorkSystemOption = Annotated[
         autocompletion=_complete(RELATED_WORK_SYSTEMS),
         help=(
             f"System that writes: {', '.join(RELATED_WORK_SYSTEMS)}; with a model: zero_shot@gpt-4."
-            " Or notes: the references in groups with a quotation each. By default chatcite, and"
+            " Or notes: the references with a quotation each. By default chatcite, and"
             " notes where no endpoint is set."
         ),
     ),

@@ -195,7 +195,7 @@ def lines_of_steps(folder, system, *rules):
     return lines
 
 
-MULTI_HOP_LINES = {"  Title 23 › Method › Part 23 (arXiv:2403.00023)", "  claim [4]: Claim 23."}
+MULTI_HOP_LINES = {"  Title 23 › Method › Part 23 (arXiv:2403.00023)", "  texts: Claim 23."}
 
 
 @pytest.mark.parametrize(
@@ -205,16 +205,12 @@ MULTI_HOP_LINES = {"  Title 23 › Method › Part 23 (arXiv:2403.00023)", "  cl
         ("arxivbot_fused", MULTI_HOP_LINES),
         (
             "wikichat",
-            {
-                "  claim: Bullet 20.",
-                "checked: SUPPORTS: QuillNet is fair.",
-                "refinement: a new text",
-            },
+            {"  texts: Bullet 20.", "  claims: QuillNet is fair."},
         ),
         ("direct", set()),
     ],
 )
-def test_every_step_of_a_system_is_told_in_words(tmp_path, system, wanted):
+def test_every_step_of_a_system_is_shown(tmp_path, system, wanted):
     lines = lines_of_steps(tmp_path, system, more_searches("another query"))
     assert not [line for line in lines if "{" in line]
     assert wanted <= set(lines), lines
@@ -234,10 +230,7 @@ def test_what_was_dropped_is_told(tmp_path):
         form_answer("GroundedAnswer", {"answered": "partly", "sentences": loose}),
         form_answer("Thought", {"reasoning": "All is said.", "enough": True, "query": ""}),
     )
-    assert (
-        "  2 claims dropped: 1 of no passage that was shown, 1 of passages that the model called"
-        " irrelevant" in lines
-    )
-    assert "  dropped, as it rests on no claim: Out of thin air." in lines
-    assert "answer: the claims hold part of the answer" in lines
+    assert any(line.endswith("dropped unknown 1, irrelevant 1") for line in lines), lines
+    assert "  dropped: Out of thin air." in lines
+    assert "answer: answered partly; made no" in lines
     assert "    https://arxiv.org/html/2403.00020#S20.p1" in lines

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import BaseModel
 
-from pipeline.llm.structured import TextFields, copyable, parse_answer
+from pipeline.llm.structured import copyable, parse_answer
 from tests.cases import cases
 
 
@@ -49,41 +49,3 @@ class Claims(BaseModel):
 @cases("unit/llm/cases.toml", "broken_json_is_read_without_another_call", "answer")
 def test_broken_json_is_read_without_another_call(answer):
     assert parse_answer(answer, Claims) == Claims(claims=[Verdict(why="it floats")])
-
-
-class Elements(TextFields):
-    research_questions: str
-    methodology: str
-    results: str
-
-
-@cases("unit/llm/cases.toml", "headed_lines_are_read_as_an_object_of", "answer")
-def test_headed_lines_are_read_as_an_object_of_texts(answer):
-    elements = parse_answer(answer, Elements)
-    assert (elements.research_questions, elements.results) == ("Which?", "3 of 4.")
-    assert elements.methodology.split() == ["A", "beam:", "wide."]
-
-
-def test_an_object_of_texts_that_breaks_off_has_its_first_fields():
-    broken_off = '{\n  "research_questions": "Which?",\n  "methodology": "A beam'
-    assert parse_answer(broken_off, Elements) == Elements(
-        research_questions="Which?", methodology="A beam", results=""
-    )
-
-
-@pytest.mark.parametrize(
-    "answer", ["Methodology: A beam.", "The results: good. Methodology: none.", "Results:\n" * 3]
-)
-def test_headed_lines_of_less_than_half_of_the_fields_are_an_error(answer):
-    with pytest.raises(ValueError, match="no JSON object"):
-        parse_answer(answer, Elements)
-
-
-class Halves(TextFields):
-    first: str
-    second: str
-
-
-def test_headed_lines_of_half_of_the_fields_are_an_error_too():
-    with pytest.raises(ValueError, match="no JSON object"):
-        parse_answer("First: a half.", Halves)

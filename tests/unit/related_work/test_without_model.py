@@ -9,7 +9,7 @@ import pytest
 from pipeline.embedding.lexical import term_id, words_of
 from pipeline.related_work.annotated_list import annotated_list, encoder_of
 from pipeline.related_work.lead_lexrank import lead, lexrank
-from pipeline.related_work.quotable_works import quotable_works, section_words
+from pipeline.related_work.quotable_works import passages_of, quotable_sentences, section_words
 from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.related_work.task_reader import task_of
 from tests.real_targets import read_real_targets
@@ -118,29 +118,27 @@ def test_a_quotation_names_its_passage():
     assert summary.trace["citations"]["uncited"] == []
 
 
-def test_similar_works_share_a_group():
-    summary = listed(abstract_task(BOATS, NETS, BOATS, NETS, BOATS, NETS))
-    assert [sorted(group) for group in summary.trace["groups"]] == [[1, 3, 5], [2, 4, 6]]
-    assert summary.text.startswith("Group 1 of 2\n\n- Lovelace")
-    assert "\n\nGroup 2 of 2\n\n- Lovelace" in summary.text
+def test_the_work_closest_to_the_target_comes_first():
+    summary = listed(abstract_task(NETS, BOATS, NETS))
+    assert [sentence.references for sentence in summary.sentences] == [(2,), (1,), (3,)]
 
 
-def test_of_a_full_text_the_abstract_and_telling_sentences_of_other_sections_are_read():
-    text = (
-        "# T\n\n## Abstract\n\nBoats float on the water.\n\nEqual contribution. Ada proposed"
-        " hulls.\n\nHull Group, University of Rivers. E-mail: ada@rivers.example\n\nHulls have a"
-        " recall@10.\n\n## 1 Introduction\n\nRivers are wide"
-        " and long.\n\nWe propose hulls that float.\n\n## 2 Method\n\nWe propose nothing"
-        " here.\n\n## Conclusion\n\nWe present boats."
-    )
+@pytest.mark.parametrize(
+    ("text", "quotable"),
+    [
+        (
+            "# T\n\n## Abstract\n\nBoats float. They sink.\n\n## 1 Introduction\n\nWe float.",
+            ["Boats float.", "They sink."],
+        ),
+        ("# T\n\n## Introduction\n\nWe float.\n\n## Method\n\nWe sink.", ["We float."]),
+        ("# T", []),
+    ],
+)
+def test_the_sentences_of_the_abstract_or_of_the_beginning_may_be_quoted(text, quotable):
     task = with_texts(abstract_task(BOATS), text)
-    (work,) = quotable_works(task)
-    assert [candidate.text for candidate in work.candidates] == [
-        "Boats float on the water.",
-        "Hulls have a recall@10.",
-        "We propose hulls that float.",
-        "We present boats.",
-    ]
+    (reference,) = task.references
+    sentences = quotable_sentences(reference, passages_of(task, reference))
+    assert [sentence.text for sentence in sentences] == quotable
 
 
 def test_lead_takes_first_sentences_then_second_ones_as_they_stand():

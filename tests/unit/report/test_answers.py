@@ -195,7 +195,7 @@ def test_an_answer_shows_its_queries_what_was_read_its_grades_and_its_steps(mont
         "Hop 2: searched for “weights 2”",
         "holds gold claim 3",
         "Step by step (",
-        "reflection: not enough; next search: weights 2",
+        "query weights 2",
         "It read no passage.",
     ):
         assert words in text, words
