@@ -15,7 +15,9 @@ def evenly_spaced(count: int, most: int) -> list[int]:
 
 def shuffled(seed: int, purpose: str, names: Iterable[str]) -> list[str]:
     """Names in an order that follows from seed and purpose."""
-    return sorted(
-        names,
-        key=lambda name: hashlib.sha256(f"{seed}\0{purpose}\0{name}".encode()).digest(),
-    )
+    return sorted(names, key=lambda name: shuffle_key(seed, purpose, name))
+
+
+def shuffle_key(seed: int, purpose: str, name: str) -> bytes:
+    """The key by which `shuffled` sorts a name."""
+    return hashlib.sha256(f"{seed}\0{purpose}\0{name}".encode()).digest()

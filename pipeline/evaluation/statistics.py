@@ -37,8 +37,9 @@ _BATCH_NUMBERS = 8_000_000
 _NORMAL = 1.96
 _SEED = 20_240_301
 
-Choice = TypeVar("Choice")
-Key = tuple[str, str]
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+Section = tuple[str, str]
 """Task and system."""
 
 
@@ -103,7 +104,9 @@ def bootstrap_sums(
 
 
 def mean_ends(
-    values: NDArray[np.float64], clusters: Sequence[str], resamples: int = CLUSTER_RESAMPLES
+    values: Sequence[float] | NDArray[np.float64],
+    clusters: Sequence[str],
+    resamples: int = CLUSTER_RESAMPLES,
 ) -> tuple[float, float] | tuple[None, None]:
     """The ends of a mean's 95 % interval, by resampling clusters; (None, None) for one cluster."""
     import numpy as np
@@ -131,7 +134,6 @@ def estimate(values_by_task: Mapping[str, Sequence[float]]) -> Estimate:
 # A report has some measures in several tables, and the overall page has those of every month.
 @lru_cache(maxsize=10_000)
 def _estimate_of_means(means: tuple[float, ...]) -> Estimate:
-    import numpy as np
 
     if not means:
         return Estimate(None)
@@ -139,9 +141,7 @@ def _estimate_of_means(means: tuple[float, ...]) -> Estimate:
     if len(means) > MOST_DRAWN:
         apart = _NORMAL * stdev(means, mean) / sqrt(len(means))
         return Estimate(mean, mean - apart, mean + apart, len(means))
-    low, high = mean_ends(
-        np.array(means), [f"{place:09}" for place in range(len(means))], RESAMPLES
-    )
+    low, high = mean_ends(means, [f"{place:09}" for place in range(len(means))], RESAMPLES)
     return Estimate(mean, low, high, len(means))
 
 
@@ -169,57 +169,64 @@ class Agreement:
     """How far two agree that scored the same sections: two judges, or a judge and people.
 
     spearman: over all sections. same_order: of two sections of one task that neither scores alike,
-    the share that both put in the same order; of `compared` such pairs, None without one.
-    mean_difference: of the second less the first.
+    the share that both put in the same order; None without such a pair. mean_difference: of the
+    second less the first.
     """
 
-    tasks: int
     sections: int
     spearman: float | None
     same_order: float | None
-    compared: int
     mean_difference: float
 
 
-def agreement(first: Mapping[Key, float], second: Mapping[Key, float]) -> Agreement | None:
-    """Agreement over the sections scored by both, (task, system) → score; None without any."""
-    by_task: dict[str, list[Key]] = defaultdict(list)
-    for key in sorted(first.keys() & second.keys()):
-        by_task[key[0]].append(key)
-    if not by_task:
+def agreement(
+    first: Mapping[Section, Sequence[float]], second: Mapping[Section, Sequence[float]]
+) -> Agreement | None:
+    """Agreement over the sections scored by both, of the means of their scores; None without
+    any.
+    """
+    sections = sorted(first.keys() & second.keys())
+    if not sections:
         return None
+    ones, others = ({key: fmean(scores[key]) for key in sections} for scores in (first, second))
     same_order: list[bool] = []
-    for keys in by_task.values():
+    for keys in group((key[0], key) for key in sections).values():
         for one, other in combinations(keys, 2):
-            step, other_step = first[one] - first[other], second[one] - second[other]
+            step, other_step = ones[one] - ones[other], others[one] - others[other]
             if step and other_step:
                 same_order.append(step * other_step > 0)
-    sections = [key for keys in by_task.values() for key in keys]
-    ones, others = [first[key] for key in sections], [second[key] for key in sections]
     return Agreement(
-        tasks=len(by_task),
         sections=len(sections),
-        spearman=rank_correlation(ones, others),
+        spearman=rank_correlation([*ones.values()], [*others.values()]),
         same_order=fmean(same_order) if same_order else None,
-        compared=len(same_order),
-        mean_difference=fmean(others) - fmean(ones),
+        mean_difference=fmean(others.values()) - fmean(ones.values()),
     )
 
 
-def clear_winner(votes: Iterable[Choice]) -> Choice | None:
-    """The choice with most votes; None without a vote, or where two have as many."""
-    most = Counter(votes).most_common(2)
-    if not most or (len(most) == 2 and most[0][1] == most[1][1]):
-        return None
-    return most[0][0]
+def group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Key → its values, both in their order."""
+    groups: dict[Key, list[Value]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return groups
+
+
+def winners(votes: Mapping[Key, Iterable[Value]]) -> dict[Key, Value]:
+    """Key → the value with most votes; a key without a vote, or of which two have as many, has
+    none.
+    """
+    found = {}
+    for key, values in votes.items():
+        most = Counter(values).most_common(2)
+        if most and (len(most) == 1 or most[0][1] > most[1][1]):
+            found[key] = most[0][0]
+    return found
 
 
 Level = Literal["nominal", "ordinal"]
 
 
-def alpha(
-    units: Sequence[Sequence[Any]], tasks: Sequence[str], level: Level = "ordinal"
-) -> Estimate:
+def alpha(values: Iterable[tuple[tuple[str, ...], Any]], level: Level = "ordinal") -> Estimate:
     """Krippendorff's alpha: 1 for perfect agreement, 0 for what chance would give. count: of the
     units compared.
 
@@ -228,35 +235,34 @@ def alpha(
     and the same value, so that chance alone would agree as well. Intervals resample whole tasks:
     what lies within one is annotated side by side, and so is not independent.
 
-    units: the values that each unit got, missing ones left out; a unit with one value is passed
-    over. Numbers, where the level is ordinal. tasks: the task of each unit. Raises ValueError if
-    they differ in number.
+    values: (unit, value that an annotator gave it); a unit begins with its task, and one with one
+    value is passed over. Numbers, where the level is ordinal.
     """
     import numpy as np
 
-    compared = [(unit, task) for unit, task in zip(units, tasks, strict=True) if len(unit) > 1]
+    compared = {unit: given for unit, given in group(values).items() if len(given) > 1}
     if not compared:
         return Estimate(None)
-    values = sorted({value for unit, _ in compared for value in unit})
-    coincidences = np.zeros((len(compared), len(values), len(values)))
-    for number, (unit, _) in enumerate(compared):
+    scale = sorted({value for given in compared.values() for value in given})
+    coincidences = np.zeros((len(compared), len(scale), len(scale)))
+    for number, given in enumerate(compared.values()):
         # m values have m(m-1) ordered pairs, each counted 1/(m-1): a unit weighs as much as its
         # values.
-        counts = np.array([unit.count(value) for value in values], dtype=float)
-        coincidences[number] = (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
+        counts = np.array([given.count(value) for value in scale], dtype=float)
+        coincidences[number] = (np.outer(counts, counts) - np.diag(counts)) / (len(given) - 1)
 
     def coefficient(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        matrices = sums.reshape(*sums.shape[:-1], len(values), len(values))
+        matrices = sums.reshape(*sums.shape[:-1], len(scale), len(scale))
         counts = matrices.sum(axis=-1)
         is_nominal = level == "nominal"
-        distances = 1 - np.eye(len(values)) if is_nominal else _ordinal_distances(counts)
+        distances = 1 - np.eye(len(scale)) if is_nominal else _ordinal_distances(counts)
         observed = (matrices * distances).sum(axis=(-2, -1))
         expected = (counts[..., :, None] * counts[..., None, :] * distances).sum(axis=(-2, -1))
         with np.errstate(divide="ignore", invalid="ignore"):
             pairs = counts.sum(axis=-1) - 1
             return np.where(expected > 0, 1 - pairs * observed / expected, np.nan)
 
-    clusters = [task for _, task in compared]
+    clusters = [unit[0] for unit in compared]
     return Estimate(
         *bootstrap_sums(coefficient, coincidences.reshape(len(compared), -1), clusters),
         len(compared),

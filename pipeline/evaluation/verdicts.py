@@ -19,19 +19,6 @@ CLAIM_VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 GOLD_VERDICTS: tuple[GoldVerdict, ...] = get_args(GoldVerdict)
 
 
-def split_verdicts(cell: str) -> list[str]:
-    """The verdicts of one line of a sheet: several where the grader found several claims in it."""
-    return [verdict.strip() for verdict in cell.split(",")]
-
-
-def overall_verdict(cell: str) -> str:
-    """The verdict on a line as a whole, by which graders are compared: partly where its claims have
-    several.
-    """
-    verdicts = set(split_verdicts(cell))
-    return verdicts.pop() if len(verdicts) == 1 else "partly"
-
-
 # The arXivBot report gives partial points without saying how many: half a point is ours.
 CLAIM_POINTS: Mapping[str, float] = {
     "correct": 1.0,

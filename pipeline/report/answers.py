@@ -85,7 +85,7 @@ def sections(data: Answers, *, with_pages: bool) -> list[PageSection]:
         _retrieval(data),
         _differences(data),
         cost_section("cost-of-answers", "Cost of answers", data),
-        None if data.people.empty else grades_section(data.people, data.names),
+        grades_section(data.people, data.names),
         _question_list(data) if with_pages else None,
     )
 

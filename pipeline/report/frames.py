@@ -21,8 +21,12 @@ from pipeline.corpus.links import is_sample
 from pipeline.corpus.passages.packing import length_histogram
 from pipeline.engine.stage import STATES, Workspace
 from pipeline.errors import CiteloomError
-from pipeline.evaluation.annotation.grades import GradeResults, read_grade_results
-from pipeline.evaluation.annotation.ratings import RatingResults, read_rating_results
+from pipeline.evaluation.annotation.results import (
+    GradeResults,
+    RatingResults,
+    read_grade_results,
+    read_rating_results,
+)
 from pipeline.evaluation.answers.measures import age_of, hop_gains, latest_cutoff, read_grades
 from pipeline.evaluation.g_score.sample import ABLATIONS, MAIN, candidate_sets
 from pipeline.evaluation.statistics import Estimate, estimate, paired_difference

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.evaluation.annotation.grades import NO_JUDGE, SHARES, GradeResults
-from pipeline.evaluation.annotation.ratings import MEAN, RatedSet, RatingResults
+from pipeline.evaluation.annotation.results import (
+    MEAN,
+    SHARES,
+    GradeResults,
+    RatedSet,
+    RatingResults,
+)
 from pipeline.evaluation.annotation.study import Part
 from pipeline.evaluation.statistics import Estimate
-from pipeline.report.formatting import FEW, answering_system, criterion_name, words
+from pipeline.report.formatting import FEW, answering_system, criterion_name
 from pipeline.report.frames import answering_order
 from pipeline.report.grid import (
-    Cell,
     Grid,
-    GridRow,
     PageSection,
     RowGroup,
     mean_cell,
@@ -23,44 +26,30 @@ from pipeline.report.grid import (
 from pipeline.text import number_of
 
 _PARTS: Mapping[Part, str] = {"claim": "Claims of answers", "gold": "Gold claims"}
+_SHARES: Mapping[Part, str] = {"claim": "Factual", "gold": "Coverage"}
 
 
-def ratings_section(people: RatingResults, *, with_marks: bool = True) -> PageSection:
-    """Ratings of sections by candidate set: agreement of raters, and of the judge with them;
-    with_marks: mean marks and preference by system too.
+def ratings_section(people: RatingResults) -> PageSection | None:
+    """Ratings of sections by candidate set: agreement of raters, and of the judge with them; None
+    where nobody rated.
     """
+    if not people.sets and not people.outdated:
+        return None
     texts = [] if people.sets else ["Nobody has rated these sections as they are now."]
     grids: list[Grid] = []
-    for rated in people.sets:
-        named = f", candidate set {rated.candidate_set}" if rated.candidate_set else ""
+    for candidate_set, rated in people.sets.items():
+        named = f", candidate set {candidate_set}" if candidate_set else ""
         texts.append(
-            f"Study {', '.join(rated.studies)}{named}: {number_of(len(rated.raters), 'rater')},"
+            f"Study {', '.join(rated.studies)}{named}: {number_of(rated.raters, 'rater')},"
             f" {number_of(rated.tasks, 'task')}, {number_of(rated.ratings, 'rating')}, systems"
             " unnamed."
         )
-        key = "" if rated is people.sets[0] else f"_{rated.candidate_set}"
-        title = f" ({rated.candidate_set})" if len(people.sets) > 1 else ""
-        grids += [_marks_grid(rated, key, title)] if with_marks else []
-        grids += _rating_grids(rated, key, title)
+        key = f"_{candidate_set}" if grids else ""
+        grids += _rating_grids(rated, key, f" ({candidate_set})" if len(people.sets) > 1 else "")
     if people.outdated:
         ratings = number_of(people.outdated, "rating")
         texts.append(f"{ratings} of sections that have changed since are left out.")
     return PageSection("people", "People", texts, grids)
-
-
-def _marks_grid(rated: RatedSet, key: str, title: str) -> Grid:
-    rows: list[GridRow] = [
-        [_mark_name(name), *(mean_cell(system.marks[name], "two") for system in rated.systems)]
-        for name in rated.systems[0].marks
-    ]
-    rows.append(["Preferred", *(mean_cell(item.preferred, "percent") for item in rated.systems)])
-    columns = ["Mark", *(words(system.system) for system in rated.systems)]
-    about = "Mean marks from 1 to 5, and the share of choices; each task has the same weight."
-    return Grid(f"people_marks{key}", f"Marks by people{title}", columns, rows, about=about)
-
-
-def _mark_name(name: str) -> str:
-    return "Mean of the six" if name == MEAN else criterion_name(name)
 
 
 def _rating_grids(people: RatedSet, key: str, suffix: str) -> list[Grid]:
@@ -73,7 +62,7 @@ def _rating_grids(people: RatedSet, key: str, suffix: str) -> list[Grid]:
     for judge in people.judges:
         rows = [
             [
-                _mark_name(name),
+                "Mean of the six" if name == MEAN else criterion_name(name),
                 agreed.spearman,
                 percent_cell(agreed.same_order),
                 agreed.mean_difference,
@@ -115,26 +104,21 @@ def _agreement_grid(
     return Grid(key, title, columns, rows, about=about, notes=few)
 
 
-def grades_section(people: GradeResults, names: Mapping[str, str] | None = None) -> PageSection:
-    """People's grades: agreement of graders, accuracy of the judge, Table 1 by people; how to have
-    them where there are none.
+def grades_section(people: GradeResults, names: Mapping[str, str]) -> PageSection | None:
+    """People's grades: agreement of graders, accuracy of the judge, Table 1 by people; None where
+    nobody graded.
 
     names: name of a writer → its name in the report.
     """
-    texts = [
-        "Nobody has graded these answers yet: citeloom annotate export grades makes blind sheets,"
-        " citeloom annotate import reads them."
-    ]
+    if not people.graders and not people.outdated:
+        return None
+    texts = ["Nobody has graded these answers as they are now."]
     grids: list[Grid] = []
     if people.graders:
-        own = {s.judge == NO_JUDGE for s in people.systems if "factual" in s.people}
-        own_claims = "sentences, which they split into claims themselves"
-        units = {True: own_claims, False: "claims that a judge split"}
         texts = [
-            f"{number_of(len(people.graders), 'grader')}, {number_of(people.verdicts, 'verdict')}"
-            f" on {number_of(people.answers, 'answer')} to"
-            f" {number_of(people.questions, 'question')}, without knowing the systems. They graded"
-            f" {' and '.join(units[alone] for alone in sorted(own or {False}))}."
+            f"{number_of(people.graders, 'grader')}, {number_of(people.verdicts, 'verdict')} on the"
+            f" claims of answers to {number_of(people.questions, 'question')}, without knowing the"
+            " systems."
         ]
         agreed = [
             (_PARTS[part], SHARES[part].level, alpha)
@@ -144,7 +128,7 @@ def grades_section(people: GradeResults, names: Mapping[str, str] | None = None)
         agreement = _agreement_grid(
             "answer_graders", "Agreement of graders", "graded", "question", people.questions, agreed
         )
-        grids = with_values(agreement, _accuracy(people), _table_by_people(people, names or {}))
+        grids = with_values(agreement, _accuracy(people), _table_by_people(people, names))
     if people.outdated:
         verdicts = number_of(people.outdated, "verdict")
         texts.append(f"{verdicts} on answers or claims that have changed since are left out.")
@@ -158,13 +142,13 @@ def _accuracy(people: GradeResults) -> Grid:
         rows = [
             [
                 _PARTS[part],
-                Cell(accuracy.same, "percent", accuracy.low, accuracy.high),
+                mean_cell(accuracy.same, "percent"),
                 mean_cell(accuracy.alpha, "two"),
-                accuracy.units,
+                accuracy.same.count,
                 accuracy.undecided,
             ]
             for part, accuracy in parts.items()
-            if accuracy.units or accuracy.undecided
+            if accuracy.same.count or accuracy.undecided
         ]
         groups.append(RowGroup(rows, judge))
     columns = ["What was graded", "Same verdict", "Alpha", "Compared", "Graders split"]
@@ -177,22 +161,20 @@ def _accuracy(people: GradeResults) -> Grid:
 
 def _table_by_people(people: GradeResults, names: Mapping[str, str]) -> Grid:
     groups = []
-    in_order = sorted(people.systems, key=lambda system: answering_order(system.system))
-    for judge in dict.fromkeys(system.judge for system in people.systems):
+    for judge, systems in people.systems.items():
+        in_order = sorted(systems, key=lambda each: (each.part, answering_order(each.system)))
         rows = [
             [
-                measure.capitalize(),
-                answering_system(names.get(system.system, system.system)),
-                mean_cell(system.people[measure], "percent"),
-                mean_cell(system.judged.get(measure), "percent"),
-                mean_cell(system.difference[measure], "one", 100),
-                system.people[measure].count,
+                _SHARES[each.part],
+                answering_system(names.get(each.system, each.system)),
+                mean_cell(each.people, "percent"),
+                mean_cell(each.judged, "percent"),
+                mean_cell(each.difference, "one", 100),
+                each.people.count,
             ]
-            for measure, *_ in SHARES.values()
-            for system in in_order
-            if system.judge == judge and measure in system.people
+            for each in in_order
         ]
-        groups.append(RowGroup(rows, judge or "No judge"))
+        groups.append(RowGroup(rows, judge))
     columns = ["Share", "System", "People", "Judge", "Difference", "Questions"]
     about = (
         "The shares of arXivBot's Table 1 by people (mean over graders) and by the judge, for the"

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from pipeline import tables
-from pipeline.evaluation.annotation.ratings import MEAN, RatedSet
+from pipeline.evaluation.annotation.results import MEAN, RatedSet
 from pipeline.evaluation.g_score.measures import spread
 from pipeline.evaluation.g_score.sample import ABLATIONS, MAIN
 from pipeline.evaluation.rouge import FLOOR
@@ -107,7 +107,7 @@ def sections(data: RelatedWork, tasks: Sequence[Row] = ()) -> list[PageSection]:
         differences(data),
         stability(data),
         citations(data) if data.systems else None,
-        None if data.people.empty else ratings_section(data.people, with_marks=False),
+        ratings_section(data.people),
         cost_section("cost", "Cost", data),
         _task_list(data, tasks) if tasks else None,
     )
@@ -263,11 +263,11 @@ def criteria(data: RelatedWork) -> PageSection | None:
             for system in candidates.systems
             if (tasks := len(candidates.scores.by_item(system, "g_score")))
         ]
-        rated = data.people.of_set(candidates.name)
-        raters = number_of(len(rated.raters), "rater") if rated else ""
+        rated = data.people.sets.get(candidates.name)
+        raters = number_of(rated.raters, "rater") if rated else ""
         groups = [
             RowGroup(rows, f"Judge {candidates.scores.judge}"),
-            RowGroup(_marks_by_people(rated) if rated else (), _PEOPLE, raters),
+            RowGroup(_marks_by_people(data, rated) if rated else (), _PEOPLE, raters),
         ]
         grid = measure_table(
             f"criteria{_key_suffix(data, candidates)}",
@@ -289,13 +289,14 @@ def criteria(data: RelatedWork) -> PageSection | None:
     return PageSection("criteria", "The six criteria", (), parts) if parts else None
 
 
-def _marks_by_people(people: RatedSet) -> list[MeasuredRow]:
+def _marks_by_people(data: RelatedWork, people: RatedSet) -> list[MeasuredRow]:
     rows = []
-    for rated in people.systems:
-        means = {"g_score" if name == MEAN else f"g_{name}": m for name, m in rated.marks.items()}
+    for writer, marks in people.marks.items():
+        means = {"g_score" if name == MEAN else f"g_{name}": m for name, m in marks.items()}
         tasks = max(mean.count for mean in means.values())
         cells = {metric: mean_cell(mean, "two") for metric, mean in means.items()}
-        rows += [MeasuredRow(words(rated.system), {**cells, "tasks": tasks})] if tasks else []
+        system = words(data.names[writer])
+        rows += [MeasuredRow(system, {**cells, "tasks": tasks})] if tasks else []
     return rows
 
 
@@ -314,7 +315,7 @@ def preference(data: RelatedWork) -> PageSection | None:
     """
     parts: list[Any] = []
     for candidates in data.sets:
-        scores, rated = candidates.scores, data.people.of_set(candidates.name)
+        scores, rated = candidates.scores, data.people.sets.get(candidates.name)
         voted = {
             system: scores.mean(system, "g_vote")
             for system in candidates.systems
@@ -326,7 +327,9 @@ def preference(data: RelatedWork) -> PageSection | None:
             voters[f"Judge {scores.judge}, {number_of(tasks, 'task')}"] = voted
         if rated and rated.choices:
             on = f"{number_of(rated.choices, 'vote')} on {number_of(rated.voted, 'task')}"
-            voters[f"{_PEOPLE}, {on}"] = {item.system: item.preferred for item in rated.systems}
+            voters[f"{_PEOPLE}, {on}"] = {
+                data.names[writer]: share for writer, share in rated.preferred.items()
+            }
         systems = sorted({system for shares in voters.values() for system in shares})
         rows = [
             [words(name), *(mean_cell(shares.get(name), "percent") for shares in voters.values())]

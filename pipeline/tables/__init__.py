@@ -529,7 +529,7 @@ HUMAN_RATINGS = Table(
         (
             "preferred",
             FLAG,
-            "whether the rater liked it best of the task; null where no choice was made",
+            "true for the section that the rater liked best of the task",
         ),
         ("comment", TEXT, "the rater's words"),
         ("text_sha256", TEXT, "SHA-256 of the section that was rated"),
@@ -708,12 +708,12 @@ HUMAN_GRADES = Table(
         ("label", TEXT, "what the grader saw in its place, such as Q03-B"),
         ("part", TEXT, "claim: what the answer claims; gold: what a full answer holds"),
         ("number", pa.int32(), "place among the claims, or gold claims, from 1"),
-        ("text", TEXT, "the claim, or sentence, that was graded"),
+        ("text", TEXT, "the claim that was graded"),
         (
             "verdict",
             TEXT,
-            "as in answer_grades, or several with ', ' between, one for each claim that the grader"
-            " found in the line; null where the grader only commented",
+            "as in answer_grades; null where the grader only commented; several in rows of earlier"
+            " sheets",
         ),
         ("comment", TEXT, "the grader's words"),
         ("text_sha256", TEXT, "SHA-256 of the question and the answer as they were graded"),

@@ -15,8 +15,9 @@ from tests.ui.browser import (
     look,
     overflow,
 )
-from tests.unit.evaluation.annotation.studies import give_out, write_answers, write_sections
+from tests.unit.evaluation.annotation.studies import MONTH, give_out, write_sections
 from tests.unit.evaluation.made_up import workspace
+from tests.unit.evaluation.made_up_answers import write_answers
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
@@ -47,8 +48,8 @@ def test_a_hostile_text_does_nothing_and_the_page_holds_in_both_colours_and_at_b
     browser, work, tmp_path, kind
 ):
     write_sections(work.root, text=lambda text: f"{HOSTILE}{text}")
-    write_answers(work.root, words=HOSTILE)
-    _, (sheet,) = give_out(work.root, tmp_path / "out", kind=kind, most=2)
+    write_answers(work.root, MONTH, text=lambda text: f"{HOSTILE}{text}")
+    _, (sheet,) = give_out(work, tmp_path / "out", kind=kind, most=2)
     browser.get_log("browser")
     browser.get(sheet.with_suffix(".html").as_uri())
     assert_no_alert(browser)

@@ -74,11 +74,7 @@ PANELS: Mapping[str, Commands] = {
 GROUPS: Mapping[str, tuple[str, Commands]] = {
     "annotate": (
         "Have people rate related-work sections and grade answers, blind.",
-        {
-            "export": annotate.export,
-            "import": annotate.import_,
-            "results": annotate.results,
-        },
+        {"export": annotate.export, "import": annotate.import_},
     ),
 }
 """Commands of two words: group → its help, its commands."""

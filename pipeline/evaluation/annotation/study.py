@@ -1,44 +1,65 @@
-"""Annotation studies: which texts annotators see under which labels, and the key to them.
+"""Annotation studies: what a line of a sheet stands for, the key to it, and the sheets that come
+back.
 
 The key is in the data root (`annotations/<name>/key.json`), not beside the sheets: the folder of
 sheets is sent to annotators, who must not see the key.
+
+A sheet is of one study and one annotator. A line that is wrong is reported with line and column,
+and costs no other line. A month's file is complete or as it was; an import that was killed is
+completed by the same command.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from string import ascii_uppercase
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pipeline.engine.sampling import shuffled
+from pipeline import __version__, tables
+from pipeline.engine.locks import month_lock
+from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.evaluation.statistics import Estimate, Level, alpha, clear_winner
+from pipeline.evaluation.verdicts import CLAIM_VERDICTS, GOLD_VERDICTS
+from pipeline.storage.csv_reader import CsvRow, parse_csv, read_content
 from pipeline.storage.data_root import DataRoot
+from pipeline.storage.provenance import Provenance, read_provenance
 from pipeline.storage.store import DataPath
-from pipeline.storage.writing import Row, write_whole
+from pipeline.storage.writing import MonthWriter, Row, write_whole
 from pipeline.system_names import present_name
-from pipeline.tables import CRITERIA, HUMAN_GRADES, HUMAN_RATINGS, Table
-from pipeline.tables.writers import full_name, writer_name
+from pipeline.tables import CRITERIA, Table
+from pipeline.tables.writers import parse_writer
+from pipeline.text import text_digest
 
 FOLDER = "annotations"
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")
+STUDY_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")
+_EXPECTED = "a sheet of citeloom annotate export"
+# Column, or for verdicts the part of the answer → what may be written.
+_ALLOWED: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(CRITERIA, "12345"),
+    "preferred": "x",
+    "claim": CLAIM_VERDICTS,
+    "gold": GOLD_VERDICTS,
+}
 
 Kind = Literal["ratings", "grades"]
 Part = Literal["claim", "gold"]
+# Part of an answer → the column of `answer_grades` that has the claims.
+CLAIMS: Mapping[Part, str] = {"claim": "claims", "gold": "gold"}
 
 
 class SheetFormat(NamedTuple):
     """What the sheets of a kind hold, and where it goes.
 
-    person, item: columns of the table for the annotator, and for the task or question. columns: to
-    fill in. item_letter: begins the names of items.
+    texts: the table whose writers are annotated. person, item: columns of `table` for the
+    annotator, and for the task or question. columns: to fill in. item_letter: begins the names of
+    items.
     """
 
+    texts: Table
     table: Table
     person: str
     item: str
@@ -48,9 +69,21 @@ class SheetFormat(NamedTuple):
 
 FORMATS: Mapping[Kind, SheetFormat] = {
     "ratings": SheetFormat(
-        HUMAN_RATINGS, "rater", "task_id", (*CRITERIA, "preferred", "comment"), "T"
+        tables.SUMMARIES,
+        tables.HUMAN_RATINGS,
+        "rater",
+        "task_id",
+        (*CRITERIA, "preferred", "comment"),
+        "T",
     ),
-    "grades": SheetFormat(HUMAN_GRADES, "grader", "question_id", ("verdict", "comment"), "Q"),
+    "grades": SheetFormat(
+        tables.ANSWER_GRADES,
+        tables.HUMAN_GRADES,
+        "grader",
+        "question_id",
+        ("verdict", "comment"),
+        "Q",
+    ),
 }
 
 
@@ -77,8 +110,7 @@ class Unit(BaseModel):
     @property
     def unit_id(self) -> str:
         """The name of its line: the label, and for a claim its part and number."""
-        parts = (self.label,) if self.number is None else (self.label, self.part, self.number)
-        return "-".join(map(str, parts))
+        return self.label if self.number is None else f"{self.label}-{self.part}-{self.number}"
 
 
 class Study(BaseModel):
@@ -96,111 +128,13 @@ class Study(BaseModel):
     units: Annotated[Mapping[str, Unit], Field(min_length=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class StudyText:
-    """A writer's text. sha256: of what is annotated. claims: to give a verdict on; none where the
-    text is rated as a whole.
-    """
-
-    text: str
-    sha256: str
-    claims: Mapping[Part, Sequence[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class StudyItem:
-    """A task or question. background: (heading, paragraphs) to read before the texts; texts: system
-    → its text.
-    """
-
-    item_id: str
-    month: str
-    title: str
-    background: Sequence[tuple[str, Sequence[str]]]
-    texts: Mapping[str, StudyText]
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Items that every one of the systems has a text for. left_out: how many have not."""
-
-    systems: Sequence[str]
-    item_ids: Sequence[str]
-    left_out: int
-
-
-def select_items(
-    writers: Mapping[str, Collection[str]], systems: Sequence[str] | None, *, most: int, seed: int
-) -> Selection:
-    """Select items by the seed, of those that have a text of every system: means over different
-    items do not compare.
-
-    writers: item id → systems that have a text for it. systems: None for all; one without a model
-    means the only writer with it. Raises MissingInput where no item fits.
-    """
-    available = sorted(set().union(*writers.values()))
-    selected = sorted({full_name(name, available) for name in systems or available})
-    fitting = [item for item, names in writers.items() if {*selected} <= {*names}]
-    if not fitting or not selected:
-        raise MissingInput(
-            f"nothing has a text of every system of {', '.join(selected) or 'any name'}, and there"
-            f" are texts of {', '.join(available) or 'none'}: run the systems, or name other"
-            " --systems or --months"
-        )
-    items = shuffled(seed, "items", fitting)[:most]
-    return Selection(selected, items, len(writers) - len(fitting))
-
-
-def make_study(kind: Kind, name: str, seed: int, items: Iterable[StudyItem]) -> Study:
-    """A study of these items, its letters drawn by the seed.
-
-    Raises SettingError for a name that is no name of a file or that reveals a system or its model,
-    and for more systems than letters.
-    """
-    if not _NAME.fullmatch(name):
-        raise SettingError(
-            f"--name {name!r} is no name of a study: use small letters, digits, '.', '_' and '-',"
-            " 50 at most, a letter or digit first"
-        )
-    units: list[Unit] = []
-    for place, item in enumerate(items, 1):
-        if len(item.texts) > len(ascii_uppercase):
-            raise SettingError(f"{item.item_id} has over 26 texts: name fewer --systems")
-        item_name = f"{FORMATS[kind].item_letter}{place:02}"
-        systems = shuffled(seed, item.item_id, item.texts)
-        for letter, system in zip(ascii_uppercase, systems, strict=False):
-            for part in re.sub(r"[^a-z0-9@]", "", system.lower()).split("@"):
-                if part and part in re.sub(r"[^a-z0-9]", "", name):
-                    raise SettingError(
-                        f"--name {name} reveals {part} to annotators, who must be blind: choose"
-                        " another"
-                    )
-            text = item.texts[system]
-            whole = Unit(
-                item=item_name,
-                label=f"{item_name}-{letter}",
-                month=item.month,
-                item_id=item.item_id,
-                system=system,
-                text_sha256=text.sha256,
-                part="section",
-            )
-            claims = [
-                whole.model_copy(update={"part": part, "number": number, "text": claim})
-                for part, of_part in text.claims.items()
-                for number, claim in enumerate(of_part, 1)
-            ]
-            units += claims or [whole]
-    return Study(kind=kind, study=name, seed=seed, units={unit.unit_id: unit for unit in units})
-
-
 def key_file(root: DataRoot, name: str) -> DataPath:
     """Where the key of a study lies."""
     return root.path / FOLDER / name / "key.json"
 
 
-def write_key(root: DataRoot, study: Study) -> DataPath:
-    """Write the key of a study, and return where it lies.
+def write_key(root: DataRoot, study: Study) -> None:
+    """Write the key of a study.
 
     Raises SettingError where a study of this name has another key: sheets that are out would be
     read with the wrong letters.
@@ -212,13 +146,12 @@ def write_key(root: DataRoot, study: Study) -> DataPath:
             f" ({file}): give another --name"
         )
     write_whole(file, f"{study.model_dump_json(indent=1)}\n".encode())
-    return file
 
 
 def read_key(root: DataRoot, name: str) -> Study:
     """Read a study. Raises MissingInput where there is none, PermanentFailure if it is damaged."""
     # The name comes from a file that somebody sent: it must not lead out of the folder.
-    file = key_file(root, name) if _NAME.fullmatch(name) else None
+    file = key_file(root, name) if STUDY_NAME.fullmatch(name) else None
     if file is None or not file.is_file():
         raise MissingInput(
             f"there is no study {name[:100]!r} in {root.path / FOLDER}: run citeloom annotate"
@@ -239,61 +172,146 @@ def read_key(root: DataRoot, name: str) -> Study:
     return Study(kind=study.kind, study=study.study, seed=study.seed, units=units)
 
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
-
-def read_current(
-    root: DataRoot,
-    form: SheetFormat,
-    month: str,
-    digests: Mapping[tuple[str, str], str],
-    study: str | None,
-) -> tuple[list[Row], int]:
-    """Rows by people in a month, of one study or of all, whose text has not changed since, with
-    the writer's name as `system`; and how many other rows there are.
-
-    digests: (task or question, writer) → SHA-256 of its text. Raises as `DataRoot.iterate` does,
-    also for a month without the table.
+class Sheet(NamedTuple):
+    """A sheet that came back. rows: (month, row of the table) of each line that is right and holds
+    anything; faults: what is wrong with the others, by line and column.
     """
-    writers = {name for _, name in digests}
-    columns = [name for name in form.table.schema.names if name not in ("label", "number")]
-    current: list[Row] = []
-    outdated = 0
-    for row in root.iterate(form.table, month, columns):
-        if study not in (None, row["study"]):
-            continue
-        system = full_name(writer_name(row), writers)
-        if digests.get((row[form.item], system)) == row["text_sha256"]:
-            current.append({**row, "system": system})
-        else:
-            outdated += 1
-    return current, outdated
+
+    file: Path
+    sha256: str
+    study: Study
+    annotator: str
+    rows: Sequence[tuple[str, Row]]
+    faults: Sequence[str]
 
 
-def group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
-    """Key → its values, both in their order."""
-    groups: dict[Key, list[Value]] = defaultdict(list)
-    for key, value in pairs:
-        groups[key].append(value)
-    return groups
+def import_files(workspace: Workspace, files: Iterable[Path]) -> list[Sheet]:
+    """Import sheets that annotators sent back. Waits while another import runs.
 
-
-def agreement_of(values: Iterable[tuple[tuple[str, ...], Any]], level: Level) -> Estimate:
-    """Krippendorff's alpha of those who gave values to the same units.
-
-    values: (unit, value); a unit begins with its task or question, over which intervals are.
+    A sheet replaces what the same person gave in this study before. Raises SettingError for a file
+    that is no sheet, MissingInput for an unknown study: then nothing is imported.
     """
-    units = group(values)
-    return alpha(list(units.values()), [unit[0] for unit in units], level)
+    sheets = [read_sheet(workspace.root, file) for file in files]
+    with month_lock(workspace, "annotations", "all"):
+        for sheet in sheets:
+            _store(workspace.root, sheet)
+    return sheets
 
 
-def winners(votes: Mapping[Key, Iterable[Value]]) -> dict[Key, Value]:
-    """Key → what most voted for; a key of which two have as many has none."""
-    clear = {key: clear_winner(choices) for key, choices in votes.items()}
-    return {key: winner for key, winner in clear.items() if winner is not None}
+def read_sheet(root: DataRoot, file: Path) -> Sheet:
+    """Read a sheet that an annotator sent back. Raises as `import_files` does."""
+    content = read_content(file, _EXPECTED)
+    try:
+        lines = parse_csv(content, ("study", "annotator", "unit"))
+        if not lines:
+            raise SettingError(f"it has no line below its columns: give {_EXPECTED}")
+        study = read_key(root, lines[0].cells["study"].strip())
+        annotator = lines[0].cells["annotator"].strip()
+        if not 0 < len(annotator) <= 100 or not annotator.isprintable():
+            raise SettingError(
+                f"line {lines[0].number}, column annotator: {annotator[:100]!r}: give 1 to 100"
+                " printable characters"
+            )
+        form = FORMATS[study.kind]
+        parse_csv(content, form.columns)
+    except (SettingError, MissingInput) as error:
+        raise type(error)(f"{file}: {error}") from None
+    rows: dict[str, Row] = {}
+    faults: list[str] = []
+    preferred: dict[str, int] = {}
+    for line in lines:
+        try:
+            unit, row = _read_line(line, study, annotator)
+            if unit.unit_id in rows:
+                raise SettingError(f"column unit: {unit.unit_id} is there twice: leave one line")
+            if row.get("preferred") and preferred.setdefault(unit.item, line.number) != line.number:
+                raise SettingError(
+                    f"column preferred: {unit.item} has an x on line {preferred[unit.item]} too:"
+                    " leave one"
+                )
+            rows[unit.unit_id] = row
+        except SettingError as error:
+            faults.append(f"line {line.number}, {error}")
+    filled = [
+        (study.units[unit_id].month, row)
+        for unit_id, row in rows.items()
+        if any(row[column] is not None for column in form.columns)
+    ]
+    return Sheet(file, hashlib.sha256(content).hexdigest(), study, annotator, filled, faults)
 
 
-def names_of(rows: Sequence[Row], column: str) -> tuple[str, ...]:
-    """The values of a column, each once, sorted."""
-    return tuple(sorted({row[column] for row in rows}))
+def _read_line(line: CsvRow, study: Study, annotator: str) -> tuple[Unit, Row]:
+    """The unit of a line and the row of the table. Raises SettingError with the column of what is
+    wrong.
+    """
+    cells = {column: cell.strip() for column, cell in line.cells.items()}
+    for column, value in (("study", study.study), ("annotator", annotator)):
+        if cells[column] != value:
+            raise SettingError(
+                f"column {column}: {cells[column][:40]!r}: a file is of one {column}, here {value}"
+            )
+    unit = study.units.get(cells["unit"])
+    if unit is None:
+        raise SettingError(
+            f"column unit: {cells['unit'][:40]!r}: keep the units of the sheet, such as"
+            f" {min(study.units)}"
+        )
+    if cells[""]:
+        raise SettingError("more cells than columns: put quotes around the comment")
+    form = FORMATS[study.kind]
+    row = {
+        **unit.model_dump(),
+        **parse_writer(unit.system).columns,
+        **{column: _read_cell(column, unit, cells[column]) for column in form.columns},
+        "study": study.study,
+        form.person: annotator,
+        form.item: unit.item_id,
+    }
+    return unit, {name: row[name] for name in form.table.schema.names}
+
+
+def _read_cell(column: str, unit: Unit, cell: str) -> Any:
+    """What a cell says, None for an empty one. Raises SettingError with the column."""
+    if not cell or column == "comment":
+        return cell or None
+    allowed = _ALLOWED[unit.part if column == "verdict" else column]
+    word = cell.casefold()
+    if word not in tuple(allowed):
+        raise SettingError(
+            f"column {column}: {cell[:40]!r}: write {' or '.join(allowed)}, or leave it empty"
+        )
+    if column in CRITERIA:
+        return int(word)
+    return word if column == "verdict" else True
+
+
+def _store(root: DataRoot, sheet: Sheet) -> None:
+    study, form = sheet.study, FORMATS[sheet.study.kind]
+    order = ("study", form.person, "label", "part", "number")
+    for month in sorted({unit.month for unit in study.units.values()}):
+        file = root.file(form.table, month)
+        rows: list[Row] = [
+            row
+            for row in (root.rows(form.table, month) if file.exists() else ())
+            if (row["study"], row[form.person]) != (study.study, sheet.annotator)
+        ]
+        rows += [row for of_month, row in sheet.rows if of_month == month]
+        old = read_provenance(file)
+        inputs = {**old.inputs} if old else {}
+        # Files that come back often have the same name.
+        inputs[f"{sheet.file.name} {sheet.sha256[:8]}"] = sheet.sha256
+        with MonthWriter(form.table, file) as writer:
+            for row in sorted(rows, key=lambda row: [row.get(name) for name in order]):
+                writer.add(row)
+            writer.commit(
+                Provenance(
+                    table=form.table.name,
+                    month=month,
+                    schema_version=form.table.version,
+                    stage_version=1,
+                    code_version=__version__,
+                    fingerprint=text_digest("\n".join(sorted(inputs.values()))),
+                    settings={},
+                    inputs=inputs,
+                )
+            )

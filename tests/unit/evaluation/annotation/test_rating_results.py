@@ -4,24 +4,21 @@
 
 import pytest
 
-from pipeline.evaluation.annotation.ratings import MEAN, rating_results, read_rating_results
+from pipeline.evaluation.annotation.results import MEAN, rate_sets, read_rating_results
 from pipeline.evaluation.g_score.sample import ABLATIONS, MAIN
 from pipeline.report.judgements import ratings_section
-from pipeline.settings import Settings
-from pipeline.tables import CRITERIA, G_SCORES, HUMAN_RATINGS, SUMMARIES
-from pipeline.text import text_digest
+from pipeline.tables import CRITERIA, SUMMARIES
 from tests.month_tables import write_table
-from tests.unit.evaluation.annotation.studies import MONTH
-from tests.unit.evaluation.made_up import judgement, workspace
+from tests.unit.evaluation.made_up import judgement, workspace, write_month
 
+MONTH = "2024-03"
 SYSTEMS = ("one", "two")
-SETTINGS = Settings(_env_file=None)
 
 
 def rating(rater, task, system, mark, preferred=None, **more):
     marks = dict.fromkeys(CRITERIA, mark)
-    where = {"study": "pilot", "rater": rater, "task_id": task, "system": system, "label": "A"}
-    return {**where, **marks, "preferred": preferred, "comment": None, **more}
+    where = {"study": "pilot", "rater": rater, "task_id": task, "system": system}
+    return {**where, **marks, "preferred": preferred, **more}
 
 
 def ratings_of(*lines):
@@ -47,13 +44,12 @@ def judged(task, marks, best, repeat=0):
 
 def rated(ratings, *judgements):
     """The results of the one candidate set."""
-    (found,) = rating_results(ratings, {MAIN: SYSTEMS}, judgements).sets
-    return found
+    return rate_sets(ratings, {MAIN: SYSTEMS}, judgements)[MAIN]
 
 
 def test_the_mean_of_the_six_takes_only_raters_who_gave_all_six():
     found = rated([rating("Ada", "t1", "one", 4, fluency=None), rating("Ben", "t1", "one", 2)])
-    marks = found.systems[0].marks
+    marks = found.marks["one"]
     assert (marks[MEAN].value, marks[MEAN].count, marks["coherence"].value) == (2, 1, 3)
 
 
@@ -66,12 +62,12 @@ def test_full_agreement_of_raters_is_1_but_not_across_studies():
     assert (apart.alpha["fluency"].count, apart.preference.count) == (0, 0)
 
 
-def test_of_nothing_there_are_no_numbers():
-    assert rating_results([], {}).empty
+def test_of_nothing_there_are_no_numbers(tmp_path):
+    work = workspace(tmp_path)
+    assert ratings_section(read_rating_results(work.root, work.settings, [MONTH])) is None
     found = rated([rating("Ada", "t1", "one", None)])
-    (system,) = found.systems
-    means = (*found.alpha.values(), found.preference, *system.marks.values(), system.preferred)
-    assert {mean.value for mean in means} == {None}
+    means = (*found.alpha.values(), found.preference, *found.marks["one"].values())
+    assert {mean.value for mean in (*means, found.preferred["one"])} == {None}
 
 
 def test_the_judge_is_compared_section_by_section_with_the_mean_of_the_raters():
@@ -81,14 +77,12 @@ def test_the_judge_is_compared_section_by_section_with_the_mean_of_the_raters():
         judged("t1", (5, 1), "one", 1),
         judged("t2", (5, 2), "one"),
     ]
-    found = rated(RATINGS, *rows)
-    (judge,) = found.judges
+    (judge,) = rated(RATINGS, *rows).judges
     fluency = judge.marks["fluency"]
     assert (fluency.sections, fluency.spearman, fluency.same_order) == (4, pytest.approx(0.4), 0.5)
     assert fluency.mean_difference == pytest.approx(13.5 / 4 - 12.5 / 4)
     # Ada and the judge disagree on the second task.
     assert (judge.judge, judge.votes, judge.same) == ("strict", 2, 1)
-    assert rated(RATINGS[::-1], *rows[::-1]) == found
 
 
 def test_a_judge_has_no_vote_by_a_tie_of_raters_on_one_section_or_on_other_ones():
@@ -101,50 +95,25 @@ def test_a_judge_has_no_vote_by_a_tie_of_raters_on_one_section_or_on_other_ones(
     assert elsewhere.marks["fluency"] is None
 
 
-def write_ratings(root, month, ratings, anew=()):
-    """Ratings of a month with the sections that were rated, as they were but for those of systems
-    that wrote anew.
-    """
-    texts = {key: " on ".join(key) for key in ((row["system"], row["task_id"]) for row in ratings)}
-    sections = [
-        {
-            "task_id": task,
-            "system": system,
-            "repeat": 0,
-            "text": "Written again." if system in anew else text,
-        }
-        for (system, task), text in texts.items()
-    ]
-    write_table(root, SUMMARIES, month, sections)
-    digests = {key: text_digest(text) for key, text in texts.items()}
-    rows = [row | {"text_sha256": digests[row["system"], row["task_id"]]} for row in ratings]
-    write_table(root, HUMAN_RATINGS, month, rows)
-
-
 def test_ratings_of_sections_that_have_changed_count_in_no_figure(tmp_path):
-    root = workspace(tmp_path).root
-    write_ratings(root, MONTH, RATINGS, anew=["two"])
-    found = read_rating_results(root, SETTINGS, [MONTH])
-    (of_set,) = found.sets
-    assert (found.outdated, of_set.ratings) == (4, 4)
-    assert [each.system for each in of_set.systems] == ["one"]
-    write_ratings(root, MONTH, RATINGS, anew=SYSTEMS)
-    found = read_rating_results(root, SETTINGS, [MONTH])
-    assert (found.outdated, found.sets, found.empty) == (8, (), False)
+    work = workspace(tmp_path)
+    write_month(work.root, MONTH, systems=("chatcite", "zero_shot"), raters=2)
+
+    def results(*anew):
+        rows = work.root.rows(SUMMARIES, MONTH)
+        rows = [row | ({"text": "New."} if row["system"] in anew else {}) for row in rows]
+        write_table(work.root, SUMMARIES, MONTH, rows)
+        return read_rating_results(work.root, work.settings, [MONTH, "2024-05"])
+
+    of_set = results().sets[MAIN]
+    assert (of_set.ratings, len(of_set.judges)) == (8, 1)
+    found = results("chatcite")
+    assert (found.outdated, found.sets[MAIN].ratings) == (4, 4)
+    assert {*found.sets[MAIN].marks} == {"zero_shot@some-model"}
+    found = results("zero_shot")
+    assert (found.outdated, found.sets) == (8, {})
     told = " ".join(ratings_section(found).paragraphs)
     assert "8 ratings of sections that have changed since" in told
-
-
-def test_results_are_read_from_the_tables_of_the_months_that_have_some(tmp_path):
-    root = workspace(tmp_path).root
-    write_ratings(root, MONTH, RATINGS)
-    write_ratings(root, "2024-04", [rating("Ada", "t9", "one", 1, study="other")])
-    write_table(root, G_SCORES, MONTH, [judged("t1", (4, 1), "one"), judged("t2", (5, 2), "one")])
-    found = read_rating_results(root, SETTINGS, [MONTH, "2024-05"])
-    assert found.sets == (rated(RATINGS, *root.rows(G_SCORES, MONTH)),)
-    (other,) = read_rating_results(root, SETTINGS, [MONTH, "2024-04"], "other").sets
-    assert other.ratings == 1
-    assert read_rating_results(root, SETTINGS, [MONTH], "none").empty
 
 
 def test_studies_of_two_candidate_sets_are_never_pooled_and_the_shares_of_each_sum_to_1():
@@ -159,11 +128,13 @@ def test_studies_of_two_candidate_sets_are_never_pooled_and_the_shares_of_each_s
         for rater, task, best in zip(("Ada", "Ben", "Ada"), ("t1", "t1", "t2"), bests, strict=True)
         for system in sets[candidates]
     ]
-    main, ablations = rating_results(rows, sets, [judged("t1", (5, 1), "one")]).sets
-    assert (main.studies, ablations.studies) == (("first", "third"), ("second",))
-    assert (main.raters, main.tasks, main.ratings) == (("Ada", "Ben"), 2, 18)
+    found = rate_sets(rows, sets, [judged("t1", (5, 1), "one")])
+    assert [*found] == [MAIN, ABLATIONS]
+    main, ablations = found.values()
+    assert (main.studies, ablations.studies) == (["first", "third"], ["second"])
+    assert (main.raters, main.tasks, main.ratings) == (2, 2, 18)
     assert (main.choices, ablations.choices) == (6, 3)
-    shares = {each.system: each.preferred.value for each in ablations.systems}
+    shares = {system: share.value for system, share in ablations.preferred.items()}
     assert shares == {"one": (1 + 0) / 2, "four": (0 + 1) / 2}
-    assert sum(each.preferred.value for each in main.systems) == pytest.approx(1)
-    assert (len(main.judges), ablations.judges) == (1, ())
+    assert sum(share.value for share in main.preferred.values()) == pytest.approx(1)
+    assert (len(main.judges), ablations.judges) == (1, [])

@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
 from pipeline.engine.run import run_stage
-from pipeline.evaluation.annotation.sheets import import_files
+from pipeline.evaluation.annotation.study import import_files
 from pipeline.report.stages import REPORT
 from tests.unit.evaluation.annotation.studies import MONTH, give_out, rows_of, save
 from tests.unit.evaluation.made_up import workspace, write_month
@@ -59,7 +59,7 @@ def test_tables_and_figures_of_sections_are_those_counted_by_hand(tmp_path):
     place = workspace(tmp_path / "data", judges="strict", llm_model="some-model")
     writers = [*SECTIONS, *ABLATION]
     write_month(place.root, MONTH, systems=writers, judges=["strict"], repeats=2)
-    study, sheets = give_out(place.root, tmp_path / "out", 2, kind="ratings")
+    study, sheets = give_out(place, tmp_path / "out", 2)
     for rater, sheet in enumerate(sheets):
         lines = []
         for line in rows_of(sheet):
