@@ -70,7 +70,6 @@ _MEDIA_TYPES = {
     ".json": "application/json",
 }
 # As the templates of the reports, base.html.j2 and parts.html.j2, write them.
-_PATH_OF_REPORT = re.compile('<nav aria-label="Path">')
 _LINK_TO_ARXIV = re.compile(
     r'<a class="id" href="https://arxiv\.org/abs/([^"]+)" rel="noreferrer">'
 )
@@ -266,18 +265,17 @@ def report_file(site: Site, request: Request) -> Response:
         raise HTTPException(404, "there is no such report: run citeloom run --until report")
     content = file.read_bytes()
     if media_type == _MEDIA_TYPES[".html"]:
-        content = _with_links_of_site(content.decode()).encode()
+        content = _with_links_of_site(content.decode(), request).encode()
     return Response(
         content,
         headers={"Content-Type": media_type, "Content-Security-Policy": report_policy()},
     )
 
 
-def _with_links_of_site(report: str) -> str:
-    """A page of a report with links to this site: to its corpus page and the pages of papers."""
-    report = _PATH_OF_REPORT.sub(
-        r'\g<0><a href="/corpus">Corpus</a><span class="between">/</span>', report
-    )
+def _with_links_of_site(report: str, request: Request) -> str:
+    """A page of a report with this site's header and links to its pages of papers."""
+    header = _environment().get_template("header.html.j2").render(_layout_values(request))
+    report = report.replace("<header>", f"{header}<header>", 1)
     report = _LINK_TO_ARXIV.sub(r'<a class="id" href="/paper/\1">', report)
     return _SAMPLE_PAPER.sub(r'<a class="id" href="/paper/\1">\1</a>', report)
 

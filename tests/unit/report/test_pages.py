@@ -407,6 +407,7 @@ def test_page_and_json_tell_the_same_numbers(full_month):
     for key, table in told.items():
         if key == "failed":
             continue
+        assert shown[table["title"]].css_first("caption").text() == table["title"]
         rows = [
             row
             for row in shown[table["title"]].css("tbody tr")

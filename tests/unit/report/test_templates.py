@@ -32,8 +32,8 @@ ANNOTATION_PAGES = {"read.html.j2"}
 SERVED = {
     f"{name}.html.j2"
     for name in (
-        "ask", "corpus", "layout", "outside_paper", "paper", "papers", "problem", "result_parts",
-        "results",
+        "ask", "corpus", "header", "layout", "outside_paper", "paper", "papers", "problem",
+        "result_parts", "results",
     )
 }  # fmt: skip
 # Extended or imported by the others.
