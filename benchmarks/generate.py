@@ -11,37 +11,26 @@ path is the bound.
 Against them stands a plain loop with the package openai that sends the same requests one after
 another: a part of them is timed, and times their number is what all would take. Processor time is
 that of our process, imports, tables and cache included, over the completions that were asked for.
-Beside what a clock on the wall says stands what one without
-processor time would: the same stages on a loop whose clock jumps from event to event, which tells
-how calls wait for one another however busy the machine is. Never how good the sections are.
+Never how good the sections are.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Claim, argument_parser, report
-from benchmarks.scripted_endpoint import MODEL, ask, completion, prose, serving
+from benchmarks.scripted_endpoint import MODEL, ask, prose, serving
 from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import Stage, Workspace
-from pipeline.llm.cache import CallCache
-from pipeline.llm.calls import PaidCalls
-from pipeline.llm.client import ClientWorkspace, LlmClient
-from pipeline.llm.completion import EndpointReply
-from pipeline.llm.loop import without_waiting
-from pipeline.llm.messages import Completion
-from pipeline.llm.models import Model
-from pipeline.llm.transport import Dialect
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.settings import load_settings
 from pipeline.storage.writing import Row
@@ -176,53 +165,6 @@ def measure(size: Size, limit: int, *, one: bool = False) -> tuple[Measured, lis
         return Measured(*first, *again, len(bodies) - recorded["requests"], recorded), bodies
 
 
-@dataclass(slots=True)
-class Imagined:
-    """The endpoint without a network: answers after its latency, on whatever clock the loop has."""
-
-    latency: float
-    dialect: Dialect = field(default_factory=Dialect)
-    ended: float = 0.0
-    """When, on the loop's clock, it was closed."""
-    down: bool = False
-
-    async def send(self, body: Mapping[str, Any], most: int) -> EndpointReply:
-        """The scripted answer."""
-        await asyncio.sleep(self.latency)
-        given = completion(body)
-        read, written = (given["usage"][name] for name in ("prompt_tokens", "completion_tokens"))
-        each = written // len(given["choices"])
-        texts = [choice["message"]["content"] for choice in given["choices"]]
-        return EndpointReply(
-            [Completion(text, read, each, False, "stop") for text in texts], self.latency
-        )
-
-    def stop(self) -> None:
-        """Nothing is retried here."""
-
-    async def aclose(self) -> None:
-        self.ended = asyncio.get_running_loop().time()
-
-
-def imagined_seconds(size: Size, limit: int, *, one: bool = False) -> float:
-    """What the stages would take if processors took no time."""
-    endpoints: list[Imagined] = []
-
-    def make_client(model: Model, cache: CallCache) -> LlmClient:
-        endpoint = Imagined(size.latency, Dialect({"n"} if one else set()))
-        endpoints.append(endpoint)
-
-        async def connect() -> Imagined:
-            return endpoint
-
-        return LlmClient(PaidCalls(model, connect, cache))
-
-    with tempfile.TemporaryDirectory() as folder, without_waiting():
-        place = make_place(Path(folder), size, "http://127.0.0.1/v1", limit)
-        timed(ClientWorkspace(place.settings, make_client))
-    return sum(endpoint.ended for endpoint in endpoints)
-
-
 def one_after_another(size: Size, bodies: Sequence[Mapping[str, Any]]) -> float:
     """Seconds of one request in a plain loop: median of a sample spread evenly over these."""
     import openai
@@ -261,11 +203,6 @@ def main() -> None:
     size = QUICK if arguments.parse_args().quick else FULL
     for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
         del os.environ[name]
-    imagined = {
-        "samples by n": imagined_seconds(size, size.limit),
-        "n refused": imagined_seconds(size, size.limit, one=True),
-        "critical path": imagined_seconds(size, size.high_limit),
-    }
     by_n, asked = measure(size, size.limit)
     by_one, asked_singly = measure(size, size.limit, one=True)
     unlimited, _ = measure(size, size.high_limit)
@@ -279,15 +216,6 @@ def main() -> None:
         "plain loop, seconds of a request with n, without": f"{plain:.3f}, {plain_singly:.3f}",
         "plain loop, all with n, seconds": round(plain * len(asked)),
         "plain loop, all without n, seconds": round(plain_singly * len(asked_singly)),
-    }
-    bounds = {
-        "samples by n": by_n.bound(size, size.limit),
-        "n refused": by_one.bound(size, size.limit),
-    }
-    bounds["critical path"] = unlimited.bound(size, size.high_limit)
-    figures |= {
-        f"{name}: times the bound, processors taking no time": round(seconds / bounds[name], 3)
-        for name, seconds in imagined.items()
     }
     report(
         "generate",

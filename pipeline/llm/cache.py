@@ -62,9 +62,6 @@ class Kind:
     """Averages over the latest requests with the same `max_tokens`."""
 
     requests: int
-    samples: float
-    read: float
-    """Tokens of one prompt."""
     written: float
     """Tokens of one answer."""
     seconds: float
@@ -196,9 +193,9 @@ class CallCache:
     def kinds(self, model: str) -> dict[int, Kind]:
         """Averages of a model's latest requests, by their `max_tokens`; 0 for those without."""
         query = (
-            "SELECT max_tokens, count(*), avg(samples), avg(prompt_tokens), sum(completion_tokens)"
-            " * 1.0 / max(sum(samples), 1), avg(seconds) FROM (SELECT * FROM paid WHERE model = ?"
-            " ORDER BY rowid DESC LIMIT ?) GROUP BY max_tokens"
+            "SELECT max_tokens, count(*), sum(completion_tokens) * 1.0 / max(sum(samples), 1),"
+            " avg(seconds) FROM (SELECT * FROM paid WHERE model = ? ORDER BY rowid DESC LIMIT ?)"
+            " GROUP BY max_tokens"
         )
         with self._errors():
             rows = self._sql.execute(query, (model, RECENT)).fetchall()

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pipeline.engine import shutdown
@@ -14,7 +14,6 @@ from pipeline.llm.budget import Budget, Limits
 from pipeline.llm.cache import CallCache
 from pipeline.llm.completion import THINKING_TOKENS, EndpointReply
 from pipeline.llm.context import count_message_tokens
-from pipeline.llm.loop import side_by_side
 from pipeline.llm.messages import Completion, LlmAnswerError, Message, Spent, Usage, spent
 from pipeline.llm.models import Model
 from pipeline.llm.transport import Dialect, PaidInVain, UnusableAnswer
@@ -46,15 +45,11 @@ class Sender(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request without its sample number, and the key of its answers in the cache.
-
-    claim: the sample that the process which pays has claimed.
-    """
+    """A request without its sample number, and the key of its answers in the cache."""
 
     request: Mapping[str, Any]
     key: str
     first_seed: int
-    claim: tuple[str, int] = ("", 0)
 
     def longest(self, context: int, thinking: int) -> int:
         """Tokens that one answer may take with its thoughts: no request goes without a limit, and
@@ -63,30 +58,6 @@ class Call:
         room = context - count_read(self.request)
         limit = self.request.get("max_tokens") or max(min(_UNLIMITED, room), 1)
         return max(limit, min(limit + thinking, room))
-
-
-class Slots:
-    """The completions that may be in flight at once."""
-
-    def __init__(self, number: int) -> None:
-        self._free, self._acquiring = asyncio.Semaphore(number), asyncio.Lock()
-
-    async def acquire(self, count: int) -> None:
-        """Wait for `count` free completions, first come, first served, and hold them."""
-        acquired = 0
-        try:
-            async with self._acquiring:
-                while acquired < count:
-                    await self._free.acquire()
-                    acquired += 1
-        except BaseException:
-            self.release(acquired)
-            raise
-
-    def release(self, count: int) -> None:
-        """Free so many completions."""
-        for _ in range(count):
-            self._free.release()
 
 
 class PaidCalls:
@@ -109,33 +80,32 @@ class PaidCalls:
     ) -> None:
         self.model, self.usage = model, Usage(prices=model.prices)
         self._connect, self._cache, self._budget = connect, cache, budget or Budget(Limits())
-        self._slots = Slots(model.concurrency)
+        self._slots, self._acquiring = asyncio.Semaphore(model.concurrency), asyncio.Lock()
         self._keeps_failures, self._thinking = keeps_failures, model.thinking or 0
         self._failures: dict[tuple[str, int], LlmAnswerError] = {}
         self._transport: Sender | None = None
         self._connecting = asyncio.Lock()
-        self._claims: dict[tuple[str, int], asyncio.Event] = {}
-        self._flights: dict[asyncio.Task[set[int]], tuple[str, int]] = {}
+        # By claim: the key of the call, and the first of the samples that are paid for.
+        self._payments: dict[tuple[str, int], asyncio.Task[set[int]]] = {}
 
     def abandon(self) -> None:
         """Cancel the requests in flight: a user who interrupts a run does not wait for them."""
-        for flight in self._flights:
-            flight.cancel()
+        for payment in self._payments.values():
+            payment.cancel()
 
     async def aclose(self) -> None:
         """Close the transport. Answers in flight are paid for: they are awaited and stored, but
         nothing is retried, and an endpoint that is down is not waited for.
         """
-        if self._transport is None:
-            return
-        self._transport.stop()
-        if self._transport.down:
+        transport = self._transport
+        if transport is not None:
+            transport.stop()
+        if transport is None or transport.down:
             self.abandon()
-        if self._flights:
-            await asyncio.wait(list(self._flights))
-        for claim in list(self._claims):
-            self._release(claim)
-        await self._transport.aclose()
+        if self._payments:
+            await asyncio.wait(list(self._payments.values()))
+        if transport is not None:
+            await transport.aclose()
 
     @property
     def failures(self) -> Counter[str]:
@@ -174,8 +144,14 @@ class PaidCalls:
             if not missing:
                 break
             self._check_failures(call, missing)
-            paid |= await self._pay_or_wait(call, missing, pause)
-            pause = min(1.5 * pause, _LONGEST_POLL)
+            claim = (call.key, missing[0])
+            if claim in self._payments:
+                await asyncio.wait([self._payments[claim]])
+            elif self._cache.claim(*claim):
+                paid |= await self._start_payment(call, claim, missing)
+            else:
+                await asyncio.sleep(pause)
+                pause = min(1.5 * pause, _LONGEST_POLL)
         # The text is that of the cache also if it was paid for now, so that all that asked at once
         # agree.
         completions = [
@@ -184,42 +160,31 @@ class PaidCalls:
         self.usage.count_cached([completion for completion in completions if completion.cached])
         return completions
 
-    async def _pay_or_wait(self, call: Call, missing: list[int], pause: float) -> set[int]:
-        """Pay for the samples, unless this or another process is paying for the first of them: then
-        wait, `pause` seconds for another process.
-        """
-        claim = (call.key, missing[0])
-        busy = self._claims.get(claim)
-        if busy is not None:
-            await busy.wait()
-            return set()
-        if not self._cache.claim(*claim):
-            await asyncio.sleep(pause)
-            return set()
-        self._claims[claim] = asyncio.Event()
-        try:
-            # Between the reading and the claim another process may have stored its answers and
-            # given the claim up.
-            if self._cache.read(call.key, missing):
-                return set()
-            return await self._pay(replace(call, claim=claim), missing)
-        finally:
-            self._release(claim)
+    async def _start_payment(
+        self, call: Call, claim: tuple[str, int], missing: list[int]
+    ) -> set[int]:
+        """Pay for samples under a claim of this process; returns those that are in the cache then.
 
-    def _release(self, claim: tuple[str, int]) -> None:
-        """Give up the claim, once nothing that was sent under it is in flight any more."""
-        if claim not in self._claims:
-            return
-        flights = [flight for flight, held in self._flights.items() if held == claim]
-        if flights:
-            asyncio.gather(*flights, return_exceptions=True).add_done_callback(
-                lambda _: self._release(claim)
-            )
-            return
-        self._cache.release(*claim)
-        self._claims.pop(claim).set()
+        The payment is a task of its own: if a task beside this one fails, this one is cancelled,
+        and answers that are paid for would be lost.
+        """
+
+        def settle(payment: asyncio.Task[set[int]]) -> None:
+            del self._payments[claim]
+            self._cache.release(*claim)
+            if not payment.cancelled():
+                payment.exception()  # asyncio complains of an exception that nobody retrieves
+
+        payment = asyncio.create_task(self._pay(call, missing))
+        self._payments[claim] = payment
+        payment.add_done_callback(settle)
+        return await asyncio.shield(payment)
 
     async def _pay(self, call: Call, missing: list[int]) -> set[int]:
+        # Between the reading and the claim another process may have stored its answers and given
+        # the claim up.
+        if self._cache.read(call.key, missing):
+            return set()
         async with self._connecting:
             if self._transport is None:
                 self._transport = await self._connect()
@@ -228,36 +193,30 @@ class PaidCalls:
         parts = [
             run[i : i + most] for run in _consecutive(missing) for i in range(0, len(run), most)
         ]
-        answers = await side_by_side(self._request(transport, call, part) for part in parts)
-        return set().union(*answers)
-
-    async def _request(self, transport: Sender, call: Call, samples: list[int]) -> set[int]:
-        """One request for consecutive samples; returns those that it brought into the cache.
-
-        The request is a task of its own: if a task beside this one fails, this one is cancelled,
-        and an answer that is paid for would be lost.
-        """
-        slots, flights = self._slots, self._flights
-        await slots.acquire(len(samples))
-
-        def landed(flight: asyncio.Task[set[int]]) -> None:
-            del flights[flight]
-            slots.release(len(samples))
-            if not flight.cancelled():
-                flight.exception()  # asyncio complains of an exception that nobody retrieves
-
-        flight = asyncio.create_task(self._send(transport, call, samples))
-        flights[flight] = call.claim
-        flight.add_done_callback(landed)
-        return await asyncio.shield(flight)
+        requests = [self._send(transport, call, part) for part in parts]
+        paid: set[int] = set()
+        # A request that fails cancels no other one.
+        for answered in await asyncio.gather(*requests, return_exceptions=True):
+            if isinstance(answered, BaseException):
+                raise answered
+            paid |= answered
+        return paid
 
     async def _send(self, transport: Sender, call: Call, samples: list[int]) -> set[int]:
-        """Send a request; store its answers, and record its failures.
+        """Send a request for consecutive samples once so many completions may be in flight; store
+        its answers, and record its failures. Returns the samples with an answer.
 
         An endpoint that gives fewer than it was asked for is not asked for several again.
         """
-        shutdown.end_if_asked()
-        reply = await self._reply(transport, call, samples)
+        async with self._acquiring:  # first come, first served
+            for _ in samples:
+                await self._slots.acquire()
+        try:
+            shutdown.end_if_asked()
+            reply = await self._reply(transport, call, samples)
+        finally:
+            for _ in samples:
+                self._slots.release()
         answers = {}
         for sample, completion in zip(samples, reply.completions, strict=False):
             if completion.failure is not None:

@@ -1,13 +1,11 @@
 """Rehearse a stage: its own code runs with stored answers, and with invented ones.
 
 So calls, tokens and time are known before anything is spent, for any system, without a formula for
-each. The clock is that of `loop.without_waiting`: a request takes as long as earlier ones like it,
-and calls wait for one another as in a run. Nothing is sent, and nothing is stored.
+each. Nothing is sent, and nothing is stored.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -30,10 +28,9 @@ ASSUMED_SHARE = 0.6
 ASSUMED_UNLIMITED = 600
 # Requests of a kind that make their average worth more than the assumption.
 ENOUGH = 5
-# Assumed tokens per second of a request without earlier ones: of one stream of a served model of
-# some billion weights. Those of the bundled model are of all its streams together, see settings.
+# Assumed tokens per second of a completion without earlier ones: of one stream of a served model of
+# some billion weights.
 ASSUMED_READ, ASSUMED_WRITTEN = 2000.0, 40.0
-BUNDLED_READ, BUNDLED_WRITTEN = 600.0, 150.0
 
 MakeText = Callable[[str, int, str], str]
 """(prompt, tokens of the answer, a word of this answer alone) → a text that a system reads."""
@@ -50,15 +47,10 @@ class Rehearsal:
     """Of each client. `cached`: completions that are stored or were invented before; `requests`:
     those to be paid.
     """
-    ends: dict[asyncio.AbstractEventLoop, float] = field(default_factory=dict)
-    """When the last client of each loop finished, by the loop's own clock, which starts at 0."""
+    seconds: float = 0.0
+    """Of an endpoint with as many completions in flight as the model's concurrency allows."""
     past_requests: int = 0
     """Requests of earlier runs on which lengths and times are based."""
-
-    @property
-    def seconds(self) -> float:
-        """From the first call to the last answer; clients of one loop work concurrently."""
-        return sum(self.ends.values())
 
     def count(self, name: str) -> int:
         """The sum of a counter of `Usage` over all clients."""
@@ -121,7 +113,7 @@ class _OverlayCache(CallCache):
 
 
 class _InventingSender:
-    """Answers requests with texts of the expected length, in the expected time."""
+    """Answers requests with texts of the expected length."""
 
     down = False
 
@@ -129,22 +121,15 @@ class _InventingSender:
         self.dialect = Dialect()
         self._model, self._rehearsal = model, rehearsal
         self._kinds = {bound: kind for bound, kind in kinds.items() if kind.requests >= ENOUGH}
-        measured = assumed = 0.0
-        for kind in kinds.values():
-            measured += kind.requests * kind.seconds
-            assumed += kind.requests * self._assumed(kind.read, kind.written, kind.samples)
-        self._slowness = measured / assumed if assumed else 1.0
-        """The time of earlier requests over their assumed time."""
 
     def stop(self) -> None:
         """Nothing is retried here."""
 
     async def aclose(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._rehearsal.ends[loop] = loop.time()
+        """Nothing is open here."""
 
     async def send(self, body: Mapping[str, Any], most: int) -> EndpointReply:
-        """Invented completions, after as long as a request of this kind takes."""
+        """Invented completions, and the time that a request of this kind takes."""
         messages = [Message(**message) for message in body["messages"]]
         read, count = count_message_tokens(messages), body.get("n", 1)
         longest = body.get("max_tokens", 0)
@@ -154,8 +139,8 @@ class _InventingSender:
         else:
             completion_tokens = round(ASSUMED_SHARE * longest) if longest else ASSUMED_UNLIMITED
             completion_tokens += self._model.thinking or 0
-            seconds = self._slowness * self._assumed(read, completion_tokens, count)
-        await asyncio.sleep(seconds)
+            seconds = read / ASSUMED_READ + completion_tokens / ASSUMED_WRITTEN
+        self._rehearsal.seconds += seconds * count / self._model.concurrency
         texts = [
             self._text(body, messages, completion_tokens, body["seed"] + place)
             for place in range(count)
@@ -163,14 +148,6 @@ class _InventingSender:
         return EndpointReply(
             [Completion(text, read, completion_tokens, False, "stop") for text in texts], seconds
         )
-
-    def _assumed(self, read: float, completion_tokens: float, count: float) -> float:
-        """Assumed seconds of a request."""
-        if self._model.url is not None:
-            return read / ASSUMED_READ + completion_tokens / ASSUMED_WRITTEN
-        # All streams share the cores: a request alone is faster.
-        busy = max(self._model.concurrency / count, 1.0)
-        return busy * (read / BUNDLED_READ + count * completion_tokens / BUNDLED_WRITTEN)
 
     def _text(
         self, body: Mapping[str, Any], messages: list[Message], completion_tokens: int, seed: int

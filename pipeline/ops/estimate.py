@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pipeline.answering.stages import QUESTIONS, check_answering
@@ -20,7 +20,6 @@ from pipeline.errors import MissingInput
 from pipeline.identity.months import describe_months
 from pipeline.llm.budget import check_budget
 from pipeline.llm.client import ClientWorkspace
-from pipeline.llm.loop import without_waiting
 from pipeline.llm.models import Model, get_model, judge_model
 from pipeline.llm.rehearsal import ASSUMED_SHARE, ASSUMED_UNLIMITED, Rehearsal, words
 from pipeline.related_work.tasks import RELATED_WORK_TASKS
@@ -32,6 +31,7 @@ from pipeline.tables import Table
 from pipeline.tables.writers import Writer
 
 _NO_MODEL = "there is nothing to pay: neither a system nor a judge of the settings calls a model"
+_NOTHING_DUE = "there is nothing to pay: every stage of these months that calls a model is done"
 _LABELS = ("month", "stage", "system", "model")
 
 
@@ -40,9 +40,9 @@ class StageCost:
     """The cost of one stage of one month, or of one writer in it. Calls are answers; one request
     may bring several.
 
-    answered: calls that cost nothing now, because the answer is cached, the month is done, or an
-    earlier stage pays for it. prompt_tokens, completion_tokens, money, seconds: of the other calls;
-    answered_tokens: of these. seconds: from the first call to the last answer.
+    answered: calls that cost nothing now, because the answer is cached, or an earlier stage pays
+    for it. prompt_tokens, completion_tokens, money, seconds: of the other calls. seconds: with as
+    many completions in flight as the model's concurrency allows.
     """
 
     month: str
@@ -54,7 +54,6 @@ class StageCost:
     requests: int
     prompt_tokens: int
     completion_tokens: int
-    answered_tokens: int
     money: float
     seconds: float
 
@@ -66,11 +65,6 @@ class StageCost:
     @property
     def to_pay(self) -> int:
         return self.calls - self.answered
-
-    @property
-    def tokens(self) -> int:
-        """All tokens, those of cached answers included."""
-        return self.answered_tokens + self.prompt_tokens + self.completion_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +132,11 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> CostEstimate:
         return CostEstimate((), ready, not_ready, priced=False, notes=(_NO_MODEL, *readiness))
     answers: dict[tuple[str, int], Any] = {}
     rehearsed = [item for month in ready for item in _rehearse_month(workspace, month, answers)]
+    if not rehearsed:
+        return CostEstimate((), ready, not_ready, priced=False, notes=(_NOTHING_DUE, *readiness))
     parts = tuple(part for part, _ in rehearsed)
     notes = (
-        _basis(
-            ", ".join(writer_models(settings)),
-            max((requests for _, requests in rehearsed), default=0),
-        ),
+        _basis(", ".join(writer_models(settings)), max(requests for _, requests in rehearsed)),
         *_price_notes(settings),
         *readiness,
         *_budget_notes(settings, sum_parts(parts)),
@@ -170,14 +163,13 @@ class _RehearsalJob(Job):
 def _rehearse_month(
     workspace: Workspace, month: str, answers: dict[tuple[str, int], Any]
 ) -> Iterator[tuple[StageCost, int]]:
-    """The cost of each stage, or of each of its parts, and the number of past requests that it is
-    based on. A disabled stage costs nothing.
+    """The cost of each stage that is due, or of each of its parts, and the number of past requests
+    that it is based on. A disabled stage costs nothing.
 
     answers: those invented for earlier months and stages, so that none is counted twice.
     """
-    due = {stage.name for stage in stages_due(LLM_STAGES, workspace, month, completes=True)}
     invented: dict[str, list[Row]] = {}
-    for stage in LLM_STAGES:
+    for stage in stages_due(LLM_STAGES, workspace, month, completes=True):
         rows: list[Row] = []
         parts: Sequence[MonthPart | None] = [None]
         if stage.disabled_reason(workspace.settings):
@@ -188,15 +180,10 @@ def _rehearse_month(
             rehearsal = Rehearsal(_invent_answer, answers)
             client_workspace = ClientWorkspace(workspace.settings, rehearsal.make_client)
             job = _RehearsalJob(client_workspace, month, stage, rehearsal=True, invented=invented)
-            with without_waiting():
-                rows += [row for row in (part or stage).build(job) if isinstance(row, Mapping)]
-            cost = _cost_of(rehearsal, stage, part, month)
-            if stage.name not in due:
-                cost = _already_done(cost)
+            rows += [row for row in (part or stage).build(job) if isinstance(row, Mapping)]
             if part is None or part.columns is not None:
-                yield cost, rehearsal.past_requests
-        if stage.name in due:
-            invented[stage.name] = rows
+                yield _cost_of(rehearsal, stage, part, month), rehearsal.past_requests
+        invented[stage.name] = rows
 
 
 def _cost_of(rehearsal: Rehearsal, stage: Stage, part: MonthPart | None, month: str) -> StageCost:
@@ -211,24 +198,8 @@ def _cost_of(rehearsal: Rehearsal, stage: Stage, part: MonthPart | None, month: 
         requests=rehearsal.count("requests"),
         prompt_tokens=rehearsal.count("prompt_tokens"),
         completion_tokens=rehearsal.count("completion_tokens"),
-        answered_tokens=rehearsal.count("cached_prompt_tokens")
-        + rehearsal.count("cached_completion_tokens"),
         money=sum(usage.cost for usage in rehearsal.usages),
         seconds=rehearsal.seconds,
-    )
-
-
-def _already_done(part: StageCost) -> StageCost:
-    """The cost of a month that is done, even where its cached answers were deleted since."""
-    return replace(
-        part,
-        answered=part.calls,
-        requests=0,
-        prompt_tokens=0,
-        completion_tokens=0,
-        answered_tokens=part.tokens,
-        money=0.0,
-        seconds=0.0,
     )
 
 
@@ -251,8 +222,8 @@ def _basis(models: str, requests: int) -> str:
     if requests:
         return (
             "prompt tokens are an upper estimate; lengths and times are those of the last"
-            f" {requests:,} requests to {models}, where there were any; all answers without a"
-            " longest length count as of one kind"
+            f" {requests:,} requests to {models}, where there were any, with as many at once as its"
+            " concurrency allows; all answers without a longest length count as of one kind"
         )
     return (
         f"no requests to {models} are on record: prompt tokens are an upper estimate, answers are"

@@ -17,7 +17,7 @@ from pipeline.answering.user_question import UserQuestion as Question
 from pipeline.errors import SettingError
 from pipeline.index.scored import Scored
 from pipeline.llm.client import ClientWorkspace, open_client
-from pipeline.llm.loop import run, side_by_side, without_waiting
+from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import LlmAnswerError
 from pipeline.llm.rehearsal import Rehearsal
 from pipeline.settings import Settings
@@ -86,8 +86,7 @@ def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path):
         rehearsal = Rehearsal(lambda prompt, tokens, own: f"{own} says so.")
         settings = Settings(llm_url="http://127.0.0.1:9/v1", data=tmp_path, _env_file=None)  # type: ignore[call-arg]
         place = ClientWorkspace(settings, make_client=rehearsal.make_client)
-        with without_waiting():
-            run(_rehearse(place, name))
+        run(_rehearse(place, name))
         assert rehearsal.count("calls") == answering_calls(name, settings, checked=5)
         calls[name] = rehearsal.count("calls")
     assert calls == {

@@ -16,11 +16,12 @@ import pytest
 from pipeline.errors import SettingError, TransientFailure
 from pipeline.llm.completion import EndpointReply
 from pipeline.llm.endpoint_client import ATTEMPTS, FIRST_PATIENCE, MOST_BYTES, PATIENCE
-from pipeline.llm.loop import run, side_by_side, without_waiting
+from pipeline.llm.loop import side_by_side
 from pipeline.llm.models import get_model
 from pipeline.llm.transport import PaidInVain, Transport, UnusableAnswer
 from pipeline.settings import load_settings
 from tests.cases import cases
+from tests.fake_clock import run_without_waiting
 
 MINUTE = 60.0
 SECRET = "sk-sentinel-9f31"
@@ -89,11 +90,6 @@ class Endpoint:
             await asyncio.sleep(pause)
 
 
-def on_a_jumping_clock(scenario):
-    with without_waiting():
-        return run(scenario())
-
-
 def ask_once(answer, *, after_an_answer=False):
     """The reply to one request or its error, when it came, and when the request was sent."""
 
@@ -108,7 +104,7 @@ def ask_once(answer, *, after_an_answer=False):
             reply = error
         return reply, now(), endpoint.asked["this"]
 
-    return on_a_jumping_clock(scenario)
+    return run_without_waiting(scenario())
 
 
 def until(end, failure):
@@ -156,7 +152,7 @@ def test_an_endpoint_that_refuses_one_request_and_answers_others_is_waited_for()
         await side_by_side([endpoint.ask(), endpoint.ask_others(5 * MINUTE, pause=5.0)])
         return endpoint.asked["this"][-1]
 
-    assert on_a_jumping_clock(scenario) >= 6 * MINUTE
+    assert run_without_waiting(scenario()) >= 6 * MINUTE
 
 
 def test_an_endpoint_that_comes_back_answers_every_request():
@@ -166,7 +162,7 @@ def test_an_endpoint_that_comes_back_answers_every_request():
         await side_by_side(endpoint.ask() for _ in range(50))
         return endpoint.asked["this"]
 
-    asked = on_a_jumping_clock(scenario)
+    asked = run_without_waiting(scenario())
     assert max(asked) < 20 + LONGEST_WAIT
     assert len(asked) <= 50 * 8
 
@@ -178,7 +174,7 @@ def test_after_patience_every_request_ends_with_what_is_wrong():
         ended = await asyncio.gather(*(endpoint.ask() for _ in range(30)), return_exceptions=True)
         return ended, now(), endpoint.transport.down
 
-    ended, moment, down = on_a_jumping_clock(scenario)
+    ended, moment, down = run_without_waiting(scenario())
     assert {type(error) for error in ended} == {TransientFailure}
     assert "http://llm/v1 cannot be reached (connection refused)" in str(ended[0])
     assert PATIENCE <= moment <= PATIENCE + 2 * LONGEST_WAIT
@@ -209,7 +205,7 @@ def test_a_request_that_alone_fails_is_given_up(failure, message):
         others.cancel()
         return len(endpoint.asked["this"])
 
-    assert on_a_jumping_clock(scenario) == ATTEMPTS
+    assert run_without_waiting(scenario()) == ATTEMPTS
 
 
 def test_a_request_that_meets_no_answer_for_its_whole_time_is_not_sent_again():
@@ -219,7 +215,7 @@ def test_a_request_that_meets_no_answer_for_its_whole_time_is_not_sent_again():
             await endpoint.ask()
         return len(endpoint.asked["this"])
 
-    assert on_a_jumping_clock(scenario) == 1
+    assert run_without_waiting(scenario()) == 1
 
 
 @pytest.mark.parametrize("failure", [no_connection, lambda: refused(503)])
@@ -234,7 +230,7 @@ def test_nothing_is_tried_again_once_it_is_stopped(failure):
             await asked
         return len(endpoint.asked["this"])
 
-    assert on_a_jumping_clock(scenario) == 1
+    assert run_without_waiting(scenario()) == 1
 
 
 def test_an_error_inside_an_answer_is_tried_again():
@@ -282,7 +278,6 @@ READ = """
 import resource
 from pipeline.llm.completion import read_reply
 from pipeline.llm.structured import make_form, parse_answer
-from tests.cases import cases
 text = '{"choices":[' + "1," * 1_000_000 + "1]}"
 Form = make_form("Form", choices=list[str])
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

@@ -13,7 +13,6 @@ from pipeline.evaluation.citation_support.judge import MOST_REHEARSED, inputs
 from pipeline.evaluation.judged import FINDING_TOKENS
 from pipeline.evaluation.stages import CITATION_SUPPORT
 from pipeline.llm.client import ClientWorkspace
-from pipeline.llm.loop import without_waiting
 from pipeline.llm.rehearsal import Rehearsal
 from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
@@ -94,8 +93,7 @@ def estimated(work, embedder=None):
     rehearsal = Rehearsal(lambda prompt, tokens, own: own)
     space = ClientWorkspace(work.settings, rehearsal.make_client)
     job = Job(space, MONTH, stage_with(embedder), rehearsal=True)
-    with without_waiting():
-        rows = list(job.stage.build(job))
+    rows = list(job.stage.build(job))
     return len(rows), rehearsal.count("calls"), job.notes["works_ranked"]
 
 
