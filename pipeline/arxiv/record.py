@@ -8,61 +8,30 @@ from dataclasses import dataclass, fields, replace
 from datetime import date
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from itertools import islice
 from typing import Any, Literal
 
 from pipeline.text import one_line
 
 Status = Literal["present", "withdrawn", "absent"]
 
-_WORK = (
-    r"(?:paper|article|submission|manuscript|work|preprint|e-?print|note|letter|report|thesis"
-    r"|draft|publication|study|(?<=this\s)version|(?<=current\s)version)"
-)
-_AUXILIARY = (
-    r"(?:(?:ha[sd]|have|been|being|be|is|are|was|were|as|now|hereby|therefore"
-    r"|need|needs|must|should|will|to|considered|since|\w+ly)\s+)"
-)
-_VERB = re.compile(
-    r"\b(?:withdr[ae]w[ns]?|withdrawing|withdrawal|retract(?:ed|ing|s|ion)?"
-    r"|removed(?=\sby\s|\sfrom\sarxiv))\b",
-    re.IGNORECASE,
-)
-# A notice has the work as subject or object of the verb, or none but the number of its pages.
-# Between the two, words may be inserted: "this paper (and its appendix) has been withdrawn".
-_INSERTED = (
-    r".{0,80}?(?:(?:[,)\"”’]|\b(?:and|it))\s(?:therefore\s)?(?:ha[sd]|is|was|needs?|must|should)"
-    r"|\bit\s(?:\w+\s){1,2}and)\s"
-)
-_THE_WORK_BEFORE = re.compile(
-    rf"(?:^\W*|(?<!\bof\s)\b(?:this|the|our|my)\s(?:\w+\s)?){_WORK}s?\W"
-    rf"(?:\W*|{_INSERTED}){_AUXILIARY}*$",
-    re.IGNORECASE,
-)
-_THE_WORK_BEHIND = re.compile(
-    rf"\s(?:of\s)?(?:this|our|the|my)\s(?:\w+\s)?{_WORK}\b", re.IGNORECASE
-)
-_NOTHING_BEFORE = re.compile(
-    rf"\W*(?:\d+\s(?:pages?|figures?|tables?)\W+)*(?:it\s)?{_AUXILIARY}*", re.IGNORECASE
-)
-# "Withdrawn drugs are dangerous" is no notice.
-_NO_NOUN_BEHIND = re.compile(
-    r"\W*$|\s?(?:[.,;:()\[\]–—]|-(?!\w))|\s(?:by|due|because|as|since|at|until|pending|in|on|and|owing|after"
-    r"|temporarily|to|for|from|see|th(?:is|e))\b",
+_WORK = r"(?:paper|article|submission|manuscript|work|preprint|note|publication|version)"
+# "This paper has been withdrawn" as arXiv itself writes it, "Withdrawn by the authors", and "The
+# author withdraws this paper".
+_NOTICE = re.compile(
+    rf"(?:\b(?:this|the|our|my)\s|^\W*)(?:\w+\s)?{_WORK}\b.{{0,60}}?\b"
+    r"(?:withdrawn|retracted|removed\sby)\b"
+    r"|^\W*(?:\d+\spages\W+)?(?:has\sbeen\s|temporarily\s)?(?:withdrawn|retracted)"
+    r"(?=\W*$|\W*\s(?:by|due|because)\b)"
+    rf"|\bwithdr[ae]w(?:s|n|ing|al)?\s(?:of\s)?(?:this|our|the|my)\s{_WORK}\b",
     re.IGNORECASE,
 )
 # Talk of another paper or version, or of a conference.
-_OTHER_BEFORE = re.compile(r"\b(?:earlier|previous|old|former|initial|original)", re.IGNORECASE)
-_OTHER_BEHIND = re.compile(
-    r"\s(?:\w+\s){0,3}from\s(?!(?:the\s)?arxiv|consideration|publication)", re.IGNORECASE
+_OTHER = re.compile(
+    r"\b(?:earlier|previous|first|is\snot|in\sthis|v\d)\b"
+    r"|\bfrom\s(?!(?:the\s)?arxiv|consideration|publication)",
+    re.IGNORECASE,
 )
-_WITH_AN_OBJECT = ("withdraws", "retracts")
-# Each verb is a search of the whole clause.
-_MOST_VERBS = 20
-_SENTENCE_END = re.compile(r"[;!?\n]|(?<!\b[A-Za-z])\.(?=\s|$)")
-_CLAUSES = re.compile(
-    rf"{_SENTENCE_END.pattern}|,\s(?=(?:this|the|our)\s{_WORK}\b)|\badmin\snote:\s", re.IGNORECASE
-)
+_CLAUSE_END = re.compile(r"[;!?\n]|(?<!\b[A-Za-z])\.(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,34 +90,9 @@ def is_withdrawn(comment: str | None, abstract: str | None) -> bool:
     abstract only by its first sentence: abstracts speak of withdrawn drugs and withdrawn bids. A
     notice of an earlier version or another paper is none, nor is one of leaving a conference.
     """
-    opening = _SENTENCE_END.split(abstract or "", maxsplit=1)[0]
-    return _has_notice(opening) or _has_notice(comment or "")
-
-
-def _has_notice(text: str) -> bool:
-    """Whether a clause of a text says that this work is withdrawn."""
-    # 99 of 100 texts lack the words and need not go through the patterns.
-    small = text.lower()
-    if not any(word in small for word in ("withdr", "retract", "removed")):
-        return False
-    return any(map(_is_notice, _CLAUSES.split(text)))
-
-
-def _is_notice(clause: str) -> bool:
-    for verb in islice(_VERB.finditer(clause), _MOST_VERBS):
-        before, behind = clause[: verb.start()], clause[verb.end() :]
-        if _OTHER_BEFORE.search(before) or _OTHER_BEHIND.match(behind):
-            continue
-        if _THE_WORK_BEHIND.match(behind):
-            return True
-        # "This paper retracts a claim": its object is another.
-        if verb[0].lower() in _WITH_AN_OBJECT:
-            continue
-        if _THE_WORK_BEFORE.search(before):
-            return True
-        if _NOTHING_BEFORE.fullmatch(before) and _NO_NOUN_BEHIND.match(behind):
-            return True
-    return False
+    opening = _CLAUSE_END.split(abstract or "", maxsplit=1)[0]
+    clauses = [opening, *_CLAUSE_END.split(comment or "")]
+    return any(_NOTICE.search(clause) and not _OTHER.search(clause) for clause in clauses)
 
 
 def fold(text: str | None) -> str | None:

@@ -101,7 +101,7 @@ def select_pages(job: Job) -> list[SelectedPage]:
         page = SelectedPage(
             Member(**member),
             decode_tex(row["title"] or "") or None,
-            decode_tex(row["abstract"] or "") or None,
+            row["abstract"],
             tuple(row["categories"] or ()),
             row["primary_category"],
             tuple(row["authors"] or ()),
@@ -247,7 +247,10 @@ def parse_pages(job: ParseJob, chunk: Sequence[SelectedPage]) -> ParsedChunk:
 def _row(page: SelectedPage, paper: ParsedPage, year: int) -> Row:
     """A row of `papers`: title and authors of metadata, and what the page says."""
     quality, reasons = grade(paper)
-    title, abstract = page.title or paper.title, paper.abstract or page.abstract
+    title, abstract = (
+        page.title or paper.title,
+        paper.abstract or decode_tex(page.abstract or "") or None,
+    )
     is_heading = bool(paper.title) and not _differ(page.title, paper.title)
     authors = paper.authors or tuple(map(Author, page.authors))
     return {

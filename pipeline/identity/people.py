@@ -10,7 +10,7 @@ from functools import lru_cache
 from operator import eq
 from typing import NamedTuple
 
-from pipeline.identity.titles import plain_letters, title_words
+from pipeline.identity.titles import decode_tex, title_words
 from pipeline.text import MAYBE_SPACES, SPACES, one_line
 
 # They belong to the name before them.
@@ -248,7 +248,7 @@ def split_author_line(text: str) -> tuple[str, ...]:
 
     Accents in TeX become letters, and initials are separated, as in names that arXiv itself splits.
     """
-    line = one_line(plain_letters(text))
+    line = decode_tex(text)
     for _ in range(2):  # brackets within brackets
         line = _BRACKETED.sub(" ", line)
     names = []

@@ -8,15 +8,18 @@ finds candidates, never the answer.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pipeline.text import one_line, without_accents
+
+if TYPE_CHECKING:
+    from pylatexenc.latex2text import LatexNodes2Text
 
 # A title is looked for by its four longest words less one, so one that is misspelt leaves a key of
 # the other three.
@@ -26,56 +29,19 @@ LONGEST_WORDS = 4
 # work.
 WINDOW = 4
 
-_ACCENT = re.compile(r"\\[`'^\"~=.uvHckrdb](?:\{\\?([A-Za-z])\}|(?<=[`'^\"~=.])\\?([A-Za-z]))")
-_LETTER = re.compile(r"\\(o|O|l|L|ss|ae|AE|oe|OE|aa|AA|i|j)(?![A-Za-z])")
+# Signs of accents, and the backslash of letters that are commands.
+_ACCENT = re.compile(
+    r"\\(?:[`'^\"~=.]|[uvHckrdb](?=\{)|(?=(?:ss|ae|AE|oe|OE|aa|AA|[oOlLij])(?![A-Za-z])))"
+)
 # NFKD leaves them whole.
 _UNSPLIT = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i"})
 _FORMAT = re.compile(
     r"\\(?:emph|text\w*|math(?:rm|cal|bf|bb|it|sf|tt|frak)|mbox|rm|it|bf|em|sc|tt|sf)\b"
 )
 _BRACES = str.maketrans("", "", "{}$")
-_ACCENTS = {
-    "'": "\u0301",
-    "`": "\u0300",
-    "^": "\u0302",
-    '"': "\u0308",
-    "~": "\u0303",
-    "=": "\u0304",
-    ".": "\u0307",
-    "u": "\u0306",
-    "v": "\u030c",
-    "H": "\u030b",
-    "c": "\u0327",
-    "k": "\u0328",
-    "r": "\u030a",
-    "d": "\u0323",
-}
-_LETTERS = {
-    "o": "ø",
-    "O": "Ø",
-    "l": "ł",
-    "L": "Ł",
-    "ss": "ß",
-    "ae": "æ",
-    "AE": "Æ",
-    "oe": "œ",
-    "OE": "Œ",
-    "aa": "å",
-    "AA": "Å",
-    "i": "i",
-    "j": "j",
-}
-# An accent that is a letter needs a brace or a blank after it; else it is the beginning of a longer
-# command.
-_ACCENTED = re.compile(
-    r"""\\(?:(['`^"~=.])\s*|([uvHckrd])(?:\s+|(?=\{)))(?:\{\s*\\?([A-Za-z])\s*\}|\\?([A-Za-z]))"""
-)
-_TEX_LETTER = re.compile(r"\\(ss|ae|AE|oe|OE|aa|AA|[oOlLij])(?![A-Za-z])\s?")
-_WITHOUT_BRACES = str.maketrans("", "", "{}")
-_FORMULA = re.compile(r"(?<!\\)(\$(?:[^$\\]|\\.)+\$)")
-_FONT = re.compile(r"\\(?:emph|text[a-z]+|mbox|underline|em|it|bf|sc|tt|rm|sf|sl)(?![A-Za-z])\s*")
-_ESCAPED = re.compile(r"\\([%&#_$])")
-_PRINTED = {"~": " ", "---": "—", "--": "–", "``": "“", "''": "”"}
+_TEX = re.compile(r"[\\{}~]|--|``|''")
+# In TeX a comment, and the edge of a column.
+_PLAIN_SIGN = re.compile(r"(?<!\\)[%&]")
 _WORD = re.compile(r"[^\W_]+")
 
 _MASK = (1 << 64) - 1
@@ -90,42 +56,30 @@ _OF_WINDOW = np.array(
 def fold(text: str) -> str:
     """The text in lower case, without accents and TeX marks."""
     if "\\" in text:
-        text = _LETTER.sub(r"\1", _ACCENT.sub(lambda match: match[1] or match[2], text))
-        text = _FORMAT.sub(" ", text)
+        text = _FORMAT.sub(" ", _ACCENT.sub("", text))
     plain = text.translate(_BRACES)
     if plain.isascii():
         return plain.lower()
     return without_accents(plain).casefold().translate(_UNSPLIT)
 
 
-def plain_letters(text: str) -> str:
-    r"""The text without braces and with TeX's accents as letters: `Bal\'azs`, `\v{S}r\'amek`."""
-    if "\\" not in text:
-        return text
-
-    def accented(match: re.Match[str]) -> str:
-        letter = match[3] or match[4]
-        return unicodedata.normalize("NFC", letter + _ACCENTS[match[1] or match[2]])
-
-    text = _ACCENTED.sub(accented, text)
-    text = _TEX_LETTER.sub(lambda match: _LETTERS[match[1]], text)
-    return text.translate(_WITHOUT_BRACES)
-
-
 def decode_tex(text: str) -> str:
-    """A title or abstract of arXiv as plain text: accents, fonts, signs and quotation marks of TeX
-    decoded, formulas as they are.
+    """A title, abstract or list of authors of arXiv as plain text: accents, fonts, signs and
+    quotation marks of TeX decoded, formulas as they are.
     """
-    pieces = _FORMULA.split(text)
-    pieces[::2] = map(_decode_words, pieces[::2])
-    return one_line("".join(pieces))
+    if not _TEX.search(text):
+        return one_line(text)
+    try:
+        return one_line(_converter().latex_to_text(_PLAIN_SIGN.sub(r"\\\g<0>", text)))
+    except RecursionError:  # a hundred braces within each other
+        return one_line(text)
 
 
-def _decode_words(text: str) -> str:
-    text = _ESCAPED.sub(r"\1", plain_letters(_FONT.sub("", text))).translate(_WITHOUT_BRACES)
-    for written, printed in _PRINTED.items():
-        text = text.replace(written, printed)
-    return text
+@cache
+def _converter() -> LatexNodes2Text:
+    from pylatexenc.latex2text import LatexNodes2Text
+
+    return LatexNodes2Text(math_mode="verbatim")
 
 
 def words_of(folded: str) -> list[str]:
