@@ -15,13 +15,13 @@ from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.llm.completion import EndpointReply, filtered_reply, read_reply
 from pipeline.llm.models import Model, shown_url
 from pipeline.retries import read_retry_after
-from pipeline.storage.json_reader import short
+from pipeline.storage.json_reader import parse_json, short
 from pipeline.text import one_line, visible
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from openai import APIStatusError
+    from openai import APIConnectionError, APIStatusError
 
 # Statuses of a refusal that may be of a form of the request.
 _REFUSALS = (400, 422, 500)
@@ -173,6 +173,27 @@ class Transport:
         """Close the connections."""
         await self._client.close()
 
+    async def list_models(self) -> list[str] | None:
+        """The names of the models that the endpoint lists, by one request; None where it has no
+        list. Raises SettingError (key), UnusableAnswer, TransientFailure (unreachable).
+        """
+        import openai
+
+        content = b""
+        try:
+            once = self._client.with_options(max_retries=0)
+            raw = await once.models.with_raw_response.list()
+            content = raw.http_response.content
+            return [str(item["id"]) for item in parse_json(content)["data"]]
+        except openai.APIStatusError as error:
+            if error.status_code in (401, 403):
+                raise self._status_error(error) from None
+            return None
+        except openai.APIConnectionError as error:
+            raise self._connection_error(error) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._unusable(str(error), content) from None
+
     async def send(self, body: Mapping[str, Any], most: int) -> EndpointReply:
         """The endpoint's answer to a chat completion request.
 
@@ -184,8 +205,6 @@ class Transport:
         another reason).
         """
         import openai
-
-        from pipeline.llm.endpoint_client import BadAnswer
 
         retries = 0
         while True:  # in as many forms as it takes until the endpoint understands it
@@ -204,21 +223,8 @@ class Transport:
                 if is_known and not self.dialect.learn(adapted, complaint, error.status_code):
                     raise self._status_error(error) from None
                 retries += 1
-            except openai.APITimeoutError:
-                raise PaidInVain(
-                    f"the LLM endpoint {self._url} gave no answer within {self._model.timeout:g} s:"
-                    " raise CITELOOM_LLM_TIMEOUT, or lower CITELOOM_LLM_CONCURRENCY; answers so far"
-                    " are kept"
-                ) from None
             except openai.APIConnectionError as error:
-                if isinstance(error.__cause__, BadAnswer):
-                    raise self._unusable(str(error.__cause__)) from None
-                hint = "" if self._model.table else "; empty, it means the bundled model"
-                raise TransientFailure(
-                    f"the LLM endpoint {self._url} cannot be reached"
-                    f" ({self._clean(str(error.__cause__ or error))}): start it, or correct"
-                    f" {self._model.setting('url')}{hint}"
-                ) from None
+                raise self._connection_error(error) from None
 
     async def _request(self, body: Mapping[str, Any], limit: int | None) -> EndpointReply:
         completions = self._client.chat.completions.with_raw_response
@@ -240,6 +246,27 @@ class Transport:
             raise self._unusable(short(error), content) from None
         waited = time.perf_counter() - started - seconds if raw.retries_taken else 0.0
         return replace(reply, seconds=seconds, retries=raw.retries_taken, waited=waited)
+
+    def _connection_error(self, error: APIConnectionError) -> Exception:
+        """The exception of a request without a whole answer."""
+        import openai
+
+        from pipeline.llm.endpoint_client import BadAnswer
+
+        if isinstance(error, openai.APITimeoutError):
+            return PaidInVain(
+                f"the LLM endpoint {self._url} gave no answer within {self._model.timeout:g} s:"
+                " raise CITELOOM_LLM_TIMEOUT, or lower CITELOOM_LLM_CONCURRENCY; answers so far"
+                " are kept"
+            )
+        if isinstance(error.__cause__, BadAnswer):
+            return self._unusable(str(error.__cause__))
+        hint = "" if self._model.table else "; empty, it means the bundled model"
+        return TransientFailure(
+            f"the LLM endpoint {self._url} cannot be reached"
+            f" ({self._clean(str(error.__cause__ or error))}): start it, or correct"
+            f" {self._model.setting('url')}{hint}"
+        )
 
     def _status_error(self, error: APIStatusError) -> Exception:
         """The exception of an error status, which the SDK has tried again where that could help."""

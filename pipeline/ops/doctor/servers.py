@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline import tables
 from pipeline.arxiv.rate_limited_client import (
     NOTED_WAIT_SECONDS,
     HttpAnswer,
@@ -20,7 +18,6 @@ from pipeline.arxiv.rate_limited_client import (
     RateLimitedClient,
     Service,
 )
-from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.engine.progress import duration
 from pipeline.engine.stage import Workspace
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
@@ -45,27 +42,18 @@ from pipeline.ops.doctor.findings import (
 from pipeline.settings import Settings
 from pipeline.settings.models_file import LEAST_CONTEXT, with_model_values
 from pipeline.stages import calls_model
-from pipeline.storage.json_reader import parse_json
 from pipeline.storage.writing import write_whole
-from pipeline.text import number_of, one_line
+from pipeline.text import one_line
 
 if TYPE_CHECKING:
     import httpx2
 
     from pipeline.index.passage_index import Collections
 
-# Passages up to which Qdrant Edge was measured (docs/experiments/scale.md): searches, openings and
-# memory grow with them, and one process at a time searches or loads.
-EDGE_PASSAGES = 1_000_000
-SHARD_PASSAGES = 1_500_000
-# Passages of a page, where all categories are kept.
-_PAGE_PASSAGES = 34
 # The longest answer of a model that is tried.
 _TRIAL_TOKENS = 64
 # For one answer of a server.
 _SECONDS = 4.0
-# Most bytes of a list of models; one of 400 models with prices has 600 KB.
-_MOST_BYTES = 8 << 20
 # A paper that will stay: "Attention Is All You Need".
 _PAPER = "1706.03762"
 # The oldest server that the client supports, and the one that citeloom is tested with.
@@ -122,59 +110,10 @@ def _arxiv_service(
         return problem(str(error).removesuffix(f": {way_out}"), way_out)
 
 
-def expected_passages(workspace: Workspace) -> int:
-    """Passages of the data root, and of the pages of the dump's other months at most."""
-    root = workspace.root
-    packed = root.months(tables.PASSAGES)
-    passages = 0
-    for month in packed:
-        provenance = root.provenance(tables.PASSAGES, month)
-        if provenance is not None:
-            passages += provenance.rows
-    try:
-        dump = read_dump(workspace.settings, may_be_empty=True)
-        to_come = sum(dump.count_pages(month) for month in dump.months if month not in packed)
-    except CiteloomError:  # another probe reports the dump
-        to_come = 0
-    return passages + to_come * _PAGE_PASSAGES
-
-
-def shards_of(passages: int) -> int:
-    """Shards of a server's collection for so many passages."""
-    return max(1, math.ceil(passages / SHARD_PASSAGES))
-
-
-def qdrant(
-    workspace: Workspace, count_passages: Callable[[Workspace], int] = expected_passages
-) -> Iterator[DoctorFinding]:
-    """The vector store that the settings choose, the Qdrant server or Edge in its folder, and
-    whether it is made for the size of the corpus.
-    """
+def qdrant(workspace: Workspace) -> Iterator[DoctorFinding]:
+    """The vector store that the settings choose: the Qdrant server, or Edge in its folder."""
     url = workspace.settings.qdrant_url
-    if url is None:
-        yield from _edge(workspace)
-    else:
-        yield from _server(workspace, url)
-    yield _index_size(count_passages(workspace), is_edge=url is None)
-
-
-def _index_size(passages: int, *, is_edge: bool) -> DoctorFinding:
-    shards = shards_of(passages)
-    message = f"about {passages:,} passages"
-    if is_edge and passages > EDGE_PASSAGES:
-        return warning(
-            f"{message}, and Qdrant Edge was measured up to {EDGE_PASSAGES:,}",
-            f"set CITELOOM_QDRANT_URL to a Qdrant server and CITELOOM_QDRANT_SHARDS={shards}, then"
-            " run citeloom reindex",
-            name="index size",
-        )
-    if is_edge:
-        return ok(f"{message}: Qdrant Edge holds them", name="index size")
-    return ok(
-        f"{message}: {number_of(shards, 'shard')} or more in a new collection"
-        " (CITELOOM_QDRANT_SHARDS)",
-        name="index size",
-    )
+    return _edge(workspace) if url is None else _server(workspace, url)
 
 
 def _edge(workspace: Workspace) -> Iterator[DoctorFinding]:
@@ -362,44 +301,30 @@ def _bundled(settings: Settings, model: Model) -> DoctorFinding:
 
 def _probe_endpoint(model: Model, url: str) -> DoctorFinding:
     """Whether it can be reached, accepts the key, and lists the model, which costs nothing."""
-    import httpx2
-
-    model.check()
-    address = shown_url(url)
-    url_setting, key_setting = model.setting("url"), model.setting("api_key")
-    key = model.api_key.get_secret_value() if model.api_key else ""
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        status, body = _get(f"{url.rstrip('/')}/models", headers)
-        models = []
-        if status == 200:
-            models = [str(item["id"]) for item in parse_json(body)["data"]]
-    except httpx2.HTTPError as error:
-        return problem(
-            f"{address} cannot be reached ({error})", f"start it, or correct {url_setting}"
-        )
-    except (ValueError, KeyError, TypeError):
-        return problem(
-            f"{address}/models does not answer as OpenAI's does", f"correct {url_setting} (…/v1)"
-        )
-    if status in (401, 403):
-        fault = "is refused" if key else "is not set, and the endpoint asks for one"
-        return problem(
-            f"{address}: {key_setting} {fault}", f"set {key_setting} to a key that it accepts"
-        )
-    if status != 200:
-        message = (
-            f"{address} answers, but lists no models (status {status}):"
-            f" {model.requested} may be there"
-        )
+        model.check()
+        names = run(_list_models(replace(model, timeout=_SECONDS), url))
+    except CiteloomError as error:
+        return problem(str(error), f"correct the settings of {model.name}")
+    address = shown_url(url)
+    if names is None:
         return warning(
-            message, f"check that {url_setting} ends as the service documents, mostly in /v1"
+            f"{address} answers, but lists no models: {model.requested} may be there",
+            f"check that {model.setting('url')} ends as the service documents, mostly in /v1",
         )
-    if model.requested not in models:
-        some = ", ".join(models[:5]) + (", …" if len(models) > 5 else "")
+    if model.requested not in names:
+        some = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
         message = f"{address} does not list {model.requested}, but {some or 'nothing'}"
         return problem(message, f"set {model.setting('model')} to a model that it lists")
-    return ok(f"{address} lists {model.requested}; {'the key is accepted' if key else 'no key'}")
+    return ok(f"{address} lists {model.requested}")
+
+
+async def _list_models(model: Model, url: str) -> list[str] | None:
+    transport = Transport(model, url)
+    try:
+        return await transport.list_models()
+    finally:
+        await transport.aclose()
 
 
 def models_to_try(settings: Settings) -> list[Model]:
@@ -478,17 +403,3 @@ async def _try_endpoint(model: Model) -> tuple[list[DoctorFinding], int]:
     refused = ", ".join(sorted(transport.dialect.refused)) or "nothing"
     findings.append(ok(f"it is asked without: {refused}", name=model.name))
     return findings, thinking
-
-
-def _get(url: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
-    """The status of a response, and its body up to the chunk that exceeds _MOST_BYTES."""
-    import httpx2
-
-    uncompressed = {**headers, "Accept-Encoding": "identity"}
-    body = b""
-    with httpx2.stream("GET", url, headers=uncompressed, timeout=_SECONDS) as response:
-        for chunk in response.iter_raw():
-            body += chunk
-            if len(body) > _MOST_BYTES:
-                break
-    return response.status_code, body

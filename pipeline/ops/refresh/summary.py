@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import io
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import tables
@@ -34,23 +34,17 @@ from pipeline.storage.store import DataPath
 from pipeline.storage.writing import write_whole
 
 _FOLDER = "refreshes"
-# The columns of a month that are compared, each as (table, key, value). A missing table is read
-# from the next one, so that a deleted file does not turn all its rows into new ones; its values are
-# unknown then.
-_COMPARED: Mapping[str, Sequence[tuple[tables.Table, str, str | None]]] = {
-    "page": ((tables.PAPERS, "arxiv_id", "html_sha256"), (tables.PASSAGES, "arxiv_id", None)),
-    "version": ((tables.METADATA, "arxiv_id", "version"),),
-    "status": ((tables.METADATA, "arxiv_id", "status"),),
-    "passage": (
-        (tables.PASSAGES, "passage_id", "text_sha256"),
-        (tables.EMBEDDINGS, "passage_id", "text_sha256"),
-    ),
+# What is compared of a month: (table, key, value).
+_COMPARED: Mapping[str, tuple[tables.Table, str, str]] = {
+    "page": (tables.PAPERS, "arxiv_id", "html_sha256"),
+    "version": (tables.METADATA, "arxiv_id", "version"),
+    "status": (tables.METADATA, "arxiv_id", "status"),
+    "passage": (tables.PASSAGES, "passage_id", "text_sha256"),
 }
 
-_KEY_AND_VALUE = pa.schema([("key", pa.string()), ("value", pa.string())])
-
-Keys = Mapping[str, pa.Table]
-"""What is compared → its keys and values; without what could not be read."""
+Keys = dict[str, dict[str, str]]
+"""What is compared → its keys, each with its value, empty for an unknown one; without what could
+not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,97 +201,60 @@ def _name_and_month(keys_file: DataPath) -> tuple[str, str]:
 
 
 def _read_keys(root: DataRoot, month: str) -> Keys:
-    keys = {}
-    for what, sources in _COMPARED.items():
-        readable = (_read_columns(root, month, *source) for source in sources)
-        rows = next((rows for rows in readable if rows is not None), None)
-        if rows is not None:
-            keys[what] = rows
+    keys: Keys = {}
+    for what, (table, key, value) in _COMPARED.items():
+        with suppress(MissingInput, PermanentFailure):
+            rows = root.read(table, month, [key, value]).to_pylist()
+            keys[what] = {row[key]: str(row[value] or "") for row in rows}
     runs = read_timings(root, tables.EMBEDDINGS.name, month)
-    names = [f"{run.fingerprint} {run.seconds}" for run in runs]
-    encoded = [str(run.measured.get("encoded", 0)) for run in runs]
-    keys["embedding run"] = pa.table([names, encoded], _KEY_AND_VALUE)
+    keys["embedding run"] = {
+        f"{run.fingerprint} {run.seconds}": str(run.measured.get("encoded", 0)) for run in runs
+    }
     return keys
-
-
-def _read_columns(
-    root: DataRoot, month: str, table: tables.Table, key: str, value: str | None
-) -> pa.Table | None:
-    """Two columns of a month as texts; None where the month is missing or damaged."""
-    try:
-        rows = root.read(table, month, [key, value] if value else [key])
-    except (MissingInput, PermanentFailure):
-        return None
-    if value is None:
-        keys = rows[key].unique()
-        return pa.table([keys, pa.nulls(len(keys), pa.string())], _KEY_AND_VALUE)
-    return rows.rename_columns(["key", "value"]).cast(_KEY_AND_VALUE)
 
 
 def _as_parquet(keys: Keys) -> bytes:
     rows = [
-        part.append_column("what", pa.repeat(what, part.num_rows)) for what, part in keys.items()
+        {"what": what, "key": key, "value": value}
+        for what, values in keys.items()
+        for key, value in values.items()
     ]
     file = io.BytesIO()
-    pq.write_table(pa.concat_tables(rows), file, compression="zstd")
+    schema = pa.schema([(name, pa.string()) for name in ("what", "key", "value")])
+    pq.write_table(pa.Table.from_pylist(rows, schema), file, compression="zstd")
     return file.getvalue()
 
 
 def _from_parquet(file: DataPath) -> Keys:
-    rows = read_table(file)
-    return {
-        what: rows.filter(pc.equal(rows["what"], what)).select(_KEY_AND_VALUE.names)
-        for what in rows["what"].unique().to_pylist()
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class _Differences:
-    """Keys that were added, removed or changed; an unknown value counts as unchanged."""
-
-    added: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-
-
-def _differences(before: Keys, now: Keys, what: str) -> _Differences:
-    if what not in now:  # the run failed above it
-        return _Differences()
-    old, new = before.get(what, _KEY_AND_VALUE.empty_table()), now[what]
-    both = old.join(new, "key", join_type="inner", right_suffix="_now")
-    return _Differences(
-        added=_keys_without(new, old),
-        changed=both.filter(pc.not_equal(both["value"], both["value_now"]))["key"].to_pylist(),
-        removed=_keys_without(old, new),
-    )
-
-
-def _keys_without(rows: pa.Table, others: pa.Table) -> list[str]:
-    """The keys that the others do not have."""
-    absent = pc.invert(pc.is_in(rows["key"], others["key"].combine_chunks()))
-    keys: list[str] = rows["key"].filter(absent).to_pylist()
+    keys: Keys = defaultdict(dict)
+    for row in read_table(file).to_pylist():
+        keys[row["what"]][row["key"]] = row["value"] or ""
     return keys
 
 
+def _differences(before: Keys, now: Keys, what: str) -> tuple[set[str], set[str], set[str]]:
+    """The keys that were added, changed and removed; an unknown value counts as unchanged."""
+    if what not in now:  # the run failed above it
+        return set(), set(), set()
+    old, new = before.get(what, {}), now[what]
+    both = old.keys() & new.keys()
+    changed = {key for key in both if old[key] and new[key] and old[key] != new[key]}
+    return new.keys() - old.keys(), changed, old.keys() - new.keys()
+
+
 def _compare(before: Keys, now: Keys) -> ChangeCounts:
-    pages, passages = _differences(before, now, "page"), _differences(before, now, "passage")
-    changed = {*pages.changed, *_differences(before, now, "version").changed}
-    papers, status, runs = (_as_mapping(now, what) for what in ("page", "status", "embedding run"))
-    withdrawn = sum(status.get(paper) == "withdrawn" for paper in pages.removed)
+    new, with_other_page, removed = _differences(before, now, "page")
+    revised = with_other_page | _differences(before, now, "version")[1]
+    added, changed, left = _differences(before, now, "passage")
+    status, runs = now.get("status", {}), now["embedding run"]
+    withdrawn = sum(status.get(paper) == "withdrawn" for paper in removed)
     return ChangeCounts(
-        papers_new=len(pages.added),
-        papers_revised=len(changed & papers.keys()),
+        papers_new=len(new),
+        papers_revised=len(revised & now.get("page", {}).keys()),
         papers_withdrawn=withdrawn,
-        papers_removed=len(pages.removed) - withdrawn,
-        passages_added=len(passages.added),
-        passages_changed=len(passages.changed),
-        passages_removed=len(passages.removed),
-        vectors_made=sum(
-            int(runs[run] or 0) for run in _differences(before, now, "embedding run").added
-        ),
+        papers_removed=len(removed) - withdrawn,
+        passages_added=len(added),
+        passages_changed=len(changed),
+        passages_removed=len(left),
+        vectors_made=sum(int(runs[run]) for run in _differences(before, now, "embedding run")[0]),
     )
-
-
-def _as_mapping(keys: Keys, what: str) -> dict[str, str | None]:
-    rows = keys.get(what, _KEY_AND_VALUE.empty_table())
-    return dict(zip(rows["key"].to_pylist(), rows["value"].to_pylist(), strict=True))

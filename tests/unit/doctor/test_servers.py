@@ -88,7 +88,7 @@ def test_a_server_that_is_down_or_is_another_one_is_a_problem(workspace, httpser
         (nobody_listens(), "does not answer"),
         (httpserver.url_for(""), "is not a Qdrant server"),
     ):
-        found, _ = servers.qdrant(workspace(qdrant_url=url))
+        (found,) = servers.qdrant(workspace(qdrant_url=url))
         assert (found.state, told in found.seen) == (PROBLEM, True)
 
 
@@ -105,23 +105,11 @@ def _edge_with(folder, layout):
 def test_an_index_of_another_model_and_who_holds_it_are_told(workspace, tmp_path):
     folder = _edge_with(tmp_path / "data", Layout("another model", 8, sparse=True))
     place = workspace()
-    assert states(servers.qdrant(place)) == {"": OK, "collection": PROBLEM, "index size": OK}
+    assert states(servers.qdrant(place)) == {"": OK, "collection": PROBLEM}
     holder = folder.with_name(f"{folder.name}.holder.json")
     holder.write_text(json.dumps({"pid": os.getppid(), "program": "citeloom"}))
     held = list(servers.qdrant(place))
     assert (held[0].state, f"process {os.getppid()} (citeloom)" in held[0].seen) == (WARNING, True)
-
-
-def test_a_corpus_beyond_the_in_process_index_is_told_the_move_to_a_server(workspace, httpserver):
-    def count(workspace):
-        return 12_500_000
-
-    embedded = list(servers.qdrant(workspace(), count))[-1]
-    assert (embedded.name, embedded.state) == ("index size", WARNING)
-    assert "CITELOOM_QDRANT_SHARDS=9, then run citeloom reindex" in embedded.way_out
-    url = play_qdrant(httpserver)
-    served = list(servers.qdrant(workspace(qdrant_url=url, qdrant_api_key=KEY), count))[-1]
-    assert (served.name, served.state, "9 shards" in served.seen) == ("index size", OK, True)
 
 
 def play_llm(server, *models):
@@ -137,17 +125,18 @@ def play_llm(server, *models):
 @pytest.mark.parametrize(
     ("model", "key", "told"),
     [
-        ("small", KEY, "lists small; the key is accepted"),
+        ("small", KEY, "lists small"),
         ("large", KEY, "does not list large, but small, judge"),
-        ("small", "wrong", "CITELOOM_LLM_API_KEY is refused"),
-        ("small", None, "CITELOOM_LLM_API_KEY is not set"),
+        ("small", "wrong", "refuses the key (401): set CITELOOM_LLM_API_KEY"),
+        ("small", None, "refuses the key (401): set CITELOOM_LLM_API_KEY"),
     ],
 )
 def test_an_endpoint_is_asked_for_its_models(workspace, httpserver, model, key, told):
     url = play_llm(httpserver, "small", "judge")
     (found,) = servers.language_models(workspace(llm_url=url, llm_model=model, llm_api_key=key))
     assert told in found.seen
-    assert (found.state is OK) == (told.startswith("lists small"))
+    assert (found.state is OK) == (told == "lists small")
+    assert KEY not in found.seen
 
 
 def test_a_judge_is_asked_with_its_own_key(workspace, tmp_path, httpserver, monkeypatch):
@@ -163,11 +152,7 @@ def test_a_judge_is_asked_with_its_own_key(workspace, tmp_path, httpserver, monk
     }
     writer, judge = servers.language_models(workspace(**settings))
     assert (writer.name, writer.state) == ("llm", OK)
-    assert (judge.name, judge.state, judge.seen.split(": ")[1]) == (
-        "judge",
-        PROBLEM,
-        "JUDGE_KEY is refused",
-    )
+    assert (judge.name, judge.state, "set JUDGE_KEY" in judge.seen) == ("judge", PROBLEM, True)
 
 
 @pytest.mark.parametrize(("status", "state"), [(404, WARNING), (200, PROBLEM), (503, WARNING)])

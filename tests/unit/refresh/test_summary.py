@@ -102,23 +102,6 @@ def test_another_version_with_the_same_page_is_a_revision(workspace):
     assert counted(summary_of(workspace)) == {"papers_revised": 2}
 
 
-@pytest.mark.parametrize(
-    "table", [tables.METADATA, tables.PAPERS, tables.PASSAGES, tables.EMBEDDINGS]
-)
-@pytest.mark.parametrize("damage", [None, b"no table"])
-def test_a_table_that_was_deleted_or_damaged_makes_nothing_new(workspace, table, damage):
-    papers = {ONE: ["a", "b"], TWO: ["c"]}
-    write_corpus(workspace, papers)
-    file = workspace.root.file(table, MONTH)
-    if damage is None:
-        file.unlink()
-    else:
-        file.write_bytes(damage)
-    record_keys(workspace, [MONTH])
-    write_corpus(workspace, papers)
-    assert counted(summary_of(workspace)) == {}
-
-
 def test_all_papers_of_a_new_month_are_new(workspace):
     record_keys(workspace, [MONTH])
     assert counted(summary_of(workspace)) == {}, "no stage has succeeded"
