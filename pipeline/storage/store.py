@@ -282,8 +282,9 @@ class StorePath:
 
 def require_s3fs(setting: str, address: str) -> None:
     """Raise SettingError where the address is one of S3 and s3fs is not installed."""
-    if address.partition("://")[0] in _S3:
-        require_packages(f"{setting}={address}", "s3", "s3fs")
+    protocol = address.partition("://")[0]
+    if protocol in _S3:
+        require_packages(f"{setting}={protocol}://…", "s3", "s3fs")
 
 
 DataPath = Path | StorePath

@@ -84,7 +84,7 @@ def serve(
         sys.stdout.flush()
     err.print(f"citeloom: {url} (data in {workspace.root.path}); Ctrl-C ends it", soft_wrap=True)
     if message := without_mcp():
-        err.print(message, soft_wrap=True)
+        err.print(message, soft_wrap=True, markup=False)
     run_server(workspace, host, port, None if secret is None else secret.get_secret_value())
     return 0
 
