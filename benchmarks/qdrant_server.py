@@ -11,7 +11,6 @@ import os
 import re
 import subprocess
 import time
-import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
@@ -84,25 +83,21 @@ def running(folder: Path) -> Iterator[Server]:
         raise SystemExit(f"there is no Qdrant server at {binary}: run make qdrant")
     http_port, grpc_port = free_ports(2)
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [binary],
-            cwd=folder,
-            env=_environment(folder, http_port, grpc_port),
-            stdout=log,
-            stderr=log,
-        )
-        try:
-            server = Server(http_port, grpc_port, process.pid, folder / "storage")
-            _wait(server, process, folder / "log")
-            yield server
-        finally:
-            process.terminate()
-            process.wait(timeout=300)
+    process = start(binary, folder, http_port, grpc_port)
+    try:
+        yield Server(http_port, grpc_port, process.pid, folder / "storage")
+    finally:
+        process.terminate()
+        process.wait(timeout=300)
 
 
-def _environment(folder: Path, http_port: int, grpc_port: int) -> dict[str, str]:
-    return {
+def start(
+    binary: Path, folder: Path, http_port: int, grpc_port: int, **settings: str
+) -> subprocess.Popen[bytes]:
+    """Start a server with its storage and its log in `folder`, and wait until it is ready. Exits if
+    it does not start. settings: further variables of its environment.
+    """
+    environment = settings | {
         "PATH": os.environ["PATH"],
         "QDRANT__SERVICE__HOST": "127.0.0.1",
         "QDRANT__SERVICE__HTTP_PORT": str(http_port),
@@ -111,16 +106,19 @@ def _environment(folder: Path, http_port: int, grpc_port: int) -> dict[str, str]
         "QDRANT__STORAGE__SNAPSHOTS_PATH": str(folder / "snapshots"),
         "QDRANT__TELEMETRY_DISABLED": "true",
     }
-
-
-def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
+    log = folder / "log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [binary], cwd=folder, env=environment, stdout=output, stderr=output
+        )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while time.monotonic() < end and process.poll() is None:
         with (
-            contextlib.suppress(urllib.error.URLError, OSError),
-            opener.open(f"{server.url}/readyz", timeout=5),
+            contextlib.suppress(OSError),
+            opener.open(f"http://127.0.0.1:{http_port}/readyz", timeout=5),
         ):
-            return
+            return process
         time.sleep(0.1)
+    process.kill()
     raise SystemExit(f"the Qdrant server did not start:\n{log.read_text(errors='replace')[-2000:]}")

@@ -41,7 +41,7 @@ AREAS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "index": (
         ("pipeline/index", "pipeline/embedding"),
-        ("tests/unit/index", "tests/unit/embedding"),
+        ("tests/unit/index", "tests/unit/embedding", "tests/server/test_congruence.py"),
     ),
     "writing": (
         ("pipeline/related_work", "pipeline/answering", "pipeline/llm"),

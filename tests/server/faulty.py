@@ -1,18 +1,15 @@
-"""What the fault tests put in the way: proxies that cut, delay and refuse.
+"""What the fault tests put in the way: a proxy that cuts connections and delays bytes.
 
-Each proxy listens on a free port of loopback and counts what it did.
+It listens on a free port of loopback and counts what it did.
 """
 
-import http.client
 import random
 import socket
 import struct
 import threading
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import suppress
 from typing import Literal
 
 Kind = Literal["cut", "half-cut", "delay", "swallow"]
@@ -89,112 +86,3 @@ class CuttingProxy:
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
         return False
-
-
-class _Chance:
-    """Every request has its own draw: refused unseen, done with its answer lost, or handed on."""
-
-    def __init__(self, share, seed):
-        self._share, self._random, self._lock = share, random.Random(seed), threading.Lock()
-        self.done = Counter()
-
-    def draw(self):
-        with self._lock:
-            drawn = self._random.random()
-            fate = (
-                "refused"
-                if drawn < self._share / 2
-                else "lost"
-                if drawn < self._share
-                else "passed"
-            )
-            self.done[fate] += 1
-            return fate
-
-
-@contextmanager
-def refusing_http(port, share, seed):
-    """A proxy that answers a share of the requests with 500, half of them after they were done; its
-    port and counts.
-    """
-    chance = _Chance(share, seed)
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def handle_any(self):
-            body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            fate = chance.draw()
-            status, content = (500, b"") if fate == "refused" else self._hand_on(body)
-            if fate != "passed":
-                status, content = 500, b'{"status": {"error": "made up by a test"}}'
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def _hand_on(self, body):
-            onward = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            headers = {
-                name: value
-                for name, value in self.headers.items()
-                if name.lower() != "accept-encoding"
-            }
-            onward.request(self.command, self.path, body, headers)
-            answer = onward.getresponse()
-            content = answer.read()
-            onward.close()
-            return answer.status, content
-
-        def log_message(self, format, *arguments):
-            pass
-
-    for method in ("GET", "PUT", "POST", "PATCH", "DELETE"):
-        setattr(Handler, f"do_{method}", Handler.handle_any)
-    proxy = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=proxy.serve_forever, daemon=True).start()
-    try:
-        yield proxy.server_address[1], chance.done
-    finally:
-        proxy.shutdown()
-        proxy.server_close()
-
-
-@contextmanager
-def refusing_grpc(port, share, seed):
-    """As `refusing_http`, for gRPC, whose word for 500 is INTERNAL and for 503 UNAVAILABLE."""
-    import grpc
-
-    chance = _Chance(share, seed)
-    onward = grpc.insecure_channel(f"127.0.0.1:{port}")
-    codes = random.Random(seed)
-
-    def answer(method):
-        def handle(request, context):
-            fate = chance.draw()
-            keys = [pair for pair in context.invocation_metadata() if pair[0] == "api-key"]
-            answered = (
-                b"" if fate == "refused" else onward.unary_unary(method)(request, metadata=keys)
-            )
-            if fate != "passed":
-                code = codes.choice([grpc.StatusCode.INTERNAL, grpc.StatusCode.UNAVAILABLE])
-                context.abort(code, "made up by a test")
-            return bytes(answered)
-
-        return handle
-
-    class Everything(grpc.GenericRpcHandler):
-        def service(self, details):
-            return grpc.unary_unary_rpc_method_handler(answer(details.method))
-
-    proxy = grpc.server(
-        ThreadPoolExecutor(8), [Everything()], options=[("grpc.max_receive_message_length", -1)]
-    )
-    listening = proxy.add_insecure_port("127.0.0.1:0")
-    proxy.start()
-    try:
-        yield listening, chance.done
-    finally:
-        proxy.stop(None).wait()
-        onward.close()

@@ -1,4 +1,4 @@
-"""The same calls give the same answers on Edge, and on a real server over HTTP and over gRPC."""
+"""Edge, and a real server over HTTP and over gRPC: the same calls give the same answers."""
 
 from dataclasses import replace
 
@@ -10,7 +10,6 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.edge import EdgeCollections
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import Request
-from pipeline.index.server import ServerCollections
 from tests.server.conftest import open_collections, sweep
 from tests.unit.index.building import (
     LAYOUT,
@@ -23,38 +22,32 @@ from tests.unit.index.building import (
     three_months,
 )
 
-ENGINES = ("edge", "http", "grpc")
+pytestmark = pytest.mark.slow
+
 MONTHS = ("2024-03", "2024-04", "2024-05", "2024-06")
 OTHER = replace(LAYOUT, form="title")
 
 
-def _open(engine, alias, folder, qdrant, **storage):
-    if engine == "edge":
-        return EdgeCollections(folder / "qdrant-edge" / alias, alias)
-    return open_collections(qdrant, f"{alias}-{folder.name}-{engine}", engine, **storage)
-
-
 @pytest.fixture
-def every(qdrant, tmp_path):
-    """The collections of one alias on every engine."""
-    made = [_open(engine, "congruent", tmp_path, qdrant) for engine in ENGINES]
+def edge(tmp_path):
+    """The collections of an alias on Edge."""
+    made = EdgeCollections(tmp_path / "qdrant-edge" / "one", "one")
     yield made
-    for each in made:
-        _let_go(each)
+    made.close()
 
 
-@pytest.fixture(params=ENGINES)
-def one(request, qdrant, tmp_path):
-    """The collections of one alias, on each engine by turns."""
-    made = _open(request.param, "one", tmp_path, qdrant)
+@pytest.fixture(
+    params=["edge", *(pytest.param(over, marks=pytest.mark.server) for over in ("http", "grpc"))]
+)
+def one(request):
+    """The collections of an alias, on each engine by turns."""
+    if request.param == "edge":
+        yield request.getfixturevalue("edge")
+        return
+    alias = f"one-{request.getfixturevalue('tmp_path').name}-{request.param}"
+    made = open_collections(request.getfixturevalue("qdrant"), alias, request.param)
     yield made
-    _let_go(made)
-
-
-def _let_go(collections):
-    if isinstance(collections, ServerCollections):
-        sweep(collections)
-    collections.close()
+    sweep(made)
 
 
 def _of(collections, layout=LAYOUT):
@@ -71,13 +64,12 @@ def _loaded(collections, layout, batches):
 
 
 @pytest.mark.parametrize("quantization", ["none", "int8"])
-def test_every_search_has_the_same_answer(every, quantization):
+def test_every_search_has_the_answer_of_edge(edge, collections, quantization):
     layout = replace(LAYOUT, quantization=quantization)
-    edge, *servers = [answers(_loaded(each, layout, three_months())) for each in every]
-    assert all(edge)
-    for server in servers:
-        # Both keep 16 bits of a number, and do not round alike.
-        assert server == [nearly(hits, 5e-4) for hits in edge]
+    theirs, ours = (answers(_loaded(each, layout, three_months())) for each in (collections, edge))
+    assert all(ours)
+    # Both keep 16 bits of a number, and do not round alike.
+    assert theirs == [nearly(hits, 5e-4) for hits in ours]
 
 
 def test_many_queries_are_answered_like_one_after_the_other(one):
@@ -88,28 +80,27 @@ def test_many_queries_are_answered_like_one_after_the_other(one):
     assert index.search([]) == []
 
 
-def test_what_is_in_a_collection_is_the_same(every):
-    indexes = [_loaded(each, LAYOUT, three_months()) for each in every]
-    for index in indexes:
-        index.delete([passage_id(4), passage_id(77)])
-    told = [
-        (
-            index.layout(),
-            [index.values(field) for field in ("category_keys", "kind", "subset")],
-            [dict(index.contents(month)) for month in MONTHS],
-            [sorted(index.outside(months)) for months in ((), ("2024-03",), MONTHS)],
-            [index.count(month) for month in (None, *MONTHS)],
-        )
-        for index in indexes
-    ]
-    assert told == [told[0]] * len(ENGINES)
-    assert told[0][-1] == [39, 14, 12, 13, 0]
+def test_what_was_put_in_and_not_taken_out_is_listed(one):
+    index = _loaded(one, LAYOUT, three_months())
+    index.delete([passage_id(4), passage_id(77)])
+    assert index.layout() == LAYOUT
+    assert index.values("category_keys") == ["cs", "cs.CL", "cs.IR", "stat", "stat.ML"]
+    assert [index.count(month) for month in (None, *MONTHS)] == [39, 14, 12, 13, 0]
+    points = three_months()[1]
+    digests = {
+        identifier: payload["digest"]
+        for identifier, payload in zip(points.ids, points.payloads, strict=True)
+    }
+    del digests[passage_id(4)]
+    assert dict(index.contents("2024-04")) == digests
+    assert [len(list(index.outside(months))) for months in ((), MONTHS[:1], MONTHS)] == [39, 25, 0]
 
 
 def test_reading_makes_no_collection(one):
     index = _of(one)
     assert (index.layout(), index.count(), index.values("kind")) == (None, 0, [])
     assert (list(index.contents("2024-03")), list(index.outside([]))) == ([], [])
+    index.build_graph(wait=True)
     assert (one.live(), one.names()) == (None, [])
 
 
@@ -123,10 +114,8 @@ def test_a_collection_is_made_once_and_with_one_layout(one):
 
 
 def test_searches_follow_the_alias_and_nothing_is_mixed(one):
-    first, second = (
-        _loaded(one, LAYOUT, [make_points([1])]),
-        _loaded(one, OTHER, [make_points([2])]),
-    )
+    first = _loaded(one, LAYOUT, [make_points([1])])
+    second = _loaded(one, OTHER, [make_points([2])])
     assert one.live() is None
     for index in (first, second, first, first):
         one.make_live(index.name)
@@ -135,15 +124,16 @@ def test_searches_follow_the_alias_and_nothing_is_mixed(one):
     assert (first.count(), second.count()) == (1, 1)
 
 
-def test_the_live_collection_is_not_dropped_and_another_is(one):
-    first, second = _loaded(one, LAYOUT, []), _loaded(one, OTHER, [])
+def test_the_live_collection_is_not_dropped_and_another_is_gone_and_can_be_made_again(one):
+    first, second = _loaded(one, LAYOUT, []), _loaded(one, OTHER, [make_points([1])])
     one.make_live(first.name)
     with pytest.raises(SettingError, match=first.name):
         one.drop(first.name)
     one.drop(second.name)
     one.drop(second.name)
-    assert one.names() == [first.name]
-    assert second.layout() is None
+    assert (one.names(), second.layout(), second.count()) == ([first.name], None, 0)
+    second.create(OTHER)
+    assert (one.names(), second.count()) == (sorted([first.name, second.name]), 0)
 
 
 def test_what_is_not_there_cannot_be_made_live(one):
@@ -186,22 +176,20 @@ def test_a_point_that_cannot_be_is_named_and_none_is_sent(one, what):
 
 
 def test_every_id_of_a_large_month_is_listed(one):
-    index = _loaded(one, LAYOUT, [make_points(range(10_300))])
-    assert {identifier for identifier, _ in index.contents("2024-03")} == {
-        passage_id(n) for n in range(10_300)
-    }
+    index = _loaded(one, LAYOUT, [])
+    points = make_points(range(index.page + 300))
+    index.upsert(replace(points, payloads=[{"month": MONTHS[0]}] * len(points)))
+    assert {identifier for identifier, _ in index.contents(MONTHS[0])} == set(points.ids)
 
 
-def test_a_point_without_month_or_digest_is_outside_and_foreign(collections):
-    index = _loaded(collections, LAYOUT, [make_points([1])])
-    bare, half = make_points([2]), make_points([3])
-    half = replace(half, payloads=[{"month": "2024-03"}])
-    index.upsert(replace(bare, payloads=[{}]))
-    index.upsert(half)
-    assert list(index.outside(MONTHS)) == [passage_id(2)]
-    assert dict(index.contents("2024-03"))[passage_id(3)] is None
+def test_a_point_without_month_or_digest_is_outside_and_foreign(one):
+    index = _loaded(one, LAYOUT, [make_points([1])])
+    for number, payload in ((2, {}), (3, {"month": None}), (4, {"month": "2024-03"})):
+        index.upsert(replace(make_points([number]), payloads=[payload]))
+    assert set(index.outside(MONTHS)) == {passage_id(2), passage_id(3)}
+    assert dict(index.contents("2024-03"))[passage_id(4)] is None
 
 
-def test_searching_a_collection_that_is_not_there_says_what_to_run(collections):
+def test_searching_a_collection_that_is_not_there_says_what_to_run(one):
     with pytest.raises(MissingInput, match="citeloom run --months all"):
-        find(_of(collections), query(), Request(5))
+        find(_of(one), query(), Request(5))

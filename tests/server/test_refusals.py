@@ -1,4 +1,4 @@
-"""What a user is told where the server refuses, does not answer, or is no Qdrant server."""
+"""A server that refuses or does not answer, and a connection that is closed during a call."""
 
 import socket
 
@@ -74,3 +74,16 @@ def test_a_server_that_is_not_there_is_not_taken_for_one_without_grpc():
         with pytest.raises(TransientFailure, match=f"{url} does not answer"):
             collections.live()
     collections.close()
+
+
+def test_a_call_whose_connection_is_closed_by_another_thread_is_repeated(collections):
+    connection, clients = collections.connection, []
+
+    def closing(client):
+        clients.append(client)
+        if len(clients) == 1:
+            connection.close()
+        return client.get_aliases()
+
+    assert connection.read(closing) is not None
+    assert len(set(map(id, clients))) == 2

@@ -4,7 +4,6 @@ index's answers.
 Imported by name (`tests.unit.index.building`), also from tests/server.
 """
 
-import math
 import subprocess
 import sys
 import uuid
@@ -14,17 +13,17 @@ import numpy as np
 import pytest
 
 from pipeline import tables
-from pipeline.corpus.passages.text import embedded_text
 from pipeline.embedding.embedder import SparseRows
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.run import run_stage
 from pipeline.index.batch import PointBatch
 from pipeline.index.fusion import Ranking, rank
+from pipeline.index.opening import open_collections
 from pipeline.index.passage_index import Layout, QueryVectors, month_number
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.text import text_digest
-from tests.month_tables import write_table
+from tests.month_tables import passage_row, write_table
 from tests.workspaces import make_workspace as make_workspace
 
 MODEL = "a model"
@@ -51,23 +50,23 @@ def passage_id(number):
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"test passage {number}"))
 
 
-def make_points(numbers, *, month="2024-03", content="first", sparse=True, **payload):
+def make_points(numbers, *, month="2024-03", content="first", sparse=True, dense=None, **payload):
     """Points whose vectors follow from their numbers: neighbours in number are neighbours in angle.
 
     No two points score alike on the searches of `answers`, since an engine is free in the order of
-    a tie.
+    a tie. dense: vectors in place of these.
     """
     numbers = list(numbers)
-    angles = [0.1 * number for number in numbers]
-    dense = [
-        [math.cos(angle), math.sin(angle), 0.01 * number, 0.0, 0.0, 0.0, 0.0, 0.5]
-        for number, angle in zip(numbers, angles, strict=True)
-    ]
+    if dense is None:
+        angles = 0.1 * np.array(numbers)
+        dense = np.zeros((len(numbers), 8), np.float32)
+        dense[:, 0], dense[:, 1], dense[:, 7] = np.cos(angles), np.sin(angles), 0.5
+        dense[:, 2] = angles / 10
     terms = [(number % 5, 5 + number % 7, 100 + number) for number in numbers]
     weights = [(1.0 + 0.017 * number, 0.5 + 0.011 * number, 0.25) for number in numbers]
     return PointBatch(
         ids=[passage_id(number) for number in numbers],
-        dense=np.array(dense, np.float32).reshape(len(numbers), 8),
+        dense=dense,
         lexical=SparseRows(
             np.arange(len(numbers) + 1, dtype=np.int64) * 3,
             np.array(terms, np.uint32).reshape(-1),
@@ -159,6 +158,21 @@ def find(index, wanted, request):
     return index.search([(wanted, request)])[0]
 
 
+def clustered(count, dimensions, seed=1):
+    """Unit vectors around common centres in few directions, as those of texts are."""
+    common, own = np.random.default_rng(7), np.random.default_rng(seed)
+    basis, centres = common.standard_normal((24, dimensions)), common.standard_normal((100, 24))
+    inner = centres[own.integers(0, 100, count)] + 0.6 * own.standard_normal((count, 24))
+    rows = inner @ basis + 0.3 * own.standard_normal((count, dimensions))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def best_ten(index, queries, *, exact):
+    """The ten nearest passages of each query by dense vectors: (number of the query, passage)."""
+    rankings = rank(index, queries, Ranking(10, by="dense", exact=exact))
+    return {(number, hit.passage_id) for number, hits in enumerate(rankings) for hit in hits}
+
+
 def three_months():
     """Forty points, by turns in three months."""
     return [
@@ -196,15 +210,26 @@ def opened_by_another_process(folder):
 
 def write_month(workspace, month="2024-03", texts=TEXTS, categories=("cs.CL",)):
     """Papers and passages of a month: two passages a paper, one for every text."""
-    paper_ids = [f"{month[2:4]}{month[5:]}.{number:05d}" for number in range((len(texts) + 1) // 2)]
-    write_table(
-        workspace.root,
-        tables.PAPERS,
-        month,
-        [_paper(arxiv_id, month, categories) for arxiv_id in paper_ids],
-    )
-    rows = [_passage(paper_ids[number // 2], number, text) for number, text in enumerate(texts)]
-    write_table(workspace.root, tables.PASSAGES, month, rows)
+    papers, passages = [], []
+    for number, text in enumerate(texts):
+        paper = f"{month[2:4]}{month[5:]}.{number // 2:05d}"
+        title = f"Paper {paper}"
+        passages.append(passage_row(paper, number, title, ["Method", "Decoding"], text))
+        if number % 2 == 0:
+            papers.append(
+                {
+                    "arxiv_id": paper,
+                    "subset": "no_problem",
+                    "title": title,
+                    "authors": [{"name": "Noël Ada Lovelace", "affiliations": [], "emails": []}],
+                    "categories": list(categories),
+                    "primary_category": categories[0],
+                    "year": int(month[:4]),
+                    "grade": "C",
+                }
+            )
+    write_table(workspace.root, tables.PAPERS, month, papers)
+    write_table(workspace.root, tables.PASSAGES, month, passages)
     for table in (tables.PAPERS, tables.PASSAGES):
         write_ledger(workspace.root, table, month)
 
@@ -226,6 +251,15 @@ def load(workspace, month="2024-03", *args, **kwargs):
     run_stage(INDEX_RECEIPTS, workspace, month)
 
 
+def make_live(workspace, layout):
+    """Make an empty collection and let searches use it; its name."""
+    collections = open_collections(workspace)
+    name = layout.collection(collections.alias)
+    collections.collection(name).create(layout)
+    collections.make_live(name)
+    return name
+
+
 def in_another_form(workspace, month):
     """A month's vectors as an earlier version made them, of texts without headings."""
     root, table = workspace.root, tables.EMBEDDINGS
@@ -233,33 +267,3 @@ def in_another_form(workspace, month):
     made = {"fingerprint": "of an earlier version", "notes": {**written.notes, "form": "passage"}}
     write_table(root, table, month, rows, **made)
     write_ledger(root, table, month, **made)
-
-
-def _paper(arxiv_id, month, categories):
-    return {
-        "arxiv_id": arxiv_id,
-        "subset": "no_problem",
-        "title": f"Paper {arxiv_id}",
-        "authors": [{"name": "Noël Ada Lovelace", "affiliations": [], "emails": []}],
-        "categories": list(categories),
-        "primary_category": categories[0],
-        "year": int(month[:4]),
-        "grade": "C",
-    }
-
-
-def _passage(arxiv_id, number, text):
-    title, path = f"Paper {arxiv_id}", ["Method", "Decoding"]
-    return {
-        "passage_id": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{arxiv_id} S1.p{number}")),
-        "arxiv_id": arxiv_id,
-        "ordinal": number,
-        "anchor": f"S1.p{number}",
-        "kind": "paragraph",
-        "title": title,
-        "section_path": path,
-        "text": text,
-        "words": len(text.split()),
-        "cited_keys": [],
-        "text_sha256": text_digest(embedded_text(title, path, text)),
-    }
