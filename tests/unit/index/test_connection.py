@@ -1,24 +1,14 @@
-"""A connection to a server: what is retried and for how long, gRPC or HTTP, wrong keys, and closing
-during a call.
-
-Qdrant is a fake that knows no more than its aliases and how to take points.
-"""
-
-import socket
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+"""A connection to a server: what is retried and for how long, and wrong keys. No Qdrant runs."""
 
 import grpc
 import httpx
 import pytest
 from pydantic import SecretStr
-from werkzeug import Response
 
 from pipeline.errors import CiteloomError, PermanentFailure, SettingError, TransientFailure
 from pipeline.index.connection import LONGEST_PAUSE, Connection, NotCompleted
 from pipeline.index.server import ServerCollections
 from tests.fake_clock import FakeClock
-from tests.unit.index.building import make_points
 
 
 class Refused(grpc.RpcError):
@@ -168,49 +158,38 @@ def test_a_first_try_that_outlasts_the_patience_is_repeated_once():
     assert len(tries) == 2
 
 
-@pytest.fixture
-def answers(httpserver):
-    """Status and result of the server's next answers; the last one is repeated."""
-    remaining = []
-
-    def answer(_):
-        status, result = remaining[0]
-        if len(remaining) > 1:
-            del remaining[0]
-        headers = {"Retry-After": "0"} if status == 429 else {}
-        return Response(f'{{"result": {result}}}', status, headers, content_type="application/json")
-
-    httpserver.expect_request("/collections/c-model/exists").respond_with_handler(answer)
-    return remaining
-
-
-def _collections(httpserver, key=None):
-    """Collections whose pauses take no time."""
+def _collections(httpserver, *statuses, key=None):
+    """Collections on a server that answers with each status once, and then with the last one again;
+    pauses take no time.
+    """
+    path = "/collections/c-model/exists"
+    for number, status in enumerate(statuses, 1):
+        is_last = number == len(statuses)
+        expect = httpserver.expect_request if is_last else httpserver.expect_oneshot_request
+        answer = {"result": {"exists": False}}
+        expect(path).respond_with_json(answer, status, {"Retry-After": "0"})
     secret = None if key is None else SecretStr(key)
     return ServerCollections(
         httpserver.url_for(""), "c", secret, patience=600, clock=FakeClock().clock
     )
 
 
-def test_a_server_that_recovers_causes_no_error(httpserver, answers, monkeypatch):
+def test_a_server_that_recovers_causes_no_error(httpserver, monkeypatch):
     monkeypatch.setattr("pipeline.index.connection.FIRST_READ_PATIENCE", 600.0)
-    answers += [(500, "null"), (429, "null"), (503, "null"), (200, '{"exists": false}')]
-    collections = _collections(httpserver)
+    collections = _collections(httpserver, 500, 429, 503, 200)
     assert collections.collection("c-model").layout() is None
     assert len(httpserver.log) == 4
 
 
-def test_a_server_that_does_not_recover_is_named(httpserver, answers):
-    answers += [(503, "null")]
-    collections = _collections(httpserver)
+def test_a_server_that_does_not_recover_is_named(httpserver):
+    collections = _collections(httpserver, 503)
     with pytest.raises(TransientFailure, match=f"{httpserver.url_for('')[:-1]} answered 503"):
         collections.collection("c-model").layout()
     assert len(httpserver.log) > 1
 
 
-def test_a_wrong_key_and_a_count_that_must_not_wait_are_requested_once(httpserver, answers):
-    answers += [(401, "null"), (503, "null")]
-    index = _collections(httpserver, key="wrong").collection("c-model")
+def test_a_wrong_key_and_a_count_that_must_not_wait_are_requested_once(httpserver):
+    index = _collections(httpserver, 401, 503, key="wrong").collection("c-model")
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY is refused"):
         index.layout()
     with pytest.raises(TransientFailure):
@@ -237,71 +216,3 @@ def test_a_key_that_a_server_repeats_is_not_shown(httpserver, status, error):
         connection.read(lambda client: client.get_aliases())
     assert "hidden" not in str(caught.value)
     connection.close()
-
-
-@contextmanager
-def _grpc_server(host="127.0.0.1"):
-    """A gRPC server's port, and the methods that are called."""
-    from qdrant_client import grpc as messages
-
-    methods = []
-    completed = messages.PointsOperationResponse(
-        result=messages.UpdateResult(status=messages.UpdateStatus.Completed)
-    )
-    answers = {
-        "/qdrant.Collections/ListAliases": messages.ListAliasesResponse().SerializeToString(),
-        "/qdrant.Points/Upsert": completed.SerializeToString(),
-    }
-
-    class Everything(grpc.GenericRpcHandler):
-        def service(self, details):
-            methods.append(details.method)
-            return grpc.unary_unary_rpc_method_handler(
-                lambda request, context: answers[details.method]
-            )
-
-    server = grpc.server(ThreadPoolExecutor(2), [Everything()])
-    port = server.add_insecure_port(f"{host}:0")
-    server.start()
-    try:
-        yield port, methods
-    finally:
-        server.stop(None).wait()
-
-
-@pytest.fixture
-def http_aliases(httpserver):
-    """A server that lists its aliases over HTTP."""
-    httpserver.expect_request("/aliases").respond_with_json(
-        {"result": {"aliases": []}, "status": "ok", "time": 0}
-    )
-    return httpserver
-
-
-def test_a_call_whose_connection_is_closed_by_another_thread_is_repeated(http_aliases):
-    with _grpc_server() as (port, _):
-        for grpc_port in (port, None):
-            connection = Connection(http_aliases.url_for(""), None, grpc_port=grpc_port)
-            clients = []
-
-            def closing(client, connection=connection, clients=clients):
-                clients.append(client)
-                if len(clients) == 1:
-                    connection.close()
-                return client.get_aliases()
-
-            assert connection.read(closing).aliases == []
-            assert len(set(map(id, clients))) == 2
-            connection.close()
-
-
-@pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
-def test_points_go_over_grpc_to_an_ipv6_address():
-    try:
-        with _grpc_server("[::1]") as (port, methods):
-            collections = ServerCollections("http://[::1]:1", "c", grpc_port=port)
-            collections.collection("c-model")._upsert(make_points([1]))
-            collections.close()
-            assert "/qdrant.Points/Upsert" in methods
-    except RuntimeError as error:
-        pytest.skip(f"the loopback of this machine has no IPv6 ({error})")

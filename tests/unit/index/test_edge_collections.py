@@ -11,7 +11,7 @@ import pytest
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.index.edge import LAYOUT_FILE, EdgeCollections
 from pipeline.storage.writing import write_whole
-from tests.unit.index.building import LAYOUT, make_points, opened_by_another_process
+from tests.unit.index.building import LAYOUT, opened_by_another_process
 
 pytestmark = pytest.mark.slow
 
@@ -47,8 +47,6 @@ def test_what_is_live_outlives_the_process_and_only_what_is_there_takes_its_plac
     for name in ("another", "..", ""):
         with pytest.raises(PermanentFailure, match="there is no collection"):
             collections.make_live(name)
-    with pytest.raises(SettingError, match="make another one live"):
-        collections.drop(FIRST)
     again = EdgeCollections(collections.folder, "citeloom")
     assert (again.live(), again.names()) == (FIRST, sorted([FIRST, SECOND]))
 
@@ -85,19 +83,6 @@ def test_a_name_that_leads_elsewhere_is_refused(collections, name):
     for ask in (collections.collection, collections.drop):
         with pytest.raises(SettingError, match="cannot name a collection"):
             ask(name)
-
-
-def test_a_collection_that_was_dropped_is_gone_and_can_be_made_again(collections):
-    _make_both(collections)
-    collections.collection(SECOND).upsert(make_points([1]))
-    collections.drop(SECOND)
-    collections.drop(SECOND)
-    assert collections.names() == [FIRST]
-    assert collections.collection(SECOND).count() == 0
-    assert [each.name for each in collections.folder.glob("*") if each.is_dir()] == [FIRST]
-    collections.collection(SECOND).create(OTHER)
-    assert collections.collection(SECOND).count() == 0
-    assert collections.names() == sorted([FIRST, SECOND])
 
 
 def test_what_a_killed_process_began_to_drop_is_cleared_away(collections):

@@ -1,7 +1,5 @@
 """Fusion of dense and lexical rankings, and whether a hit fits its query."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from pipeline.embedding.minilm import NAME as MINILM
@@ -9,7 +7,6 @@ from pipeline.index.fusion import DENSE_WEIGHT, Ranking, fuse_scores, rank
 from pipeline.index.passage_index import ScoredPoint
 from pipeline.index.search import coverage, fits
 from tests.unit.index.building import make_points, query
-from tests.unit.index.fake_index import FakeIndex
 
 
 def found(**scores):
@@ -79,43 +76,39 @@ def test_coverage_counts_stems_once():
     assert coverage("the", "the") == 0.0
 
 
-class Codes(FakeIndex):
-    """An index whose compressed vectors are wrong by up to 0.3, and which counts the uncompressed
-    ones that it reads.
+class Compressed:
+    """Points whose compressed vectors are wrong by up to 0.3; counts the uncompressed ones that it
+    reads.
     """
 
-    read = 0
+    def __init__(self, points):
+        self.dense, self.read = dict(zip(points.ids, points.dense, strict=True)), 0
 
-    def _query(self, searches):
-        return [self._found(query, request) for query, request in searches]
+    def search(self, searches):
+        return [self._best(query, request) for query, request in searches]
 
-    def _found(self, query, request):
-        if request.by == "lexical":
-            scores = {point: 1.0 + int(point[:2], 16) for point in self.points}
-        else:
-            scores = {point: float(self.dense[point] @ query.dense) for point in self.points}
+    def _best(self, query, request):
+        noise = {point: int(point[:2], 16) / 255 for point in self.dense}
+        cosines = {point: float(vector @ query.dense) for point, vector in self.dense.items()}
         if request.passages is not None:
             self.read += len(request.passages)
-            scores = {point: scores[point] for point in request.passages}
-        elif request.by == "dense":
-            scores = {
-                point: score + 0.3 * (int(point[:2], 16) / 255) for point, score in scores.items()
-            }
-        best = sorted(scores, key=lambda point: (-scores[point], point))[: request.limit]
-        return [SimpleNamespace(id=point, score=scores[point], payload=None) for point in best]
+            scores = {point: cosines[point] for point in request.passages}
+        elif request.by == "lexical":
+            scores = noise
+        else:
+            scores = {point: cosine + 0.3 * noise[point] for point, cosine in cosines.items()}
+        best = sorted(scores, key=lambda point: -scores[point])[: request.limit]
+        return [ScoredPoint(point, scores[point], {}) for point in best]
 
 
 @pytest.mark.parametrize("by", ["dense", "fused"])
 def test_compressed_vectors_choose_candidates_and_uncompressed_ones_decide(by):
-    index = Codes()
-    index.upsert(make_points(range(400)))
+    index = Compressed(make_points(range(400)))
     wanted = query(17)
     (found,) = rank(index, [wanted], Ranking(10, by=by))
     assert index.read == Ranking(10).candidates == 100
-    assert all(
-        point.cosine == pytest.approx(float(index.dense[point.passage_id] @ wanted.dense))
-        for point in found
-    )
+    cosines = {point: float(vector @ wanted.dense) for point, vector in index.dense.items()}
+    assert all(point.cosine == pytest.approx(cosines[point.passage_id]) for point in found)
     if by == "dense":
-        nearest = sorted(index.dense, key=lambda point: -float(index.dense[point] @ wanted.dense))
+        nearest = sorted(cosines, key=lambda point: -cosines[point])
         assert [point.passage_id for point in found] == nearest[:10]

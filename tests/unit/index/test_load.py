@@ -12,9 +12,48 @@ from hypothesis import strategies as st
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.index.load import audit_month, digest_of, load_month
 from tests.unit.index.building import make_points, passage_id
-from tests.unit.index.fake_index import FakeIndex
 
 MONTH = "2024-03"
+
+
+class FakeIndex:
+    """One collection in memory: payloads by id. `calls` lists the writes, in order; `refused` has
+    the errors of points that it does not take.
+    """
+
+    name, in_flight = "passages", 2
+
+    def __init__(self, *batches):
+        self.points, self.calls, self.refused = {}, [], {}
+        for points in batches:
+            self.upsert(points)
+
+    def contents(self, month):
+        return [
+            (identifier, payload.get("digest"))
+            for identifier, payload in self.points.items()
+            if payload["month"] == month
+        ]
+
+    def upsert(self, points):
+        self.calls.append(f"upsert {len(points)}")
+        for identifier, payload in zip(points.ids, points.payloads, strict=True):
+            if identifier in self.refused:
+                raise self.refused[identifier]
+            self.points[identifier] = payload
+
+    def delete(self, ids):
+        for identifier in ids:
+            del self.points[identifier]
+
+    def defer_indexing(self, new_points):
+        self.calls.append(f"defer {new_points}")
+
+    def build_graph(self):
+        self.calls.append("build")
+
+    def unindexed_fields(self):
+        return ()
 
 
 def single(numbers):
@@ -27,19 +66,13 @@ def test_the_digest_of_a_month_is_over_its_lines_in_order():
     assert digest_of({}) == hashlib.sha256(b"").hexdigest()
 
 
-def test_a_load_tells_how_far_it_is():
-    told = []
-    load_month(FakeIndex(), MONTH, single(range(3)), on_progress=told.append)
-    assert told == [1, 2, 3]
-
-
 def test_an_index_is_given_the_number_of_new_points_and_built_once_at_the_end():
-    index = FakeIndex()
-    load_month(index, MONTH, [make_points(range(40))], expected_rows=40)
-    assert index.calls == ["defer 40", "upsert 40", "build"]
+    index, progress = FakeIndex(make_points(range(40))), []
     index.calls.clear()
-    load_month(index, MONTH, [make_points(range(44))], expected_rows=44)
+    batches = [make_points(range(40)), make_points(range(40, 44))]
+    load_month(index, MONTH, batches, expected_rows=44, on_progress=progress.append)
     assert index.calls == ["defer 4", "upsert 4", "build"]
+    assert progress == [40, 44]
 
 
 def test_a_load_that_others_follow_leaves_the_graph_to_them():
@@ -48,38 +81,22 @@ def test_a_load_that_others_follow_leaves_the_graph_to_them():
     assert index.calls == ["upsert 40"]
 
 
-class _Unreliable(FakeIndex):
-    """An index that refuses some points, each with the error given for it."""
-
-    refused: dict[str, Exception]
-
-    def upsert(self, points):
-        for identifier in points.ids:
-            if identifier in self.refused:
-                raise self.refused[identifier]
-        super().upsert(points)
-
-
 def test_a_load_ends_where_points_do_not_go_in_and_the_next_one_sends_the_rest():
-    index = _Unreliable()
+    index = FakeIndex()
     index.refused = {passage_id(3): TransientFailure("the server said 503")}
     with pytest.raises(
         TransientFailure,
         match=rf"{MONTH} is not loaded completely into passages: the server said 503",
     ):
         load_month(index, MONTH, single(range(10)))
-    loaded = index.count(MONTH)
+    loaded = len(index.points)
     assert 3 <= loaded < 9
     assert index.calls[-1] == "build"
+    index.refused = {passage_id(9): PermanentFailure("its vector holds NaN")}
+    with pytest.raises(PermanentFailure, match="NaN"):
+        load_month(index, MONTH, single([9]))
     index.refused = {}
     assert load_month(index, MONTH, single(range(10))).sent == 10 - loaded
-
-
-def test_a_point_that_can_never_be_loaded_ends_the_load_at_once():
-    index = _Unreliable()
-    index.refused = {passage_id(0): PermanentFailure("its vector holds NaN")}
-    with pytest.raises(PermanentFailure, match="NaN"):
-        load_month(index, MONTH, single(range(10)))
 
 
 def expected_of(points):
@@ -107,9 +124,7 @@ DIGESTS = [payload["digest"] for payload in make_points(range(4)).payloads]
     ],
 )
 def test_a_point_that_should_not_be_there_is_named_by_its_kind(identifier, payload, kind, present):
-    index = FakeIndex()
-    index.upsert(make_points(range(4)))
-    index.upsert(make_points([9], month="2024-04"))
+    index = FakeIndex(make_points(range(4)), make_points([9], month="2024-04"))
     expected = expected_of(make_points(range(4)))
     index.points[identifier] = {"month": MONTH, **payload}
     audit = audit_month(index, MONTH, expected)
@@ -118,17 +133,10 @@ def test_a_point_that_should_not_be_there_is_named_by_its_kind(identifier, paylo
     assert (audit.present, audit.missing, audit.clean) == (present, (), False)
 
 
-class _Repeating(FakeIndex):
-    """An index that lists its first point twice."""
-
-    def contents(self, month):
-        points = list(super().contents(month))
-        return iter([*points, points[0]])
-
-
 def test_an_id_that_is_listed_twice_is_a_duplicate():
-    index = _Repeating()
-    index.upsert(make_points(range(3)))
+    index = FakeIndex(make_points(range(3)))
+    listed = index.contents(MONTH)
+    index.contents = lambda month: [*listed, listed[0]]
     audit = audit_month(index, MONTH, expected_of(make_points(range(3))))
     assert (audit.duplicate, audit.present) == ((passage_id(0),), 3)
 
@@ -139,9 +147,9 @@ def test_an_id_that_is_listed_twice_is_a_duplicate():
     strangers=st.sets(st.integers(0, 5)),
 )
 def test_every_difference_is_named_once_and_a_load_repairs_all(there, wanted, strangers):
-    index = FakeIndex()
-    for number, content in there.items():
-        index.upsert(make_points([number], content=content))
+    index = FakeIndex(
+        *(make_points([number], content=content) for number, content in there.items())
+    )
     index.points |= {number: {"month": MONTH} for number in strangers}
     points = make_points(sorted(wanted))
     audit = audit_month(index, MONTH, expected_of(points))

@@ -22,6 +22,7 @@ from tests.unit.index.building import (
     embed,
     in_another_form,
     load,
+    make_live,
     make_workspace,
     write_month,
 )
@@ -77,6 +78,8 @@ def test_where_the_layout_is_live_nothing_is_loaded(loaded):
 
 
 def test_another_layout_is_loaded_beside_the_live_one_and_then_live(loaded, changed):
+    """Also a month without passages, whose rows are the same under any settings."""
+    load(loaded, "2024-05", ())
     old, _ = names(loaded)
     steps = []
     done = reindex(changed, runner(changed), on_step=steps.append)
@@ -85,23 +88,14 @@ def test_another_layout_is_loaded_beside_the_live_one_and_then_live(loaded, chan
     assert names(changed) == (done.collection, sorted([old, done.collection]))
     assert (done.before, done.kept, done.dropped) == (old, (old,), ())
     assert [step.split()[0] for step in steps] == ["loading", "waiting", "auditing", "letting"]
-    assert all(state(INDEX_RECEIPTS, changed, month) is State.DONE for month in MONTHS)
+    for month in (*MONTHS, "2024-05"):
+        assert state(INDEX_RECEIPTS, changed, month) is State.DONE
+        (receipt,) = changed.root.rows(tables.INDEX_RECEIPTS, month)
+        assert receipt["collection"] == done.collection
     assert live_index(changed).count() == 2 * len(TEXTS)
     later = reindex(changed, runner(changed), drop_old=True)
     assert (later.dropped, later.kept) == ((old,), ())
     assert names(changed) == (done.collection, [done.collection])
-
-
-def test_a_month_that_fails_leaves_the_old_collection_live(loaded, changed):
-    old, _ = names(loaded)
-    done = reindex(changed, lambda months: [("embeddings", "2024-04", "no memory")], drop_old=True)
-    assert (done.done, done.live, done.failures) == (
-        False,
-        old,
-        (("embeddings", "2024-04", "no memory"),),
-    )
-    assert done.dropped == ()
-    assert reindex(changed, runner(changed)).done
 
 
 class _Killed(BaseException):
@@ -187,13 +181,18 @@ def test_an_index_moves_to_an_empty_store_and_is_searched_once_it_is_complete(lo
     assert live_index(moved).count() == 2 * len(TEXTS)
 
 
-def test_a_run_into_another_collection_than_the_live_one_is_refused(loaded, changed):
+def test_a_month_that_fails_leaves_the_old_collection_live_and_a_run_into_the_new_one_is_refused(
+    loaded, changed
+):
     """Not there yet, begun, or old and kept: nobody would find what is loaded there."""
+    old, _ = names(loaded)
+    failure = ("embeddings", "2024-04", "no memory")
     check_layout(loaded)
     with pytest.raises(SettingError, match="citeloom reindex"):
         check_layout(changed)
-    assert len(names(changed)[1]) == 1
-    reindex(changed, lambda months: [("embeddings", "2024-04", "no memory")])
+    assert names(changed) == (old, [old])
+    done = reindex(changed, lambda months: [failure], drop_old=True)
+    assert (done.done, done.live, done.failures, done.dropped) == (False, old, (failure,), ())
     check_layout(loaded)
     with pytest.raises(SettingError, match="citeloom reindex"):
         check_layout(changed)
@@ -208,27 +207,12 @@ def test_an_index_of_other_headings_is_refused_until_it_is_made_again(workspace)
     write_month(workspace)
     embed(workspace)
     in_another_form(workspace, MONTHS[0])
-    layout, _ = layout_of(workspace, MONTHS[0])
-    collections = open_collections(workspace)
-    old = collections.collection(layout.collection(collections.alias))
-    old.create(layout)
-    collections.make_live(old.name)
+    make_live(workspace, layout_of(workspace, MONTHS[0])[0])
     for refused in (check_layout, partial(search, query="beam search")):
-        with pytest.raises(CiteloomError, match=r"passage embedded.* run citeloom reindex"):
+        with pytest.raises(CiteloomError, match=r"passage embedded.*run citeloom reindex"):
             refused(workspace)
     assert reindex(workspace, runner(workspace)).done
     check_layout(workspace)
-
-
-def test_a_month_without_passages_changes_over_too(workspace):
-    """Its rows are the same under any settings, and still it belongs into the new collection."""
-    for month, texts in zip(MONTHS, (TEXTS[:2], ()), strict=True):
-        load(workspace, month, texts)
-    changed = make_workspace(workspace.root.path, qdrant_quantization="none")
-    done = reindex(changed, runner(changed))
-    assert done.done
-    receipts = [changed.root.rows(tables.INDEX_RECEIPTS, month) for month in MONTHS]
-    assert [row["collection"] for rows in receipts for row in rows] == [done.collection] * 2
 
 
 def test_a_month_that_another_version_adds_meanwhile_keeps_the_old_collection_live(loaded, changed):
@@ -259,24 +243,19 @@ def test_a_month_of_vectors_that_another_version_made_is_not_loaded_where_nobody
 
 
 def test_an_earlier_collection_is_loaded_and_searched_on_until_reindex_is_asked_for(workspace):
-    write_month(workspace, MONTHS[0])
-    embed(workspace, MONTHS[0])
-    collections = open_collections(workspace)
+    write_month(workspace)
+    embed(workspace)
     layout, _ = layout_of(workspace, MONTHS[0])
     assert (layout.quantization, layout.lexical) == ("turbo4", 3)
-    earlier = replace(layout, quantization="int8", lexical=2)
-    old = collections.collection(earlier.collection(collections.alias))
-    old.create(earlier)
-    collections.make_live(old.name)
+    old = make_live(workspace, replace(layout, quantization="int8", lexical=2))
     for month in MONTHS:
         load(workspace, month)
     check_layout(workspace)
-    assert names(workspace) == (old.name, [old.name])
+    assert names(workspace) == (old, [old])
     assert search(workspace, "beam search")[0].item.text == TEXTS[0]
     done = reindex(workspace, runner(workspace))
-    assert (done.done, done.before) == (True, old.name)
-    assert live_index(workspace).layout() == layout
-    assert layout_of(workspace, MONTHS[0])[0] == layout
+    assert (done.done, done.before) == (True, old)
+    assert live_index(workspace).layout() == layout == layout_of(workspace, MONTHS[0])[0]
 
 
 def test_a_collection_in_a_compression_that_left_is_refused(workspace):

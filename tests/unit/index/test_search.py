@@ -19,14 +19,13 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.opening import close_indexes, open_collections
 from pipeline.index.papers import read_like
 from pipeline.index.passage_index import Layout, ScoredPoint
-from pipeline.index.search import search, search_index, search_many
+from pipeline.index.search import PaperRankings, search, search_index, search_many
 from pipeline.index.search_options import SearchOptions
 from tests.cases import cases
 from tests.command import invoke
 from tests.folders import copy_folder
 from tests.month_tables import write_table
-from tests.unit.index.building import TEXTS, load, make_points, make_workspace
-from tests.unit.index.fake_index import FakeIndex
+from tests.unit.index.building import TEXTS, load, make_live, make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -194,15 +193,8 @@ def test_searching_before_anything_is_indexed_makes_no_collection(workspace):
     assert not (workspace.root.path / "qdrant-edge").exists()
 
 
-def _make_live(workspace, layout):
-    collections = open_collections(workspace)
-    name = layout.collection(collections.alias)
-    collections.collection(name).create(layout)
-    collections.make_live(name)
-
-
 def test_an_empty_collection_is_named(workspace):
-    _make_live(workspace, LAYOUT)
+    make_live(workspace, LAYOUT)
     with pytest.raises(
         MissingInput, match=r"collection citeloom-all-minilm-.* is empty: run citeloom run"
     ):
@@ -210,7 +202,7 @@ def test_an_empty_collection_is_named(workspace):
 
 
 def test_a_collection_of_a_model_that_the_settings_do_not_name_is_named(workspace):
-    _make_live(workspace, Layout("BAAI/bge-m3", 1024, sparse=True))
+    make_live(workspace, Layout("BAAI/bge-m3", 1024, sparse=True))
     with pytest.raises(
         PermanentFailure,
         match=r"holds vectors of BAAI/bge-m3, and .* all-MiniLM.*CITELOOM_EMBEDDER",
@@ -238,68 +230,40 @@ def test_a_collection_that_is_dropped_before_it_is_searched_is_missing(loaded):
         search_index(loaded, dropped, ["words"], SearchOptions())
 
 
-# One passage per paper, of papers with many passages.
-
-
 @dataclass
-class Ranked(FakeIndex):
-    """An index whose ranking is given: the n-th passage is of the paper papers[n]."""
+class Batch:
+    """Two queries with the same ranking: the n-th passage is of the paper papers[n]."""
 
-    papers: Sequence[int] = ()
+    papers: Sequence[int]
     asked: list[tuple[int, int]] = field(default_factory=list)
-    fetched: list[str] = field(default_factory=list)
 
-    def search(self, searches):
-        request = searches[0][1]
-        # The candidates, then the same ones by their uncompressed vectors.
-        if request.passages is None:
-            self.asked.append((len(searches), request.limit))
+    def __len__(self):
+        return 2
+
+    def rank(self, numbers, depth):
+        self.asked.append((len(numbers), depth))
         ranking = [
-            ScoredPoint(f"{number:06d}", 1 / (1 + number), {"arxiv_id": f"2403.{paper:05d}"})
+            ScoredPoint(f"{number}", 1 / (1 + number), {"arxiv_id": paper})
             for number, paper in enumerate(self.papers)
         ]
-        return [ranking[: request.limit]] * len(searches)
-
-    def payloads(self, passages):
-        self.fetched += passages
-        payload = make_points([0]).payloads[0]
-        return {
-            passage: payload | {"arxiv_id": f"2403.{self.papers[int(passage)]:05d}"}
-            for passage in passages
-        }
-
-
-def _papers_found(workspace, index, **options):
-    """The papers that an index of one month finds; each passage there has a text."""
-    index.made_for = LAYOUT
-    rows = [
-        {"passage_id": f"{number:06d}", "arxiv_id": f"2403.{paper:05d}", "text": f"text {number}"}
-        for number, paper in enumerate(index.papers)
-    ]
-    empty = dict.fromkeys(tables.PASSAGES.schema.names)
-    write_table(workspace.root, tables.PASSAGES, "2024-03", [empty | row for row in rows])
-    wanted = SearchOptions(per_paper=True, by="dense", **options).checked()
-    hits = search_index(workspace, index, ["words", "others"], wanted)
-    assert hits[0] == hits[1]
-    return [hit.item.arxiv_id for hit in hits[0]]
+        return [ranking[:depth]] * len(numbers)
 
 
 @pytest.mark.parametrize(
-    ("papers", "page", "found", "depths"),
+    ("papers", "count", "found", "depths"),
     [
-        ([0] * 180 + list(range(1, 300)), {"limit": 10}, range(10), [50, 100, 200]),
-        ([number // 2 for number in range(100)], {"limit": 5, "offset": 20}, range(20, 25), [50]),
-        ([0] * 40 + [1] * 40, {"limit": 10}, range(2), [50, 100]),
+        ([0] * 180 + list(range(1, 300)), 10, 21, [50, 100, 200]),
+        ([number // 2 for number in range(100)], 25, 25, [50]),
+        ([0] * 40 + [1] * 40, 10, 2, [50, 100]),
     ],
     ids=["one paper fills the list", "enough papers", "the list ends"],
 )
-def test_a_list_is_searched_as_deep_as_its_papers_need(workspace, papers, page, found, depths):
-    index = Ranked(papers=papers)
-    assert _papers_found(workspace, index, **page) == [f"2403.{paper:05d}" for paper in found]
-    assert index.asked == [(2, 3 * depth) for depth in depths]
-    assert len(index.fetched) == len(found), "payloads of what is shown, and of nothing else"
-
-    close_indexes()
+def test_a_list_is_searched_as_deep_as_its_papers_need(papers, count, found, depths):
+    batch = Batch(papers)
+    rankings = PaperRankings(batch, passages=1).up_to(range(2), count)
+    of_papers = [[point.payload["arxiv_id"] for [point] in ranking] for ranking in rankings]
+    assert of_papers == [list(range(found))] * 2
+    assert batch.asked == [(2, depth) for depth in depths]
 
 
 # The command.
@@ -364,20 +328,16 @@ def test_the_command_asks_the_queries_of_a_file(loaded, tmp_path):
     file = tmp_path / "queries.txt"
     file.write_bytes("\ufeffuntranslated\r\n\n  plants in little light \n".encode())
     arguments = ("--queries", str(file), "--limit", "1")
-    piped = ("--queries", "-", "--limit", "1", "--json")
+    piped = ("--queries", "-", "--limit", "1", "--passages", "--json")
     for done in (
         _invoke(loaded, *arguments, "--json"),
         _invoke(loaded, *piped, stdin=file.read_text()),
     ):
-        assert [
-            (answer["query"], answer["hits"][0]["paper"]["arxiv_id"])
+        found = [
+            (answer["query"], answer["hits"][0]["passages"][0]["text"])
             for answer in json.loads(done.stdout)
-        ] == [("untranslated", "2403.00000"), ("plants in little light", "2405.00001")]
-    passages = json.loads(_invoke(loaded, *arguments, "--passages", "--json").stdout)
-    assert [(answer["query"], answer["hits"][0]["passages"][0]["text"]) for answer in passages] == [
-        ("untranslated", TEXTS[1]),
-        ("plants in little light", TEXTS[5]),
-    ]
+        ]
+        assert found == [("untranslated", TEXTS[1]), ("plants in little light", TEXTS[5])]
     for form in ((), ("--markdown",), ("--passages",)):
         assert _invoke(loaded, *arguments, *form).stdout.startswith(
             "## untranslated\n\n1. **[Paper 2403.00000](https://arxiv.org/abs/2403.00000)**"
