@@ -13,7 +13,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -43,10 +42,11 @@ from pipeline.engine.parts import PartedStage
 from pipeline.engine.sampling import evenly_spaced
 from pipeline.engine.stage import STATES, CheckResult, Job, MonthCheck, MonthPart, Stage, Workspace
 from pipeline.index.scored import Scored
+from pipeline.llm.client import LlmClient
 from pipeline.llm.loop import run
 from pipeline.llm.messages import LlmAnswerError
 from pipeline.llm.models import get_model, settings_for, writer_settings
-from pipeline.llm.stage_loop import attempt_all, job_client, leave_out_failed
+from pipeline.llm.stage_loop import attempt_all, leave_out_failed, map_concurrently
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.csv_texts import ImportedTexts, TextKind, read_texts
@@ -125,7 +125,7 @@ def _writer_part(
 
 def _build_answers(writer: Writer, system: AnsweringSystem, job: Job) -> Iterator[Row]:
     questions = [posed.question for posed in read_posed_questions(job.rows(tables.QUESTIONS))]
-    answers = run(_answer_all(job, writer, system, questions)) if questions else []
+    answers = _answer_all(job, writer, system, questions) if questions else []
     settings = system.settings_of(settings_for(job.settings, writer.model))
     job.notes |= {
         "abstained": sum(isinstance(each, Answer) and each.abstained for each in answers),
@@ -141,22 +141,25 @@ def _build_answers(writer: Writer, system: AnsweringSystem, job: Job) -> Iterato
         yield answer_row(question.id, writer, answer, settings)
 
 
-async def _answer_all(
+def _answer_all(
     job: Job, writer: Writer, system: AnsweringSystem, questions: Sequence[Question]
-) -> list[Answer | LlmAnswerError]:
+) -> Sequence[Answer | LlmAnswerError]:
     """The answers in the order of the questions, made concurrently within the limit on calls."""
     settings = settings_for(job.settings, writer.model)
     span = MonthSpan(last=job.month)
     read_records = partial(named_records, job.workspace, span) if system.reads_records else None
     retriever = PassageSearch(_search(job, span, system), read_records)
     started = time.perf_counter()
-    async with job_client(job, writer.model) if system.calls_model else nullcontext() as client:
+
+    async def answer(client: LlmClient | None, question: Question) -> Answer:
         tools = Tools(client, retriever, settings)
+        return await system.answer(UserQuestion(question.question, (), question.id), tools)
 
-        async def answer(question: Question) -> Answer:
-            return await system.answer(UserQuestion(question.question, (), question.id), tools)
-
-        answers = await attempt_all(job, questions, answer)
+    answers: Sequence[Answer | LlmAnswerError]
+    if system.calls_model:
+        answers = attempt_all(job, writer.model, questions, answer)
+    else:
+        answers = run(map_concurrently(job, questions, partial(answer, None)))
     job.measured["seconds_a_question"] = (time.perf_counter() - started) / len(questions)
     return answers
 

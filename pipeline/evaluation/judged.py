@@ -18,11 +18,10 @@ from pipeline import tables
 from pipeline.engine.digests import digest_of
 from pipeline.engine.stage import Job, Workspace
 from pipeline.llm.client import LlmClient
-from pipeline.llm.loop import run
 from pipeline.llm.messages import LlmAnswerError, Message, Spent
 from pipeline.llm.models import judge_model
 from pipeline.llm.prompts import PromptFolder
-from pipeline.llm.stage_loop import job_client, map_concurrently
+from pipeline.llm.stage_loop import ask_all
 from pipeline.llm.structured import AnswerForm, AtMost, Form
 from pipeline.text import one_line
 
@@ -97,14 +96,7 @@ def judge_all(
     the first items all fail alike.
     """
     model = judge_model(job.settings)
-
-    async def judge_concurrently() -> list[Result]:
-        async with job_client(job, model.name) as client:
-            return await map_concurrently(
-                job, items, lambda item: judge(client, item), model.concurrency, begin
-            )
-
-    return run(judge_concurrently()) if items else []
+    return ask_all(job, model.name, items, judge, model.concurrency, begin) if items else []
 
 
 def evidence_digests(workspace: Workspace, months: Sequence[str], whose: str) -> Mapping[str, str]:

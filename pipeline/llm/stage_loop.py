@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import count
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from pipeline.engine.stage import FAILED_REQUESTS, Job
 from pipeline.errors import PermanentFailure
 from pipeline.llm.calls import item_failures
 from pipeline.llm.client import LlmClient, open_client
-from pipeline.llm.loop import side_by_side
+from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import LASTING, LlmAnswerError
 from pipeline.text import number_of
 
@@ -22,19 +22,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 # So many items, the first of the table, end the stage if they all fail alike.
 _FIRST = 20
-
-
-@asynccontextmanager
-async def job_client(job: Job, model: str | None) -> AsyncIterator[LlmClient]:
-    """The client of a model; its usage is measured once the block has succeeded, and the month is
-    noted as incomplete where requests failed.
-    """
-    async with open_client(job.workspace, model, keeps_failures=True) as client:
-        yield client
-        job.measure(client.usage.measured())
-        failed = Counter(job.notes.get(FAILED_REQUESTS, {})) + client.calls.failures
-        if failed:
-            job.notes[FAILED_REQUESTS] = dict(sorted(failed.items()))
 
 
 def leave_out_failed(job: Job, subject: str, error: LlmAnswerError, place: str = "") -> None:
@@ -46,18 +33,47 @@ def leave_out_failed(job: Job, subject: str, error: LlmAnswerError, place: str =
     job.leave_out(subject, f"failed_{error.kind}", f"{within}{error} ({cost})")
 
 
-async def attempt_all(
-    job: Job, items: Sequence[Item], work: Callable[[Item], Awaitable[Result]]
+def attempt_all(
+    job: Job,
+    model: str | None,
+    items: Sequence[Item],
+    work: Callable[[LlmClient, Item], Awaitable[Result]],
 ) -> list[Result | LlmAnswerError]:
-    """As `map_concurrently`; failed completions are results."""
+    """As `ask_all`; failed completions are results."""
 
-    async def attempt(item: Item) -> Result | LlmAnswerError:
+    async def attempt(client: LlmClient, item: Item) -> Result | LlmAnswerError:
         try:
-            return await work(item)
+            return await work(client, item)
         except LlmAnswerError as error:
             return error
 
-    return await map_concurrently(job, items, attempt)
+    return ask_all(job, model, items, attempt)
+
+
+def ask_all(
+    job: Job,
+    model: str | None,
+    items: Sequence[Item],
+    work: Callable[[LlmClient, Item], Awaitable[Result]],
+    at_once: int | None = None,
+    begin: Callable[[Item], Any] | None = None,
+) -> list[Result]:
+    """As `map_concurrently`, with a client of the model; from plain code.
+
+    The client's usage is measured once all is done, and the month is noted as incomplete where
+    requests failed.
+    """
+
+    async def ask() -> list[Result]:
+        async with open_client(job.workspace, model, keeps_failures=True) as client:
+            results = await map_concurrently(job, items, partial(work, client), at_once, begin)
+            job.measure(client.usage.measured())
+            failed = Counter(job.notes.get(FAILED_REQUESTS, {})) + client.calls.failures
+            if failed:
+                job.notes[FAILED_REQUESTS] = dict(sorted(failed.items()))
+            return results
+
+    return run(ask())
 
 
 async def map_concurrently(

@@ -212,7 +212,21 @@ async def beam_search(
         ballot = await _vote(client, settings, target.text, lines, drafts, basis)
         best = best_choices(ballot.tallies, settings.chatcite_kept)
         cut = ballot.cut or any(was_cut for _, was_cut in continued)
-        rounds.append(_step_trace(reference.number, parents, drafts, ballot, best, cut))
+        # Choices are numbered from 1, as the evaluator sees them; parent 0 is the empty draft.
+        rounds.append(
+            {
+                "reference": reference.number,
+                "drafts": [
+                    {"choice": choice, "parent": parent, "text": text}
+                    for choice, (parent, text) in enumerate(zip(parents, drafts, strict=True), 1)
+                ],
+                "votes": list(ballot.votes),
+                "abstentions": ballot.votes.count(None),
+                "tallies": list(ballot.tallies),
+                "kept": list(best),
+                "cut": cut,
+            }
+        )
         is_cut = completions[best[0] - 1].truncated
         beam = [drafts[choice - 1] for choice in best]
         draft_completions += completions
@@ -222,35 +236,6 @@ async def beam_search(
         trace["examples"] = examples
     cost = spent([*summaries, *draft_completions, *vote_completions])
     return make_summary(beam[0], task.numbers, trace, cost, is_cut=is_cut)
-
-
-def _step_trace(
-    reference: int,
-    parents: Sequence[int],
-    drafts: Sequence[str],
-    ballot: Ballot,
-    beam: Sequence[int],
-    cut: bool,
-) -> dict[str, Any]:
-    """One step of a beam search for its trace. Choices are numbered from 1, as the evaluator sees
-    them.
-
-    parents: the place of each draft's parent in the beam before, from 1; 0 for the empty draft.
-    beam: the choices that are continued, best first. cut: whether anything was cut to fit the
-    context.
-    """
-    return {
-        "reference": reference,
-        "drafts": [
-            {"choice": choice, "parent": parent, "text": text}
-            for choice, (parent, text) in enumerate(zip(parents, drafts, strict=True), 1)
-        ],
-        "votes": list(ballot.votes),
-        "abstentions": ballot.votes.count(None),
-        "tallies": list(ballot.tallies),
-        "kept": list(beam),
-        "cut": cut,
-    }
 
 
 async def _continue(

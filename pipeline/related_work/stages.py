@@ -22,10 +22,10 @@ from pipeline import tables
 from pipeline.engine.parts import PartedStage
 from pipeline.engine.stage import STATES, CheckResult, Job, MonthCheck, MonthPart, Workspace
 from pipeline.errors import SettingError
-from pipeline.llm.loop import run
+from pipeline.llm.client import LlmClient
 from pipeline.llm.messages import LlmAnswerError, Spent
 from pipeline.llm.models import get_model, settings_for, writer_settings
-from pipeline.llm.stage_loop import attempt_all, job_client, leave_out_failed
+from pipeline.llm.stage_loop import attempt_all, leave_out_failed
 from pipeline.related_work.key_elements import Extraction, KeyElements, extract_known
 from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.summary import Summary, make_summary, named_faults
@@ -81,10 +81,15 @@ def _build_key_elements(model: str, month_tasks: MonthTasks, job: Job) -> Iterat
         for row, task in zip(month_tasks.rows, month_tasks.with_texts(job), strict=True)
         for paper in _papers(row, task)
     ]
+    settings = settings_for(job.settings, model)
+
+    async def extract(client: LlmClient, paper: tuple[Row, str, ReferenceSource]) -> Extraction:
+        _, text, source = paper
+        return await extract_known(client, text, source, settings)
+
+    extractions = attempt_all(job, model, papers, extract)
     failed_tasks: set[str] = set()
-    for (columns, _, _), extraction in zip(
-        papers, run(_extract_all(job, model, papers)), strict=True
-    ):
+    for (columns, _, _), extraction in zip(papers, extractions, strict=True):
         paper = columns["arxiv_id"] or f"Reference {columns['number']}"
         subject = f"{columns['task_id']} {paper}"
         if isinstance(extraction, LlmAnswerError):
@@ -105,19 +110,6 @@ def _build_key_elements(model: str, month_tasks: MonthTasks, job: Job) -> Iterat
         }
     if failed_tasks:
         job.notes[FAILED_TASKS] = sorted(failed_tasks)
-
-
-async def _extract_all(
-    job: Job, model: str, papers: Sequence[tuple[Row, str, ReferenceSource]]
-) -> list[Extraction | LlmAnswerError]:
-    settings = settings_for(job.settings, model)
-    async with job_client(job, model) as client:
-
-        async def extract(paper: tuple[Row, str, ReferenceSource]) -> Extraction:
-            _, text, source = paper
-            return await extract_known(client, text, source, settings)
-
-        return await attempt_all(job, papers, extract)
 
 
 def _build_imported(file: Path, month_tasks: MonthTasks, job: Job) -> Iterator[Row]:
@@ -175,7 +167,7 @@ def _build_summaries(
     if system.quote is not None:
         results = [system.quote(section.task, job.settings) for section in sections]
     else:
-        results = run(_write_all(job, writer, system, sections, elements))
+        results = _write_all(job, writer, system, sections, elements)
     settings = json.dumps(
         system.settings_of(settings_for(job.settings, writer.model)), sort_keys=True
     )
@@ -232,7 +224,7 @@ def _sections(
         yield from (_Section(task, repeat) for repeat in range(repeats))
 
 
-async def _write_all(
+def _write_all(
     job: Job,
     writer: Writer,
     system: RelatedWorkSystem,
@@ -241,15 +233,13 @@ async def _write_all(
 ) -> list[Summary | LlmAnswerError]:
     settings = settings_for(job.settings, writer.model)
 
-    async with job_client(job, writer.model) as client:
+    async def write(client: LlmClient, section: _Section) -> Summary:
+        view = client.view(system.answers_of or system.name, section.repeat)
+        return await system.write(
+            view, section.task, elements.get(section.task.task_id, ()), settings
+        )
 
-        async def write(section: _Section) -> Summary:
-            view = client.view(system.answers_of or system.name, section.repeat)
-            return await system.write(
-                view, section.task, elements.get(section.task.task_id, ()), settings
-            )
-
-        return await attempt_all(job, sections, write)
+    return attempt_all(job, writer.model, sections, write)
 
 
 def _summary_row(section: _Section, writer: Writer, summary: Summary, settings: str) -> Row:
