@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 
-from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump
+from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump, read_dump
 from pipeline.engine import shutdown
 from pipeline.engine.checks import run_checks
 from pipeline.engine.failures import (
@@ -120,6 +120,24 @@ def _reported_run(
         raise KeyboardInterrupt
 
 
+def divide_months(workspace: Workspace, months: Iterable[str], parts: int) -> list[list[str]]:
+    """Divide months into parts with about as many bytes of the dump each.
+
+    Each part is oldest first; the same in every process that reads the same dump. Raises as
+    `read_dump` does.
+    """
+    with workspace.read_cache():
+        dump = read_dump(workspace.settings)
+        sizes = {month: dump.count_bytes(month) for month in sorted(months)}
+    divided: list[list[str]] = [[] for _ in range(parts)]
+    filled = [0] * parts
+    for month in sorted(sizes, key=lambda month: -sizes[month]):
+        emptiest = min(range(parts), key=lambda part: (filled[part], len(divided[part])))
+        divided[emptiest].append(month)
+        filled[emptiest] += sizes[month]
+    return list(map(sorted, divided))
+
+
 def run_part(
     workspace: Workspace,
     months: Sequence[str],
@@ -137,9 +155,7 @@ def run_part(
     KeyboardInterrupt as `run_months` does.
     """
     shared = _SharedRun(workspace, months, stages, lease_seconds)
-    number, parts = part
-    # With this stride, as months grow over the years and parts are to be about as large.
-    own = sorted(months)[number - 1 :: parts]
+    own = divide_months(workspace, months, part[1])[part[0] - 1]
     # From the other end than those whose part it is.
     others = sorted(set(months).difference(own), reverse=True)
     with _reported_run(workspace, own, stages) as report:

@@ -73,6 +73,14 @@ class Dump:
         """How many pages the month has, duplicates included; no row is read."""
         return sum(part.rows for _, _, part in self._parts(month) if not part.strays)
 
+    def count_bytes(self, month: str) -> int:
+        """The bytes of the month's pages, uncompressed and with duplicates."""
+        return sum(
+            pc.sum(listing.rows_of(part)["bytes"]).as_py() or 0
+            for _, listing, part in self._parts(month)
+            if not part.strays
+        )
+
     def pages(self, month: str) -> pa.Table:
         """The month's pages, columns as in the table dump_members, sorted by identifier.
 

@@ -13,7 +13,7 @@ from pipeline.engine.locks import month_lease
 from pipeline.engine.progress import Notice, listening
 from pipeline.errors import SettingError
 from pipeline.ops.preflight import check_part
-from pipeline.ops.run_months import run_months, run_part
+from pipeline.ops.run_months import divide_months, run_months, run_part
 from pipeline.stages import choose_stages
 from pipeline.storage.provenance import read_provenance
 from tests.fake_clock import FakeClock
@@ -112,7 +112,7 @@ def test_of_four_machines_one_is_killed_and_the_others_run_its_months_each_once(
         for number in (1, 2, 3, 4)
     ]
     at_work = [process.stdout.readline().strip() for process in processes]
-    assert at_work == MONTHS[:4]
+    assert at_work == [part[0] for part in divide_months(workspace, MONTHS, 4)]
     killed = processes.pop(1)
     killed.kill()
     killed.communicate()
@@ -129,6 +129,18 @@ def test_of_four_machines_one_is_killed_and_the_others_run_its_months_each_once(
     assert list((workspace.root.path / "leases").iterdir()) == []
 
 
+def test_parts_have_all_months_once_and_about_as_many_bytes(tmp_path):
+    sizes = {month: number for number, month in enumerate(MONTHS, start=1)}
+    dump = write_small_months(tmp_path / "dump", MONTHS, pages=sizes)
+    workspace = make_workspace(tmp_path / "data", **dump)
+    parts = divide_months(workspace, MONTHS, 3)
+    assert sorted(month for part in parts for month in part) == MONTHS
+    assert parts == [sorted(part) for part in parts]
+    assert sorted(sum(sizes[month] for month in part) for part in parts) == [11, 12, 13]
+    assert divide_months(workspace, reversed(MONTHS), 3) == parts
+    assert [len(part) for part in divide_months(workspace, MONTHS[:2], 3)] == [1, 1, 0]
+
+
 def test_references_wait_until_every_month_has_its_metadata(workspace):
     stages, said = choose_stages("citations"), []
 
@@ -136,7 +148,7 @@ def test_references_wait_until_every_month_has_its_metadata(workspace):
         if isinstance(event, Notice):
             said.append(event.message)
 
-    other, own = MONTHS[:1], MONTHS[1:2]
+    other, own = divide_months(workspace, MONTHS[:2], 2)
     with month_lease(changed(workspace, local=workspace.local / "other"), other[0]) as holder:
         assert holder == ""
         with listening(listen):
@@ -152,7 +164,7 @@ def test_references_wait_until_every_month_has_its_metadata(workspace):
 
 def test_where_every_month_has_its_metadata_a_part_has_its_references(workspace):
     run_months(workspace, MONTHS[:2], choose_stages("metadata"))
-    other, own = MONTHS[:1], MONTHS[1:2]
+    other, own = divide_months(workspace, MONTHS[:2], 2)
     with month_lease(changed(workspace, local=workspace.local / "other"), other[0]):
         report = run_part(workspace, MONTHS[:2], choose_stages("references"), (2, 2))
     done = {outcome.month for outcome in report.outcomes if outcome.stage == "references"}
