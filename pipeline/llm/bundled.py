@@ -125,12 +125,9 @@ def _start(model: Model, folder: Path) -> _Server:
 def _open_process(file: Path, model: Model, log: Path) -> subprocess.Popen[bytes]:
     from pipeline.engine.process_pool import count_workers
 
-    command = [
-        *(sys.executable, "-m", "pipeline.llm.server_process"),
-        *("--model", str(file), "--alias", model.name),
-        *("--slots", str(model.concurrency), "--context", str(model.context)),
-        *("--threads", str(count_workers(0))),
-    ]
+    numbers = (model.concurrency, model.context, count_workers(0))
+    command = [sys.executable, "-m", "pipeline.llm.server_process", str(file), model.name]
+    command += map(str, numbers)
     # Otherwise OpenMP's threads spin between batches and take the cores from everything else.
     path = os.pathsep.join(
         part for part in (str(PROJECT), os.environ.get("PYTHONPATH", "")) if part

@@ -6,7 +6,6 @@ when its standard input does, as it does when the parent ends.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -14,24 +13,22 @@ import sys
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Serve a GGUF model on loopback.")
-    parser.add_argument("--model", required=True, help="path of the GGUF file")
-    parser.add_argument("--alias", required=True, help="name under which it is served")
-    parser.add_argument("--slots", type=int, required=True, help="completions side by side")
-    parser.add_argument("--context", type=int, required=True, help="tokens per slot")
-    parser.add_argument("--threads", type=int, required=True)
-    options = parser.parse_args()
+    """Serve a model. Arguments: the path of its GGUF file, its name, completions at once, tokens of
+    each, threads.
+    """
+    path, name = sys.argv[1:3]
+    slots, context, threads = map(int, sys.argv[3:])
 
     import xllamacpp
 
     params = xllamacpp.CommonParams()
-    params.model.path = options.model
-    params.model_alias = {options.alias}
+    params.model.path = path
+    params.model_alias = {name}
     params.hostnames = ["127.0.0.1"]
     params.port = 0
-    params.n_parallel = options.slots
-    params.n_ctx = options.context * options.slots
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
+    params.n_parallel = slots
+    params.n_ctx = context * slots
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.cache_prompt = True
     # llama.cpp's default keeps up to 8 GB of old prompts; ours share prefixes within a slot, and a
     # laptop has 8 GB.

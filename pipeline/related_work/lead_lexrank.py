@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 DAMPING = 0.15
 # Of two sentences more similar than this, the second repeats the first.
 REPEATED = 0.5
-_TOLERANCE, _MOST_STEPS = 1e-8, 1000
 
 
 def lead(task: Task, words: int | None = None) -> Summary:
@@ -120,21 +119,14 @@ def tfidf_cosines(sentences: Sequence[str]) -> NDArray[np.float64]:
 
 
 def lexrank_scores(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The stationary probabilities of the walk, which add up to 1, by the power method."""
+    """The stationary probabilities of the walk, which add up to 1, of shape (sentences,)."""
     import numpy as np
 
     count = len(cosines)
-    if count == 0:
-        return np.zeros(0)
     totals = cosines.sum(axis=1, keepdims=True)
-    walk = np.where(totals > 0, cosines / np.where(totals > 0, totals, 1), 1 / count)
-    scores = np.full(count, 1 / count)
-    for _ in range(_MOST_STEPS):
-        following = DAMPING / count + (1 - DAMPING) * scores @ walk
-        if np.abs(following - scores).sum() < _TOLERANCE:
-            return np.asarray(following)
-        scores = following
-    return scores
+    walk = np.where(totals > 0, cosines / np.where(totals > 0, totals, 1), 1 / max(count, 1))
+    jump = np.full(count, DAMPING / max(count, 1))
+    return np.linalg.solve(np.eye(count) - (1 - DAMPING) * walk.T, jump)
 
 
 LEAD = RelatedWorkSystem(

@@ -22,6 +22,8 @@ _SHORT_RATE, _SHORT_SECTION, _LONG_RATE = 50, 250, 20
 _MOST_SENTENCES = 16
 _HEADING = re.compile(r"^\s*#{1,6} ++(.*)$", re.MULTILINE)
 _ABSTRACT = re.compile(r"abstract\b", re.IGNORECASE)
+# In a paragraph behind the abstract's own, the sign of an affiliation: not recall@10, [@bib.bib1].
+_EMAIL = re.compile(r"[\w}]@[A-Za-z][\w-]*+\.[A-Za-z]")
 
 
 def section_words(references: int) -> int:
@@ -33,14 +35,16 @@ def quotable_sentences(
     reference: Reference, passages: Sequence[ReferencePassage]
 ) -> list[SummarySentence]:
     """The sentences of a reference's abstract, each in one line with the first passage that holds
-    it; none of a work that is known by its bibliography item alone.
+    it, without paragraphs of affiliations; none of a work that is known by its bibliography item
+    alone.
 
     passages: as `passages_of`.
     """
     if reference.source == "item":
         return []
     folded = [(passage.passage_id, one_line(passage.text)) for passage in passages]
-    paragraphs = abstract_of(reference.text).split("\n\n")
+    first, *others = abstract_of(reference.text).split("\n\n")
+    paragraphs = [first, *(part for part in others if not _EMAIL.search(part))]
     texts = [one_line(text) for part in paragraphs for text in split_sentences(part)]
     sentences = []
     for text in texts[:_MOST_SENTENCES]:

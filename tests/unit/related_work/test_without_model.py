@@ -127,8 +127,9 @@ def test_the_work_closest_to_the_target_comes_first():
     ("text", "quotable"),
     [
         (
-            "# T\n\n## Abstract\n\nBoats float. They sink.\n\n## 1 Introduction\n\nWe float.",
-            ["Boats float.", "They sink."],
+            "# T\n\n## Abstract\n\nBoats float. They sink.\n\nHull Group. E-mail:"
+            " ada@rivers.example\n\nTheir recall@10.\n\n## 1 Introduction\n\nWe float.",
+            ["Boats float.", "They sink.", "Their recall@10."],
         ),
         ("# T\n\n## Introduction\n\nWe float.\n\n## Method\n\nWe sink.", ["We float."]),
         ("# T", []),
