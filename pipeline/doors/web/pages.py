@@ -275,7 +275,7 @@ def report_file(site: Site, request: Request) -> Response:
 def _with_links_of_site(report: str, request: Request) -> str:
     """A page of a report with this site's header and links to its pages of papers."""
     header = _environment().get_template("header.html.j2").render(_layout_values(request))
-    report = report.replace("<header>", f"{header}<header>", 1)
+    report = report.replace("<header>", f'<header class="site">{header}', 1)
     report = _LINK_TO_ARXIV.sub(r'<a class="id" href="/paper/\1">', report)
     return _SAMPLE_PAPER.sub(r'<a class="id" href="/paper/\1">\1</a>', report)
 
