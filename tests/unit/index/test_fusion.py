@@ -1,5 +1,7 @@
 """Fusion of dense and lexical rankings, and whether a hit fits its query."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from pipeline.embedding.minilm import NAME as MINILM
@@ -74,6 +76,23 @@ def test_a_hit_fits_by_its_cosine_and_the_words_that_it_shares(query, cosine, is
 def test_coverage_counts_stems_once():
     assert coverage("retrieving retrieved beams", "a beam") == 0.5
     assert coverage("the", "the") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("best", "last", "with_words"), [(99, 1, range(33)), (1, 99, [0])], ids=["one", "many"]
+)
+def test_what_ties_with_the_last_of_the_word_list_counts_without_words(best, last, with_words):
+    """Which of these the list has is not defined."""
+    ids = [f"{number:02}" for number in range(Ranking(33).candidates)]
+    of_words = zip(ids, [2.0] * best + [1.0] * last, strict=True)
+    lists = {
+        "dense": [ScoredPoint(point, 1.0, {}) for point in ids],
+        "lexical": [ScoredPoint(*point, {}) for point in of_words],
+    }
+    index = SimpleNamespace(search=lambda asked: [lists[request.by] for _, request in asked])
+    (found,) = rank(index, [query()], Ranking(33))
+    assert [point.passage_id for point in found] == ids[:33]
+    assert [number for number, point in enumerate(found) if point.score > 0.9] == [*with_words]
 
 
 class Compressed:
