@@ -1,11 +1,6 @@
-"""An embedder without a model: vectors follow from a text's digest. It counts what it encodes, and
-may be slow.
-
-Imported by name (`tests.unit.embedding.hashing_embedder`), also by the process that a test kills.
-"""
+"""An embedder without a model: vectors follow from a text's digest. It counts what it encodes."""
 
 import hashlib
-import time
 from itertools import islice
 
 import numpy as np
@@ -21,49 +16,32 @@ DIMENSIONS = 8
 
 
 class HashingEmbedder:
-    """The embedder. `log` gets a line for every text encoded; `pause` is slept after every
-    window.
-    """
+    """The embedder. window: texts that it encodes at once."""
 
     has_sparse = True
     max_tokens = 512
     dimensions = DIMENSIONS
 
-    def __init__(self, name="hashing", *, window=300, log=None, pause=0.0):
+    def __init__(self, name="hashing", *, window=300):
         self.name = name
         self.encoded = []
         self.closed = False
-        self._window, self._log, self._pause = window, log, pause
+        self._window = window
 
     @property
     def last_facts(self):
         """One device."""
         return EngineFacts(("cpu",), "fp32", 1024, 0) if self.encoded else None
 
-    def encode(self, texts):
-        """Not what a stage asks for."""
-        raise NotImplementedError
-
-    def encode_queries(self, texts):
-        """Not what a stage asks for."""
-        raise NotImplementedError
-
     def encode_stream(self, texts):
         """Vectors of every text, a window at a time."""
         stream = iter(texts)
         try:
             while window := list(islice(stream, self._window)):
-                self._note(window)
+                self.encoded += window
                 yield self._batch(window)
         finally:
             self.closed = True
-
-    def _note(self, window):
-        self.encoded += window
-        if self._log is not None:
-            with self._log.open("a") as log:
-                log.writelines(f"{hashlib.sha256(text.encode()).hexdigest()}\n" for text in window)
-            time.sleep(self._pause)
 
     def _batch(self, window):
         seeds = [np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8) for text in window]

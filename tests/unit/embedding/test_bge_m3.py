@@ -1,79 +1,140 @@
-"""BGE-M3 on a model of its architecture made here: its name, what it cuts and leaves out, and clear
-refusals.
+"""BGE-M3 on a model of its architecture made here: its name, what it cuts and leaves out, clear
+refusals, and weights that are read as weights alone.
 """
 
 import json
-import shutil
-from pathlib import Path
+import pickle
 
+import numpy as np
 import pytest
 
 from pipeline.embedding.bge_m3 import BgeM3, name_of
+from pipeline.embedding.encoder import shape_of
+from pipeline.embedding.model_files import read_file
 from pipeline.errors import SettingError
-from tests.unit.embedding.tiny_m3 import POSITIONS, make_tiny_m3
+from tests.cases import cases
+from tests.unit.embedding.planted_code import Planted
 
 # The first import of transformers takes seconds.
 pytestmark = pytest.mark.slow
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return make_tiny_m3(tmp_path_factory.mktemp("models") / "tiny-m3")
+TEXT = "a quick brown fox"
 
 
-def test_a_text_beyond_the_models_positions_is_cut(folder):
-    tiny = BgeM3(str(folder), "cpu", "fp32")
-    assert tiny.max_tokens == POSITIONS - 2
-    short, long = tiny.encode(["a b", "a b " * 100])
-    assert (short.truncated, long.truncated) == (False, True)
-    (batch,) = tiny.encode_stream(["a b " * 100])
-    assert batch.tokens == tiny.max_tokens
-
-
-@pytest.fixture
-def broken(folder, tmp_path):
-    """A copy for a test that breaks something in it."""
-    return Path(shutil.copytree(folder, tmp_path / "tiny-m3"))
+def test_a_text_beyond_the_models_positions_is_cut(m3):
+    tiny = BgeM3(str(m3), "cpu", "fp32")
+    (batch,) = tiny.encode_stream(["a b", "a b " * 100])
+    assert batch.truncated.tolist() == [False, True]
+    assert batch.tokens == tiny.max_tokens + 4 == 132
 
 
 @pytest.mark.parametrize("name", ["XLMRobertaTokenizer", "PreTrainedTokenizerFast"])
-def test_texts_are_split_as_by_auto_tokenizer(broken, name):
+def test_texts_are_split_as_by_auto_tokenizer(own_m3, name):
     from transformers import AutoTokenizer
 
-    file = broken / "tokenizer_config.json"
+    file = own_m3 / "tokenizer_config.json"
     config = json.loads(file.read_text()) | {"tokenizer_class": name}
     file.write_text(json.dumps(config))
     text = "beam  beams "
-    expected = AutoTokenizer.from_pretrained(str(broken))(text)["input_ids"]
-    (batch,) = BgeM3(str(broken), "cpu", "fp32").encode_stream([text])
+    expected = AutoTokenizer.from_pretrained(str(own_m3))(text)["input_ids"]
+    (batch,) = BgeM3(str(own_m3), "cpu", "fp32").encode_stream([text])
     assert batch.tokens == len(expected)
 
 
-@pytest.mark.parametrize(
-    "missing",
-    ["config.json", "sparse_linear.pt", "colbert_linear.pt", "model.safetensors", "tokenizer.json"],
-)
-def test_a_folder_without_one_of_its_parts_is_refused(broken, missing):
-    (broken / missing).unlink()
+@cases("unit/embedding/cases.toml", "a_folder_without_one_of_its_parts_is_refused", "missing")
+def test_a_folder_without_one_of_its_parts_is_refused(own_m3, missing):
+    (own_m3 / missing).unlink()
     with pytest.raises(SettingError, match=f"CITELOOM_EMBEDDER_PATH.*{missing}"):
-        BgeM3(str(broken))
+        BgeM3(str(own_m3))
 
 
-@pytest.mark.parametrize(
-    "config", ["junk", "[]", "{}", '{"hidden_size": 8, "max_position_embeddings": null}']
-)
-def test_a_configuration_that_is_none_is_named(broken, config):
-    (broken / "config.json").write_text(config)
+@cases("unit/embedding/cases.toml", "a_configuration_that_is_none_is_named", "config")
+def test_a_configuration_that_is_none_is_named(own_m3, config):
+    (own_m3 / "config.json").write_text(config)
     with pytest.raises(
         SettingError, match=r"CITELOOM_EMBEDDER_PATH: .*config\.json (has no|cannot be read)"
     ):
-        BgeM3(str(broken))
+        BgeM3(str(own_m3))
 
 
-def test_a_model_is_named_by_its_content_and_int8(folder, broken):
-    assert (
-        name_of(str(broken), "auto") == name_of(str(folder), "bf16") != name_of(str(folder), "int8")
-    )
-    (broken / "sparse_linear.pt").write_bytes(b"another head")
-    assert name_of(str(broken), "auto") != name_of(str(folder), "auto")
+def test_a_model_is_named_by_its_content_and_int8(m3, own_m3):
+    assert name_of(str(own_m3), "auto") == name_of(str(m3), "bf16") != name_of(str(m3), "int8")
+    (own_m3 / "sparse_linear.pt").write_bytes(b"another head")
+    assert name_of(str(own_m3), "auto") != name_of(str(m3), "auto")
     assert name_of("BAAI/bge-m3", "int8") == "BAAI/bge-m3+int8"
+
+
+@pytest.fixture
+def trace(tmp_path):
+    file = tmp_path / "trace"
+    yield file
+    assert not file.exists(), "the planted code was run"
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "sparse_linear.pt"])
+@pytest.mark.parametrize("plain", [True, False])
+def test_code_planted_among_the_weights_is_refused(own_m3, trace, name, plain):
+    import torch
+
+    (own_m3 / "model.safetensors").rename(own_m3 / "kept")
+    if not name.startswith("pytorch"):
+        (own_m3 / "kept").rename(own_m3 / "model.safetensors")
+    if plain:
+        (own_m3 / name).write_bytes(pickle.dumps({"weight": Planted(trace)}))
+    else:
+        torch.save({"weight": Planted(trace)}, own_m3 / name)
+    with pytest.raises(
+        SettingError, match=f"CITELOOM_EMBEDDER_PATH: .*{name} cannot be read for its weights alone"
+    ):
+        BgeM3(str(own_m3), "cpu").encode([TEXT])
+
+
+def test_a_torch_file_with_a_prefix_gives_the_vectors_of_safetensors(m3, own_m3):
+    import torch
+
+    weights = {
+        f"roberta.{name}": weight
+        for name, weight in read_file(own_m3 / "model.safetensors").items()
+    }
+    torch.save(weights | {"lm_head.bias": torch.zeros(3)}, own_m3 / "pytorch_model.bin")
+    (own_m3 / "model.safetensors").unlink()
+    before, after = (BgeM3(str(each), "cpu", "fp32").encode([TEXT])[0] for each in (m3, own_m3))
+    np.testing.assert_allclose(before.dense, after.dense, atol=1e-5)
+    np.testing.assert_allclose(before.sparse.weights, after.sparse.weights, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("absent", "message"),
+    [
+        (None, "cannot be loaded"),
+        ("embeddings.word", r"model\.safetensors holds no embeddings\.word_embeddings\.weight"),
+        ("encoder.layer.1.output.dense.weight", r"cannot be loaded \('encoder\.layer\.1\.output"),
+    ],
+)
+def test_weights_that_are_none_are_named(own_m3, absent, message):
+    from safetensors.torch import save_file
+
+    file = own_m3 / "model.safetensors"
+    if absent is None:
+        file.write_bytes(b"no weights")
+    else:
+        weights = read_file(file).items()
+        save_file({name: weight for name, weight in weights if not name.startswith(absent)}, file)
+    with pytest.raises(SettingError, match=message):
+        BgeM3(str(own_m3), "cpu").encode([TEXT])
+
+
+@pytest.mark.parametrize(
+    "change", [{"hidden_act": "relu"}, {"position_embedding_type": "relative_key"}]
+)
+def test_another_kind_of_encoder_is_refused(change):
+    config = {
+        "hidden_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "max_position_embeddings": 10,
+    }
+    assert shape_of(config).longest == 8
+    assert shape_of(config | {"model_type": "bert"}).longest == 10
+    with pytest.raises(ValueError, match="no encoder with gelu"):
+        shape_of(config | change)

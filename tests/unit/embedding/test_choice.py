@@ -5,15 +5,15 @@ loaded.
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx2
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
+from werkzeug import Response
 
 from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.model_files import find_folder
@@ -22,13 +22,14 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
 from pipeline.settings.embedder_choice import NAMED, choose_embedder, record_embedder
+from tests.cases import cases
 
 
 def _settings(**overrides):
     return load_settings(_env_file=None, **overrides)
 
 
-@pytest.mark.parametrize("path", ["/nowhere/bge-m3", "./bge-m3", "a/b/c", "bge"])
+@cases("unit/embedding/cases.toml", "a_folder_that_is_not_there_is_named", "path")
 def test_a_folder_that_is_not_there_is_named(path):
     with pytest.raises(SettingError, match=f"CITELOOM_EMBEDDER_PATH: there is no folder {path}"):
         make_embedder(_settings(embedder="bge-m3", embedder_path=path))
@@ -73,7 +74,7 @@ OTHER_PARTS = ("config.json", "pytorch_model.bin", "tokenizer.json")
 FIND_MODEL = "from pipeline.embedding.bge_m3 import find_model; find_model('BAAI/bge-m3')"
 
 
-class FakeHub(BaseHTTPRequestHandler):
+class FakeHub:
     """A hub with BGE-M3, each file of which contains its name.
 
     breaks_off: while it sends a file.
@@ -81,58 +82,50 @@ class FakeHub(BaseHTTPRequestHandler):
 
     breaks_off = False
 
-    def do_HEAD(self):
-        self._answer(b"", length=len(Path(self.path).name))
+    def answer(self, request):
+        name = Path(request.path).name
+        if "/tree/" in request.path:
+            names = (*HEADS, *OTHER_PARTS, "onnx/model.onnx")
+            return self._json([_entry(name) for name in names])
+        if request.path.startswith("/api/models/"):
+            return self._json({"id": "BAAI/bge-m3", "sha": COMMIT})
+        headers = {
+            "X-Repo-Commit": COMMIT,
+            "ETag": f'"{_blob(name)}"',
+            "Content-Length": str(len(name)),
+        }
+        is_broken = self.breaks_off and request.method == "GET"
+        return Response(name[:3] if is_broken else name, headers=headers)
 
-    def do_GET(self):
-        if "/tree/" in self.path:
-            self._answer_json([_entry(name) for name in (*HEADS, *OTHER_PARTS, "onnx/model.onnx")])
-        elif self.path.startswith("/api/models/"):
-            self._answer_json({"id": "BAAI/bge-m3", "sha": COMMIT})
-        else:
-            content = Path(self.path).name.encode()
-            self._answer(content[: 3 if self.breaks_off else None], length=len(content))
-
-    def _answer_json(self, value):
-        content = json.dumps(value).encode()
-        self._answer(content, length=len(content))
-
-    def _answer(self, content, length):
-        self.send_response(200)
-        self.send_header("Content-Length", str(length))
-        self.send_header("Content-Type", "application/json")
-        self.send_header("X-Repo-Commit", COMMIT)
-        self.send_header("ETag", f'"{_blob(Path(self.path).name)}"')
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_):
-        """Nothing, so that pytest's output stays readable."""
+    def _json(self, value):
+        return Response(json.dumps(value), content_type="application/json")
 
 
 def _blob(name):
     return hashlib.sha1(name.encode()).hexdigest()
 
 
-def _entry(name):
-    file = Path(name).name
-    return {"type": "file", "path": name, "size": len(file), "oid": _blob(file)}
+def _entry(path):
+    name = Path(path).name
+    return {"type": "file", "path": path, "size": len(name), "oid": _blob(name)}
 
 
 @pytest.fixture
-def hub(monkeypatch, tmp_path):
+def hub(monkeypatch, tmp_path, httpserver):
     """The hub that processes ask, unless they are offline, with an empty cache in tmp_path."""
-    handler = type("Handler", (FakeHub,), {})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-        monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-        monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-        monkeypatch.setenv("HF_HUB_DOWNLOAD_TIMEOUT", "2")
-        monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
-        monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-        yield handler
-        server.shutdown()
+    settings = {
+        "HF_ENDPOINT": httpserver.url_for("").rstrip("/"),
+        "HF_HUB_CACHE": str(tmp_path),
+        "HF_HUB_OFFLINE": "0",
+        "HF_HUB_DOWNLOAD_TIMEOUT": "2",
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    found = FakeHub()
+    httpserver.expect_request(re.compile("")).respond_with_handler(found.answer)
+    return found
 
 
 def test_parts_that_another_program_did_not_fetch_are_fetched(hub, tmp_path):

@@ -9,7 +9,6 @@ from torch.nn.functional import gelu, layer_norm, scaled_dot_product_attention
 
 from pipeline.embedding.encoder import Encoder, Tokens, shape_of
 from pipeline.embedding.model_files import read_weights
-from tests.unit.embedding.tiny_m3 import make_tiny_m3
 
 WIDTHS = [(64, torch.float32), (96, torch.float16), (1024, torch.float16)]
 
@@ -74,7 +73,7 @@ def test_attention_is_torchs_text_by_text(kernels, kind):
         )
 
 
-def test_an_encoder_on_a_gpu_has_the_states_of_one_on_a_cpu(kernels, tmp_path, monkeypatch):
+def test_an_encoder_on_a_gpu_has_the_states_of_one_on_a_cpu(kernels, m3, monkeypatch):
     """The interpreter stands in for a GPU; by its name, "cpu:0" is no CPU to the encoder."""
     monkeypatch.setattr(
         "pipeline.embedding.encoder.gpu_kernels",
@@ -82,13 +81,12 @@ def test_an_encoder_on_a_gpu_has_the_states_of_one_on_a_cpu(kernels, tmp_path, m
             kernels if (device, precision) == ("cpu", torch.float16) else None
         ),
     )
-    folder = make_tiny_m3(tmp_path / "m3", scale=8.0)
-    shape = shape_of(json.loads((folder / "config.json").read_text()))
+    shape = shape_of(json.loads((m3 / "config.json").read_text()))
     ids = torch.arange(5, 17, dtype=torch.int32)
     starts = torch.tensor([0, 7, 12], dtype=torch.int32)
     tokens = Tokens(12, ids, ids - 3, starts, 7, [(0, 1, 7), (7, 1, 5)])
     expected, found = (
-        Encoder(read_weights(folder), shape, device, precision)(tokens)
+        Encoder(read_weights(m3), shape, device, precision)(tokens)
         for device, precision in (("cpu", torch.float32), ("cpu:0", torch.float16))
     )
     torch.testing.assert_close(found.float(), expected, atol=0.05, rtol=0)

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,22 +33,11 @@ def test_words_of_two_letters_count_in_lower_case_without_accents_and_stop_words
     assert words_of(text) == words
 
 
-@pytest.mark.parametrize(
-    ("text", "terms"),
-    [
-        ("C++ and C# beside R, by J. Smith", {"c++", "c#", "r"}),
-        ("GPT-4 against GPT-3.5 and gpt4", {"gpt4", "gpt3.5"}),
-        ("k-NN, t-SNE, pre-training, self-attention", {"knn", "tsne", "pretraining"}),
-        ("Llama 2 in Table 2 and F1", {"llama2"}),
-        ("vitamin C in $R$", {"c"}),
-        ("机器学习", {"机器", "器学", "学习"}),
-        ("plain words", set()),
-    ],
-)
+@cases("unit/embedding/cases.toml", "terms_tell_apart_what_words_do_not", ("text", "terms"))
 def test_terms_tell_apart_what_words_do_not(text, terms):
     words = words_of(text)
     assert terms_of(text)[: len(words)] == words
-    assert terms <= set(terms_of(text)) <= terms | set(words)
+    assert set(terms) <= set(terms_of(text)) <= {*terms, *words}
 
 
 def test_inflected_words_share_a_number_that_is_the_same_everywhere():

@@ -18,9 +18,7 @@ from tests.cases import cases
 from tests.unit.embedding.planted_code import Planted
 from tests.unit.embedding.tiny_sentence_model import (
     DIMENSIONS,
-    PROMPTS,
     TOKENS,
-    make_tiny_sentence_model,
     set_in,
 )
 from tests.unit.index.building import TEXTS
@@ -33,16 +31,9 @@ MONTH = "2024-03"
 MIXED = ["", "a", "which decoder?", *(text[:30] for text in TEXTS), "a b c " * 30]
 
 
-@pytest.fixture(scope="module", params=["bert", "modernbert"])
-def folder(request, tmp_path_factory):
-    family = request.param
-    return make_tiny_sentence_model(tmp_path_factory.mktemp("models") / family, family, PROMPTS)
-
-
-@pytest.fixture
-def bert(tmp_path):
-    """A model for a test that changes something in it."""
-    return make_tiny_sentence_model(tmp_path / "bert", "bert", PROMPTS)
+@pytest.fixture(params=["bert", "modernbert"])
+def folder(request, sentence_models):
+    return sentence_models[request.param]
 
 
 def _settings(model, **overrides):
@@ -127,20 +118,12 @@ def test_a_model_whose_vectors_would_be_others_is_refused(bert, file, values, me
         SentenceEmbedder(str(bert))
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "message"),
-    [
-        ("modules.json", None, "lacks modules.json"),
-        ("modules.json", "[]", "no Transformer and Pooling"),
-        ("modules.json", "{", "cannot be read"),
-        ("modules.json", '[{"path": ""}]', "has another form"),
-        ("modules.json", '[{"type": "os.system", "path": ""}]', "names os.system"),
-        ("1_Pooling/config.json", None, "lacks 1_Pooling/config.json"),
-        ("1_Pooling/config.json", "{}", "has another form"),
-        ("model.safetensors", None, "lacks model.safetensors"),
-    ],
+@cases(
+    "unit/embedding/cases.toml",
+    "a_folder_of_another_kind_is_named",
+    ("file", "message", "content"),
 )
-def test_a_folder_of_another_kind_is_named(bert, file, content, message):
+def test_a_folder_of_another_kind_is_named(bert, file, message, content):
     (bert / file).unlink()
     if content is not None:
         (bert / file).write_text(content)
@@ -188,9 +171,7 @@ def test_code_planted_among_the_weights_is_refused(bert, tmp_path):
     assert not (tmp_path / "trace").exists()
 
 
-@pytest.mark.parametrize("family", ["bert", "modernbert"])
-def test_the_commands_run_search_and_name_the_model(family, tmp_path):
-    folder = make_tiny_sentence_model(tmp_path / family, family, PROMPTS)
+def test_the_commands_run_search_and_name_the_model(folder, tmp_path):
     environment = {
         "CITELOOM_DATA": str(tmp_path / "data"),
         "CITELOOM_EMBEDDER": str(folder),
@@ -209,5 +190,5 @@ def test_the_commands_run_search_and_name_the_model(family, tmp_path):
     assert result["hits"]
     # Words alone: the table's width is that of the process, which wraps them.
     doctor = " ".join(invoke("doctor").replace("│", " ").split())
-    dimensions = DIMENSIONS if family == "bert" else DIMENSIONS // 2
+    dimensions = DIMENSIONS if folder.name == "bert" else DIMENSIONS // 2
     assert f"{dimensions} dimensions, reads {TOKENS} tokens" in doctor
