@@ -5,12 +5,12 @@ settings or does not.
 import pytest
 from pydantic import SecretStr
 
-from pipeline.embedding.minilm import NAME
 from pipeline.index.opening import open_collections
 from pipeline.index.passage_index import Layout
 from pipeline.ops.doctor.findings import FindingState
 from pipeline.ops.doctor.servers import qdrant as probe_qdrant
 from tests.server.conftest import sweep, workspace_on
+from tests.unit.index.building import make_live
 from tests.workspaces import changed
 
 ALIAS = "doctor"
@@ -23,29 +23,14 @@ def workspace(qdrant, tmp_path):
     sweep(open_collections(made))
 
 
-@pytest.mark.parametrize(
-    ("layout", "state"),
-    [
-        (Layout("another model", 8, sparse=True), FindingState.PROBLEM),
-        (Layout(NAME, 384, sparse=True), FindingState.OK),
-    ],
-)
-def test_a_server_is_well_and_its_collection_where_it_is_of_the_model_of_the_settings(
-    workspace, layout, state
-):
+def test_a_server_is_well_and_an_index_of_another_model_and_a_wrong_key_are_told(workspace):
     before = list(probe_qdrant(workspace))
     assert {each.state for each in before} == {FindingState.OK}
     assert "1.16.3" in before[0].seen
-    collections = open_collections(workspace)
-    collections.collection(layout.collection(ALIAS)).create(layout)
-    collections.make_live(layout.collection(ALIAS))
+    make_live(workspace, Layout("another model", 8, sparse=True))
     found = {each.name: each for each in probe_qdrant(workspace)}["collection"]
-    assert (found.state, "another model" in found.seen) == (state, state is FindingState.PROBLEM)
-
-
-def test_a_wrong_key_is_told_and_the_collection_is_not_asked_for(qdrant, tmp_path):
-    place = workspace_on(tmp_path, qdrant, ALIAS)
-    place = changed(place, qdrant_api_key=SecretStr("wrong"))
-    found = {each.name: each for each in probe_qdrant(place)}
-    assert (found[""].state, found["qdrant key"].state) == (FindingState.OK, FindingState.PROBLEM)
-    assert "collection" not in found
+    assert (found.state, "another model" in found.seen) == (FindingState.PROBLEM, True)
+    other = changed(workspace, qdrant_api_key=SecretStr("wrong"))
+    states = {each.name: each.state for each in probe_qdrant(other)}
+    assert states["qdrant key"] is FindingState.PROBLEM
+    assert "collection" not in states

@@ -1,8 +1,7 @@
 """The sentence or table row of a passage that fits a query best, and what is shown around it."""
 
-import pytest
-
 from pipeline.index.excerpts import with_excerpts
+from tests.cases import cases
 from tests.unit.answering.scripted_answers import passage
 
 TABLE = """Table 3: Fuel of all boats.
@@ -16,20 +15,16 @@ TABLE = """Table 3: Fuel of all boats.
 ROWS = TABLE.splitlines()
 
 
-@pytest.mark.parametrize(
-    ("query", "best"),
-    [
-        ("How much fuel has the old boat?", [ROWS[4]]),
-        ("the number of nets of a long boat", [ROWS[5]]),
-        ("old things", []),
-        ("Which boats have fuel?", [ROWS[0]]),
-    ],
+@cases(
+    "unit/index/cases.toml", "a_row_is_best_if_the_query_names_it_and_a_column", ("query", "row")
 )
-def test_a_row_is_best_if_the_query_names_it_and_a_column(query, best):
+def test_a_row_is_best_if_the_query_names_it_and_a_column(query, row):
+    """row: of the table, the number of the best."""
+    best = [] if row is None else [ROWS[row]]
     (found,) = with_excerpts(query, [passage(1, TABLE, kind="table")], 40)
     assert list(found.best_sentences) == best
     rows = [line for line in found.excerpt.splitlines() if line in ROWS[4:]]
-    assert rows == (best if best and best[0] in ROWS[4:] else ROWS[4:])
+    assert rows == (best if row in (4, 5) else ROWS[4:])
     assert found.excerpt.startswith("\n".join([ROWS[0], *ROWS[2:4]])) or rows == ROWS[4:]
 
 

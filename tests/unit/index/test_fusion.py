@@ -8,6 +8,7 @@ from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.index.fusion import DENSE_WEIGHT, Ranking, fuse_scores, rank
 from pipeline.index.passage_index import ScoredPoint
 from pipeline.index.search import coverage, fits
+from tests.cases import cases
 from tests.unit.index.building import make_points, query
 
 
@@ -43,34 +44,21 @@ def test_cosines_below_zero_count_nothing():
     assert scores_of(fused) == pytest.approx({"a": 0.0, "b": 1 - DENSE_WEIGHT})
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
-        {"kind": "front_matter"},
-        {"section_path": ["Acknowledgments"]},
-        {"section_path": ["Appendix", "Ethics Statement"]},
-        {"section_path": ["NeurIPS Paper Checklist"]},
-    ],
-)
-def test_front_matter_and_boilerplate_count_less(payload):
-    fused = scores_of(fuse_scores([ScoredPoint("less", 0.9, payload), *found(a=0.8)], []))
+@cases("unit/index/cases.toml", "front_matter_and_boilerplate_count_less")
+def test_front_matter_and_boilerplate_count_less(case):
+    fused = scores_of(fuse_scores([ScoredPoint("less", 0.9, case), *found(a=0.8)], []))
     assert fused["less"] < fused["a"]
 
 
-@pytest.mark.parametrize(
-    ("query", "cosine", "is_fit"),
-    [
-        ("beam search", 0.2, True),
-        ("keep a list of the best", 0.6, True),
-        ("asdfgh qwerty", 0.25, False),
-        ("sourdough bread", 0.3, False),
-        ("?!", 0.3, False),
-        ("sourdough bread", None, True),
-    ],
+@cases(
+    "unit/index/cases.toml",
+    "a_hit_fits_by_its_cosine_and_the_words_that_it_shares",
+    ("query", "is_fit", "cosine"),
 )
-def test_a_hit_fits_by_its_cosine_and_the_words_that_it_shares(query, cosine, is_fit):
-    assert fits(MINILM, query, "Beam search keeps partial hypotheses.", cosine) is is_fit
-    assert fits("BAAI/bge-m3", query, "Beam search keeps partial hypotheses.", cosine)
+def test_a_hit_fits_by_its_cosine_and_the_words_that_it_shares(query, is_fit, cosine):
+    text = "Beam search keeps partial hypotheses."
+    assert fits(MINILM, query, text, cosine) is is_fit
+    assert fits("BAAI/bge-m3", query, text, cosine)
 
 
 def test_coverage_counts_stems_once():

@@ -9,139 +9,105 @@ from pipeline import tables
 from pipeline.corpus.references.citation_index import count_shared_works, read_citing_papers
 from pipeline.corpus.references.stages import CITATIONS
 from pipeline.engine.run import run_stage
-from pipeline.errors import MissingInput, PermanentFailure, SettingError
+from pipeline.errors import MissingInput, SettingError
 from pipeline.index.papers import read_paper
-from tests.month_tables import write_table
+from tests.month_tables import passage_id, passage_row, write_table
 from tests.unit.index.building import make_workspace
 
 MONTH = "2024-03"
+ONE, TWO, OUTSIDE = "2403.00001", "2403.00002", "1706.03762"
 # (citing paper, key, cited paper)
 REFERENCES = [
-    ("2403.00001", "bib1", "1706.03762"),
-    ("2403.00001", "bib2", "2403.00002"),
-    ("2403.00001", "bib3", "1706.03762"),  # listed twice in the bibliography
-    ("2403.00001", "bib4", None),
-    ("2403.00002", "bib1", "1706.03762"),
+    (ONE, "bib1", OUTSIDE),
+    (ONE, "bib2", TWO),
+    (ONE, "bib3", OUTSIDE),  # listed twice in the bibliography
+    (ONE, "bib4", None),
+    (TWO, "bib1", OUTSIDE),
 ]
-# (paper, passage, keys that it cites)
-PASSAGES = [
-    ("2403.00001", "p1", ["bib1", "bib3", "bib4"]),
-    ("2403.00001", "p2", ["bib2"]),
-    ("2403.00001", "p3", ["bib3"]),
-    ("2403.00002", "p4", ["bib9"]),
-]
-
-
-def write(workspace, table, rows):
-    empty = {
-        field.name: [] if str(field.type).startswith("list") else None for field in table.schema
-    }
-    write_table(workspace.root, table, MONTH, [empty | row for row in rows])
+# (paper, keys that the passage cites)
+PASSAGES = [(ONE, ["bib1", "bib3", "bib4"]), (ONE, ["bib2"]), (ONE, ["bib3"]), (TWO, ["bib9"])]
+P1, P2, P3, _ = (passage_id(paper, place) for place, (paper, _) in enumerate(PASSAGES))
 
 
 @pytest.fixture
 def workspace(tmp_path):
+    """A month of two papers whose citations are known."""
     made = make_workspace(tmp_path)
-    papers = [("2403.00001", "One"), ("2403.00002", "Two")]
-    write(
-        made,
-        tables.PAPERS,
-        [
-            {
-                "arxiv_id": arxiv_id,
-                "title": title,
-                "authors": [{"name": "A. Bee", "affiliations": [], "emails": []}],
-            }
-            for arxiv_id, title in papers
+    authors = [{"name": "A. Bee", "affiliations": [], "emails": []}]
+    rows = {
+        tables.PAPERS: [
+            {"arxiv_id": arxiv_id, "title": title, "authors": authors, "categories": []}
+            for arxiv_id, title in ((ONE, "One"), (TWO, "Two"))
         ],
-    )
-    write(
-        made,
-        tables.REFERENCES,
-        [
+        tables.REFERENCES: [
             {"arxiv_id": citing, "key": key, "cited_arxiv_id": cited, "ordinal": place, "raw": key}
+            | {"authors": []}
             for place, (citing, key, cited) in enumerate(REFERENCES)
         ],
-    )
-    write(
-        made,
-        tables.PASSAGES,
-        [
-            {
-                "arxiv_id": paper,
-                "passage_id": passage,
-                "cited_keys": keys,
-                "ordinal": place,
-                "text": passage,
-                "anchor": "S1.p1",
-                "kind": "paragraph",
-            }
-            for place, (paper, passage, keys) in enumerate(PASSAGES)
+        tables.PASSAGES: [
+            passage_row(paper, place, "A title", (), "A text.", cited=keys)
+            for place, (paper, keys) in enumerate(PASSAGES)
         ],
-    )
+    }
+    for table in rows:
+        write_table(made.root, table, MONTH, rows[table])
+    run_stage(CITATIONS, made, MONTH)
     return made
 
 
 def test_a_citation_has_its_keys_and_the_passages_that_cite(workspace):
-    run_stage(CITATIONS, workspace, MONTH)
-    rows = workspace.root.rows(tables.CITATIONS, MONTH)
+    names = ("citing", "cited", "keys", "passage_ids")
+    rows = [tuple(map(row.get, names)) for row in workspace.root.rows(tables.CITATIONS, MONTH)]
     assert rows == [
-        {
-            "citing": "2403.00001",
-            "cited": "1706.03762",
-            "keys": ["bib1", "bib3"],
-            "passage_ids": ["p1", "p3"],
-        },
-        {"citing": "2403.00002", "cited": "1706.03762", "keys": ["bib1"], "passage_ids": []},
-        {"citing": "2403.00001", "cited": "2403.00002", "keys": ["bib2"], "passage_ids": ["p2"]},
+        (ONE, OUTSIDE, ["bib1", "bib3"], [P1, P3]),
+        (TWO, OUTSIDE, ["bib1"], []),
+        (ONE, TWO, ["bib2"], [P2]),
     ]
 
 
 def test_citing_papers_are_found_for_papers_within_and_outside_the_corpus(workspace):
-    run_stage(CITATIONS, workspace, MONTH)
-    outside = read_citing_papers(workspace, "arXiv:1706.03762v5")
+    outside = read_citing_papers(workspace, f"arXiv:{OUTSIDE}v5")
     assert [(each.paper.arxiv_id, each.paper.title, each.passage_ids) for each in outside] == [
-        ("2403.00001", "One", ("p1", "p3")),
-        ("2403.00002", "Two", ()),
+        (ONE, "One", (P1, P3)),
+        (TWO, "Two", ()),
     ]
-    (citing,) = read_citing_papers(workspace, "2403.00002")
-    assert citing.paper.arxiv_id == "2403.00001"
-    assert read_citing_papers(workspace, "2403.00001") == []
+    (citing,) = read_citing_papers(workspace, TWO)
+    assert citing.paper.arxiv_id == ONE
+    assert read_citing_papers(workspace, ONE) == []
     with pytest.raises(SettingError, match="not an id"):
         read_citing_papers(workspace, "not an id")
 
 
 def test_citing_papers_are_those_of_all_months_as_they_are_now(workspace):
-    def citing(*ids):
-        return [
-            {"citing": name, "cited": "1706.03762", "keys": [], "passage_ids": []} for name in ids
-        ]
-
-    run_stage(CITATIONS, workspace, MONTH)
     later, gone = "2024-05", "2024-04"
-    write_table(workspace.root, tables.CITATIONS, gone, citing("2404.00001"))
-    write_table(workspace.root, tables.CITATIONS, later, citing("2405.00001", "2405.00002"))
-    found = [each.paper.arxiv_id for each in read_citing_papers(workspace, "1706.03762")]
-    assert found == ["2403.00001", "2403.00002", "2404.00001", "2405.00001", "2405.00002"]
+
+    def write(month, *ids):
+        row = {"cited": OUTSIDE, "keys": [], "passage_ids": []}
+        write_table(
+            workspace.root, tables.CITATIONS, month, [{"citing": each} | row for each in ids]
+        )
+
+    def citing():
+        return [each.paper.arxiv_id for each in read_citing_papers(workspace, OUTSIDE)]
+
+    write(gone, "2404.00001")
+    write(later, "2405.00001", "2405.00002")
+    assert citing() == [ONE, TWO, "2404.00001", "2405.00001", "2405.00002"]
     workspace.root.file(tables.CITATIONS, gone).unlink()
-    write_table(workspace.root, tables.CITATIONS, later, citing("2405.00003"))
-    found = [each.paper.arxiv_id for each in read_citing_papers(workspace, "1706.03762")]
-    assert found == ["2403.00001", "2403.00002", "2405.00003"]
-    assert count_shared_works(workspace, ["1706.03762", "2403.00002"]) == {
-        "2403.00001": 2,
-        "2403.00002": 1,
-        "2405.00003": 1,
-    }
+    write(later, "2405.00003")
+    assert citing() == [ONE, TWO, "2405.00003"]
+    shared = count_shared_works(workspace, [OUTSIDE, TWO])
+    assert shared == {ONE: 2, TWO: 1, "2405.00003": 1}
 
 
 def test_a_paper_has_its_passages_and_references_in_order(workspace):
-    paper = read_paper(workspace, "2403.00001")
+    paper = read_paper(workspace, ONE)
     assert (paper.title, paper.authors, paper.month) == ("One", ("A. Bee",), MONTH)
-    assert [passage.passage_id for passage in paper.passages] == ["p1", "p2", "p3"]
+    assert [passage.passage_id for passage in paper.passages] == [P1, P2, P3]
     assert [(item.arxiv_id, item.title, item.in_corpus) for item in paper.references] == [
-        ("1706.03762", None, False),
-        ("2403.00002", "Two", True),
-        ("1706.03762", None, False),
+        (OUTSIDE, None, False),
+        (TWO, "Two", True),
+        (OUTSIDE, None, False),
         (None, None, False),
     ]
     with pytest.raises(MissingInput, match=r"2403\.00009"):
@@ -157,15 +123,3 @@ def test_a_paper_is_read_without_pandas(workspace):
         " print(len(paper.passages), 'pandas' in sys.modules)"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "3 False\n"
-
-
-def test_rows_of_other_values_are_not_read(workspace):
-    def passages_of(arxiv_id):
-        root = workspace.root
-        return list(root.rows_with(tables.PASSAGES, MONTH, "arxiv_id", {arxiv_id}, ["passage_id"]))
-
-    assert passages_of("2403.00002") == [{"passage_id": "p4"}]
-    assert passages_of("9999.99999") == []
-    workspace.root.file(tables.PASSAGES, MONTH).write_bytes(b"PAR1 broken")
-    with pytest.raises(PermanentFailure, match="2024-03"):
-        passages_of("2403.00002")

@@ -53,17 +53,27 @@ def month(workspace):
 
 def test_a_point_has_the_vectors_of_its_passage(month):
     write_vectors(month)
-    batch = points(month)
-    assert batch.ids == [row["passage_id"] for row in month.root.rows(tables.PASSAGES, MONTH)]
+    batch, passages = points(month), month.root.rows(tables.PASSAGES, MONTH)
+    assert batch.ids == [row["passage_id"] for row in passages]
     assert (batch.dense.dtype, batch.dense.shape) == (np.float32, (len(TEXTS), 4))
     assert batch.dense[2].tolist() == [0.0, 0.0, 1.0, 0.0]
     vector = batch.sparse.row(3)
     assert (vector.ids.tolist(), vector.weights.tolist()) == ([0, 1, 2], [0.5, 0.5, 0.5])
     assert len(batch.sparse.row(0).ids) == 0
+    row, found = passages[2], batch.lexical.row(2)
+    expected = lexical_rows([embedded_text(row["title"], row["section_path"], row["text"])]).row(0)
+    assert found.ids.tolist() == expected.ids.tolist()
+    assert found.weights.tolist() == expected.weights.tolist()
+
+
+def _write_metadata(month, **values):
+    row = {"arxiv_id": "2403.00000", **values}
+    write_table(month.root, tables.METADATA, MONTH, [row])
 
 
 def test_a_payload_holds_what_a_search_restricts_or_shows(month):
     write_vectors(month)
+    _write_metadata(month, journal_ref="Proc. of ACL 2024, pp. 1-9", comment="Best paper")
     payload = dict(points(month).payloads[1])
     assert len(payload.pop("digest")) == 32
     assert len(payload.pop("text_sha256")) == 64
@@ -82,31 +92,8 @@ def test_a_payload_holds_what_a_search_restricts_or_shows(month):
         "subset": "no_problem",
         "grade": "C",
         "authors": ["lovelace", "noel ada lovelace"],
-        "venue": [],
+        "venue": ["1", "2024", "9", "acl", "best", "of", "paper", "pp", "proc"],
     }
-
-
-def test_papers_are_restricted_by_the_words_of_their_venue(month):
-    about = dict.fromkeys(tables.METADATA.schema.names)
-    row = {
-        **about,
-        "arxiv_id": "2403.00000",
-        "journal_ref": "Proc. of ACL 2024, pp. 1-9",
-        "comment": "Best paper",
-    }
-    write_table(month.root, tables.METADATA, MONTH, [row])
-    write_vectors(month)
-    assert points(month).payloads[0]["venue"] == [
-        "1",
-        "2024",
-        "9",
-        "acl",
-        "best",
-        "of",
-        "paper",
-        "pp",
-        "proc",
-    ]
     assert points(month).payloads[-1]["venue"] == []
 
 
@@ -114,24 +101,10 @@ def test_a_point_repeats_so_many_authors_and_words_of_its_paper_and_no_more(mont
     rows = month.root.rows(tables.PAPERS, MONTH)
     rows[0]["authors"] = [{"name": f"a{number}"} for number in range(6_000)]
     write_table(month.root, tables.PAPERS, MONTH, rows)
-    words = " ".join(map(str, range(6_000)))
-    about = dict.fromkeys(tables.METADATA.schema.names)
-    row = {**about, "arxiv_id": rows[0]["arxiv_id"], "comment": words}
-    write_table(month.root, tables.METADATA, MONTH, [row])
+    _write_metadata(month, comment=" ".join(map(str, range(6_000))))
     write_vectors(month)
     payload = points(month).payloads[0]
     assert (len(payload["authors"]), len(payload["venue"]) < 3_000) == (5_000, True)
-
-
-def test_lexical_vectors_are_of_the_text_that_was_embedded(month):
-    write_vectors(month)
-    row = month.root.rows(tables.PASSAGES, MONTH)[2]
-    expected = lexical_rows([embedded_text(row["title"], row["section_path"], row["text"])]).row(0)
-    found = points(month).lexical.row(2)
-    assert (found.ids.tolist(), found.weights.tolist()) == (
-        expected.ids.tolist(),
-        expected.weights.tolist(),
-    )
 
 
 def test_the_audit_asks_for_the_digests_that_a_load_sends(month):

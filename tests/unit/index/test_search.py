@@ -132,9 +132,7 @@ def test_what_is_like_a_paper_or_a_passage_is_found_without_it(loaded):
     assert passage.arxiv_id not in {hit["paper"]["arxiv_id"] for hit in hits}
 
 
-@pytest.mark.parametrize(
-    "identifier", ["2403.99999", "2103.00001", "nonsense", "00000000-0000-4000-8000-000000000000"]
-)
+@cases("unit/index/cases.toml", "what_is_not_there_has_nothing_like_it", "identifier")
 def test_what_is_not_there_has_nothing_like_it(loaded, identifier):
     with pytest.raises(SettingError, match=f"--like: .*{identifier}"):
         read_like(loaded, identifier)

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 from pydantic import SecretStr
 
-from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline import errors
+from pipeline.errors import SettingError, TransientFailure
 from pipeline.index.audit import audit_months
 from pipeline.index.connection import parse_address
 from pipeline.index.opening import close_indexes, open_collections
@@ -32,10 +33,7 @@ def test_grpc_is_tried_beside_the_usual_port_alone(url, port, grpc_port):
     assert parse_address(url, has_key=True, grpc_port=1234).grpc_port == 1234
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["localhost:6333", "ftp://localhost", "http://", "http://host:port", "qdrant", "http://[::1"],
-)
+@cases("unit/index/cases.toml", "a_url_that_is_none_is_refused", "url")
 def test_a_url_that_is_none_is_refused(url):
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_URL"):
         parse_address(url, has_key=False)
@@ -47,9 +45,7 @@ def test_a_password_in_the_url_is_refused_without_being_shown():
     assert "hidden" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "host", ["qdrant.example.org", "10.0.0.7", "localhost.example.org", "[2001:db8::1]"]
-)
+@cases("unit/index/cases.toml", "a_server_on_another_host_needs_https_and_a_key", "host")
 def test_a_server_on_another_host_needs_https_and_a_key(host):
     with pytest.raises(SettingError, match=r"unencrypted.*use https"):
         ServerCollections(f"http://{host}:6333", "c", SecretStr("key"))
@@ -98,41 +94,29 @@ def test_an_audit_of_a_server_that_does_not_answer_ends_at_its_first_question(no
     assert told == []
 
 
-@pytest.mark.parametrize(
-    ("status", "answer", "error", "message"),
-    [
-        (404, "go away", PermanentFailure, ""),
-        (502, "go away", TransientFailure, ""),
-        (401, "go away", SettingError, ""),
-        (429, "go away", TransientFailure, ""),
-        (200, "<html>hello</html>", SettingError, ".* is not a Qdrant server"),
-        (200, "[]", SettingError, ".* is not a Qdrant server"),
-        (200, '{"result": null}', SettingError, ".* is not a Qdrant server"),
-        (200, '{"message": "hello"}', SettingError, ".* is not a Qdrant server"),
-        (200, "", SettingError, ".* is not a Qdrant server"),
-    ],
+@cases(
+    "unit/index/cases.toml",
+    "what_is_no_qdrant_server_is_named",
+    ("answer", "status", "error", "message"),
 )
-def test_what_is_no_qdrant_server_is_named(httpserver, status, answer, error, message):
-    httpserver.expect_request("/collections/c-model/exists").respond_with_data(
-        answer, status=status
-    )
+def test_what_is_no_qdrant_server_is_named(httpserver, answer, status, error, message):
+    path = "/collections/c-model/exists"
+    httpserver.expect_request(path).respond_with_data(answer, status=status)
     url = httpserver.url_for("")
-    with pytest.raises(error, match=url[:-1] + message):
+    with pytest.raises(getattr(errors, error), match=url[:-1] + message):
         ServerCollections(url, "c", patience=0.0).collection("c-model").layout()
 
 
 def test_a_receipt_does_not_hold_where_the_server_refuses_the_key(httpserver, tmp_path):
     httpserver.expect_request("/aliases").respond_with_data("go away", status=401)
     receipt = Provenance("index_receipts", "2024-03", 1, 1, "0", "", {}, {}, notes={"points": 0})
-    assert not INDEX_RECEIPTS.outputs_exist(
-        make_workspace(tmp_path, qdrant_url=httpserver.url_for("")), "2024-03", receipt
-    )
-    assert not INDEX_RECEIPTS.outputs_exist(
-        make_workspace(tmp_path, qdrant_url="nowhere"), "2024-03", receipt
-    )
-    assert not INDEX_RECEIPTS.outputs_exist(
-        make_workspace(tmp_path, qdrant_collection="a/b"), "2024-03", receipt
-    )
+    for settings in (
+        {"qdrant_url": httpserver.url_for("")},
+        {"qdrant_url": "nowhere"},
+        {"qdrant_collection": "a/b"},
+    ):
+        workspace = make_workspace(tmp_path, **settings)
+        assert not INDEX_RECEIPTS.outputs_exist(workspace, "2024-03", receipt)
     close_indexes()
 
 
