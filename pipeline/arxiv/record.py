@@ -15,13 +15,14 @@ from pipeline.text import one_line
 Status = Literal["present", "withdrawn", "absent"]
 
 _WORK = r"(?:paper|article|submission|manuscript|work|preprint|note|publication|version)"
-# "This paper has been withdrawn" as arXiv itself writes it, "Withdrawn by the authors", and "The
-# author withdraws this paper".
+# "This paper (with its appendix) has been withdrawn", "Withdrawn by the authors", "3 pages,
+# withdrawn due to an error", and "The author withdraws this paper".
 _NOTICE = re.compile(
-    rf"(?:\b(?:this|the|our|my)\s|^\W*)(?:\w+\s)?{_WORK}\b.{{0,60}}?\b"
+    rf"(?:\b(?:this|the|our|my)\s|^\W*)(?:\w+\s)?{_WORK}(?:\s\([^)]{{0,80}}\))?,?\s"
+    r"(?:(?:ha[sd]|have|is|was|be|been|being|needs?\sto|now|\w+ly)\s)+"
     r"(?:withdrawn|retracted|removed\sby)\b"
-    r"|^\W*(?:\d+\spages\W+)?(?:has\sbeen\s|temporarily\s)?(?:withdrawn|retracted)"
-    r"(?=\W*$|\W*\s(?:by|due|because)\b)"
+    rf"|^\W*(?:\d+\s\w+\W+)*(?:{_WORK}\s|(?:it\s)?(?:has\sbeen|is)\s|temporarily\s)?"
+    r"(?:withdrawn|retracted|removed(?=\sby\s))(?=\W*$|\W*\s(?:by|due|because|see)\b)"
     rf"|\bwithdr[ae]w(?:s|n|ing|al)?\s(?:of\s)?(?:this|our|the|my)\s{_WORK}\b",
     re.IGNORECASE,
 )
