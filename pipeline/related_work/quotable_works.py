@@ -20,7 +20,7 @@ from pipeline.text import one_line
 _SHORT_RATE, _SHORT_SECTION, _LONG_RATE = 50, 250, 20
 # Sentences that are read of the beginning of a paper without an abstract; no abstract is longer.
 _MOST_SENTENCES = 16
-_HEADING = re.compile(r"^\s*#{1,6} ++(.*)$", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}#{1,6} ++(.*)$", re.MULTILINE)
 _ABSTRACT = re.compile(r"abstract\b", re.IGNORECASE)
 # In a paragraph behind the abstract's own, the sign of an affiliation: not recall@10, [@bib.bib1].
 _EMAIL = re.compile(r"[\w}]@[A-Za-z][\w-]*+\.[A-Za-z]")
