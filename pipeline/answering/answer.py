@@ -95,10 +95,7 @@ def answer_row(
         **writer.columns,
         "settings": json.dumps(settings, sort_keys=True),
         "text": answer.text,
-        "sentences": [
-            {"text": sentence.text, "claims": list(sentence.claims)}
-            for sentence in answer.sentences
-        ],
+        "sentences": [asdict(sentence) for sentence in answer.sentences],
         "claims": [asdict(claim) for claim in answer.claims],
         "queries": list(answer.queries),
         "shown": shown,

@@ -33,7 +33,6 @@ CLAIM_SECONDS = 3600.0
 _CLOCK_SLACK = 10.0
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS requests (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answers (
     key TEXT NOT NULL, sample INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (key, sample))
     WITHOUT ROWID;
@@ -139,9 +138,6 @@ class CallCache:
             seconds,
         )
         with self._errors(), transaction(self._sql):
-            self._sql.execute(
-                "INSERT OR IGNORE INTO requests VALUES (?, ?)", (key, _canonical(request))
-            )
             self._sql.executemany(
                 "INSERT INTO answers VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body ="
                 " excluded.body WHERE trim(json_extract(body, '$.text'), char(9, 10, 13, 32)) = ''",

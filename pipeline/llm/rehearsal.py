@@ -78,9 +78,6 @@ class _OverlayCache(CallCache):
     def __init__(self, below: CallCache, invented: dict[tuple[str, int], CachedAnswer]) -> None:
         self._below, self._invented = below, invented
 
-    def close(self) -> None:
-        """Leave the file open: it is its owner's."""
-
     def read(self, key: str, samples: Iterable[int]) -> dict[int, CachedAnswer]:
         numbers = list(samples)
         answers = self._below.read(key, numbers)

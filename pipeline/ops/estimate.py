@@ -7,6 +7,7 @@ invented answers where the cache has none.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -30,9 +31,7 @@ from pipeline.storage.writing import Row
 from pipeline.tables import Table
 from pipeline.tables.writers import Writer
 
-_NO_MODEL = "there is nothing to pay: neither a system nor a judge of the settings calls a model"
-_NOTHING_DUE = "there is nothing to pay: every stage of these months that calls a model is done"
-_LABELS = ("month", "stage", "system", "model")
+_NOTHING_DUE = "there is nothing to pay: no stage of these months that calls a model is due"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +44,23 @@ class StageCost:
     many completions in flight as the model's concurrency allows.
     """
 
-    month: str
-    stage: str
-    system: str | None
-    model: str | None
-    calls: int
-    answered: int
-    requests: int
-    prompt_tokens: int
-    completion_tokens: int
-    money: float
-    seconds: float
+    month: str = ""
+    stage: str = ""
+    system: str | None = None
+    model: str | None = None
+    calls: int = 0
+    answered: int = 0
+    to_pay: int = 0
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    money: float = 0.0
+    seconds: float = 0.0
 
     @property
     def writer(self) -> str:
         """The writer's name; empty where the cost is not that of one writer."""
         return Writer(self.system, self.model).name if self.system else ""
-
-    @property
-    def to_pay(self) -> int:
-        return self.calls - self.answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +75,19 @@ class CostEstimate:
     notes: tuple[str, ...]
 
     def total(self) -> StageCost:
-        """The sum over all stages and months, with empty labels."""
+        """The sum over all stages and months."""
         return sum_parts(self.parts)
 
     def as_json(self) -> dict[str, Any]:
-        parts = [asdict(part) | {"to_pay": part.to_pay} for part in self.parts]
-        total = asdict(self.total()) | {"to_pay": self.total().to_pay}
-        for label in _LABELS:
-            del total[label]
-        return asdict(self) | {"parts": parts, "total": total}
+        return asdict(self) | {"total": asdict(self.total())}
 
 
 def sum_parts(parts: Sequence[StageCost]) -> StageCost:
-    """The sum of several costs, with the first's labels but its month; times add up."""
-    counters = [name for name in StageCost.__dataclass_fields__ if name not in _LABELS]
-    sums = {name: sum(getattr(part, name) for part in parts) for name in counters}
-    first = parts[0] if parts else None
-    return StageCost(
-        month="",
-        stage=first.stage if first else "",
-        system=first.system if first else None,
-        model=first.model if first else None,
-        **sums,
-    )
+    """The sum of several costs, without labels; times add up."""
+    sums = Counter[str]()
+    for part in parts:
+        sums.update({name: n for name, n in asdict(part).items() if isinstance(n, int | float)})
+    return StageCost(**sums)  # type: ignore[arg-type]
 
 
 def estimate(workspace: Workspace, months: Sequence[str]) -> CostEstimate:
@@ -128,10 +114,12 @@ def estimate(workspace: Workspace, months: Sequence[str]) -> CostEstimate:
             f" citeloom run --months {selection} --until tasks first, which asks no model"
         )
     readiness = tuple(_readiness_notes(workspace, needed, ready, not_ready))
-    if not calls_model(settings):
-        return CostEstimate((), ready, not_ready, priced=False, notes=(_NO_MODEL, *readiness))
     answers: dict[tuple[str, int], Any] = {}
-    rehearsed = [item for month in ready for item in _rehearse_month(workspace, month, answers)]
+    rehearsed = [
+        item
+        for month in (ready if calls_model(settings) else ())
+        for item in _rehearse_month(workspace, month, answers)
+    ]
     if not rehearsed:
         return CostEstimate((), ready, not_ready, priced=False, notes=(_NOTHING_DUE, *readiness))
     parts = tuple(part for part, _ in rehearsed)
@@ -195,6 +183,7 @@ def _cost_of(rehearsal: Rehearsal, stage: Stage, part: MonthPart | None, month: 
         model=columns.get("model"),
         calls=rehearsal.count("calls"),
         answered=rehearsal.count("cached"),
+        to_pay=rehearsal.count("calls") - rehearsal.count("cached"),
         requests=rehearsal.count("requests"),
         prompt_tokens=rehearsal.count("prompt_tokens"),
         completion_tokens=rehearsal.count("completion_tokens"),

@@ -26,6 +26,7 @@ from pipeline.llm.client import LlmClient
 from pipeline.llm.messages import LlmAnswerError, Spent
 from pipeline.llm.models import get_model, settings_for, writer_settings
 from pipeline.llm.stage_loop import attempt_all, leave_out_failed
+from pipeline.related_work.examples import example_inputs
 from pipeline.related_work.key_elements import Extraction, KeyElements, extract_known
 from pipeline.related_work.prompt_files import PROMPTS
 from pipeline.related_work.summary import Summary, make_summary, named_faults
@@ -132,11 +133,11 @@ def _writer_part(month_tasks: MonthTasks, writer: Writer, system: RelatedWorkSys
     if writer.model is not None:
         inputs["model"] = _model_fingerprint(settings, writer.model)
     if system.reads_texts:
-        inputs |= month_tasks.text_digests
+        inputs |= month_tasks.cited_digests(tables.PAPERS)
     if system.count_examples(settings):
-        inputs |= month_tasks.example_digests
+        inputs |= example_inputs(month_tasks.workspace, month_tasks.month)
     if system.reads_passages:
-        inputs |= month_tasks.passage_digests
+        inputs |= month_tasks.cited_digests(tables.PASSAGES)
     return MonthPart(
         name=writer.name,
         columns=writer.columns,
@@ -287,7 +288,7 @@ class KeyElementsOfTasks(PartedStage):
     def parts(self, workspace: Workspace, month: str) -> list[MonthPart]:
         settings = workspace.settings
         tasks = MonthTasks(workspace, month)
-        inputs = {"prompts": PROMPTS.digest("elements")} | tasks.text_digests
+        inputs = {"prompts": PROMPTS.digest("elements")} | tasks.cited_digests(tables.PAPERS)
         return [
             MonthPart(
                 name=model,

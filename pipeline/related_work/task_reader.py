@@ -22,7 +22,6 @@ from pipeline.related_work.examples import (
     choose_examples,
     cited_papers,
     corpus_examples,
-    example_inputs,
 )
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.system import RelatedWorkSystem
@@ -126,20 +125,11 @@ class MonthTasks:
 
         return cited_months(self.workspace, tables.RELATED_WORK_TASKS, self.month, read_papers)
 
-    @cached_property
-    def text_digests(self) -> dict[str, str]:
-        """Digests of the months that the references' texts are read from, for a part's `inputs`."""
-        return digests_by_month(self.workspace, tables.PAPERS, self.cited_months)
-
-    @cached_property
-    def passage_digests(self) -> dict[str, str]:
-        """As `text_digests`, of the references' passages."""
-        return digests_by_month(self.workspace, tables.PASSAGES, self.cited_months)
-
-    @cached_property
-    def example_digests(self) -> dict[str, str]:
-        """As `text_digests`, of what style examples are chosen from."""
-        return example_inputs(self.workspace, self.month)
+    def cited_digests(self, table: tables.Table) -> dict[str, str]:
+        """Digests of the months of a table that what is read of the references is from, for a
+        part's `inputs`.
+        """
+        return digests_by_month(self.workspace, table, self.cited_months)
 
     @cached_property
     def _texts(self) -> dict[str, str]:
