@@ -218,12 +218,8 @@ def test_papers_that_fit_a_paragraph_are_suggested(workspace, tmp_path):
 def test_to_cite_what_fits_comes_first_and_what_does_not_is_marked(finished, workspace):
     fits = [paper.hit.fits for paper in papers_to_cite(workspace, "late interaction", None, 20)]
     assert fits == sorted(fits, reverse=True) != [True] * 20
-    weak = finished.place.invoke("cite", "gardening of roses in spring")
-    assert ("nothing in this corpus fits" in weak.stdout, weak.stdout.count("nearest ·")) == (
-        True,
-        5,
-    )
-    assert "@misc" not in weak.stdout
+    weak = finished.place.invoke("cite", "gardening of roses in spring").stdout
+    assert (weak.count("nearest ·"), "@misc" in weak) == (5, False)
 
 
 def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(finished, tmp_path):

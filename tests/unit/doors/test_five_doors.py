@@ -107,7 +107,6 @@ def test_a_paper_is_the_same_through_every_door(corpus, client):
     ("path", "page", "arguments"),
     [
         ("passages", "passages", ("search", QUOTE, "--passages")),
-        ("papers", "papers", ("papers",)),
         (f"papers/{FUSION}", f"paper/{FUSION}", ("paper", FUSION)),
         (f"papers/{FUSION}/references", f"paper/{FUSION}", ("paper", FUSION, "--references")),
         (f"papers/{RETRIEVAL}/cited-by", f"paper/{RETRIEVAL}", ("paper", RETRIEVAL, "--cited-by")),
