@@ -341,7 +341,6 @@ def test_the_command_asks_the_queries_of_a_file(loaded, tmp_path):
             "## untranslated\n\n1. **[Paper 2403.00000](https://arxiv.org/abs/2403.00000)**"
         )
     assert _invoke(loaded, *arguments, "--bibtex").stdout.count("@misc{") == 2
-    assert _invoke(loaded, *arguments, "--passages", "--ris").stdout.count("TY  - GEN\n") == 2
 
 
 @cases(
