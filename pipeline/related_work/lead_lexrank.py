@@ -23,16 +23,16 @@ DAMPING = 0.15
 REPEATED = 0.5
 
 
-def lead(task: Task, words: int | None = None) -> Summary:
+def lead(task: Task) -> Summary:
     """LEAD, the baseline that summarization compares with: the first sentences of each reference's
     abstract.
 
     Of each reference the first sentence as it is, in the order of the references, then of each the
-    second, as long as there are at most `words` words (`section_words`). Of a work without an
-    abstract it is the title.
+    second, as long as there are at most `section_words`. Of a work without an abstract it is the
+    title.
     """
     works = _sentences_by_work(task)
-    words_left = section_words(len(works)) if words is None else words
+    words_left = section_words(len(works))
     taken: list[list[SummarySentence]] = [[] for _ in works]
     for depth in range(max(map(len, works), default=0)):
         for work, sentences in zip(works, taken, strict=True):
@@ -66,11 +66,9 @@ def _cited(sentence: SummarySentence) -> SummarySentence:
     return replace(sentence, text=f"{sentence.text.rstrip('. ')} [Reference {number}].")
 
 
-def lexrank(task: Task, words: int | None = None) -> Summary:
-    """The most salient sentences of all references, at most `words` words of them, in the order of
-    the references.
-
-    words: by default those of `section_words`.
+def lexrank(task: Task) -> Summary:
+    """The most salient sentences of all references, at most `section_words`, in the order of the
+    references.
 
     Continuous LexRank (Erkan and Radev 2004, JAIR 22, section 3.3): the score of a sentence is the
     stationary probability of a random walk between sentences whose steps are weighted by the cosine
@@ -82,7 +80,7 @@ def lexrank(task: Task, words: int | None = None) -> Summary:
     """
     pool = list(chain.from_iterable(_sentences_by_work(task)))
     places: list[int] = []
-    words_left = section_words(len(task.references)) if words is None else words
+    words_left = section_words(len(task.references))
     cosines = tfidf_cosines([sentence.text for sentence in pool])
     scores = lexrank_scores(cosines)
     for place in sorted(range(len(pool)), key=lambda place: (-float(scores[place]), place)):

@@ -169,9 +169,7 @@ def _most_tasks(workspace: Workspace, month: str) -> int:
     return max(0, min(settings.max_tasks, left))
 
 
-def _corpus_tasks(
-    job: Job, resolved: ResolvedItems, citations: Citations
-) -> Iterator[dict[str, Any]]:
+def _corpus_tasks(job: Job, citations: Citations) -> Iterator[dict[str, Any]]:
     fewest = job.settings.min_references
     too_few = []
     tasks = 0
@@ -187,9 +185,11 @@ def _corpus_tasks(
                 " used"
             )
             job.leave_out(paper["arxiv_id"], "at_max_references", detail)
-        if sum(reference["source"] != "item" for reference in task["references"]) < fewest:
-            known = _count_known(paper, section, resolved, citations)
-            job.leave_out(paper["arxiv_id"], "too_few_references", _known_in_words(known))
+        known = sum(reference["source"] != "item" for reference in task["references"])
+        if known < fewest:
+            cited = len(task["references"]) + task["outside"]
+            detail = f"{known} of {cited} cited works have a known text"
+            job.leave_out(paper["arxiv_id"], "too_few_references", detail)
             too_few.append(known)
         else:
             tasks += 1
@@ -198,49 +198,17 @@ def _corpus_tasks(
         job.notes["no_task"] = _why_no_task(too_few, fewest, job.settings.outside_references)
 
 
-def _count_known(
-    paper: Mapping[str, Any],
-    section: Mapping[str, Any],
-    resolved: ResolvedItems,
-    citations: Citations,
-) -> Counter[str]:
-    """How much is known of the works that a section cites: how many in `full_text`, by `abstract`,
-    by `arxiv_id` alone, by their `item` alone.
+def _why_no_task(too_few: Sequence[int], fewest: int, outside: str) -> str:
+    """Why no paper with a related-work section became a task. too_few: of each, how many of the
+    cited works have a known text.
     """
-    kinds = {}
-    for key in keys_cited_in(section_blocks(paper, section)):
-        item = (paper["arxiv_id"], key)
-        if item in citations and citations[item].source != "item":
-            kinds[citations[item].identity] = str(citations[item].source)
-        elif item in resolved:
-            kinds[resolved[item].cited] = "arxiv_id"
-        else:
-            kinds[key] = "item"
-    return Counter(kinds.values())
-
-
-def _known_in_words(known: Counter[str]) -> str:
-    return (
-        f"of the cited works {known['full_text']} are papers of the corpus,"
-        f" {known['abstract']} have an abstract in the metadata,"
-        f" {known['arxiv_id']} have an arXiv id alone, {known['item']} have none"
-    )
-
-
-def _why_no_task(too_few: Sequence[Counter[str]], fewest: int, outside: str) -> str:
-    """Why no paper with a related-work section became a task, and what would give how many."""
-    with_text = [known["full_text"] + known["abstract"] for known in too_few]
-    with_id = [total + known["arxiv_id"] for total, known in zip(with_text, too_few, strict=True)]
-    papers = number_of(len(too_few), "paper")
+    most = max(too_few)
     text = (
-        f"No related-work section of {papers} cites works of which {fewest} have a known text"
-        f" (CITELOOM_MIN_REFERENCES): {_known_in_words(sum(too_few, Counter()))}."
+        f"No related-work section of {number_of(len(too_few), 'paper')} cites works of which"
+        f" {fewest} have a known text (CITELOOM_MIN_REFERENCES): at most {most} have one, in"
+        f" {number_of(too_few.count(most), 'paper')}. Known are papers of the corpus, and abstracts"
+        " of the metadata: a whole snapshot has more."
     )
-    if fewest > 1:
-        tasks = number_of(sum(total >= 1 for total in with_text), "task")
-        text += f" CITELOOM_MIN_REFERENCES=1 gives {tasks}."
-    tasks = number_of(sum(total >= fewest for total in with_id), "task")
-    text += f" Metadata of all works that have an arXiv id, such as a whole snapshot, give {tasks}."
     if outside == "drop":
         text += (
             " CITELOOM_OUTSIDE_REFERENCES=drop leaves out works that only the metadata describe."
@@ -345,7 +313,7 @@ class RelatedWorkTasks(Stage):
         folder = job.settings.tasks_dir
         of_files = () if folder is None else tasks_of_month(folder, job.month)
         rows_of_files = (task.row() for _, task in of_files)
-        for task in chain(_corpus_tasks(job, resolved, citations), rows_of_files):
+        for task in chain(_corpus_tasks(job, citations), rows_of_files):
             if count == most:
                 detail = f"CITELOOM_MAX_TASKS is {most}"
                 if most < job.settings.max_tasks:

@@ -193,10 +193,12 @@ def space(
     workspace: Workspace, free_of: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free
 ) -> Iterator[DoctorFinding]:
     """Free space on the data root's disk, or on the local folder's for an object store."""
+    from rich.filesize import decimal
+
     local = workspace.local
     # The probe of the data root reports one that cannot be made.
     free = free_of(next(folder for folder in (local, *local.parents) if folder.exists()))
-    message = f"{_size(free)} free on the disk of {local}"
+    message = f"{decimal(free)} free on the disk of {local}"
     if free < _LEAST_FREE:
         yield problem(message, "make room on it before any run")
     else:
@@ -223,6 +225,8 @@ def dump(workspace: Workspace) -> Iterator[DoctorFinding]:
 
 def snapshot(workspace: Workspace) -> Iterator[DoctorFinding]:
     """Whether there is a source of metadata, the snapshot's age, and the harvest's last day."""
+    from rich.filesize import decimal
+
     settings = workspace.settings
     harvest = HarvestStore(workspace.local / "cache" / STORE).state()
     file = settings.metadata_snapshot
@@ -252,7 +256,7 @@ def snapshot(workspace: Workspace) -> Iterator[DoctorFinding]:
         return
     updated = _last_update(file)
     file_date = datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat()
-    message = f"{file}: {_size(file.stat().st_size)}, "
+    message = f"{file}: {decimal(file.stat().st_size)}, "
     message += f"its last lines are of {updated}" if updated else f"the file is of {file_date}"
     harvested_until = harvest.get("complete")
     if harvested_until:
@@ -296,13 +300,6 @@ def _last_update(file: Path) -> str:
         stream.seek(max(0, file.stat().st_size - _LONGEST_LINE))
         days = re.findall(rb'"update_date"\s*:\s*"(\d{4}-\d\d-\d\d)"', stream.read())
     return max(days, default=b"").decode()
-
-
-def _size(count: float) -> str:
-    for size, unit in ((1 << 40, "TB"), (1 << 30, "GB"), (1 << 20, "MB")):
-        if count >= size:
-            return f"{count / size:,.1f} {unit}"
-    return f"{count / 1024:,.0f} KB"
 
 
 def embedding_model(workspace: Workspace) -> Iterator[DoctorFinding]:

@@ -117,11 +117,13 @@ def qdrant(workspace: Workspace) -> Iterator[DoctorFinding]:
 
 
 def _edge(workspace: Workspace) -> Iterator[DoctorFinding]:
+    import psutil
+
     folder = edge_folder(workspace)
     collections = open_collections(workspace)
     live = collections.live()
     holder = None if live is None else holder_of(folder / live)
-    if holder is not None and _is_other_process(holder[0]):
+    if holder is not None and holder[0] != os.getpid() and psutil.pid_exists(holder[0]):
         message = f"Qdrant Edge in {folder}, held by process {holder[0]} ({holder[1]})"
         way_out = (
             "wait for it to end, or set CITELOOM_QDRANT_URL to a server, which serves many"
@@ -131,17 +133,6 @@ def _edge(workspace: Workspace) -> Iterator[DoctorFinding]:
     else:
         yield ok(f"Qdrant Edge {version('qdrant-edge-py')} in {folder}, not in use")
     yield _collection(workspace, collections, live)
-
-
-def _is_other_process(process: int) -> bool:
-    """Whether another process of this id lives."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # another user's
-        return True
-    return process != os.getpid()
 
 
 def _server(workspace: Workspace, url: str) -> Iterator[DoctorFinding]:
