@@ -3,6 +3,8 @@
 import errno
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -47,3 +49,13 @@ def test_a_file_that_the_system_refuses_is_named_with_a_way_out(number, capsys):
     assert "/data/papers/2024-03.parquet cannot be used" in message
     assert "CITELOOM_DATA" in message
     assert "traceback" not in message
+
+
+def test_a_reader_that_ends_early_ends_the_command_quietly():
+    code = (
+        "import sys; from pipeline.doors.cli.exit_codes import run_command;"
+        "sys.exit(run_command(lambda: [print('x' * 100, flush=True) for _ in range(10_000)]))"
+    )
+    shell = f'"{sys.executable}" -c "{code}" | head -1; exit ${{PIPESTATUS[0]}}'
+    done = subprocess.run(["bash", "-c", shell], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (141, "x" * 100 + "\n", "")

@@ -1,12 +1,13 @@
 """The end of a command: its exit code, the message of an error, and the services that it started.
 
 Exit codes: 0 done, 1 a stage failed or something is missing, 2 a setting or an argument is wrong,
-130 interrupted.
+130 interrupted, 141 nobody reads the output any more.
 """
 
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -58,6 +59,9 @@ def run_command(function: Callable[P, int | None], *arguments: P.args, **options
     except KeyboardInterrupt:
         print_error("interrupted; finished work is kept, run the same command to continue")
         return 130
+    except BrokenPipeError:  # whoever read the output, such as `head`, has ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except Exception as error:
         redacted = _redact(name_full_disk(error, "CITELOOM_DATA or of temporary files"))
         if isinstance(redacted, CiteloomError):
