@@ -44,11 +44,8 @@ _CLOSING_ALONE = re.compile(
     rf"(?<![\w\"'`“‘])(?:{'|'.join(map(re.escape, _THOUGHTS.values()))})(?=[ \t]*\n)"
 )
 _OPENING_MARK = re.compile(r"\s*<\|(?:START_RESPONSE|begin_of_solution)\|>\s*")
-_END_MARKS = (
-    *(f"<|{name}|>" for name in ("im_end", "eot_id", "eom_id", "end", "return", "endoftext")),
-    *(f"<|{name}|>" for name in ("end_of_text", "END_RESPONSE", "end_of_solution")),
-    *("<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<｜end▁of▁sentence｜>", "</s>"),
-)
+_END_MARK = re.compile(r"(?:<[|｜][\w▁]{1,40}[|｜]>|<end_of_turn>|</s>)\Z")
+_LONGEST_MARK, _MOST_MARKS = 50, 1_000
 _SHOWN_CHARS = 200
 _Tokens = Annotated[int, Field(ge=0, le=10**12)]
 
@@ -248,11 +245,11 @@ def split_thoughts(text: str, *, was_cut: bool) -> tuple[str, str]:
 def _without_marks(text: str) -> str:
     """A text without the marks of chat templates around it, and white space beside these."""
     opening = _OPENING_MARK.match(text)
-    start, end = opening.end() if opening else 0, len(text)
-    bare = len(text.rstrip())
-    while mark := next((mark for mark in _END_MARKS if text.endswith(mark, start, bare)), None):
-        end = bare - len(mark)
-        while end > start and text[end - 1].isspace():
-            end -= 1
-        bare = end
-    return text[start:end]
+    text = text[opening.end() :] if opening else text
+    for _ in range(_MOST_MARKS):
+        bare = text.rstrip()
+        mark = _END_MARK.search(bare, max(len(bare) - _LONGEST_MARK, 0))
+        if mark is None:
+            break
+        text = bare[: mark.start()].rstrip()
+    return text

@@ -104,9 +104,8 @@ class Usage:
     """Sum of the times of requests until they were answered."""
     waited: float = 0.0
     """Time that requests waited for rate limits and between attempts."""
-    cached_prompt_tokens: int = 0
-    cached_completion_tokens: int = 0
-    """Tokens of the answers from the cache: what these would cost without it."""
+    cached_tokens: int = 0
+    """Tokens of the answers from the cache, and of their prompts."""
     prices: Prices = Prices()
 
     def count_request(self, cost: Spent, seconds: float) -> None:
@@ -119,9 +118,8 @@ class Usage:
     def count_cached(self, completions: Sequence[Completion]) -> None:
         """Add completions of one prompt that the cache had."""
         self.cached += len(completions)
-        if completions:
-            self.cached_prompt_tokens += max(item.prompt_tokens for item in completions)
-        self.cached_completion_tokens += sum(item.completion_tokens for item in completions)
+        self.cached_tokens += max((item.prompt_tokens for item in completions), default=0)
+        self.cached_tokens += sum(item.completion_tokens for item in completions)
 
     @property
     def cost(self) -> float:
@@ -137,7 +135,7 @@ class Usage:
             "llm_retries": self.retries,
             "llm_prompt_tokens": self.prompt_tokens,
             "llm_completion_tokens": self.completion_tokens,
-            "llm_cached_tokens": self.cached_prompt_tokens + self.cached_completion_tokens,
+            "llm_cached_tokens": self.cached_tokens,
             "llm_request_seconds": round(self.seconds, 3),
             "llm_waited_seconds": round(self.waited, 3),
         }

@@ -33,7 +33,7 @@ from pipeline.related_work.summary import Summary, make_summary, named_faults
 from pipeline.related_work.system import RelatedWorkSystem
 from pipeline.related_work.systems import RELATED_WORK_WRITERS, SYSTEMS
 from pipeline.related_work.task import ReferenceSource, Task
-from pipeline.related_work.task_reader import FAILED_TASKS, MonthTasks, read_elements
+from pipeline.related_work.task_reader import FAILED_TASKS, MonthTasks, read_elements, task_of
 from pipeline.settings import Settings
 from pipeline.storage.csv_reader import read_content
 from pipeline.storage.csv_texts import TextKind, read_texts
@@ -114,7 +114,7 @@ def _build_key_elements(model: str, month_tasks: MonthTasks, job: Job) -> Iterat
 
 
 def _build_imported(file: Path, month_tasks: MonthTasks, job: Job) -> Iterator[Row]:
-    tasks = {task.task_id: task for task in month_tasks.with_titles()}
+    tasks = {row["task_id"]: task_of(row, {}) for row in month_tasks.rows}
     imported = read_texts(
         file, _IMPORTED, {task_id: task.title for task_id, task in tasks.items()}, SYSTEMS
     )

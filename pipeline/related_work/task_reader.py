@@ -149,10 +149,6 @@ class MonthTasks:
     def _cited(self) -> Mapping[str, frozenset[str]]:
         return cited_papers(self.workspace, self.month)
 
-    def with_titles(self) -> list[Task]:
-        """The tasks; of their references in the corpus the titles alone."""
-        return [task_of(row, {}) for row in self.rows]
-
     def with_texts(self, job: Job) -> list[Task]:
         """The tasks with the texts of their references; those without one go to the ledger."""
         texts = self._texts_noted(job)
