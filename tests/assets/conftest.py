@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -267,15 +266,6 @@ def make_place(root, **settings):
     # here.
     small = {"chatcite_samples": 2, "chatcite_votes": 2, "chatcite_kept": 1, "max_questions": 3}
     return Place(root, {"OMP_NUM_THREADS": "1"}).with_settings(**{**base, **small, **settings})
-
-
-def rewrite_zip(file, changes):
-    """Give members of a zip other bytes, or add them."""
-    with zipfile.ZipFile(file) as old:
-        content = {name: old.read(name) for name in old.namelist()}
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
-        for name, page in {**content, **changes}.items():
-            new.writestr(name, page)
 
 
 def digests(root):

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,20 +12,18 @@ import dagster as dg
 import pytest
 
 from assets.checks import RECORDING_JOB
+from assets.details import DETAILS
 from assets.stage_asset import is_readable
 from pipeline import tables
 from pipeline.corpus.sources.stage import PAGES
-from pipeline.definitions import build_defs, defs
+from pipeline.definitions import defs
 from pipeline.embedding.stages import EMBEDDINGS
-from pipeline.engine.failures import read_failure, record_failure
+from pipeline.engine.failures import read_failure
 from pipeline.engine.progress import StageStarted, listening
-from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status, stages_due
-from pipeline.errors import PermanentFailure
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.stages import STAGES, choose_stages, lookup_stage
 from pipeline.storage.provenance import read_provenance
-from resources.services import ArxivResource, DataRootResource, LlmResource, QdrantResource
 from sensors import stuck_runs
 from sensors.months import dump_folder
 from tests.assets.conftest import MONTHS
@@ -37,6 +34,8 @@ from tests.workspaces import altered
 PROJECT = Path(__file__).resolve().parents[2]
 MONTH = MONTHS[0]
 NAMES = [stage.name for stage in STAGES if stage is not PAGES]  # the sample has no sources
+# Tables with the figures of which each row is in one.
+COUNTED = {"dump_members": "pages/", "papers": "grade/", "passages": "kind/"}
 GROUPS = {"corpus", "index", "related_work", "answers", "evaluation", "report"}
 
 
@@ -66,26 +65,39 @@ def metadata_of(instance, name, month):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_materialization_tells_rows_seconds_bytes_and_what_was_left_out(place, instance, name):
-    for month in MONTHS:
-        told = metadata_of(instance, name, month)
-        written = read_provenance(place.root / name / f"{month}.parquet")
-        assert told["dagster/row_count"] == written.rows
-        assert told["bytes"] == (place.root / name / f"{month}.parquet").stat().st_size
-        assert told["seconds"] >= 0
-        assert told["left_out"] == sum(written.left_out.values())
-        assert {key: told[f"left_out/{key}"] for key in written.left_out} == written.left_out
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_preview_is_a_table_of_at_most_five_rows(instance, name):
-    told = metadata_of(instance, name, "2024-04")
+    told = metadata_of(instance, name, MONTH)
+    file = place.root / name / f"{MONTH}.parquet"
+    written = read_provenance(file)
+    assert told["dagster/row_count"] == written.rows
+    assert told["bytes"] == file.stat().st_size
+    assert told["seconds"] >= 0
+    assert told["left_out"] == sum(written.left_out.values())
+    assert {key: told[f"left_out/{key}"] for key in written.left_out} == written.left_out
     head, rule, *rows = told["preview"].splitlines()
     columns = sum(is_readable(column) for column in tables.TABLES[name].schema)
-    assert len(rows) == min(5, told["dagster/row_count"])
+    assert len(rows) == min(5, written.rows)
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in (head, rule, *rows)} == {columns + 1}
     assert "&\\#" not in "".join(rows), (
         "an escaped character within an HTML entity is shown as it stands"
     )
+
+
+def test_figures_of_a_month_count_all_that_its_table_holds(place):
+    figures = {name: DETAILS[name](place.workspace(), MONTH) for name in COUNTED}
+    sums = {
+        name: sum(value for figure, value in figures[name].items() if figure.startswith(kind))
+        for name, kind in COUNTED.items()
+    }
+    assert sums == {name: len(rows_of(place, name)) for name in COUNTED}
+    papers = rows_of(place, "papers")
+    lost = {figure: value for figure, value in figures["papers"].items() if "lost/" in figure}
+    assert sum(lost.values()) == sum(sum(paper["losses"].values()) for paper in papers) > 0
+    assert 0 < figures["papers"]["share_kept"] < 1
+    assert figures["passages"]["picture"].md_str.startswith("![passage lengths](data:image/svg")
+
+
+def rows_of(place, name):
+    return place.workspace().root.rows(tables.TABLES[name], MONTH)
 
 
 def test_every_check_ran_on_every_month_and_passed(instance):
@@ -123,7 +135,12 @@ def test_a_failing_blocking_check_stops_its_month_in_both_doors(own):
     with own.entered():
         workspace = own.workspace()
         assert read_failure(workspace, "check-embeddings", MONTH)
-        assert stages_due(STAGES, workspace, MONTH)[0] == EMBEDDINGS
+        assert stages_due(STAGES, workspace, MONTH)[:2] == [EMBEDDINGS, INDEX_RECEIPTS]
+        rows = {row["stage"]: row for row in month_status(STAGES, workspace, MONTH)}
+        assert (rows["embeddings"]["state"], "permanent" in rows["embeddings"]["failure"]) == (
+            "failed",
+            True,
+        )
 
     again = own.run_months([EMBEDDINGS, INDEX_RECEIPTS], [MONTH])
     assert [(stage, month) for stage, month, _ in again.failures] == [("embeddings", MONTH)]
@@ -133,26 +150,6 @@ def test_a_failing_blocking_check_stops_its_month_in_both_doors(own):
     assert mended.failures == []
     with own.entered():
         assert read_failure(own.workspace(), "check-embeddings", MONTH) is None
-
-
-def test_a_check_that_failed_is_asked_again_before_anything_below_runs(own):
-    """Else a second run would find the stage done, and go on below it as if the check had never
-    failed.
-    """
-    with own.entered():
-        workspace = own.workspace()
-        record_failure(workspace, "check-embeddings", MONTH, PermanentFailure("its check failed"))
-        due = [stage.name for stage in stages_due(STAGES, workspace, MONTH)]
-        assert due[0] == "embeddings"
-        assert "index_receipts" in due
-        rows = {row["stage"]: row for row in month_status(STAGES, workspace, MONTH)}
-        assert rows["embeddings"]["state"] == "failed"
-        assert rows["embeddings"]["failure"].startswith("its check failed (permanent")
-    report = own.run_months(STAGES, [MONTH])
-    assert not report.failures
-    assert all(outcome.skipped for outcome in report.outcomes)
-    with own.entered():
-        assert {row["state"] for row in month_status(STAGES, own.workspace(), MONTH)} == {"done"}
 
 
 def test_both_doors_give_a_month_the_same_data_and_code_version(own):
@@ -166,13 +163,10 @@ def test_both_doors_give_a_month_the_same_data_and_code_version(own):
             assert by_run.tags["dagster/data_version"] == written.rows_sha256
             # The month had no report yet when the command computed it.
             assert by_run.metadata.keys() == {*by_command.metadata.keys(), "report"}
-
-
-def test_a_month_that_is_skipped_says_so(own):
-    assert own.run_in_dagster(NAMES[: NAMES.index("passages") + 1], MONTH).success
+        assert metadata_of(instance, "passages", MONTH)["skipped"] is False
+    assert own.run_in_dagster(["papers", "passages"], MONTH).success
     with own.dagster() as instance:
         assert metadata_of(instance, "passages", MONTH)["skipped"] is True
-        assert metadata_of(instance, "passages", "2024-04")["skipped"] is False
 
 
 def _cancel_once_started(instance):
@@ -198,7 +192,8 @@ def test_a_run_that_was_ended_by_others_puts_nothing_in_place(empty):
 
 
 def test_a_disabled_stage_says_why(place):
-    definitions = definitions_of(place.with_settings(llm_url="", systems="lead"))
+    with place.with_settings(llm_url="", systems="lead").entered():
+        definitions = load_definitions()
     specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
     description = specs["citation_support"].description
     assert "no endpoint is set" in description.partition("To enable it")[0]
@@ -222,29 +217,6 @@ def test_the_means_of_each_system_can_be_plotted(place, instance):
     ]
     assert figures["ROUGE-1/chatcite@scripted"] == pytest.approx(sum(rouge) / len(rouge), abs=1e-4)
     assert 1 <= figures["G-Score/chatcite@scripted"] <= 5
-
-
-def test_each_service_can_be_given_instead_of_its_settings(empty, tmp_path):
-    services = {
-        "data_root": DataRootResource(data=str(tmp_path / "elsewhere")),
-        "qdrant": QdrantResource(qdrant_url="http://127.0.0.1:1", qdrant_collection="mine"),
-        "llm": LlmResource(llm_url="http://127.0.0.1:2/v1", llm_model="theirs"),
-        "arxiv": ArxivResource(arxiv_api=False, oai_url="http://127.0.0.1:3/oai"),
-    }
-
-    @dg.op
-    def settings_of_the_workspace(workspace: dg.ResourceParam[Workspace]):
-        chosen = workspace.settings
-        return [chosen.data_root, chosen.qdrant_collection, chosen.llm_model, chosen.oai_url]
-
-    @dg.job(resource_defs=build_defs(**services).resources)
-    def probe():
-        settings_of_the_workspace()
-
-    with empty.entered():
-        result = probe.execute_in_process()
-    expected = [tmp_path / "elsewhere", "mine", "theirs", "http://127.0.0.1:3/oai"]
-    assert result.output_for_node("settings_of_the_workspace") == expected
 
 
 def test_everything_in_dagster_has_an_owner_a_tag_and_a_description():
@@ -341,12 +313,6 @@ def test_dagster_and_the_command_line_agree_on_what_is_out_of_date(own):
     assert stale_in_dagster(fewer) == stale_in_status(fewer) == set()
 
 
-def definitions_of(place):
-    """The definitions under the settings of a place."""
-    with place.entered():
-        return load_definitions()
-
-
 def test_a_month_that_the_dump_lacks_holds_nothing(empty):
     """The newest partition is the present month, which a dump never has: its run ends well, and
     with no row.
@@ -356,8 +322,11 @@ def test_a_month_that_the_dump_lacks_holds_nothing(empty):
 
 
 def months_asked_for(answer):
-    """The months for which the sensor asks for runs."""
+    """The months for which the sensor asks for runs, without a key: Dagster runs none twice, and a
+    page may come and go twice.
+    """
     assert isinstance(answer, dg.SensorResult), answer
+    assert not any(request.run_key for request in answer.run_requests)
     return [request.partition_key for request in answer.run_requests]
 
 
@@ -374,18 +343,23 @@ def ask_sensor(place, cursor, instance=None):
         return dump_folder(context)
 
 
-def test_the_sensor_asks_for_each_month_once_and_again_when_its_pages_change(empty, dump):
-    here = empty.with_settings(dump_dir=dump)
-    first = ask_sensor(here, None)
-    assert months_asked_for(first) == list(MONTHS)
-    assert isinstance(ask_sensor(here, first.cursor), dg.SkipReason)
-    with zipfile.ZipFile(dump / "ar5iv-04-2024-more-errors.zip", "w") as more:
-        for name in ("error/2405/2405.90009.html", "error/2406/2406.90001.html"):
-            more.writestr(name, "<html><body>new</body></html>")
-    second = ask_sensor(here, first.cursor)
-    assert months_asked_for(second) == ["2024-05", "2024-06"]
+def test_the_sensor_asks_for_each_month_once_and_again_whenever_its_pages_change(empty, dump):
+    here, page, cursor, asked = (
+        empty.with_settings(dump_dir=dump),
+        dump / "2405" / "2405.90009.html",
+        None,
+        [],
+    )
+    page.parent.mkdir()
+    for there in (False, True, False, True):
+        page.write_text("<html><body>new</body></html>") if there else page.unlink(missing_ok=True)
+        answer = ask_sensor(here, cursor)
+        asked.append(months_asked_for(answer))
+        cursor = answer.cursor
+        assert isinstance(ask_sensor(here, cursor), dg.SkipReason)
+    assert asked == [list(MONTHS), ["2024-05"], ["2024-05"], ["2024-05"]]
     (dump / "broken.zip").write_bytes(b"no zip")
-    assert "broken.zip" in ask_sensor(here, second.cursor).skip_message
+    assert "broken.zip" in ask_sensor(here, cursor).skip_message
 
 
 def test_the_sensor_asks_for_a_month_whose_sources_have_come(empty, tmp_path, monkeypatch):
@@ -405,29 +379,10 @@ def test_the_sensor_asks_for_a_month_whose_sources_have_come(empty, tmp_path, mo
         assert isinstance(ask_sensor(here, cursor), dg.SkipReason)
 
 
-def test_a_month_whose_run_died_before_its_first_step_is_asked_for_again(empty, dump):
+def test_a_month_whose_newest_runs_died_before_their_first_step_is_asked_for_again(empty, dump):
     here = empty.with_settings(dump_dir=dump)
     cursor = ask_sensor(here, None).cursor
-
-    def end_run(instance):
-        run = instance.create_run_for_job(
-            defs.resolve_job_def("refresh_corpus"),
-            tags={"dagster/sensor_name": "dump_folder", "dagster/partition": MONTH},
-        )
-        instance.report_run_failed(run, "the process that ran it is gone")
-
-    with dg.DagsterInstance.ephemeral() as instance:
-        end_run(instance)
-        assert months_asked_for(ask_sensor(here, cursor, instance)) == [MONTH]
-        for _ in range(7):
-            end_run(instance)
-        # It dies each time: somebody has to look at it.
-        assert isinstance(ask_sensor(here, cursor, instance), dg.SkipReason)
-
-
-def test_a_month_whose_run_failed_in_a_step_is_not_asked_for_again(empty, dump):
-    here = empty.with_settings(dump_dir=dump)
-    cursor = ask_sensor(here, None).cursor
+    tags = {"dagster/sensor_name": "dump_folder", "dagster/partition": MONTH}
 
     @dg.op
     def stage():
@@ -437,30 +392,21 @@ def test_a_month_whose_run_failed_in_a_step_is_not_asked_for_again(empty, dump):
     def months():
         stage()
 
+    def end_runs(count):
+        for _ in range(count):
+            run = instance.create_run_for_job(months, tags=tags)
+            instance.report_run_failed(run, "the process that ran it is gone")
+
     with dg.DagsterInstance.ephemeral() as instance:
-        tags = {"dagster/sensor_name": "dump_folder", "dagster/partition": MONTH}
+        end_runs(1)
+        assert months_asked_for(ask_sensor(here, cursor, instance)) == [MONTH]
         months.execute_in_process(instance=instance, tags=tags, raise_on_error=False)
         assert isinstance(ask_sensor(here, cursor, instance), dg.SkipReason)
-
-
-def test_a_page_that_comes_and_goes_twice_is_asked_for_each_time(empty, dump):
-    """Dagster runs no run_key twice; the sensor's own memory keeps it from asking twice for the
-    same state.
-    """
-    here, page, cursor, keys = (
-        empty.with_settings(dump_dir=dump),
-        dump / "2405" / "2405.90009.html",
-        None,
-        [],
-    )
-    page.parent.mkdir()
-    for there in (False, True, False, True):
-        page.write_text("<html><body>new</body></html>") if there else page.unlink(missing_ok=True)
-        answer = ask_sensor(here, cursor)
-        assert "2024-05" in months_asked_for(answer)
-        cursor = answer.cursor
-        keys += [request.run_key for request in answer.run_requests if request.run_key]
-    assert len(keys) == len(set(keys))
+        end_runs(7)
+        assert months_asked_for(ask_sensor(here, cursor, instance)) == [MONTH]
+        end_runs(1)
+        # It dies each time: somebody has to look at it.
+        assert isinstance(ask_sensor(here, cursor, instance), dg.SkipReason)
 
 
 def test_the_sensor_skips_with_a_reason_where_there_is_no_dump(empty, tmp_path):

@@ -2,18 +2,17 @@
 
 import json
 import uuid
+import zipfile
 from dataclasses import replace
-from types import SimpleNamespace
 
 import dagster as dg
 import pytest
 
 from pipeline import tables
 from pipeline.definitions import defs
-from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS, load_settings
+from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS
 from pipeline.stages import CORPUS_STAGES, STAGES
-from resources.dagster_home import dagster_home, open_instance
-from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG, build_resources
+from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG
 from sensors.refresh import PART_TAG, STAGES_TAG, refresh_schedule, refreshed_months
 from tests.assets.conftest import digests
 from tests.fake_arxiv import deleted, error, raw, record
@@ -35,9 +34,7 @@ def here(own, dump, oai, tmp_path):
 
 def page_of(arxiv_id):
     """A page of the sample corpus, as its zip has it."""
-    import zipfile
-
-    for file in sorted(SAMPLE_DUMP.glob("*.zip")):
+    for file in SAMPLE_DUMP.glob("*.zip"):
         with zipfile.ZipFile(file) as pages:
             for name in pages.namelist():
                 if name.endswith(f"{arxiv_id}.html"):
@@ -48,8 +45,14 @@ def page_of(arxiv_id):
 def put_page(dump, arxiv_id, content):
     """A loose page, which goes before one of the same paper in a zip."""
     file = dump / "no_problem" / arxiv_id[:4] / f"{arxiv_id}.html"
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(parents=True)
     file.write_bytes(content)
+
+
+def revise_page(dump):
+    """Give a paper of the last month another sentence."""
+    page = page_of("2405.90001").replace(b"</p>", b" And a sentence that is new.</p>", 1)
+    put_page(dump, "2405.90001", page)
 
 
 def passages_of(place, month, *papers):
@@ -70,11 +73,7 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(here, dump, oa
     """
     passages, gone = passages_of(here, LAST), passages_of(here, LAST, "2405.90003")
     kept = {name: content for name, content in digests(here.root).items() if "summaries" in name}
-    put_page(
-        dump,
-        "2405.90001",
-        page_of("2405.90001").replace(b"</p>", b" And a sentence that is new.</p>", 1),
-    )
+    revise_page(dump)
     put_page(dump, "2406.90001", page_of("2405.90002"))
     authors = "Davit Melikyan, Roos van Aalderen, Chiamaka Eze, Matías Urrutia Ossa"
     oai.list = [
@@ -89,15 +88,10 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(here, dump, oa
 
     assert told["months"].keys() == {LAST, NEW}
     changed, new = told["months"][LAST], told["months"][NEW]
-    papers = {
-        name: changed[f"papers_{name}"] for name in ("new", "revised", "withdrawn", "removed")
-    }
-    assert papers == {"new": 0, "revised": 2, "withdrawn": 1, "removed": 0}
+    papers = [changed[f"papers_{name}"] for name in ("new", "revised", "withdrawn", "removed")]
+    assert papers == [0, 2, 1, 0]
+    assert passages - passages_of(here, LAST) == gone
     assert changed["passages_removed"] - changed["passages_added"] == gone
-    assert (
-        passages_of(here, LAST) - passages
-        == changed["passages_added"] - changed["passages_removed"]
-    )
     assert changed["vectors_made"] == changed["passages_added"] + changed["passages_changed"] > 0
     assert (new["papers_new"], new["passages_added"]) == (1, passages_of(here, NEW))
     assert told["changes"] == {name: changed[name] + new[name] for name in changed}
@@ -105,27 +99,21 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(here, dump, oa
     assert {"key_elements", "summaries"} <= told["out_of_date"][LAST].keys()
     assert told["out_of_date"].keys() == {LAST}
     assert llm.generations == asked
-    assert {
-        name: content
-        for name, content in digests(here.root).items()
-        if "summaries" in name and NEW not in name
-    } == kept
+    after = digests(here.root)
+    assert {name: after[name] for name in kept} == kept
     (written,) = (here.root / "refreshes").glob("*.json")
     assert json.loads(written.read_text()) == {
         name: told[name] for name in told if not name.startswith("harvest")
     }
 
-    with here.entered():
-        shown = open_instance(dagster_home(here.workspace())).get_latest_materialization_event(
-            dg.AssetKey("refresh_summary")
-        )
+    with here.dagster() as instance:
+        shown = instance.get_latest_materialization_event(dg.AssetKey("refresh_summary"))
     assert shown.asset_materialization.metadata["papers_revised"].value == 2
 
-    before = digests(here.root)
     again = here.told("refresh")
     assert (again["months"], again["out_of_date"]) == ({}, told["out_of_date"])
     assert again["harvest"]["requests"] == 2, "the two pages of the harvest, and nothing else"
-    assert digests(here.root) == before
+    assert digests(here.root) == after
 
     short = here.told("refresh", "--no-harvest", "--llm-tokens", "10")
     assert short["over_budget"]
@@ -138,40 +126,46 @@ def test_what_changed_is_run_in_its_months_alone_and_told_exactly(here, dump, oa
 
 
 def test_the_schedule_starts_a_run_that_finds_the_months_and_the_sensor_their_runs(here, dump, oai):
-    put_page(dump, "2405.90001", page_of("2405.90001").replace(b"</p>", b" New.</p>", 1))
+    revise_page(dump)
     with here.entered(), dg.DagsterInstance.ephemeral() as instance:
         done = defs.resolve_job_def("find_changes").execute_in_process(instance=instance)
-        told = {
-            key: value.value
-            for key, value in done.asset_materializations_for_node("arxiv_changes")[
-                0
-            ].metadata.items()
-        }
-        found = instance.get_run_by_id(done.run_id)
-        request = follow(here, instance, found)[0]
-    assert (told["months"], told["months_due"], told["harvest/requests"]) == ([LAST], 1, 1)
+        (made,) = done.asset_materializations_for_node("arxiv_changes")
+        (request,) = follow(here, instance, instance.get_run_by_id(done.run_id))
+    told = [made.metadata[name].value for name in ("months", "months_due", "harvest/requests")]
+    assert told == [[LAST], 1, 1]
     assert len(oai.asked) == 1
     assert (request.partition_key, request.job_name) == (LAST, "refresh_corpus")
     assert [key.path[-1] for key in request.asset_selection] == ALL_PREPARED
     assert request.tags[PART_TAG] == "corpus"
     assert request.tags[LLM_BUDGET_TAG] == f"refresh {done.run_id}"
     assert request.tags[STAGES_TAG].split(",") == [stage.name for stage in STAGES]
-    assert [
-        file.stem.rpartition(".")[2] for file in (here.root / "refreshes").glob("*.before.*")
-    ] == [LAST]
+    (before,) = (here.root / "refreshes").glob("*.before.*")
+    assert before.stem.endswith(LAST)
 
 
-def follow(place, instance, run, job=""):
+def follow(place, instance, run):
     """What the sensor answers to a run that succeeded."""
-    event = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_SUCCESS)[0].dagster_event
+    (entry,) = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_SUCCESS)
     context = dg.build_run_status_sensor_context(
-        "refreshed_months", event, instance, run._replace(job_name=job) if job else run,
+        "refreshed_months",
+        entry.dagster_event,
+        instance,
+        run,
         resources={"workspace": place.workspace()},
-    )  # fmt: skip
+    )
     return refreshed_months(context)
 
 
-FOLLOWED = {PART_TAG: "corpus", LLM_BUDGET_TAG: "refresh r1", "dagster/partition": LAST}
+def run_of_refresh(instance, **about):
+    """A run of a refresh, recorded as one that succeeded unless its status is given."""
+    tags = {PART_TAG: "corpus", LLM_BUDGET_TAG: "refresh r1", "dagster/partition": LAST}
+    tags |= about.pop("tags", {})
+    run = dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), tags=tags, **about)
+    instance.add_run(run)
+    if not about:
+        success = dg.DagsterEvent(dg.DagsterEventType.RUN_SUCCESS.value, run.job_name)
+        instance.report_dagster_event(success, run_id=run.run_id)
+    return run
 
 
 @pytest.mark.parametrize(("tokens", "asks"), [(0, False), (5000, True)])
@@ -181,10 +175,8 @@ def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_alon
     """A month whose questions and tasks are there, and whose answers were never made."""
     (own.root / "answers" / f"{LAST}.parquet").unlink()
     there = own.with_settings(refresh_llm_tokens=tokens)
-    run = dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), tags=FOLLOWED)
     with there.entered(), dg.DagsterInstance.ephemeral() as instance:
-        answer = follow(there, instance, succeeded(instance, run))
-    (request,) = answer
+        (request,) = follow(there, instance, run_of_refresh(instance))
     assert request.job_name == ("refresh_corpus" if asks else "summarize_refresh")
     if asks:
         assert request.asset_selection[0].path[-1] == "answers"
@@ -202,58 +194,32 @@ def test_a_scheduled_refresh_of_a_new_data_root_goes_on_below_the_index(own):
         for file in (own.root / stage.name).glob("*.parquet"):
             file.unlink()
     there = own.with_settings(refresh_llm_tokens=5000)
-    for stages, begins_with in ((STAGES, "key_elements"), (CORPUS_STAGES, None)):
-        tags = {**FOLLOWED, STAGES_TAG: ",".join(stage.name for stage in stages)}
-        run = dg.DagsterRun("refresh_corpus", str(uuid.uuid4()), tags=tags)
+    requests = []
+    for stages in (STAGES, CORPUS_STAGES):
         with there.entered(), dg.DagsterInstance.ephemeral() as instance:
-            answer = follow(there, instance, succeeded(instance, run))
-        if begins_with is None:
-            assert [request.job_name for request in answer] == ["summarize_refresh"]
-        else:
-            assert [request.asset_selection[0].path[-1] for request in answer] == [begins_with]
+            tags = {STAGES_TAG: ",".join(stage.name for stage in stages)}
+            requests += follow(there, instance, run_of_refresh(instance, tags=tags))
+    goes_on, ends = requests
+    assert goes_on.asset_selection[0].path[-1] == "key_elements"
+    assert ends.job_name == "summarize_refresh"
 
 
 def test_a_scheduled_refresh_is_summarized_once_no_run_of_it_is_left(here, dump, oai):
-    put_page(dump, "2405.90001", page_of("2405.90001").replace(b"</p>", b" New.</p>", 1))
-    ended = dg.DagsterRun(
-        "refresh_corpus", str(uuid.uuid4()), tags={**FOLLOWED, PART_TAG: "downstream"}
-    )
-    other = dg.DagsterRun(
-        "refresh_corpus", str(uuid.uuid4()), tags=FOLLOWED, status=dg.DagsterRunStatus.STARTED
-    )
+    revise_page(dump)
     with here.entered(), dg.DagsterInstance.ephemeral() as instance:
         defs.resolve_job_def("find_changes").execute_in_process(instance=instance)
-        instance.add_run(other)
-        assert isinstance(follow(here, instance, succeeded(instance, ended)), dg.SkipReason)
+        other = run_of_refresh(instance, status=dg.DagsterRunStatus.STARTED)
+        ended = run_of_refresh(instance, tags={PART_TAG: "downstream"})
+        assert isinstance(follow(here, instance, ended), dg.SkipReason)
         instance.report_run_canceled(other)
         (request,) = follow(here, instance, ended)
         here.invoke("run", "--months", LAST, "--until", "passages")
         done = defs.resolve_job_def(request.job_name).execute_in_process(instance=instance)
-        told = done.asset_materializations_for_node("refresh_summary")[0].metadata
+        (made,) = done.asset_materializations_for_node("refresh_summary")
     (written,) = (here.root / "refreshes").glob("*.json")
     counted = json.loads(written.read_text())["months"][LAST]
     assert (counted["papers_revised"], counted["papers_new"]) == (1, 0)
-    assert {name: told[name].value for name in counted} == counted
-
-
-def succeeded(instance, run):
-    """The run, recorded as one that succeeded."""
-    instance.add_run(run)
-    success = dg.DagsterEvent(dg.DagsterEventType.RUN_SUCCESS.value, run.job_name)
-    instance.report_dagster_event(success, run_id=run.run_id)
-    return run
-
-
-def test_a_run_that_bears_a_budget_has_it_for_its_ceiling(own):
-    with own.entered():
-        own_settings = load_settings()
-        for tags, expected in (
-            ({LLM_TOKENS_TAG: "77", LLM_BUDGET_TAG: "refresh r1"}, (77, "refresh r1")),
-            ({}, (own_settings.llm_budget_tokens, "")),
-        ):
-            context = SimpleNamespace(run=SimpleNamespace(tags=tags))
-            settings = build_resources()["workspace"].create_resource(context).settings
-            assert (settings.llm_budget_tokens, settings.llm_budget_name) == expected
+    assert {name: made.metadata[name].value for name in counted} == counted
 
 
 def test_the_schedule_is_due_when_the_setting_says():

@@ -1,8 +1,7 @@
 """The loop of the command line: its order, a month that fails and is run again, an unreachable
-Dagster.
+Dagster, an index that it lets go of.
 """
 
-import signal
 import zipfile
 from itertools import product
 
@@ -11,11 +10,16 @@ import pytest
 
 from pipeline.corpus.passages.stages import PASSAGES
 from pipeline.engine.failures import record_failure
+from pipeline.engine.status import stages_due
 from pipeline.errors import PermanentFailure
+from pipeline.index.edge import EdgeCollections
+from pipeline.index.stages import INDEX_RECEIPTS
+from pipeline.related_work.tasks import RELATED_WORK_TASKS
 from pipeline.stages import CORPUS_STAGES, STAGES, choose_stages
 from tests.assets.conftest import MONTHS, digests, make_place
 from tests.monthly_dump import cut_short, write_monthly_dump
 from tests.postgres import PASSWORD
+from tests.unit.index.building import opened_by_another_process
 from tests.workspaces import altered
 
 MORE = "ar5iv-2405-more.zip"
@@ -65,6 +69,9 @@ def test_a_bad_month_is_reported_and_once_retried_all_tables_are_those_of_an_und
     (failed,) = disturbed.told("status", "--failed")["failed"]
     assert (failed["stage"], failed["month"]) == ("dump_members", "2024-05")
     assert "fix the cause first" in failed["kind"]
+    run = disturbed.run_in_dagster(["dump_members"], "2024-05")
+    (step,) = [event for event in run.all_events if event.is_step_failure]
+    assert MORE in step.step_failure_data.user_failure_data.description
     (monthly / MORE).write_bytes(whole)
     assert disturbed.told("run", "--failed")["failures"] == []
     assert calm.invoke("run", "--until", UNTIL).exit_code == 0
@@ -87,17 +94,6 @@ def test_a_retry_begins_no_stage_that_neither_failed_nor_has_a_month(empty):
         assert "o failure is recorded" in empty.invoke(*command).output
     nothing = empty.told("run", "--failed")
     assert (nothing["outcomes"], nothing["failures"]) == ([], [])
-
-
-@pytest.mark.faults
-def test_ctrl_c_ends_the_command_and_records_no_failure(empty):
-    run = empty.start("run", "--until", "embeddings")
-    assert "dump" in run.stderr.readline()
-    run.send_signal(signal.SIGINT)
-    _, said = run.communicate()
-    assert run.returncode == 130, said
-    assert "Traceback" not in said
-    assert not list(empty.root.glob("failures/*.json"))
 
 
 def test_where_dagsters_storage_cannot_be_reached_the_work_goes_on_and_says_so(empty):
@@ -137,3 +133,31 @@ def test_dagster_shows_the_newest_result_of_a_check_whichever_door_computes_its_
         assert (mark.partition_key, mark.is_current) == (month, True)
         assert (mark.latest_execution_status.value, results[0].status.value) == (status, status)
         assert len(results) == computation
+
+
+def test_a_changed_setting_makes_stale_what_is_below_it_and_nothing_else(own):
+    changed = own.with_settings(min_references=3)
+    with changed.entered():
+        due = [stage.name for stage in stages_due(STAGES, changed.workspace(), "2024-05")]
+    below = {RELATED_WORK_TASKS.name}
+    for stage in STAGES:  # in the order in which they run
+        below |= {stage.name} if below & {table.name for table in stage.upstream} else set()
+    assert due == [stage.name for stage in STAGES if stage.name in below]
+
+
+@pytest.mark.parametrize(
+    ("door", "force"), [("command", True), ("command", False), ("dagster", True)]
+)
+def test_a_month_in_the_in_process_index_lets_go_of_it(own, force, door):
+    """Another run, or a search, can open it while this process is busy with the month's LLM
+    stages.
+    """
+    name = own.workspace().settings.qdrant_collection
+    folder = own.root / "qdrant-edge" / name
+    with own.entered():
+        if door == "dagster":
+            assert own.run_in_dagster(["index_receipts"], "2024-03", force=force).success
+        else:
+            assert not own.run_months([INDEX_RECEIPTS], ["2024-03"], force=force).failures
+        with opened_by_another_process(folder / EdgeCollections(folder, name).live()):
+            pass

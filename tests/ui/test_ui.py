@@ -22,9 +22,7 @@ from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
 from pipeline.settings.urls import is_loopback
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
-from pipeline.tables import TABLES
 from tests.processes import (
-    COMMAND,
     ask_graphql,
     environment_without_settings,
     family,
@@ -37,7 +35,8 @@ from tests.ui.browser import tool
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
-MONTH, BY_COMMAND = "2024-03", "2024-04"
+MONTH = "2024-03"
+SHOW_MARKDOWN = "(//tr[td[contains(., '{}')]]//*[text()='[Show Markdown]'])[1]"
 PARTITIONS = "//input[starts-with(@placeholder, 'ex: ')]"
 MATERIALIZE_ALL = "//button[starts-with(normalize-space(.), 'Materialize all')]"
 GROUPS = {
@@ -60,16 +59,6 @@ class Running:
     root: Path
     process: subprocess.Popen[bytes]
     environment: Mapping[str, str]
-
-    def citeloom(self, *arguments):
-        """Run another command on the same data root."""
-        subprocess.run(
-            [COMMAND, *arguments],
-            env=self.environment,
-            cwd=self.root,
-            check=True,
-            capture_output=True,
-        )
 
     def stop(self):
         """End every process that it started: by Ctrl-C, as a user would, then by force."""
@@ -221,22 +210,6 @@ def test_nothing_stands_between_a_new_user_and_the_graph(running):
     assert ask_graphql(running.url, "{ shouldShowNux }") == {"shouldShowNux": False}
 
 
-def test_the_page_of_an_asset_tells_what_it_is(page):
-    page.open("/assets/dump_members")
-    page.says("Pages of the ar5iv zips", "A row is one HTML member of a zip")
-    page.says(*(name for name, _, _ in TABLES["dump_members"].describe_columns()))
-    page.says("corpus", "refresh_corpus", "2 sensors")
-    page.keep("asset")
-
-
-def test_jobs_sensors_and_schedules_are_there(page):
-    page.open("/automation")
-    page.says("dump_folder", "refreshed_months", "stuck_runs", "hourly_check", "refresh\n")
-    page.keep("automation")
-    page.open("/locations/citeloom/jobs/refresh_corpus")
-    page.says("Every stage of one month")
-
-
 def test_a_month_materialized_from_the_page_succeeds_and_tells_its_rows(page, running):
     page.open("/locations/citeloom/jobs/refresh_corpus")
     page.click_for(MATERIALIZE_ALL, PARTITIONS)
@@ -245,57 +218,23 @@ def test_a_month_materialized_from_the_page_succeeds_and_tells_its_rows(page, ru
     page.keep("choice_of_a_month")
     page.click("//button[normalize-space(.)='Launch 1 run']")
     page.click("//*[self::a or self::button][normalize-space(.)='View']")
-    _wait_for_success(page)
+    wait_until(lambda: "Success" in page.text or "Failure" in page.text, "end of the run")
+    assert "Failure" not in page.text, page.text
     page.keep("run")
     for stage in STAGES:
         assert (running.root / stage.name / f"{MONTH}.parquet").is_file(), stage.name
-    _passages_tell_their_rows_and_lengths(page, running)
-
-
-def _wait_for_success(page):
-    wait_until(lambda: "Success" in page.text or "Failure" in page.text, "end of the run")
-    assert "Failure" not in page.text, page.text
-
-
-def _passages_tell_their_rows_and_lengths(page, running):
     written = read_provenance(running.root / "passages" / f"{MONTH}.parquet")
     page.open(f"/assets/passages?view=partitions&partition={MONTH}")
     page.says("Materialized", "dagster/row_count", str(written.rows), "median_words")
-    page.keep("passages")
-    page.click("(//tr[td[contains(., 'preview')]]//*[text()='[Show Markdown]'])[1]")
+    page.click(SHOW_MARKDOWN.format("preview"))
     page.says("section_path", "front_matter")
     page.keep("preview")
     assert "&#" not in page.text, "the preview shows HTML entities as they stand"
-
-
-# A page of an asset takes the browser 2 s.
-PICTURED = ("index_receipts", "summaries", "report")
-
-
-def test_an_asset_shows_what_became_of_its_month(page, running):
-    """After the month was materialized: a picture of the asset's page, and its row count on it."""
-    if not (running.root / "report" / f"{MONTH}.parquet").is_file():
-        pytest.skip("the month was not materialized")
-    for name in PICTURED:
-        written = read_provenance(running.root / name / f"{MONTH}.parquet")
-        page.open(f"/assets/{name}?view=partitions&partition={MONTH}")
-        page.says("Materialized", "dagster/row_count", str(written.rows))
-        page.keep(f"month_of_{name}")
-    page.click("(//tr[td[contains(., 'picture')]]//*[text()='[Show Markdown]'])[1]")
+    page.open(f"/assets/report?view=partitions&partition={MONTH}")
+    page.click(SHOW_MARKDOWN.format("picture"))
     picture = page.find("//img[starts-with(@src, 'data:image/svg+xml;base64,')]")
     assert page.driver.execute_script("return arguments[0].naturalWidth", picture) >= 600
-
-
-def test_a_month_that_the_command_line_made_is_shown_as_materialized_with_its_metadata(
-    page, running
-):
-    running.citeloom("run", "--months", BY_COMMAND, "--until", "passages")
-    written = read_provenance(running.root / "passages" / f"{BY_COMMAND}.parquet")
-    page.open(f"/assets/passages?view=partitions&partition={BY_COMMAND}")
-    page.says("Materialized", "dagster/row_count", str(written.rows), "median_words", "preview")
-    page.open("/assets/papers?view=checks")
-    page.says("every_member_is_accounted_for", "Passed")
-    page.keep("month_by_command")
+    page.keep("picture")
 
 
 @pytest.mark.faults

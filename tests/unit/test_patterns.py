@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import pipeline
+from tests.cases import cases
 from tests.slow_patterns import slow_text
 
 METHODS = "match|fullmatch|search|findall|finditer|sub|split"
@@ -18,61 +19,6 @@ NOT_TESTED = {
     "pipeline.corpus.parse.byline_text._DOUBLED_MARKS": "a text of over 100 characters is not read",
     "pipeline.identity.identifiers._WHOLE": "`(?:…)?+` is left out only where it does not fit",
 }
-
-# Patterns that were quadratic or worse in the product, or the part of them that was.
-SLOW = (
-    r"\s*\[\s*(?:claims?\s*)?\d+\s*\]",
-    r"(?<![\w.])[a-z-]+/\d{7}",
-    r"\bhow many[^?]*\bcited\b",
-    r"\bhow many[^?]*?\bby\s+[A-Z]",
-    r"\bhow many (?:\w+ )?papers[^?]*(?:\bindex\b|\bare there\b)",
-    r"\bhow much\s+(.+?)\s+does\b",
-    r"reproducib\w+ statement",
-    r"\bwere funded by\b[^.]*\bgrants?\b",
-    r"Table [1A-Za][\w.]*(?:\s*(?:,|and)\s*[1A-Za][\w.]*)*:",
-    r",\s*(?:and\s+)?|;\s*|\s+and\s+",
-    r"\b(?:Senior |Life )*Member",
-    r",?\s+Ph\.D",
-    r"[\s,][\s,]*\(eds\)",
-    r"\s*[“(][^()]{1,30}[”)]",
-    r"\s*,\s*",
-    r"@([^;\[\]]+)[;\]]",
-    r"\A(?:section\s+)?§?\s*\d+(?:\.\d+)*\s+",
-    r"\s*(?:[,;]|\s-\s|\band\b)\s*",
-    r"://[^/@\s]*?:([^/@\s]+)@",
-    r"\s*\(\s*(?:see|[,;\s])*\s*\)",
-    r"\s+(?=[.,;)])",
-    r"\A(?:\[[a-z-]+\]?|[\s\]-])*?\d{4}\.",
-    r"\\{2,}(?=[A-Za-z])",
-    r"\\[a-z]*cite[a-z]*\{",
-    r"(?:\d|[a-z]{3,}|\))\.\s+(?=[A-Z])",
-    r"[^\W\d_][\w-]+(?:\s+et\s+al)? \((?:19|20)\d\d\)",
-    r"\bit\b(?=[^,]*\bwe\b)",
-    r"\b(?:[A-Z][\w-]*|\w+[A-Z][\w-]*)(?: [A-Z][\w-]*)* \(",
-    r"\A\[refs?\s*#?\s*\d",
-    r"_PORT(_[A-Z0-9_]+)?$",
-    r"\s*[A-Za-z][\w+.-]*://",
-    r"\Adoi\s*:?\s*10\.",
-    r"\A(?:(\d{1,2}(?:,\d{1,2}){0,5}?)\1){1,12};",
-    r"\A(?:arxiv|v\d+|\d{1,2}(?!\d)|[\s.])*?\d{4}\.",
-    r"[.!?]+(?=\s|\Z)",
-    r"\b[\w-]+/",
-    r"\A(?:(?>[a-z](?:[a-z]*:)?)|,)*;",
-)
-LINEAR = (
-    r"(?<!\s)\s++,\s*",
-    r"\A\s*+,\s*",
-    r"(?<![\w-])[\w-]+/",
-    r"\b\w+\b",
-    r"\b\w*[A-Z]\w*[A-Z0-9]\w*\b",
-    r"\[[^\[\]]*\]",
-    r"\bit\b(?=[^,]{0,199}\bwe\b)",
-    r"\A(?:\\(?:[a-z]*box|text[a-z]*)|[\s{}])*+",
-    r"[A-Za-z][A-Za-z&*]*[A-Za-z*]",
-    r"\Adoi(?:\s*+:)?+\s*+10\.",
-    r"\A(?:arxiv|v\d++|\d{1,2}(?!\d)|[\s.])*?\d{4}\.",
-    r"\n\s*\n|,\s*|\w+",
-)
 
 
 def patterns_in(value):
@@ -121,11 +67,11 @@ def test_the_time_of_every_pattern_grows_linearly():
     assert slow_patterns(pipeline) == {}
 
 
-@pytest.mark.parametrize("pattern", SLOW)
+@cases("unit/patterns.toml", "slow", "pattern")
 def test_a_pattern_that_was_slow_is_found(pattern):
     assert slow_text(re.compile(pattern), {"search"})
 
 
-@pytest.mark.parametrize("pattern", LINEAR)
+@cases("unit/patterns.toml", "linear", "pattern")
 def test_a_pattern_that_takes_linear_time_passes(pattern):
     assert slow_text(re.compile(pattern), {"search"}) == ""

@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.errors import TransientFailure
 from pipeline.retries import Retries, read_retry_after
+from tests.cases import cases
 from tests.fake_clock import FakeClock
 from tests.processes import PATIENCE
 
@@ -26,23 +27,12 @@ def test_a_request_is_sent_as_often_as_allowed_with_pauses_that_double():
     assert announced == [("down", pause) for pause in fake.pauses]
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("7", 7.0),
-        ("0.5", 0.5),
-        ("-5", 0.0),
-        (formatdate(0, usegmt=True), 0.0),
-        ("later", None),
-        ("", None),
-        ("inf", None),
-        (None, None),
-    ],
-)
+@cases("unit/cases.toml", "retry_after_is_read_as_seconds", ["text", "seconds"])
 def test_retry_after_is_read_as_seconds(text, seconds):
-    assert read_retry_after(text) == seconds
+    assert read_retry_after(text) == pytest.approx(seconds)
 
 
 def test_retry_after_is_read_as_a_date():
+    assert read_retry_after(None) is None
     date = formatdate(time.time() + 86_400, usegmt=True)
     assert read_retry_after(date) == pytest.approx(86_400, abs=PATIENCE)

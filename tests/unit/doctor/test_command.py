@@ -46,8 +46,9 @@ def test_a_problem_ends_it_with_1_and_shows_the_way_out(monkeypatch):
 
 def test_settings_that_cannot_be_read_end_it_with_2_without_their_secrets(monkeypatch):
     monkeypatch.setenv("CITELOOM_TEMPERATURE", "hot")
+    monkeypatch.setenv("CITELOOM_LLM_CONTEXT", "1")
     monkeypatch.setenv("CITELOOM_LLM_API_KEY", "sesame-sentinel")
     code, findings = doctor()
-    assert (code, {finding["state"] for finding in findings}) == (2, {PROBLEM})
-    assert "CITELOOM_TEMPERATURE" in findings[0]["seen"]
+    assert (code, [finding["state"] for finding in findings]) == (2, [PROBLEM, PROBLEM])
+    assert "CITELOOM_TEMPERATURE" in str(findings)
     assert "sesame" not in json.dumps(findings)

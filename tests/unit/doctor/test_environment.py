@@ -7,7 +7,6 @@ from pipeline.ops.doctor.checks import (
     embedder_for_gpu,
     embedding_model,
     gpu,
-    invalid_settings,
     refused_settings,
 )
 from resources.dagster_home import InstanceState, dagster_home, describe_state, probe_instance
@@ -70,8 +69,3 @@ def test_what_a_stage_would_refuse_is_told_once(workspace):
     found = list(refused_settings(workspace(systems="chatcite,nobody", llm_budget_money=5.0)))
     assert all(each.state is PROBLEM for each in found)
     assert ["nobody" in found[0].seen, "PRICE" in found[-1].seen, len(found)] == [True, True, 2]
-
-
-def test_settings_that_cannot_be_read_are_a_finding_for_each_line():
-    found = list(invalid_settings(SettingError("CITELOOM_A: wrong\nCITELOOM_B: wrong")))
-    assert [each.seen for each in found] == ["CITELOOM_A: wrong", "CITELOOM_B: wrong"]

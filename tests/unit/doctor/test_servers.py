@@ -12,11 +12,13 @@ from pipeline.index.passage_index import Layout
 from pipeline.ops.doctor import servers
 from pipeline.settings import load_settings
 from pipeline.settings.models_file import read_models_file
+from tests.cases import cases
 from tests.models_file import write_models
 from tests.processes import free_port
 from tests.scripted_llm import Refusal, ScriptedLlm
 from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM, WARNING
 
+CASES = "unit/doctor/cases.toml"
 KEY = "doctor-sentinel"
 
 
@@ -34,7 +36,7 @@ def play_qdrant(server, version="1.16.3", key=KEY):
 
     def answer(result):
         def reply(request):
-            if key is not None and request.headers.get("api-key") != key:
+            if key and request.headers.get("api-key") != key:
                 return Response("Must provide an API key", 401)
             return Response(
                 json.dumps({"result": result, "status": "ok", "time": 0}),
@@ -54,32 +56,22 @@ def play_qdrant(server, version="1.16.3", key=KEY):
     return server.url_for("")
 
 
-@pytest.mark.parametrize(
-    ("version", "state"),
-    [("1.16.3", OK), ("1.15.9", PROBLEM), ("0.9.1", PROBLEM), ("1.99.0", WARNING)],
-)
+@cases(CASES, "a_server_of_another_version_than_the_tried_one_is_told", ["version", "state"])
 def test_a_server_of_another_version_than_the_tried_one_is_told(
     workspace, httpserver, version, state
 ):
     url = play_qdrant(httpserver, version)
     found = list(servers.qdrant(workspace(qdrant_url=url, qdrant_api_key=KEY)))
     assert (found[0].state, version in found[0].seen) == (state, True)
-    assert ("collection" in states(found)) == (state is not PROBLEM)
+    assert ("collection" in states(found)) == (state != PROBLEM)
 
 
-@pytest.mark.parametrize(("given", "state"), [(KEY, OK), ("wrong", PROBLEM), (None, PROBLEM)])
-def test_a_key_is_told_to_be_accepted_refused_or_lacking(workspace, httpserver, given, state):
-    url = play_qdrant(httpserver)
+@cases(CASES, "a_key_is_told_to_be_accepted_refused_or_lacking", ["key", "given", "state"])
+def test_a_key_is_told_to_be_accepted_refused_or_lacking(workspace, httpserver, key, given, state):
+    url = play_qdrant(httpserver, key=key)
     found = list(servers.qdrant(workspace(qdrant_url=url, qdrant_api_key=given)))
-    assert states(found)["qdrant key"] is state
-    assert KEY not in repr(found)
-
-
-def test_a_server_that_lets_anybody_in_although_a_key_is_set_is_told(workspace, httpserver):
-    url = play_qdrant(httpserver, key=None)
-    with_key = states(servers.qdrant(workspace(qdrant_url=url, qdrant_api_key=KEY)))
-    without = states(servers.qdrant(workspace(qdrant_url=url)))
-    assert (with_key["qdrant key"], without["qdrant key"]) == (WARNING, OK)
+    assert states(found)["qdrant key"] == state
+    assert "right" not in repr(found)
 
 
 def test_a_server_that_is_down_or_is_another_one_is_a_problem(workspace, httpserver):
@@ -122,15 +114,7 @@ def play_llm(server, *models):
     return server.url_for("/v1")
 
 
-@pytest.mark.parametrize(
-    ("model", "key", "told"),
-    [
-        ("small", KEY, "lists small"),
-        ("large", KEY, "does not list large, but small, judge"),
-        ("small", "wrong", "refuses the key (401): set CITELOOM_LLM_API_KEY"),
-        ("small", None, "refuses the key (401): set CITELOOM_LLM_API_KEY"),
-    ],
-)
+@cases(CASES, "an_endpoint_is_asked_for_its_models", ["model", "key", "told"])
 def test_an_endpoint_is_asked_for_its_models(workspace, httpserver, model, key, told):
     url = play_llm(httpserver, "small", "judge")
     (found,) = servers.language_models(workspace(llm_url=url, llm_model=model, llm_api_key=key))
@@ -143,16 +127,10 @@ def test_a_judge_is_asked_with_its_own_key(workspace, tmp_path, httpserver, monk
     url = play_llm(httpserver, "small", "judge")
     monkeypatch.setenv("JUDGE_KEY", "wrong")
     file = write_models(tmp_path, url, "judge", api_key_env="JUDGE_KEY")
-    settings = {
-        "llm_url": url,
-        "llm_model": "small",
-        "llm_api_key": KEY,
-        "models": file,
-        "judges": "judge",
-    }
-    writer, judge = servers.language_models(workspace(**settings))
-    assert (writer.name, writer.state) == ("llm", OK)
-    assert (judge.name, judge.state, "set JUDGE_KEY" in judge.seen) == ("judge", PROBLEM, True)
+    settings = {"llm_url": url, "llm_model": "small", "llm_api_key": KEY}
+    found = list(servers.language_models(workspace(**settings, models=file, judges="judge")))
+    assert states(found) == {"llm": OK, "judge": PROBLEM}
+    assert "set JUDGE_KEY" in found[1].seen
 
 
 @pytest.mark.parametrize(("status", "state"), [(404, WARNING), (200, PROBLEM), (503, WARNING)])
@@ -214,19 +192,11 @@ def test_a_model_that_thinks_is_tried_and_its_table_is_written(tmp_path, monkeyp
     assert KEY not in file.read_text()
 
 
-@pytest.mark.parametrize(
-    ("refusal", "words"),
-    [
-        (Refusal(401, "Incorrect API key"), "refuses the key"),
-        (Refusal(429, "You exceeded your quota (insufficient_quota)"), "has no quota left"),
-        (Refusal(402, "Insufficient Balance"), "has no quota left"),
-        (Refusal(404, "The model `scripted` does not exist"), "has no model"),
-        (Refusal(400, "scripted is not a valid model ID"), "has no model"),
-    ],
-    ids=["key", "quota", "balance", "name", "name of another service"],
-)
-def test_a_key_a_quota_and_a_name_are_told_apart_at_once(tmp_path, monkeypatch, refusal, words):
-    with ScriptedLlm(lambda asked: refusal) as llm:
+@cases(CASES, "a_key_a_quota_and_a_name_are_told_apart_at_once", ["status", "said", "words"])
+def test_a_key_a_quota_and_a_name_are_told_apart_at_once(
+    tmp_path, monkeypatch, status, said, words
+):
+    with ScriptedLlm(lambda asked: Refusal(status, said)) as llm:
         found, file = try_models(llm, tmp_path, monkeypatch)
         assert [(each.state, words in each.seen) for each in found] == [(PROBLEM, True)]
         assert len(llm.requests) == 1

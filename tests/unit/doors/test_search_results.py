@@ -14,12 +14,8 @@ from tests.unit.doors.corpus import BEAM, FUSION, RETRIEVAL
 from tests.unit.index.building import opened_by_another_process
 
 
-def found(client, **parameters):
-    return client.get("/api/search", params=parameters).json()
-
-
-def found_passages(client, **parameters):
-    return client.get("/api/passages", params=parameters).json()
+def found(client, path="search", **parameters):
+    return client.get(f"/api/{path}", params=parameters).json()
 
 
 def ids(results):
@@ -47,19 +43,18 @@ def test_parameters_survive_a_round_trip_through_an_address():
     assert sorted(form.pairs()) == sorted(pairs)
 
 
-@pytest.mark.parametrize(
-    "pair", [("x", "1"), ("page", "²"), ("limit", "1e3"), ("page", "9" * 30), ("q", "x" * 10_001)]
-)
-def test_a_wrong_parameter_is_an_error_that_names_it(pair):
-    with pytest.raises(SettingError, match=rf"^'?{pair[0]}'? is ") as error:
-        SearchForm.read([pair])
-    assert len(str(error.value)) < 300, "a long value is cut"
+@cases("unit/doors/cases.toml", "a_wrong_parameter_is_an_error", ["name", "value"])
+def test_a_wrong_parameter_is_an_error_that_names_it(name, value):
+    for text in (value, value * 10_001):
+        with pytest.raises(SettingError, match=rf"^'?{name}'? is ") as error:
+            SearchForm.read([(name, text)])
+        assert len(str(error.value)) < 300, "a long value is cut"
 
 
-@pytest.mark.parametrize("pair", [("page", "0"), ("year", "24"), ("grade", "Z"), ("page", "9999")])
-def test_a_wrong_option_is_an_error(pair):
+@cases("unit/doors/cases.toml", "a_wrong_option_is_an_error", ["name", "value"])
+def test_a_wrong_option_is_an_error(name, value):
     with pytest.raises(SettingError):
-        SearchForm.read([("q", "ferns"), pair]).options()
+        SearchForm.read([("q", "ferns"), (name, value)]).options()
 
 
 def test_a_result_is_a_paper_with_its_two_best_passages(client):
@@ -78,7 +73,7 @@ def test_a_result_is_a_paper_with_its_two_best_passages(client):
 
 def test_where_nothing_fits_the_nearest_are_listed_below_a_note(client):
     query = {"q": "asdf qwer zxcv uiop", "limit": "2"}
-    for results in (found(client, **query), found_passages(client, **query)):
+    for results in (found(client, **query), found(client, "passages", **query)):
         assert (results["fits"], results["note"]) == (False, NOTHING_FITS)
         assert [hit["reason"] for hit in results["hits"]] == ["nearest"] * 2
         assert results["has_more"]
@@ -104,17 +99,27 @@ def test_a_query_is_read_and_the_reader_is_told(client, query, note, named, firs
     assert ("as_typed=1" in page) == (corrected != note)
 
 
-def test_the_id_of_a_paper_gives_it_first_and_then_similar_papers(client):
-    query = {"q": f"arXiv:{FUSION}v2"}
-    papers = ids(found(client, **query))
-    assert (papers[0], papers.count(FUSION), RETRIEVAL in papers) == (FUSION, 1, True)
-    pages = [ids(found(client, **query, limit="2", page=page)) for page in ("1", "2")]
+@pytest.mark.parametrize(
+    ("query", "paper"), [(f"{FUSION}v2", FUSION), ("coverage penalties", BEAM)]
+)
+def test_the_paper_that_is_named_comes_first_on_every_page_size_and_once(client, query, paper):
+    papers = ids(found(client, q=query))
+    assert (papers[0], papers.count(paper), RETRIEVAL in papers) == (paper, 1, True)
+    pages = [ids(found(client, q=query, limit="2", page=page)) for page in ("1", "2")]
     assert [paper for page in pages for paper in page] == papers[:4]
-    first, *similar = passages_of(found_passages(client, **query))
-    assert (first["arxiv_id"], first["kind"]) == (FUSION, "abstract")
+    whole = passages_of(found(client, "passages", q=query))
+    assert (whole[0]["arxiv_id"], whole[0]["kind"]) == (paper, "abstract")
+    shown = [passage["passage_id"] for passage in whole]
+    assert len(shown) == len(set(shown))
+    pages = [found(client, "passages", q=query, limit="2", page=page) for page in ("1", "2", "3")]
+    paged = [passage["passage_id"] for page in pages for passage in passages_of(page)]
+    assert paged == shown[:6]
+
+
+def test_what_is_similar_to_a_named_paper_are_others_and_a_kind_is_kept(client):
+    similar = passages_of(found(client, "passages", q=f"{FUSION}v2"))[1:]
     assert FUSION not in {passage["arxiv_id"] for passage in similar}
-    tables = found(client, q=RETRIEVAL, kind="table")
-    assert passages_of(tables)[0]["kind"] == "table"
+    assert passages_of(found(client, q=RETRIEVAL, kind="table"))[0]["kind"] == "table"
 
 
 def test_a_paper_outside_the_corpus_is_named_with_the_papers_that_cite_it(client):
@@ -125,16 +130,12 @@ def test_a_paper_outside_the_corpus_is_named_with_the_papers_that_cite_it(client
 
 
 def test_filters_and_pages_restrict_the_results(client):
-    def values(results, name):
-        return {passage[name] for passage in passages_of(results)}
-
-    tables = found(client, q="recall", kind="table", to="2024-03")
-    assert values(tables, "kind") == {"table"}
+    tables = passages_of(found(client, q="recall", kind="table", to="2024-03"))
+    assert {passage["kind"] for passage in tables} == {"table"}
     query = {"q": "terms", "to": "2024-03", "limit": "2"}
     first, second = (found(client, **query, page=page) for page in ("1", "2"))
     assert (first["has_more"], second["first"], second["has_more"]) == (True, 3, False)
-    assert [len(page["hits"]) for page in (first, second)] == [2, 1]
-    assert values(first, "arxiv_id").isdisjoint(values(second, "arxiv_id"))
+    assert sorted(ids(first) + ids(second)) == [BEAM, RETRIEVAL, FUSION]
 
 
 def test_an_index_that_another_process_keeps_open_makes_the_visitor_come_back_later(corpus, client):
@@ -144,18 +145,6 @@ def test_an_index_that_another_process_keeps_open_makes_the_visitor_come_back_la
     assert (answer.status_code, answer.json()["type"]) == (503, "urn:citeloom:index-in-use")
     assert "retry-after" in answer.headers
     assert client.get("/api/search", params={"q": "fusion"}).status_code == 200
-
-
-def test_a_name_gives_its_paper_first_on_every_page_size(client):
-    query = {"q": "coverage penalties"}
-    assert ids(found(client, **query))[0] == BEAM
-    whole = passages_of(found_passages(client, **query))
-    assert (whole[0]["arxiv_id"], whole[0]["kind"]) == (BEAM, "abstract")
-    shown = [passage["passage_id"] for passage in whole]
-    pages = [found_passages(client, **query, limit="2", page=page) for page in ("1", "2", "3")]
-    paged = [passage["passage_id"] for page in pages for passage in passages_of(page)]
-    assert paged == shown[:6]
-    assert len(shown) == len(set(shown))
 
 
 def test_a_quote_across_a_border_of_paragraphs_is_marked():

@@ -16,26 +16,20 @@ def workspace(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("name", "stage", "error", "said"),
     [
-        (TransientFailure("no answer"), "temporary"),
-        (PermanentFailure("a broken zip"), "fix the cause first"),
-        (SettingError("a wrong setting"), "fix the cause first"),
-        (IndexError("out of range"), "unexpected"),
+        (RUN, RUN, TransientFailure("no answer"), "temporary"),
+        ("papers", "papers", PermanentFailure("a broken zip"), "fix the cause first"),
+        ("papers", "papers", SettingError("a wrong setting"), "fix the cause first"),
+        ("check-papers", "papers", IndexError("out of range"), "unexpected"),
     ],
 )
-def test_a_failure_says_whether_a_rerun_can_clear_it(workspace, error, said):
-    record_failure(workspace, "papers", "2024-03", error)
+def test_a_failure_says_whether_a_rerun_can_clear_it(workspace, name, stage, error, said):
+    record_failure(workspace, name, "2024-03", error)
     (failure,) = all_failures(workspace.root)
     assert said in failure.kind
-    assert (failure.stage, failure.month) == ("papers", "2024-03")
+    assert (failure.stage, failure.stage_name, failure.month) == (name, stage, "2024-03")
     assert str(error) in failure.message
-
-
-def test_a_month_whose_status_could_not_be_read_is_listed(workspace):
-    record_failure(workspace, RUN, "2024-03", TransientFailure("no answer"))
-    (failure,) = all_failures(workspace.root)
-    assert (failure.stage, failure.month) == (RUN, "2024-03")
 
 
 def test_a_failure_of_a_stage_that_no_longer_exists_is_not_listed(workspace):
@@ -48,14 +42,6 @@ def test_a_damaged_note_is_listed_all_the_same(workspace):
     (workspace.root.path / "failures" / "papers-2024-03.json").write_bytes(b"[1")
     (failure,) = all_failures(workspace.root)
     assert "is damaged" in failure.message
-
-
-def test_a_failed_check_counts_as_its_stage(workspace):
-    record_failure(
-        workspace, "check-embeddings", "2024-03", PermanentFailure("its check does not hold")
-    )
-    (failure,) = all_failures(workspace.root)
-    assert (failure.stage, failure.stage_name) == ("check-embeddings", "embeddings")
 
 
 def test_a_check_that_could_not_be_evaluated_is_no_failure_once_it_passes(workspace):

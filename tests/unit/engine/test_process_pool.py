@@ -45,10 +45,6 @@ def test_answers_come_in_the_order_of_the_chunks(count):
     assert answers == [(chunk, pool_tasks.double(chunk)) for chunk in chunks]
 
 
-def test_workers_are_reused_by_the_next_mapping():
-    assert process_of_worker() == process_of_worker()
-
-
 def test_a_worker_has_one_thread_and_does_not_import_the_main_module():
     ((_, answer),) = map_chunks(pool_tasks.describe_worker, [[1]], 1)
     assert not isinstance(answer, LostItem)
@@ -83,12 +79,6 @@ def test_a_time_limit_has_no_effect_outside_a_worker():
     assert time.process_time() >= end
 
 
-def test_a_killed_worker_counts_as_out_of_memory():
-    ((_, answer),) = map_chunks(pool_tasks.kill_self, [[1]], 1)
-    assert isinstance(answer, LostItem)
-    assert answer.reason == "out_of_memory"
-
-
 def test_an_item_whose_worker_was_killed_is_tried_again(tmp_path):
     item = str(tmp_path / "killed")
     assert list(map_chunks(pool_tasks.kill_self_once, [[item]], 1)) == [([item], "done")]
@@ -105,20 +95,18 @@ def test_a_worker_cannot_take_all_memory():
     assert list(map_chunks(pool_tasks.allocate_4_gb, [[1]], 1)) == [([1], 0)]
 
 
-def test_an_exception_is_raised_in_the_caller_with_its_traceback_as_a_note():
-    with pytest.raises(KeyError, match="no 7") as raised:
-        list(map_chunks(pool_tasks.fail, [[7]], 1))
+@pytest.mark.parametrize(
+    ("work", "error", "message"),
+    [
+        (pool_tasks.fail, KeyError, "no 13"),
+        (pool_tasks.fail_unpicklably, RuntimeError, "Unpicklable: something"),
+        (pool_tasks.exit_on_13, RuntimeError, "SystemExit: leaving"),
+    ],
+)
+def test_an_exception_is_raised_in_the_caller_with_its_traceback_as_a_note(work, error, message):
+    with pytest.raises(error, match=message) as raised:
+        list(map_chunks(work, [[13]], 1))
     assert "pool_tasks.py" in raised.value.__notes__[0]
-
-
-def test_an_exception_that_cannot_be_unpickled_is_raised_by_its_message():
-    with pytest.raises(RuntimeError, match="Unpicklable: something"):
-        list(map_chunks(pool_tasks.fail_unpicklably, [[7]], 1))
-
-
-def test_work_that_leaves_the_interpreter_does_not_end_the_caller():
-    with pytest.raises(RuntimeError, match="SystemExit: leaving"):
-        list(map_chunks(pool_tasks.exit_on_13, [[13]], 1))
 
 
 def test_a_worker_goes_on_after_an_exception():

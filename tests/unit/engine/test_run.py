@@ -1,9 +1,8 @@
 """How a stage runs: once, again, after a change, after a failure, and beside another run."""
 
 import errno
-import subprocess
-import sys
-import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
@@ -141,28 +140,15 @@ def test_rows_that_cannot_be_written_end_what_makes_them(workspace):
 
 
 def test_two_runs_of_one_month_at_once_compute_it_once(workspace):
-    program = textwrap.dedent(
-        """
-        import sys, time
-        from pipeline.settings import load_settings
-        from pipeline.engine.run import run_stage
-        from pipeline.engine.stage import Stage, Workspace
-        from pipeline.tables import DUMP_MEMBERS
+    def build(job):
+        begun.wait()
+        yield member("2403.1")
 
-        class Slow(Stage):
-            table = DUMP_MEMBERS
-
-            def build(self, job):
-                time.sleep(0.5)
-                yield {"arxiv_id": "2403.1"}
-
-        outcome = run_stage(Slow(), Workspace(load_settings(data=sys.argv[1])), "2024-03")
-        print(outcome.skipped)
-        """
-    )
-    command = [sys.executable, "-c", program, str(workspace.root.path)]
-    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert sorted(run.communicate()[0].strip() for run in runs) == ["False", "True"]
+    begun = threading.Event()
+    with ThreadPoolExecutor() as threads:
+        runs = [threads.submit(run_stage, make(build), workspace, MONTH) for _ in range(2)]
+        begun.set()
+        assert sorted(run.result().skipped for run in runs) == [False, True]
 
 
 def test_a_full_disk_is_named_with_its_folder(workspace):

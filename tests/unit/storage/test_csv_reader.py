@@ -4,6 +4,7 @@ import pytest
 
 from pipeline.errors import SettingError
 from pipeline.storage.csv_reader import MOST_BYTES, parse_csv, read_content
+from tests.cases import cases
 
 
 def test_rows_have_the_line_on_which_they_begin_and_cells_by_column():
@@ -25,37 +26,25 @@ def test_what_stands_in_columns_without_a_name_at_the_end_is_not_lost():
     ]
 
 
+@cases(
+    "unit/storage/cases.toml",
+    "what_is_not_csv_in_utf_8_with_commas_is_refused",
+    ["content", "message"],
+)
+def test_what_is_not_csv_in_utf_8_with_commas_is_refused_with_its_line(content, message):
+    with pytest.raises(SettingError, match=f"^{message}"):
+        parse_csv(content.encode(), ["name"])
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            b"",
-            (
-                "line 1: no column name in '': name the columns there, and save it as CSV UTF-8,"
-                " comma-separated"
-            ),
-        ),
-        (
-            b"name;mark\nAda;3\n",
-            "line 1: no column name in 'name;mark': .* save it as CSV UTF-8, comma-separated",
-        ),
-        (b"name\tmark\nAda\t3\n", r"line 1: no column name in 'name\\tmark'"),
-        (b"Name,mark\nAda,3\n", "line 1: no column name in 'Name, mark'"),
-        (b"name,mark,mark\nAda,3,4\n", "line 1: column mark is there twice"),
-        (
-            b"name,mark\nAd\xe9,3\n",
-            r"line 2: it is not UTF-8 \(invalid continuation byte\): save it as CSV UTF-8",
-        ),
+        (b"name,mark\nAd\xe9,3\n", r"line 2: it is not UTF-8 \(invalid continuation byte\)"),
         ("name,mark\nAda,3\n".encode("utf-16"), "line 1: it is not UTF-8"),
-        (b'name,mark\n"Ada"x,3\n', "line 2: it is not CSV .*: put quotes around cells"),
-        (b'name,mark\nAda,3\nBen,"4\n\n', "line 3: it is not CSV .unexpected end of data"),
-        (
-            b"name,mark\n" + b"a" * 200_000 + b",3\n",
-            "line 2: it is not CSV .field larger than field limit",
-        ),
+        (b"name,mark\n" + b"a" * 200_000 + b",3\n", "line 2: it is not CSV .field larger than"),
     ],
 )
-def test_what_is_not_csv_in_utf_8_with_commas_is_refused_with_its_line(content, message):
+def test_bytes_that_are_not_utf_8_and_long_cells_are_refused_with_their_line(content, message):
     with pytest.raises(SettingError, match=f"^{message}"):
         parse_csv(content, ["name"])
 

@@ -2,7 +2,6 @@
 
 import pickle
 import random
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import fsspec
@@ -16,18 +15,19 @@ from pipeline.errors import MissingInput, PermanentFailure, SettingError, Transi
 from pipeline.ops.preflight import check_data_root
 from pipeline.settings import load_settings
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import Provenance, read_provenance
+from pipeline.storage.provenance import read_provenance
 from pipeline.storage.read_cache import read_cache
 from pipeline.storage.store import StorePath
-from pipeline.storage.writing import MonthWriter, write_whole
+from pipeline.storage.writing import write_whole
 from pipeline.tables import LEDGER, ROWS_PER_GROUP
+from tests.cases import cases
+from tests.month_tables import write_table
 from tests.object_store import BUCKET, ObjectStore
 from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
 MONTH = "2024-03"
-PROVENANCE = Provenance("ledger", MONTH, LEDGER.version, 1, "0", "f", {"a": 1}, {"zip": "abc"})
 
 
 @pytest.fixture
@@ -51,31 +51,28 @@ def workspace(store, tmp_path):
     return make_workspace(f"s3://{BUCKET}/root", local=tmp_path)
 
 
-def write(root, count, provenance=PROVENANCE, month=MONTH):
-    with MonthWriter(LEDGER, root.file(LEDGER, month)) as writer:
-        for number in range(count):
-            writer.add(
-                {"subject": str(number), "stage": "papers", "reason": "withdrawn", "detail": ""}
-            )
-        return writer.commit(provenance)
+def write(root, count, month=MONTH, **about):
+    rows = [{"subject": str(number), "stage": "papers"} for number in range(count)]
+    write_table(root, LEDGER, month, rows, **about)
 
 
 def test_a_month_on_a_store_is_the_one_that_a_disk_would_have(root, store, tmp_path):
     disk = DataRoot(tmp_path / "disk")
-    count = ROWS_PER_GROUP + 1
-    assert write(root, count) == write(disk, count)
-    assert (
-        store.objects()[f"root/ledger/{MONTH}.parquet"].content
-        == disk.file(LEDGER, MONTH).read_bytes()
-    )
-    there = pickle.loads(pickle.dumps(root))  # as a worker is given it
-    assert read_provenance(there.file(LEDGER, MONTH)) == read_provenance(disk.file(LEDGER, MONTH))
-    assert there.months(LEDGER) == disk.months(LEDGER) == [MONTH]
-    assert there.rows(LEDGER, MONTH) == disk.rows(LEDGER, MONTH)
-    assert there.read(LEDGER, MONTH, ["subject"]).equals(disk.read(LEDGER, MONTH, ["subject"]))
-    assert list(there.iterate(LEDGER, MONTH)) == list(disk.iterate(LEDGER, MONTH))
-    assert there.group_sizes(LEDGER, MONTH) == [ROWS_PER_GROUP, 1]
-    assert there.group(LEDGER, MONTH, 1).to_pylist() == disk.group(LEDGER, MONTH, 1).to_pylist()
+    for each in (root, disk):
+        write(each, ROWS_PER_GROUP + 1)
+    there = store.objects()[f"root/ledger/{MONTH}.parquet"]
+    assert there.content == disk.file(LEDGER, MONTH).read_bytes()
+    given = pickle.loads(pickle.dumps(root))  # as a worker is given it
+    for read in (
+        lambda root: root.months(LEDGER),
+        lambda root: root.provenance(LEDGER, MONTH),
+        lambda root: root.rows(LEDGER, MONTH),
+        lambda root: root.read(LEDGER, MONTH, ["subject"]),
+        lambda root: list(root.iterate(LEDGER, MONTH)),
+        lambda root: root.group_sizes(LEDGER, MONTH),
+        lambda root: root.group(LEDGER, MONTH, 1),
+    ):
+        assert read(given) == read(disk)
     assert not list((tmp_path / "staging").iterdir())
 
 
@@ -108,11 +105,8 @@ def test_a_damaged_object_is_named_and_said_to_be_damaged(root):
 
 def test_a_footer_longer_than_the_end_that_is_fetched_is_read_whole(root):
     notes = {"words": random.Random(1).randbytes(100_000).hex()}
-    long = replace(PROVENANCE, notes=notes)
-    assert root.provenance(LEDGER, MONTH) is None
-    write(root, 3, long)
-    written = root.provenance(LEDGER, MONTH)
-    assert written.notes == notes
+    write(root, 3, notes=notes)
+    assert root.provenance(LEDGER, MONTH).notes == notes
     assert len(root.rows(LEDGER, MONTH)) == 3
 
 
@@ -125,7 +119,6 @@ def test_a_large_file_is_seen_only_when_its_last_part_is_there(root, store, tmp_
         seen_early.extend(name for name in store.objects() if name.endswith("large"))
 
     store.before = look
-    assert isinstance(root.path, StorePath)
     (root.path / "large").upload(tmp_path / "large")
     assert store.counted() == {"POST": 2, "PUT": 3}  # begun, three parts of 8 MB, completed
     assert seen_early == []
@@ -162,9 +155,7 @@ def test_looking_once_lists_a_folder_once_and_asks_for_nothing_that_is_not_there
     with read_cache():
         assert not root.file(LEDGER, months[1]).exists()
         write(root, 2, month=months[1])
-        written = root.provenance(LEDGER, months[1])
-        assert written is not None  # what it writes itself, it sees
-        assert written.rows == 2
+        assert root.provenance(LEDGER, months[1]).rows == 2  # what it writes itself, it sees
 
 
 def test_a_month_that_is_written_anew_has_another_digest(workspace):
@@ -260,17 +251,7 @@ def test_where_an_upload_can_be_seen_half_done_it_has_another_name_until_it_is_w
     assert list(Plain.store) == [f"/host/root/ledger/{MONTH}.parquet"]
 
 
-@pytest.mark.parametrize(
-    ("address", "told"),
-    [
-        ("s3://name:password@bucket/root", "holds a name or password"),
-        ("s3://bucket/root?key=password", "must be an address such as s3://bucket/corpus"),
-        ("simplecache::s3://bucket/root", "must be an address such as s3://bucket/corpus"),
-        ("s3://", "must be an address such as s3://bucket/corpus"),
-        ("memory://root", "is in memory"),
-        (__file__, "CITELOOM_DATA: is a file: name a folder"),
-    ],
-)
+@cases("unit/storage/cases.toml", "an_address_that_cannot_do_is_refused", ["address", "told"])
 def test_an_address_that_cannot_do_is_refused_and_no_key_in_it_is_shown(address, told):
     with pytest.raises(SettingError, match=told) as refused:
         load_settings(data=address, _env_file=None)
