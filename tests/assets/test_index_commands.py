@@ -21,7 +21,7 @@ def test_an_audit_names_what_is_missing_and_repair_brings_it_back(own):
         gone = sorted(row["passage_id"] for row in rows)[:7]
         live_index(workspace).delete(gone)
         found = index_holds_the_embeddings(workspace, "2024-04")
-    assert (found.passed, found.metadata["missing"]) == (False, gone)
+    assert (found.passed, found.facts["missing"]) == (False, gone)
     done = own.invoke("audit")
     assert done.exit_code == 1
     assert f"2024-04 missing: {', '.join(gone[:5])} and 2 more" in done.stderr

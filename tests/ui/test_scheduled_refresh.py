@@ -33,29 +33,24 @@ ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
 @pytest.fixture
 def running(tmp_path, llm, oai, monkeypatch):
     """A `citeloom ui` on an empty data root, its schedule due every minute and with a budget."""
-    monkeypatch.setenv(
-        "XDG_CACHE_HOME", str(tmp_path / "machine")
-    )  # a pace of its own for asking arXiv
-    (tmp_path / "data").mkdir()
-    dump = write_monthly_dump(tmp_path / "dump")
+    # A pace of its own for asking arXiv.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "machine"))
     server = start(
-        tmp_path / "data",
+        tmp_path,
         llm,
-        DUMP_DIR=dump,
-        OAI_URL=oai.url,
-        REFRESH_CRON="* * * * *",
-        REFRESH_LLM_TOKENS=50_000_000,
-        ANSWER_SYSTEMS="direct",
-        SYSTEMS="zero_shot",
+        dump_dir=write_monthly_dump(tmp_path / "dump"),
+        oai_url=oai.url,
+        refresh_cron="* * * * *",
+        refresh_llm_tokens=50_000_000,
+        answer_systems="direct",
+        systems="zero_shot",
     )
     yield server
     server.stop()
 
 
 def runs(running):
-    """Every run: its part of the refresh (the job, where it bears none), how it stands, its
-    tags.
-    """
+    """Every run: its part of the refresh (the job, where it bears none), its status, its tags."""
     found = []
     for run in ask_graphql(running.url, RUNS)["runsOrError"]["results"]:
         tags = {tag["key"]: tag["value"] for tag in run["tags"]}
@@ -72,49 +67,33 @@ def test_a_tick_refreshes_every_month_that_is_due_down_to_its_answers(running, o
     wait_until(
         lambda: any(status in at_work for _, status, _ in runs(running)), "the schedule's first run"
     )
-    assert (
-        ask_graphql(running.url, STOP, id=state["id"])["stopRunningSchedule"]["scheduleState"][
-            "status"
-        ]
-        == "STOPPED"
-    )
+    stopped = ask_graphql(running.url, STOP, id=state["id"])["stopRunningSchedule"]
+    assert stopped["scheduleState"]["status"] == "STOPPED"
 
-    def ended():
-        there = runs(running)
-        below = {tags["dagster/partition"] for part, _, tags in there if part == "downstream"}
-        return (
-            there
-            if below == set(MONTHS) and all(status in ENDED for _, status, _ in there)
-            else None
-        )
+    def months_of(part):
+        return sorted(tags["dagster/partition"] for each, _, tags in runs(running) if each == part)
 
-    there = wait_until(ended, "the last run of the refresh")
-    assert {status for _, status, _ in there} == {"SUCCESS"}
-    for part in ("corpus", "downstream"):
-        assert (
-            sorted(tags["dagster/partition"] for each, _, tags in there if each == part) == MONTHS
-        )
-    assert (
-        len({tags["citeloom/llm_budget"] for part, _, tags in there if part == "downstream"}) == 1
-    )
+    def has_ended():
+        is_over = all(status in ENDED for _, status, _ in runs(running))
+        return is_over and months_of("downstream") == MONTHS
+
+    wait_until(has_ended, "the last run of the refresh")
+    assert {status for _, status, _ in runs(running)} == {"SUCCESS"}
+    assert months_of("corpus") == MONTHS
+    tags = [tags for part, _, tags in runs(running) if part == "downstream"]
+    assert len({each["citeloom/llm_budget"] for each in tags}) == 1
     root = DataRoot(running.root)
     for table in (INDEX_RECEIPTS, SUMMARIES, ANSWERS):
         assert root.months(table) == MONTHS, table.name
     assert oai.asked, "the harvest asked"
 
     def summaries():
-        return [
-            json.loads(file.read_text()) for file in (running.root / "refreshes").glob("*.json")
-        ]
+        files = (running.root / "refreshes").glob("*.json")
+        return has_ended() and [json.loads(file.read_text()) for file in files]
 
-    wait_until(
-        lambda: summaries() and not any(status not in ENDED for _, status, _ in runs(running)),
-        "the summary",
-    )
-    (summary,) = summaries()
+    (summary,) = wait_until(summaries, "the summary")
     assert list(summary["months"]) == MONTHS
-    assert summary["changes"]["papers_new"] == sum(
-        len(root.rows(PAPERS, month, ["arxiv_id"])) for month in MONTHS
-    )
+    papers = sum(len(root.rows(PAPERS, month, ["arxiv_id"])) for month in MONTHS)
+    assert summary["changes"]["papers_new"] == papers
     assert summary["changes"]["vectors_made"] > 0
     assert summary["failures"] == []

@@ -8,7 +8,6 @@ import subprocess
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -18,13 +17,12 @@ from urllib.parse import urlencode
 import pytest
 
 from pipeline.definitions import defs
-from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
 from pipeline.settings.urls import is_loopback
 from pipeline.stages import STAGES
 from pipeline.storage.provenance import read_provenance
+from tests.assets.conftest import make_place
 from tests.processes import (
     ask_graphql,
-    environment_without_settings,
     family,
     free_port,
     listening,
@@ -52,13 +50,12 @@ GROUPS = {
 @dataclass
 class Running:
     """A `citeloom ui` at work: its address, its data root, its process, which leads a group of its
-    own, and what that process has for its environment.
+    own.
     """
 
     url: str
     root: Path
     process: subprocess.Popen[bytes]
-    environment: Mapping[str, str]
 
     def stop(self):
         """End every process that it started: by Ctrl-C, as a user would, then by force."""
@@ -108,28 +105,11 @@ class Running:
 
 
 def start(folder, llm, **changes):
-    """Start `citeloom ui` on an empty data root and wait until it answers. changes: settings, in
-    capitals.
-    """
-    port = free_port()
-    settings = {
-        "DATA": folder,
-        "DUMP_DIR": SAMPLE_DUMP,
-        "METADATA_SNAPSHOT": SAMPLE_SNAPSHOT,
-        "ARXIV_API": "false",
-        "LLM_URL": llm.url,
-        "LLM_MODEL": llm.model,
-        "CHATCITE_SAMPLES": 2,
-        "CHATCITE_VOTES": 2,
-        "CHATCITE_KEPT": 1,
-        "MAX_QUESTIONS": 3,
-        **changes,
-    }
-    variables = {f"CITELOOM_{name}": str(value) for name, value in settings.items()}
-    environment = {**environment_without_settings(), **variables}
-    command = ["ui", "--port", str(port)]
-    process = start_logged(command, folder, environment, folder / "ui.log")
-    running = Running(f"http://127.0.0.1:{port}", folder, process, environment)
+    """Start `citeloom ui` on a data root in a folder and wait until it answers. changes: settings."""
+    place = make_place(folder / "data", llm_url=llm.url, llm_model=llm.model, **changes)
+    command = ["ui", "--port", str(free_port())]
+    process = start_logged(command, place.root, place.environment, place.root / "ui.log")
+    running = Running(f"http://127.0.0.1:{command[-1]}", place.root, process)
     try:
         wait_until(running.answers, "code locations of citeloom ui")
     except BaseException:

@@ -104,23 +104,14 @@ def test_the_papers_of_an_empty_data_root_name_the_command_that_reads_them(tmp_p
     assert "citeloom run --months all" in " ".join(done.stderr.split())
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["relate", "--target", "FILE", "--reference", "2403.00001"],
-        ["relate", "--task", "FILE"],
-        ["annotate", "import", "FILE"],
-        ["search", "--queries", "FILE"],
-    ],
-    ids=lambda arguments: " ".join(arguments[:2]),
-)
+@cases("unit/cases.toml", "an_argument_that_names_no_file_ends_with_2", "command")
 @pytest.mark.parametrize("kind", ["absent", "folder", "n" * 300])
 def test_an_argument_that_names_no_file_ends_with_2_and_names_it(
-    arguments, kind, tmp_path, monkeypatch
+    command, kind, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    done = invoke(*(kind if word == "FILE" else word for word in arguments))
+    done = invoke(*command.split(), kind)
     assert (done.exit_code, kind in done.stderr) == (2, True), done.output
 
 
@@ -184,16 +175,21 @@ def test_no_text_steers_the_terminal(capsys):
     assert json.loads(printed.out[printed.out.index("{") :]) == {"text": steering}
 
 
-def test_status_leaves_out_stages_that_no_month_has_reached_and_those_that_are_off():
-    rows = [
-        status_row("papers", "2024-03"),
-        status_row("passages", "2024-03", off="not wanted"),
-        status_row("embeddings", "2024-03", "stale"),
-        status_row("report", "2024-03", "missing"),
+def test_status_at_80_columns_shows_whole_names_of_the_stages_that_a_month_has_reached():
+    name = max(map(plain_name, STAGE_NAMES), key=len)
+    months = [f"2024-{number:02}" for number in range(1, 7)]
+    rows = [status_row(name, month) for month in months]
+    rows += [
+        status_row("passages", months[0], off="not wanted"),
+        status_row("embeddings", months[0], "stale"),
+        status_row("report", months[0], "missing"),
     ]
-    text = "\n".join(printed(rows))
-    assert ("papers" in text, "embeddings" in text) == (True, True)
+    lines = printed(rows)
+    text = "\n".join(lines)
+    assert (name in text, "embeddings" in text) == (True, True)
     assert ("passages" in text, "report" in text, "missing ·" in text) == (False, False, False)
+    assert any(all(month in line for month in months) for line in lines)
+    assert all(len(line) <= 80 and "…" not in line for line in lines)
 
 
 def test_status_of_many_months_counts_missing_stages_up_to_the_last_that_a_month_has():
@@ -210,15 +206,6 @@ def test_status_of_many_months_counts_missing_stages_up_to_the_last_that_a_month
     (table,) = tables
     missing = next(list(column.cells) for column in table.columns if column.header == "missing")
     assert [cell.split("]")[1].split("[")[0] for cell in missing] == ["0", *["1"] * 12]
-
-
-def test_status_at_80_columns_shows_names_and_cells_whole():
-    name = max(map(plain_name, STAGE_NAMES), key=len)
-    months = [f"2024-{number:02}" for number in range(1, 7)]
-    lines = printed([status_row(name, month) for month in months])
-    assert any(name in line for line in lines)
-    assert any(all(month in line for month in months) for line in lines)
-    assert all(len(line) <= 80 and "…" not in line for line in lines)
 
 
 def test_what_a_stage_that_left_has_in_the_data_root_disturbs_nothing_and_is_named_as_deletable(

@@ -6,8 +6,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import PackageNotFoundError, requires
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -50,46 +48,12 @@ def versions(file):
     return dict(pin.split("==") for pin in locked(file))
 
 
-def extras():
-    """The requirements of each extra of a deployment."""
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    by_extra = project["optional-dependencies"].items()
-    return {name: lines for name, lines in by_extra if name not in ("all", "bench", "dev", "docs")}
-
-
-def needed():
-    """What citeloom needs, and what that needs, as this environment's packages say."""
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    lines = chain(project["dependencies"], *extras().values())
-    todo, seen = [*map(Requirement, lines)], set()
-    while todo:
-        wanted = todo.pop()
-        state = (canonicalize_name(wanted.name), frozenset(wanted.extras))
-        if state not in seen:
-            seen.add(state)
-            todo += _needs(wanted)
-    return {name for name, _ in seen}
-
-
-def _needs(wanted):
-    try:
-        told = requires(wanted.name) or []
-    except PackageNotFoundError:
-        return
-    for each in map(Requirement, told):
-        if each.marker is None or any(
-            each.marker.evaluate({"extra": extra}) for extra in ("", *wanted.extras)
-        ):
-            yield each
-
-
 @pytest.mark.parametrize("name", ["requirements.txt", "build.txt"])
 def test_every_package_of_the_image_is_pinned_by_hash(name):
     found = locked(DEPLOY / name)
     assert len(found) >= 5
     for pin, hashes in found.items():
-        assert hashes, pin
-        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", each) for each in hashes), pin
+        assert re.fullmatch(r"(--hash=sha256:[0-9a-f]{64} ?)+", " ".join(hashes)), pin
     assert not re.search(r"https?:|--index|--find-links", (DEPLOY / name).read_text())
 
 
@@ -104,13 +68,15 @@ def test_the_image_holds_the_versions_that_citeloom_was_tried_with():
     assert NOT_OF_PROJECT in image
 
 
-def test_the_image_holds_all_that_citeloom_needs():
-    missing = needed() - versions(DEPLOY / "requirements.txt").keys()
+def test_the_image_holds_the_dependencies_and_every_extra_of_a_deployment():
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    chosen = set(re.findall(r"--extra (\S+)", (DEPLOY / "lock").read_text()))
+    assert chosen == extras.keys() - {"all", "bench", "dev", "docs"}
+    wanted = [*project["dependencies"], *(line for name in chosen for line in extras[name])]
+    missing = {canonicalize_name(Requirement(line).name) for line in wanted}
+    missing -= versions(DEPLOY / "requirements.txt").keys()
     assert missing == set(), "pyproject.toml asks for these: run make lock"
-
-
-def test_every_extra_of_a_deployment_is_in_the_image():
-    assert set(re.findall(r"--extra (\S+)", (DEPLOY / "lock").read_text())) == extras().keys()
 
 
 def test_the_image_installs_by_hash_and_runs_without_rights():
@@ -157,15 +123,8 @@ def compose_services(environment):
 
 
 def test_the_compose_file_fits_its_schema():
-    check = [
-        sys.executable,
-        "-m",
-        "check_jsonschema",
-        "--builtin-schema",
-        "vendor.compose-spec",
-        str(COMPOSE),
-    ]
-    checked = subprocess.run(check, capture_output=True, text=True)
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    checked = subprocess.run([*check, COMPOSE], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
 
 
@@ -193,8 +152,3 @@ def test_the_variables_of_the_compose_file_are_settings(llm, monkeypatch, tmp_pa
     settings = load_settings()
     assert settings.embedder == "bge-m3"
     assert settings.llm_url == llm.get("CITELOOM_LLM_URL")
-
-
-def test_the_script_that_renews_the_lock_is_sound():
-    done = subprocess.run(["bash", "-n", DEPLOY / "lock"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")

@@ -3,6 +3,8 @@ hostile; indexed.
 """
 
 import re
+import tomllib
+from pathlib import Path
 
 from pipeline import tables
 from pipeline.corpus.references.stages import CITATIONS
@@ -16,58 +18,7 @@ from tests.unit.index.building import embed, make_workspace
 MONTH = "2024-03"
 HOSTILE_MONTH = "2024-04"
 BEAM, RETRIEVAL, FUSION = "2403.00001", "2403.00002", "2403.00003"
-TABLE = (
-    "Table 1: Recall on Tidepool.\n| System | R@10 |\n| --- | --- |\n| BM25 [@b1] | $0.64$ |\n| a"
-    " \\| b | 0.76 |"
-)
-TITLES = {
-    BEAM: "Beam search with coverage",
-    RETRIEVAL: "Sparse retrieval",
-    FUSION: "Fusion of $k$ ranked lists",
-}
-# (paper, kind, section path, text)
-PASSAGES = (
-    (
-        BEAM,
-        "abstract",
-        ("Abstract",),
-        "Beam search keeps the best partial hypotheses of a translation.",
-    ),
-    (
-        BEAM,
-        "paragraph",
-        ("Method",),
-        "Coverage penalties stop the decoder from leaving source words untranslated.",
-    ),
-    (
-        RETRIEVAL,
-        "paragraph",
-        ("Introduction",),
-        "Sparse lexical retrieval finds rare terms that dense vectors blur.",
-    ),
-    (RETRIEVAL, "table", ("Results",), TABLE),
-    (
-        FUSION,
-        "abstract",
-        ("Abstract",),
-        "Reciprocal rank fusion merges two ranked lists without their scores.",
-    ),
-    (
-        FUSION,
-        "paragraph",
-        ("Method", "Formula"),
-        (
-            "Ranks outdo scores [@b2]. Each list adds $\\frac{1}{k + r}$, where $r$ is the rank"
-            " [@b1; @b3].\n$$s = \\sum_i \\frac{1}{k + r_i}$$ (1)"
-        ),
-    ),
-    (
-        FUSION,
-        "paragraph",
-        ("Results",),
-        "The gain is largest on questions with rare terms, as in ferns in the forest.",
-    ),
-)
+_DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 HOSTILE_TEXTS = (
     *HOSTILE,
     (
@@ -78,13 +29,6 @@ HOSTILE_TEXTS = (
 )
 _KINDS = ("paragraph", "table", "list")
 _KEY = re.compile(r"@(b\d)")
-# (citing paper, key, cited paper, title)
-REFERENCES = (
-    (RETRIEVAL, "b1", "1706.03762", "Attention is all you need"),
-    (FUSION, "b1", "1706.03762", "Attention is all you need"),
-    (FUSION, "b2", RETRIEVAL, "Sparse retrieval"),
-    (FUSION, "b3", None, None),
-)
 
 
 def make_corpus(folder, **settings):
@@ -92,13 +36,15 @@ def make_corpus(folder, **settings):
     hostile texts.
     """
     workspace = make_workspace(folder, **settings)
-    _write_papers(workspace, MONTH, TITLES)
+    _write_papers(workspace, MONTH, _DATA["titles"])
     rows = [
-        passage_row(paper, number, TITLES[paper], path, text, kind=kind, cited=_KEY.findall(text))
-        for number, (paper, kind, path, text) in enumerate(PASSAGES)
+        passage_row(
+            paper, number, _DATA["titles"][paper], path, text, kind=kind, cited=_KEY.findall(text)
+        )
+        for number, (paper, kind, path, text) in enumerate(_DATA["rows"]["passages"])
     ]
     write_table(workspace.root, tables.PASSAGES, MONTH, rows)
-    _write_references(workspace, MONTH, REFERENCES)
+    _write_references(workspace, MONTH, _DATA["rows"]["references"])
     ids = [f"2404.{number:05d}" for number in range(len(HOSTILE_TEXTS))]
     titles = dict(zip(ids, HOSTILE_TEXTS, strict=True))
     _write_papers(workspace, HOSTILE_MONTH, titles)
@@ -126,8 +72,8 @@ def make_corpus(folder, **settings):
 
 
 def passage_id(number):
-    """The id of the n-th of PASSAGES."""
-    return month_tables.passage_id(PASSAGES[number][0], number)
+    """The id of the n-th passage of the three papers."""
+    return month_tables.passage_id(_DATA["rows"]["passages"][number][0], number)
 
 
 def _write_papers(workspace, month, titles):
@@ -159,9 +105,9 @@ def _write_references(workspace, month, references):
             "key": key,
             "ordinal": number,
             "raw": title or "A. Nonymous: a report",
-            "title": title,
+            "title": title or None,
             "authors": ["A. Nonymous"],
-            "cited_arxiv_id": cited,
+            "cited_arxiv_id": cited or None,
         }
         for number, (citing, key, cited, title) in enumerate(references)
     ]

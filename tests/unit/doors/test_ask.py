@@ -52,7 +52,7 @@ def reader(asked):
 @pytest.fixture(scope="module")
 def variables(corpus):
     """The settings of the small corpus and of a model, as environment variables."""
-    with ScriptedLlm(reader) as model:
+    with ScriptedLlm(reader, models=("reader",)) as model:
         settings = {"data": corpus.root.path, "llm_url": model.url, "llm_model": model.model}
         yield {f"CITELOOM_{name.upper()}": str(value) for name, value in settings.items()}
         TESTED.set()
@@ -74,7 +74,7 @@ def test_an_answer_comes_with_its_sources_its_steps_and_its_cost(variables):
         "  texts: So says [red]it[/] \ufffd[2J:key:.",
         f"    {link}",
     } <= set(done.stderr.splitlines())
-    assert "arxivbot_fused · scripted · 5 calls" in done.stderr
+    assert "arxivbot_fused · reader · 5 calls" in done.stderr
 
 
 def test_the_small_model_is_announced_before_it_is_asked(variables):
@@ -95,7 +95,7 @@ def test_months_and_systems_are_chosen(variables):
     shown = json.loads(done.stdout)["shown"]
     assert {passage["month"] for hop in shown for passage in hop} == {"2024-03"}
     alone = invoke("ask", QUESTION, "--system", "direct", env=variables)
-    assert "direct reads no paper: this is what scripted says by itself" in alone.stderr
+    assert "direct reads no paper: this is what reader says by itself" in alone.stderr
 
 
 @cases(
@@ -166,7 +166,7 @@ def test_a_conversation_on_a_terminal_outlives_an_interrupted_answer(variables):
     terminal.type("\x03", until="\r\n> ")
     assert "interrupted; " in terminal.shown
     terminal.type("And of scores?\n", until=" s\r\n\r\n> ")
-    assert terminal.shown.count("arxivbot_fused · scripted") == 2  # below each whole answer
+    assert terminal.shown.count("arxivbot_fused · reader") == 2  # below each whole answer
     # While it waits for its user, another process may hold the index.
     assert invoke("search", "ranks", "--limit", "1", env=variables).exit_code == 0
     os.write(terminal.end, b"\x04")

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 from io import BytesIO
+from itertools import cycle
 
 import anyio
 import httpx2
@@ -23,7 +24,7 @@ from pipeline.index.opening import close_indexes
 from tests.cases import cases
 from tests.processes import PATIENCE
 from tests.unit.doors.conftest import serving
-from tests.unit.doors.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
+from tests.unit.doors.corpus import FUSION, HOSTILE_TEXTS, passage_id
 
 pytestmark = pytest.mark.slow
 
@@ -85,15 +86,11 @@ def test_an_assistant_searches_reads_and_cites(connect):
         (passage,) = table["hits"][0]["passages"]
         assert (passage["kind"], "| BM25 " in passage["text"]) == ("table", True)
         assert passage["text"].startswith(f"<{fence}>\n")
-        titles = (await call("search", query="beam", kind="titles"))["hits"]
-        assert [hit["paper"]["arxiv_id"] for hit in titles] == [BEAM]
         bibtex = await call("paper", arxiv_id=f"https://arxiv.org/abs/{FUSION}v1", form="bibtex")
         assert bibtex.startswith(f"<{fence}>\n@misc{{lovelace2024fusion")
         for section, numbers in (("method", [5]), (passage_id(5), [4, 5, 6])):
             passages = (await call("section", arxiv_id=FUSION, section=section))["passages"]
             assert [each["passage_id"] for each in passages] == list(map(passage_id, numbers))
-        citing = await call("citations", arxiv_id="1706.03762")
-        assert {each["paper"]["arxiv_id"] for each in citing} == {FUSION, RETRIEVAL}
 
     connect(use)
 
@@ -148,38 +145,34 @@ def test_wrong_arguments_are_errors_that_say_what_is_wrong(address, tool, argume
 
 
 def test_hostile_arguments_and_passages_are_data(address):
+    others = cycle([
+        ("search", "query", {"kind": "table"}),
+        ("search", "query", {"kind": "titles"}),
+        ("search", "author", {"query": "fusion", "kind": "titles"}),
+        ("paper", "arxiv_id", {}),
+        ("citations", "arxiv_id", {}),
+        ("find_quote", "quote", {}),
+        ("ask", "question", {}),
+    ])  # fmt: skip
+    calls = [("search", {"query": text, "kind": "passages"}) for text in HOSTILE_TEXTS]
+    for text, (tool, name, more) in zip(HOSTILE_TEXTS, others, strict=False):
+        calls.append((tool, {name: text, **more}))
+    last, wicked = (f"2404.{len(HOSTILE_TEXTS) - number:05d}" for number in (1, 2))
+    calls.append(("section", {"arxiv_id": wicked, "section": HOSTILE_TEXTS[-2]}))
+    for arxiv_id in (last, wicked):
+        calls += [(tool, {"arxiv_id": arxiv_id}) for tool in ("paper", "references", "citations")]
+
     async def use():
         async with Client(address) as client:
-            others = (
-                ("search", "query", {"kind": "table"}),
-                ("search", "query", {"kind": "titles"}),
-                ("search", "author", {"query": "fusion", "kind": "titles"}),
-                ("paper", "arxiv_id", {}),
-                ("citations", "arxiv_id", {}),
-                ("find_quote", "quote", {}),
-                ("ask", "question", {}),
-            )
-            every = ("search", "query", {"kind": "passages"})
-            for number, text in enumerate(HOSTILE_TEXTS):
-                for tool, name, more in (every, others[number % len(others)]):
-                    result = await client.call_tool(tool, {name: text, **more})
-                    assert "log has the reason" not in str(result.content), (tool, text)
-                    assert_fenced(result, fence_of(client))
-            assert (await client.call_tool("search", {"query": "x" * 10_001})).is_error
-            wicked = len(HOSTILE_TEXTS) - 2
-            answer = await client.call_tool(
-                "section", {"arxiv_id": f"2404.{wicked:05d}", "section": HOSTILE_TEXTS[wicked]}
-            )
-            assert_fenced(answer, fence_of(client))
-            for number in (wicked, wicked + 1):
-                arxiv_id = f"2404.{number:05d}"
-                for tool in ("paper", "references", "citations"):
-                    assert_fenced(
-                        await client.call_tool(tool, {"arxiv_id": arxiv_id}), fence_of(client)
-                    )
+            for tool, arguments in calls:
+                result = await client.call_tool(tool, arguments)
+                assert "log has the reason" not in str(result.content), (tool, arguments)
+                assert_fenced(result, fence_of(client))
+            for arxiv_id in (last, wicked):
                 bibtex = await client.call_tool("paper", {"arxiv_id": arxiv_id, "form": "bibtex"})
                 assert_fenced(bibtex, fence_of(client))
                 assert "\\input" not in bibtex.structured_content["result"]
+            assert (await client.call_tool("search", {"query": "x" * 10_001})).is_error
 
     anyio.run(use)
 
@@ -231,9 +224,9 @@ def test_a_new_session_learns_what_the_corpus_holds_now(corpus, monkeypatch):
 def test_a_page_of_another_site_cannot_call_the_tools(address):
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    for extra in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
-        assert httpx2.post(address, json=body, headers={**headers, **extra}).status_code in (
-            403,
-            421,
-        )
+    for extra, status in (
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Host": "evil.example"}, 421),
+    ):
+        assert httpx2.post(address, json=body, headers=headers | extra).status_code == status
     assert httpx2.post(address, content=b"x" * (2 << 20), headers=headers).status_code == 413

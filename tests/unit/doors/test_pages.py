@@ -103,9 +103,6 @@ def test_a_question_gets_the_closest_passages_with_their_best_sentences_marked(c
     page = parsed(client, "/ask?q=What+does+reciprocal+rank+fusion+merge%3F")
     assert "no model wrote an answer" in page.css_first(".answer").text()
     assert "merges two ranked lists" in page.css_first("ol.claims .passage mark").text()
-    places = [href for href in hrefs(page, "ol.claims .passage > a") if "#p-" in href]
-    assert places[0].startswith("/paper/2403.")
-    assert len(places) == len(set(places)) == 5
     assert len(page.css("section ~ .steps li")) == 1
 
 
