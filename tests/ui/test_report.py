@@ -107,7 +107,7 @@ def css(chrome, selector):
 @pytest.mark.parametrize(
     ("name", "system", "shown", "source"),
     [
-        (TASK, "chatcite", QUOTE, "read the passage"),
+        (TASK, "chatcite", QUOTE, "Read this passage in the paper"),
         ("question-q1.html", "arxivbot", "Claim 1 of the answer.", "2403.90001 sample"),
     ],
 )
