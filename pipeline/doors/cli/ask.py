@@ -162,7 +162,7 @@ class _Session:
             if self._show_work:
                 print_note(*render_step(step, passages))
 
-        with spinner(f"{self.conversation.system} reads and answers") as show_step:
+        with spinner(f"answering with {self.conversation.system}") as show_step:
             answer = self.conversation.ask(question, observe)
         if self._as_json:
             work = as_json({"trace": answer.trace}) if self._show_work else {}

@@ -209,7 +209,7 @@ def dump(workspace: Workspace) -> Iterator[DoctorFinding]:
     """Whether the dump can be read, which zips are broken, and which months it has."""
     pages = read_dump(workspace.settings)
     for message in pages.broken.values():
-        yield problem(message, "download the zip again; the others are read meanwhile")
+        yield problem(message, "until then the other zips are read")
     months, address = pages.months, pages.folder.address
     if not months:
         way_out = "see CITELOOM_SUBSETS, and check that pages lie at <severity>/<yymm>/<id>.html"

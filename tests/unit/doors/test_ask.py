@@ -80,7 +80,7 @@ def test_an_answer_comes_with_its_sources_its_steps_and_its_cost(variables):
 def test_the_small_model_is_announced_before_it_is_asked(variables):
     small = variables | {"CITELOOM_LLM_MODEL": "smollm2-135m-instruct"}
     done = invoke("ask", QUESTION, env=small)
-    notice = " ".join(done.stderr.partition("reads and answers")[0].split())
+    notice = " ".join(done.stderr.partition("answering with")[0].split())
     assert "arxivbot_fused asks smollm2-135m-instruct" in notice
 
 
@@ -162,7 +162,7 @@ def test_a_conversation_on_a_terminal_outlives_an_interrupted_answer(variables):
     terminal = Terminal(variables)
     terminal.type("", until="> ")
     terminal.type(f"{QUESTION}\n", until=" s\r\n\r\n> ")
-    terminal.type("What is slow?\n", until="reads and answers")
+    terminal.type("What is slow?\n", until="answering with")
     terminal.type("\x03", until="\r\n> ")
     assert "interrupted; " in terminal.shown
     terminal.type("And of scores?\n", until=" s\r\n\r\n> ")
