@@ -148,7 +148,7 @@ class _PageReading:
     def read_formulas(self) -> None:
         """Replace each formula by its TeX."""
         for node in [node for node in self.of_kind("math") if not node.find_parent("math")]:
-            given_tex = node.get("alttext") or node.get("alt")
+            given_tex = node.get("alttext") or node.get("alt") or _annotation(node)
             self.findings.formulas += 1
             self.findings.math_without_tex += not given_tex
             node.replace_with(
@@ -251,3 +251,8 @@ class _PageReading:
 
 def _kinds_below(node: Tag) -> set[str]:
     return {_kind(inner) for inner in node.find_all(True)}
+
+
+def _annotation(node: Tag) -> str:
+    annotation = node.find("annotation", attrs={"encoding": "application/x-tex"})
+    return annotation.get_text() if annotation else ""

@@ -18,6 +18,7 @@ from pipeline.corpus.parse.tree import Node
 from pipeline.corpus.parse.walk.state import (
     TextBuffer,
     Walk,
+    annotation_of,
     drawn_text,
     note_mark_of,
 )
@@ -30,7 +31,7 @@ _AROUND_LINKS = frozenset({"link", "subscript", "emphasis", "box", "p", "raised"
 
 def math(walk: Walk, node: Node) -> None:
     """A formula left in the text: it has no alttext, or is a picture."""
-    given_tex = node.get("alttext") or node.get("alt")
+    given_tex = node.get("alttext") or node.get("alt") or annotation_of(node)
     tex = policies.tex_source(given_tex or drawn_text(node))
     walk.findings.formulas += 1
     walk.findings.math_without_tex += not given_tex
@@ -58,7 +59,11 @@ def _cite_pieces(walk: Walk, node: Node, pieces: Pieces) -> None:
         kind = child.tag_type.kind
         key = policies.cited_key(child.href) if kind == "link" else None
         if key:
-            pieces.append((key, child.text()))
+            is_raised = child.only_text() is None and any(
+                inner.tag_type.kind == "superscript" for inner in child.elements()
+            )
+            link = (key, child.text())
+            pieces.extend([RAISED, link, SCRIPT_END] if is_raised else [link])
         elif kind == "superscript" or (kind == "raised" and policies.is_mark(child.text())):
             pieces.append(RAISED)
             _cite_pieces(walk, child, pieces)

@@ -239,6 +239,17 @@ def _words_alone(node: Node) -> str | None:
     return "".join(texts)
 
 
+def annotation_of(node: Node) -> str:
+    """The TeX in a formula's annotation, or "" where it has none."""
+    for child in node.elements():
+        if child.tag_type.kind == "annotation" and child.get("encoding") == "application/x-tex":
+            return child.text()
+        inner = annotation_of(child)
+        if inner:
+            return inner
+    return ""
+
+
 def drawn_text(node: Node) -> str:
     """The text of a formula as it is drawn, without its annotations and invisible signs."""
     texts = (
