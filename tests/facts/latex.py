@@ -139,7 +139,7 @@ def plain(tex):
 
 def _walk(source, tex, prose):
     """Read running text with all that stands in it; `prose` takes its paragraphs."""
-    text, at = "", 0
+    text, at, running = "", 0, prose
     while True:
         following = _NEXT.search(tex, at)
         if following is None:
@@ -149,7 +149,10 @@ def _walk(source, tex, prose):
             title, at = group(tex, following.end())
             prose += _paragraphs(source, text)
             text = ""
-            source.headings.append(Heading(LEVELS.index(following["level"]), _heading(title)))
+            # Theses set their abstract as a chapter.
+            prose = source.abstract if title == "Abstract" else running
+            if title != "Abstract":
+                source.headings.append(Heading(LEVELS.index(following["level"]), _heading(title)))
         elif following["display"]:
             end = tex.index("\\]", following.end())
             source.displayed += _display_rows(tex[following.end() : end])

@@ -52,6 +52,11 @@ _FRAME = re.compile(
 )
 _RULE = re.compile(r"\|(?: --- \|)+")
 _MACRO = re.compile(r"\\[A-Za-z@]{2,}")
+# An abstract that LaTeXML did not mark as such.
+_ABSTRACT = re.compile(r"abstract|summary", re.IGNORECASE)
+_RUN_IN = re.compile(r"^(?:[Aa]bstract|ABSTRACT)\b\s*[.:—–-]*\s*")
+# Authors may set the word by hand.
+_FEWEST_WORDS = 20
 _WITHOUT_MARKS = str.maketrans(dict.fromkeys((LINE, MARK, NOTE, AUTHOR, CELL, ERRED), " "))
 
 
@@ -80,10 +85,12 @@ def assemble(
     blocks = [Block("footnote", "authors", (), note) for note in byline.remarks]
     blocks += [Block("footnote", UNLINKED, (), text) for text in byline.unlinked]
     blocks += findings.blocks
-    abstract = findings.abstract
+    abstract, sections = findings.abstract, findings.sections
+    if abstract is None:
+        abstract, sections, blocks = _find_abstract(sections, blocks)
     if not blocks and not abstract:
         raise PageError("no_text", "no paragraph, table, caption or abstract on the page")
-    headed = _without_empty(findings.sections, blocks)
+    headed = _without_empty(sections, blocks)
     bibliography = [*findings.items, *read_bibliography(findings.printed_items)]
     of_authors, marks = characters_of_authors(
         byline.authors, notes, _byline_text(findings, byline.front)
@@ -127,6 +134,29 @@ def assemble(
         html_bytes=len(html),
         html_sha256=hashlib.sha256(html).hexdigest(),
     )
+
+
+def _find_abstract(
+    sections: Sequence[Section], blocks: Sequence[Block]
+) -> tuple[str | None, list[Section], list[Block]]:
+    """The abstract of a page without `.ltx_abstract`, and the sections and blocks without it.
+
+    It is looked for in a section titled Abstract, then in a paragraph before the first section that
+    begins with the word or follows it. None where there is neither.
+    """
+    named = next((section for section in sections if _ABSTRACT.fullmatch(section.title)), None)
+    path = named.path if named else ()
+    inside = [block for block in blocks if block.section_path == path and block.kind == "paragraph"]
+    if named is None:
+        while inside and not _RUN_IN.match(inside[0].text):
+            inside.pop(0)
+        is_heading = bool(inside) and not _RUN_IN.sub("", inside[0].text)
+        inside = inside[: 1 + is_heading]
+    text = _RUN_IN.sub("", " ".join(block.text for block in inside))
+    if not text or (named is None and len(text.split()) < _FEWEST_WORDS):
+        return None, [*sections], [*blocks]
+    others = [section for section in sections if section != named]
+    return text, others, [block for block in blocks if block not in inside]
 
 
 def _without_empty(sections: Sequence[Section], blocks: Sequence[Block]) -> list[Section]:
@@ -208,18 +238,30 @@ def kept_characters(
 def characters_of_authors(
     authors: Sequence[Author], notes: Sequence[str], bylines: str
 ) -> tuple[int, int]:
-    """(characters of bylines that are in names, affiliations and e-mails, each text once; other
-    characters, such as marks and commas). Without `notes`, which are blocks of their own.
+    """(characters of bylines that are in names, affiliations and e-mails; other characters, such as
+    marks and commas).
+
+    A text counts at most as often as it occurs in the bylines without `notes`, which are blocks of
+    their own: three authors may have an affiliation that is printed once, and `{a, b}@x.org` is two
+    addresses.
     """
     page = fold(bylines)
     for note in notes:
         page = page.replace(note, "", 1)
-    texts = {
+    texts = Counter(
         text for author in authors for text in (author.name, *author.affiliations, *author.emails)
-    }
-    printed = visible(page) - page.count("$")
-    kept = min(printed, sum(map(visible, texts)))
-    return kept, printed - kept
+    )
+    kept = sum(_kept_of(text, page, times) for text, times in texts.items())
+    return kept, max(0, visible(page) - page.count("$") - kept)
+
+
+def _kept_of(text: str, page: str, times: int) -> int:
+    """Characters of the page that a text with so many authors accounts for."""
+    if text in page:
+        return visible(text) * min(times, page.count(text))
+    # The parts of an e-mail, and the lines of an address, which are apart on the page.
+    parts = [text.partition("@")[0]] if "@" in text else text.split(", ")
+    return sum(visible(part) * min(times, page.count(part)) for part in parts if part)
 
 
 def _of_the_page(text: str) -> int:
