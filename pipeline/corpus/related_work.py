@@ -4,21 +4,42 @@ from __future__ import annotations
 
 import re
 
-from pipeline.text import one_line
+from pipeline.text import MAYBE_SPACES, one_line
 
-_NUMBER = re.compile(r"^(?:[a-z]|[ivxl]+|\d+)(?:\.\d+)*[.):]*\s+")
-_BETWEEN = re.compile(r"[,;:/&|+()–—]|\band\b")
-_BEFORE = (
-    r"(?:(?:an?|the|other|further|additional|extended|more|brief|short|detailed|current|recent"
-    r"|review|survey|overview|discussion|relation(?:s|ship)?|connections?|of|on|to|with) )*"
+_NUMBER = re.compile(
+    r"(?:(?:section|appendix|chapter|part)\s++)?§?\s*+(?:[a-z]|[ivxl]+|\d+)(?:\.\d+)*[.):]*\s+",
+    re.IGNORECASE,
 )
-_WORKS = r"(?:works?|research|stud(?:y|ies)|literature|art|approaches|methods|papers)"
-# What may follow: "… in Summarization", "… on Continual Learning"; not "… Results".
+_BETWEEN = re.compile(rf"{MAYBE_SPACES}(?:[,;:/&|+()–—]|(?<=\s)-\s|\band\b)\s*", re.IGNORECASE)
+
+_FILLING = (
+    r"(?:(?:an?|the|some|other|further|additional|extended|more|most|brief|short|detailed|current|recent|closely|"
+    r"directly|full|overview|review|survey|summary|discussion|of|on)\s+)*"
+)
+_RELATED = (
+    r"related\s+(?:research\s+)?(?:works?|research|stud(?:y|ies)|literature|approaches|methods"
+    r"|efforts|papers|art)"
+)
+_EARLIER = (
+    r"(?:prior|previous|past|earlier|existing|preceding)\s+(?:related\s+)?(?:works?|research|stud(?:y|ies)|literature|"
+    r"art|efforts)"
+)
+_LITERATURE = (
+    r"literature\s+(?:review|survey|overview)|(?:review|survey"
+    r"|overview)\s+of\s+(?:the\s+)?literature"
+)
+_OTHERWISE = (
+    r"works?\s+related|state\s+of\s+the\s+art|(?:relations?|relationship|connections?)\s+(?:to|with)\s+"
+    r"(?:other|prior|previous|past|earlier|existing|related)\s+(?:works?|research|stud(?:y|ies)|literature)"
+)
+# What may follow: "… in Summarization", "… on Continual Learning", "… Review"; not "… Results" or
+# "… Comparison".
+_ENDING = (
+    r"(?:\s+(?:review|survey|overview|discussion|section))?(?:\s+(?:in|on|of|for|to|about|with|at"
+    r"|from|using)\b.*)?"
+)
 _NAME = re.compile(
-    rf"{_BEFORE}(?:(?:related|prior|previous|past|earlier|existing) {_WORKS}"
-    r"|literature (?:review|survey|overview)|(?:review|survey) of (?:the )?literature"
-    r"|works? related|state of the art)(?: (?:review|survey|overview))?"
-    r"(?: (?:in|on|of|for|to|about|with|at|from|using)\b.*)?"
+    rf"{_FILLING}(?:{_RELATED}|{_EARLIER}|{_LITERATURE}|{_OTHERWISE}){_ENDING}", re.IGNORECASE
 )
 
 
@@ -29,8 +50,11 @@ def is_related_work(title: str) -> bool:
     Parsing". No, since these speak of something else: "Related" alone, "Our Previous Work",
     "Comparison with Previous Work", "State-of-the-Art Results".
     """
-    words = one_line(re.sub(r"(?<=\w)[-‐](?=\w)", " ", title)).strip(" .:").lower()
-    parts = _BETWEEN.split(words)
-    # The whole, or a part at its "and", commas and colons, with or without a number.
-    texts = (words, _NUMBER.sub("", words, count=1), *parts, _NUMBER.sub("", parts[0], count=1))
-    return any(_NAME.fullmatch(text.strip()) for text in texts)
+    words = one_line(re.sub(r"(?<=\w)[-‐](?=\w)", " ", title)).strip(" .:")
+    number = _NUMBER.match(words)
+    without_number = words[number.end() :] if number else words
+    for text in (words, without_number):
+        # The whole, or a part at its "and", commas and colons.
+        if any(_NAME.fullmatch(part) for part in (text, *_BETWEEN.split(text))):
+            return True
+    return False

@@ -144,8 +144,6 @@ def read_bylines(
     known: the authors as arXiv's metadata names them. front: paragraphs before the first section,
     outside of bylines.
     """
-    if not known:
-        return BylineText((), 0, [], [], [])
     reader = _Reader(known)
     for byline in bylines:
         reader.read(byline)
@@ -157,7 +155,7 @@ def read_bylines(
     linked = {text for author in authors for text in (author.name, *author.affiliations)}
     return BylineText(
         authors,
-        len({*reader.read_people} ^ {*reader.people}) if bylines else 0,
+        len({*reader.read_people} ^ {*reader.people}) if bylines and known else 0,
         _plain_lines([*reader.remarks, *others]),
         [text for text in _plain_lines(reader.unlinked) if text not in linked],
         used,

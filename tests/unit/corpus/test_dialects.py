@@ -7,7 +7,6 @@ import pytest
 
 from benchmarks.parse import words_of
 from pipeline.corpus.parse import html, reference
-from tests.conformance.truth import full_names
 from tests.unit.corpus.dialects import (
     MORE_TEXT,
     MUTATIONS,
@@ -30,7 +29,7 @@ PAGES = dict(sample_pages()[::7])
 @cache
 def parsed(name):
     """The paper of an untouched page."""
-    return html.parse(PAGES[name], full_names())
+    return html.parse(PAGES[name])
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
@@ -40,7 +39,7 @@ def test_other_markup_for_the_same_text_gives_the_same_paper(mutation):
         mutated = mutate(content, [mutation], seed)
         if mutated != content:
             changed += 1
-            check(parsed(name), html.parse(mutated, full_names()), mutation)
+            check(parsed(name), html.parse(mutated), mutation)
     assert changed or mutation.__name__ == "foreign_objects"
 
 
@@ -63,8 +62,8 @@ def check(before, after, mutation):
 
 def test_real_pages_in_a_mixture_of_dialects_give_the_same_papers(shared_data):
     for seed, (_, content) in enumerate(given_pages()[::9]):
-        before = html.parse(content, full_names())
-        after = html.parse(mutate(content, WHOLLY_SAME, seed), full_names())
+        before = html.parse(content)
+        after = html.parse(mutate(content, WHOLLY_SAME, seed))
         assert texts(replace(after, authors=before.authors)) == texts(before)
         assert after.authors == before.authors
 

@@ -14,7 +14,6 @@ from pipeline.corpus.parse.parsed_page import PageError
 from pipeline.corpus.passages.packing import pack
 from pipeline.corpus.stages import DUMP_MEMBERS, PAGE_SECONDS, PAPERS
 from pipeline.engine.run import run_stage
-from tests.conformance.truth import full_names
 from tests.unit.corpus.building import MONTH, ledger, put_metadata, workspace_for, write_zip
 from tests.unit.corpus.page_mutations import mutated_pages, pages
 
@@ -31,7 +30,7 @@ LENIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_b
 def parsed(content):
     """The paper, or the reason why there is none."""
     try:
-        return html.parse(content, full_names())
+        return html.parse(content)
     except PageError as error:
         return error.reason
 

@@ -102,6 +102,7 @@ def test_every_real_paper_has_title_abstract_and_text_in_each_section(shared_dat
     paper = html.parse(content)
     assert paper.title
     assert paper.abstract
+    assert paper.authors
     held = {
         block.section_path[:depth]
         for block in paper.blocks
