@@ -76,10 +76,8 @@ class _Reading:
 def read_bibliography(items: Sequence[ItemParts]) -> list[BibliographyItem]:
     """All items of a list, in order; a field that an item does not show is None."""
     bibliography = []
-    names_before = ""
     for parts in items:
-        read = _read(parts, names_before)
-        names_before = read.names
+        read = _read(parts)
         fields = BibliographyItem(
             key=parts.key,
             raw=parts.raw,
@@ -94,19 +92,12 @@ def read_bibliography(items: Sequence[ItemParts]) -> list[BibliographyItem]:
     return bibliography
 
 
-# A dash stands for the names of the item before.
-_SAME_NAMES = re.compile(r"\s*(?:[—―]+|[–_-]{2,})(?=[\s,.:(])")
-
-
-def _read(parts: ItemParts, names_before: str) -> _Reading:
-    """Names, year, title and venue of an item. names_before: of the item before."""
+def _read(parts: ItemParts) -> _Reading:
+    """Names, year, title and venue of an item."""
     named = _from_fields(parts.fields) if parts.fields else None
     if named:
         return named
     text = "\n".join(filter(None, parts.blocks)) or parts.raw
-    same = _SAME_NAMES.match(text)
-    if same:
-        text = names_before + text[same.end() :]
     italics = tuple(words for words in parts.emphases if len(words) > 3)
     reading = _Reading(italics=italics)
     rest = _take_names(text, parts.label, reading)
