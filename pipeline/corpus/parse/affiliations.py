@@ -34,15 +34,16 @@ _LONG_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}")
 # No place is longer; what a hostile page has there is not searched whole.
 _LONGEST = 600
 GAP = re.compile(rf"(?<!\s)(?=\s*[\u2001\u2003\u3000])\s++|[ \xa0]{{2,}}|{CELL}")
+_BETWEEN_PLACES = re.compile(r"; | & |,? and (?:the )?")
 # One that ends no abbreviation.
 _FULL_STOP = re.compile(r"(?<=\w{5})\.$")
-_BETWEEN_PLACES = re.compile(r"; | & |,? and (?:the )?")
 _WITH = re.compile(
     r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])"
 )
 _BRACKETS = re.compile(r"\([^()]{0,400}\)")
 _ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
 _END = re.compile(r"[(;]|\S{1,80}@|\b[Ee]-?mails?\b|(?<=\w{5})\.(?=\s|$)")
+_EDGES = " .,:;\n\xa0"
 
 
 @lru_cache(maxsize=4096)
@@ -90,7 +91,7 @@ def places_of_note(note: str) -> list[str]:
 
 def _until_end(text: str) -> str:
     end = _END.search(text, 0, _LONGEST)
-    return text[: end.start() if end else _LONGEST].strip(EDGES + ".")
+    return text[: end.start() if end else _LONGEST].strip(_EDGES)
 
 
 def stated_places(text: str, known: KnownNames) -> Iterator[tuple[str, str]]:
@@ -102,7 +103,7 @@ def stated_places(text: str, known: KnownNames) -> Iterator[tuple[str, str]]:
     for rest in sentences:
         following = known.find(rest)
         place = _until_end(rest[: following[0].start] if following else rest)
-        parts = [part.strip(EDGES) for part in _ALSO.split(place) if part[:1].isupper()]
+        parts = [part.strip(_EDGES) for part in _ALSO.split(place) if part[:1].isupper()]
         yield from ((person.name, part) for part in parts for person in people)
         people = following
 

@@ -141,10 +141,10 @@ def read_bylines(
     """The authors of a page, and what else its bylines say.
 
     institutes: affiliations and e-mails given for all authors at once (LNCS's `\\institute`).
-    known: the authors as arXiv's metadata names them. front: paragraphs before the first section,
-    outside of bylines.
+    known: the authors as arXiv's metadata names them; without them, those whom the first lines of
+    the bylines print. front: paragraphs before the first section, outside of bylines.
     """
-    reader = _Reader(known)
+    reader = _Reader(known or printed_names(bylines))
     for byline in bylines:
         reader.read(byline)
     used = reader.read_front(front)
@@ -167,6 +167,30 @@ def _plain_lines(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(filter(has_letters, map(plain_line, texts))))
 
 
+def printed_names(bylines: Sequence[Byline]) -> list[str]:
+    """The names on the first lines of bylines, up to one that holds another text, and those of
+    lines below that are lists of names alone.
+    """
+    names: list[str] = []
+    text = AUTHOR.join(normalize(byline.names) for byline in bylines)
+    for block in _NEXT.split(_NEXT_AUTHOR.sub(AUTHOR, text)):
+        is_list = True
+        is_alone = all(map(_are_names, filter(has_letters, block.split(LINE))))
+        for line in block.replace(INNER, LINE).split(LINE):
+            parts = _parts(blank_titles(without_addresses(line)))
+            people = list(filter(_may_be_person, parts))
+            is_list = is_list or "@" in line
+            if parts and ((is_list and parts[0] in people) or 1 < len(parts) == len(people)):
+                names += people
+            goes_on = is_alone or MARK in line or not parts
+            is_list = "@" in line or (is_list and parts == people and goes_on)
+    return list(dict.fromkeys(names))
+
+
+def _may_be_person(text: str) -> bool:
+    return is_name(text) and not is_place(text) and not is_remark(text)
+
+
 def _parts(line: str) -> list[str]:
     """The parts of a line that may be a name each."""
     parts: list[str] = []
@@ -179,10 +203,6 @@ def _parts(line: str) -> list[str]:
 def _are_names(text: str) -> bool:
     """Whether a text is names of people alone."""
     return "(" not in text and bool(_parts(text)) and all(map(_may_be_person, _parts(text)))
-
-
-def _may_be_person(text: str) -> bool:
-    return is_name(text) and not is_place(text) and not is_remark(text)
 
 
 class _Reader:
@@ -351,7 +371,10 @@ class _Reader:
                     tokens.append(_Mark(piece[1] or piece[2]))
                 elif (len(names) > 1 or is_author > len(names)) and _are_names(piece[0]):
                     tokens += map(_Person, _parts(piece[0]))
-                elif place := _without_edges(piece[0]):
+                # Before a name stands more of it, unless its words say that it is a place.
+                elif (place := _without_edges(piece[0])) and (
+                    position or not name or is_place(place)
+                ):
                     tokens.append(place)
             position = end
             if name:

@@ -73,12 +73,14 @@ _OTHER_SCRIPT = re.compile(rf"{MAYBE_SPACES}\([\u3040-\u9fff\uac00-\ud7af ·・]
 # What LaTeXML makes of LNCS's \\inst{1} and \\inst{1,2}: each mark twice.
 _DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2}){0,5}?)\1")
 _DOUBLED_MARKS = re.compile(rf"(?<![\d,])(?:{_DOUBLED_MARK.pattern}){{1,6}}$")
+# Wider ones part columns.
+_THIN_SPACES = str.maketrans(dict.fromkeys(map(chr, range(0x2004, 0x200B)), " "))
 _SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, INNER, LINE, MARK, NOTE, PLACE), " "))
 
 
 def normalize(names: str) -> str:
     """The text with formulas and symbols as marks, and e-mails over two lines whole."""
-    text = _ORCID.sub(" ", names)
+    text = _ORCID.sub(" ", names.translate(_THIN_SPACES))
     text = _OTHER_SCRIPT.sub("", text).replace(ERRED, "")
     text = _FORMULA.sub(_formula_as_mark, _KEY.sub(" ", text))
     text = _PLAIN_MARK.sub(lambda sign: sign[1] or f"{MARK}{sign[0]}{MARK}", text)
@@ -90,11 +92,11 @@ def normalize(names: str) -> str:
 def _formula_as_mark(formula: re.Match[str]) -> str:
     """A formula among names: a mark where it is nothing else, else its text."""
     tex = formula[1].replace("\\{", "{").replace("\\}", "}")
-    if tex in ("{", "}"):  # around the names of several addresses
+    if tex in ("{", "}"):
         return tex
     text = _TEX_SPACE.sub(" ", _TEX_COMMAND.sub(_sign_of_command, tex)).strip()
     if not text:
-        return " "
+        return "  " if "quad" in tex else " "
     return f"{MARK}{text}{MARK}" if _MARK_ONLY.fullmatch(text) else formula[0]
 
 
@@ -158,7 +160,7 @@ _ORCID = re.compile(
     r"(?:(?:https?://)?\borcid\W{1,9}(?:org/)?)?(?<!\d)\d{4}-\d{4}-\d{4}-\d{3}[\dX](?!\d)",
     re.IGNORECASE,
 )
-EDGES = " \n\xa0,;:-–—"
+EDGES = " ,;:-–—"
 
 
 def find_emails(text: str) -> list[str]:
@@ -177,13 +179,13 @@ def without_addresses(text: str) -> str:
         text = _EMAIL_WORD.sub(" ", _EMAILS.sub(" ", text))
     if "://" in text or "www." in text:
         text = _URL.sub(" ", text)
-    return text
+    return text.strip(EDGES)
 
 
 # Bylines that LaTeXML did not mark as such.
 
 # Bylines of unknown classes in the suite and the real pages have 1 to 25 lines before the abstract.
-_MOST_LINES, _MOST_WORDS, _LONGEST_LINE = 60, 30, 500
+_MOST_LINES, _MOST_TITLE_LINES, _MOST_WORDS, _LONGEST_LINE = 60, 3, 30, 500
 _ABSTRACT = re.compile(rf"(?:^|[{LINE}{CELL}])\s*(?:[Aa]bstract|ABSTRACT)\b")
 _NEXT_PLACE = re.compile(r"\n(?=\n|[\[(]?\d{1,2}[\])])")
 _NO_LETTER = re.compile(r"[^\w]+|_+")
@@ -208,22 +210,24 @@ def find_byline(paragraphs: Sequence[str], known: Sequence[str]) -> tuple[str, s
     """(title, byline) in the paragraphs before the abstract, or None.
 
     The byline is the lines from the first known name on, where they print at least half of the
-    names; the lines before it are the title.
+    names; up to three lines before it are the title.
     """
     lines = [line for paragraph in paragraphs for line in lines_of(paragraph) if letters_of(line)]
     names = [KnownNames(known).find(plain_line(line)) for line in lines[:_MOST_LINES]]
     start = next((number for number, places in enumerate(names) if places), len(lines))
     count = len({place.name for places in names for place in places})
-    if not count or 2 * count < len({*known}):
+    if start > _MOST_TITLE_LINES or not count or 2 * count < len({*known}):
         return None
     return plain_line(" ".join(lines[:start])), LINE.join(lines[start:])
 
 
 def lines_of(paragraph: str) -> list[str]:
-    """The lines of a paragraph, and those of the source that a number in brackets begins, where an
-    unknown macro is.
+    """The lines of a paragraph, and those of the source where unknown macros are for authors, or a
+    number in brackets begins one.
     """
-    if ERRED in paragraph:
+    if AUTHOR in paragraph:
+        paragraph = paragraph.replace("\n", LINE)
+    elif ERRED in paragraph:
         paragraph = _NEXT_PLACE.sub(LINE, paragraph)
     return normalize(paragraph).split(LINE)
 

@@ -39,8 +39,8 @@ def parse(html: bytes, authors: Sequence[str] = ()) -> ParsedPage:
     """The paper that a page of the dump holds. Raises PageError for what is no page, or holds no
     text.
 
-    `authors` are the paper's authors as arXiv's metadata names them. Without them the paper has
-    none.
+    `authors` are the paper's authors as arXiv's metadata names them. Without them, names are those
+    on the first line of a byline, and a page without a byline has no authors.
     """
     page = without_site(as_utf8(html))
     if not is_html(page):

@@ -362,6 +362,18 @@ def test_places_with_marks_stand_anywhere_in_the_front_matter():
     assert byline.front == front[:1]
 
 
+def printed(text):
+    """Names and affiliations of a byline whose page prints none of the names of metadata."""
+    return [(one.name, one.affiliations) for one in read_bylines([Byline(text)], []).authors]
+
+
+def test_people_whom_metadata_does_not_name_are_as_the_first_line_prints_them():
+    assert printed(f"Ann Lee, Bob Roe,{LINE}Cid Moe and Dan Poe{LINE}{UNIVERSITY}") == [
+        (name, (UNIVERSITY,)) for name in ("Ann Lee", "Bob Roe", "Cid Moe", "Dan Poe")
+    ]
+    assert printed("Quill Research Team") == []
+
+
 def test_a_name_that_differs_from_metadata_in_part_is_found_below_an_affiliation():
     names = f"Ann Lee{LINE}{UNIVERSITY}{LINE}Bobby Roe{LINE}{INSTITUTE}"
     authors = read_bylines([Byline(names)], [], KNOWN[:2]).authors

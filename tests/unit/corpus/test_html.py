@@ -12,7 +12,6 @@ from tests.cases import cases
 from tests.unit.corpus.building import math, note, only_block, page, para, section
 
 INPUTS = {"html", "paragraph", "heading", "metadata_authors", "all_losses"}
-PEOPLE = ("Ann Lee", "A. Lee", "Bob Roe", "Cid Moe", "Wen Li")
 SHORT_FORMS = {"para": para, "methods": section, "note": note}
 
 
@@ -39,8 +38,7 @@ def agrees(expected, read):
 def test_a_page_is_read(case):
     body = case["html"] if "html" in case else para(case["paragraph"])
     content = page(written_out(body), written_out(case.get("heading", "A Page")))
-    people = [name for name in PEOPLE if name in body]
-    paper = parse(content, case.get("metadata_authors", people))
+    paper = parse(content, case.get("metadata_authors", ()))
     expected = {name: case[name] for name in case.keys() - INPUTS}
     if "blocks" in case:
         expected["blocks"] = [

@@ -12,3 +12,6 @@ def test_the_development_version_of_latexml_is_read(shared_data):
         ("Jordan Boyd-Graber", ("cs, iSchool, umiacs, lsc, University of Maryland",)),
         ("Michael J. Paul", ("Information Science", "University of Colorado")),
     ]
+    authors = html.parse((folder / "2405.03064.html").read_bytes()).authors
+    assert len(authors) == 6
+    assert not any("Affiliation" in text for author in authors for text in author.affiliations)
