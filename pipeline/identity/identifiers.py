@@ -46,11 +46,7 @@ _IN_BRACKETS = re.compile(
     rf"(?<![\w./-])(\d{{4}}\.\d{{4,5}})(?:v\d+)?\s\[(?:{_ARCHIVE})(?:\.[A-Za-z-]{{2,9}})?\]"
 )
 _INVISIBLE = str.maketrans(dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff"))
-_OLD_IN_TEXT = re.compile(
-    rf"(?<![\w/])((?:{_ARCHIVE})(?:\.[A-Z]{{2}})?(?:/|\sarchive\s)\d{{7}})(?!\d)"
-)
-# Every one of them has one of these, and most texts have none.
-_SIGNS = ("arxiv", "abs/", "[", " archive ", "/0", "/9")
+_OLD_IN_TEXT = re.compile(rf"(?<![\w/])((?:{_ARCHIVE})(?:\.[A-Z]{{2}})?/\d{{7}})(?!\d)")
 
 # Numbers had four digits until 1412 and have five from 1501 on; the old scheme ended with 0703.
 _FIRST_NEW, _FIRST_FIVE_DIGITS = "2007-04", "2015-01"
@@ -199,15 +195,12 @@ def find_arxiv_id(text: str) -> str | None:
     archive in these: page ranges look alike. A space or line break may be at its full stop.
     Identifiers of months to come and the number 0 are none.
     """
-    small = text.lower()
-    if not any(sign in small for sign in _SIGNS):
-        return None
     this_month = f"{date.today():%Y-%m}"
     visible = text.translate(_INVISIBLE)
     for pattern in (_IN_TEXT, _IN_BRACKETS, _OLD_IN_TEXT):
         for match in pattern.finditer(visible):
             written = next(filter(None, match.groups()))
-            identifier = normalize_arxiv_id("".join(written.replace("archive", "/").split()))
+            identifier = normalize_arxiv_id("".join(written.split()))
             if identifier and _may_exist(identifier, this_month):
                 return identifier
     return None

@@ -10,12 +10,14 @@ items of its list decide.
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.corpus.parse import bibliography_rules as rules
 from pipeline.corpus.parse.bibliography_rules import (
-    ADDRESS,
+    ACCESS,
     DATE,
     EDGES,
     JOURNAL,
@@ -24,10 +26,8 @@ from pipeline.corpus.parse.bibliography_rules import (
     OPENING,
     QUOTED_TITLE,
     QUOTES,
-    REPORT,
     SENTENCE_END,
     SHORT_SENTENCE_END,
-    STATE,
     THESIS,
     YEAR,
     Italics,
@@ -75,39 +75,67 @@ class _Reading:
 
 def read_bibliography(items: Sequence[ItemParts]) -> list[BibliographyItem]:
     """All items of a list, in order; a field that an item does not show is None."""
+    readings = list[_Reading]()
+    for item in items:
+        names_before = readings[-1].names if readings else ""
+        readings.append(_read(item, "", names_before))
+    ends = Counter(reading.names_end for reading in readings)
+    usual = next((name for name, count in ends.most_common(1) if 2 * count > len(items)), "")
+    names_before = ""
     bibliography = []
-    for parts in items:
-        read = _read(parts)
+    for parts, reading in zip(items, readings, strict=True):
+        by_habit = usual and usual != reading.names_end and reading.names_end in _GUESSES
+        read = _read(parts, usual, names_before) if by_habit else reading
+        title = _tidy_title(read.title)
         fields = BibliographyItem(
             key=parts.key,
             raw=parts.raw,
-            title=_tidy_title(read.title),
+            title=title,
             authors=_authors(read.names),
             year=read.year or find_year(parts.raw),
             venue=tidy_venue(read.venue, read.italics) or archive_in_title(read.title),
-            doi=find_doi(parts.raw, parts.links),
+            doi=find_doi(parts.raw, parts.links, title),
             arxiv_id=find_item_id(parts.raw, parts.links, parts.fields),
         )
         bibliography.append(fields)
+        names_before = read.names
     return bibliography
 
 
-def _read(parts: ItemParts) -> _Reading:
-    """Names, year, title and venue of an item."""
+# Ends of names that a list in which most items end otherwise need not have.
+_GUESSES = ("", "italics", "full_names")
+
+
+# A dash stands for the names of the item before.
+_SAME_NAMES = re.compile(r"\s*(?:[—―]+|[–_-]{2,})(?=[\s,.:(])")
+
+
+def _read(parts: ItemParts, usual: str, names_before: str = "") -> _Reading:
+    """Names, year, title and venue of an item. `usual`: how names end in most items of its list, ""
+    if unknown. `names_before`: the names of the item before, which a dash repeats.
+    """
     named = _from_fields(parts.fields) if parts.fields else None
     if named:
         return named
-    text = "\n".join(filter(None, parts.blocks)) or parts.raw
-    italics = tuple(words for words in parts.emphases if len(words) > 3)
+    text = _composed("\n".join(filter(None, parts.blocks)) or parts.raw)
+    same = _SAME_NAMES.match(text) if names_before else None
+    if same:
+        text = names_before + text[same.end() :]
+    italics = tuple(_composed(words) for words in parts.emphases if len(words) > 3)
     reading = _Reading(italics=italics)
-    rest = _take_names(text, parts.label, reading)
+    rest = _take_names(text, parts.label, usual, reading)
     if reading.names_end or not _is_remark(parts):
         own_block = reading.names_end in ("", "block") or rest.lstrip(" ")[:1] == "\n"
-        commas = reading.names_end == "comma"
+        commas = reading.names_end in ("comma", "full_names")
         reading.title, reading.venue = _split_title(
             rest, italics, own_block=own_block, commas=commas
         )
     return reading
+
+
+def _composed(text: str) -> str:
+    """A text whose accents are no letters of their own, as in text copied from a PDF."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def _from_fields(fields: Sequence[tuple[str, str]]) -> _Reading | None:
@@ -134,14 +162,28 @@ _VENUE_FIELDS = (
 
 def _is_remark(parts: ItemParts) -> bool:
     """Whether an item is a note: words without names, year, italics and address."""
-    is_long = parts.raw.count(" ") > _WORDS_OF_AN_ORGANISATION
-    return is_long and not (parts.emphases or parts.links or _YEAR.search(parts.raw))
+    bare = (
+        len(parts.blocks) < 2
+        and not parts.emphases
+        and not parts.links
+        and not _YEAR.search(parts.raw)
+    )
+    return bare and parts.raw.count(" ") > _WORDS_OF_AN_ORGANISATION
 
 
 # Names, and the year that may follow them.
 
 _AFTER_NAMES = alternation(rules.AFTER_NAMES, rules.NAMES_MARK)
 _YEAR_RULES = ("year", "bracketed_year", "bare_year")
+# How the names of organisations end in a list where most names end so.
+_USUAL_ENDS = {
+    "colon": re.compile(r":\s"),
+    "comma": re.compile(r",\s"),
+    "full_names": re.compile(r",\s"),
+    "year": re.compile(rf"\s{DATE}[.,:;]*"),
+    "bracketed_year": re.compile(rf"[(\[]{DATE}[)\]][.,:;]*"),
+    "bare_year": re.compile(rf"\s{YEAR}[a-z]?"),
+}
 _YEAR_FIRST = re.compile(
     rf"(?:[(\[](?:({YEAR})[a-z]?|{NO_DATE})[)\]]|({YEAR})[a-z]?(?=\.?\n|,\s(?:{_CAPITAL}|[‘“])))"
     r"[.,:]*\s"
@@ -181,10 +223,11 @@ _NAMES_WITH_INITIALS = re.compile(
     rf"(?>\s*+[,;]?\s*+{_AND}\s*(?:{_NAME}|{_LAST}(?: {_LAST}(?=,))?))?"
     rf"(?:\s*+[,;]?\s*+{_AND_OTHERS})?"
 )
-# Lists of full names: "Ann Lee, Bob C. van Roe and Cid Moe, On words".
+# Lists of full names before a comma: "Ann Lee, Bob van Roe and Cid Moe, On words".
 _FULL_NAME = (
-    rf"(?>(?:{_CAPITAL}(?:[\w’'-]+|\.) ){{1,3}}(?:(?:van|von|de|der|den|del|la|di|da|el) )*"
-    rf"{_CAPITAL}[\w’'-]+(?:,? Jr\.?)?)"
+    rf"(?>{_CAPITAL}[\w’'-]+(?: (?:{_CAPITAL}\.)+)*(?:"
+    r" (?:van|von|de|der|den|del|la|di|da|dos|du|el|bin))*"
+    rf"(?: {_CAPITAL}[\w’'-]+){{1,2}}(?:,? Jr\.?)?)"
 )
 _FULL_NAMES = re.compile(
     rf"{_FULL_NAME}(?:, (?!and\b){_FULL_NAME})*+(?:,? (?:and|&) {_FULL_NAME}(?=\.\s)"
@@ -193,16 +236,28 @@ _FULL_NAMES = re.compile(
 
 # A question, a number or the end of a sentence is in no list of names.
 _NO_NAMES = re.compile(r"[?!\d:.“«](?:(?<=[?!\d“«])|(?<=:)\s|(?<=[a-z]{2}\.)(?<!eds\.)\s(?!\())")
+_NO_ORGANISATION = re.compile(r"https?:|[a-z]\.\s|\n|[?!]")
 _SEPARATORS = (",", ";", " and ", " & ", " – ")
-# The first author in a label such as "Lee et al. (1999a)".
-_LABEL_NAME = re.compile(rf"{LETTER}{{3,}}")
 _MARK_OF_A_NAME = re.compile(rf"\b{LETTER}\.|\bet al\b|\s[A-Z]{{1,3}}$")
 _BETWEEN_NAMES = PARTICLES | {"and", "et", "others", "eds", "editors", "editor"}
-_IN_ORGANISATIONS = _BETWEEN_NAMES | {"of", "for", "on", "the", "in", "at", "to", "with", "its"}
-_WORDS_OF_AN_ORGANISATION, _WORDS_OF_AUTHORS = 10, 60
+_IN_ORGANISATIONS = _BETWEEN_NAMES | {
+    "of",
+    "for",
+    "on",
+    "the",
+    "in",
+    "at",
+    "to",
+    "with",
+    "und",
+    "für",
+    "its",
+}
+_LONGEST_NAME = 60
+_WORDS_OF_A_NAME, _WORDS_OF_AN_ORGANISATION, _WORDS_OF_AUTHORS = 5, 10, 60
 
 
-def _take_names(text: str, label: str, reading: _Reading) -> str:
+def _take_names(text: str, label: str, usual: str, reading: _Reading) -> str:
     """Read the names, and a year after them, off the front of an item, and return the rest."""
     if text[:1] in OPENING:
         return text
@@ -210,8 +265,8 @@ def _take_names(text: str, label: str, reading: _Reading) -> str:
     if dated:
         reading.names_end, reading.year = "year", int(dated[1] or dated[2] or 0) or None
         return text[dated.end() :]
-    for name, end, start in _ends_of_names(text, reading.italics):
-        if _are_names(text, name, end, start, label, reading.italics):
+    for name, end, start in _ends_of_names(text, usual, reading.italics):
+        if _are_names(text, name, end, start, label, usual, reading.italics):
             reading.names, reading.names_end = text[:end], name
             if name not in _YEAR_RULES:
                 dated = _YEAR_AFTER_NAMES.match(text, start)
@@ -222,7 +277,7 @@ def _take_names(text: str, label: str, reading: _Reading) -> str:
     return text
 
 
-def _ends_of_names(text: str, italics: Italics) -> Iterator[tuple[str, int, int]]:
+def _ends_of_names(text: str, usual: str, italics: Italics) -> Iterator[tuple[str, int, int]]:
     """Where the names of an item may end, the likeliest place first: (rule, end of the names, start
     of the rest).
     """
@@ -242,51 +297,82 @@ def _ends_of_names(text: str, italics: Italics) -> Iterator[tuple[str, int, int]
         yield "comma" if has_comma else "initials", names.end(), names.end()
     places = (text.find(words) for words in italics if " " in words)
     place = next((place for place in places if place > 0), 0)
-    if place:
+    has_initials = usual in ("initials", "sentence")
+    if place and not has_initials:
         yield "comma" if text[:place].rstrip().endswith(",") else "italics", place, place
-    names = _FULL_NAMES.match(text)
+    names = None if has_initials else _FULL_NAMES.match(text)
     if names:
         is_sentence = text.startswith(".", names.end())
-        yield "sentence" if is_sentence else "comma", names.end(), names.end()
+        yield "sentence" if is_sentence else "full_names", names.end(), names.end()
+    rule = usual if usual in _USUAL_ENDS else "colon"
+    end = _USUAL_ENDS[rule].search(text)
+    if end and (usual or ";" in text[: end.start()]):
+        yield rule, end.start(), end.end()
     sentence = _SENTENCE.search(text)
     if sentence:
         yield "sentence", sentence.start(), sentence.end()
 
 
-def _are_names(text: str, rule: str, end: int, start: int, label: str, italics: Italics) -> bool:
-    """Whether the text up to a place is names, by their form, or by the label."""
+def _are_names(
+    text: str, rule: str, end: int, start: int, label: str, usual: str, italics: Italics
+) -> bool:
+    """Whether the text up to a place is names, by form, label, or the list's habit."""
     head = text[:end].strip(EDGES + "([")
     if not head or any(words in head for words in italics):
-        return False
+        return not head and rule in _YEAR_RULES
     listed = _reads_as_names(head)
-    if rule == "quote" and text[:end].endswith(",") and head.count(" ") < _WORDS_OF_AUTHORS:
+    if rule == "quote" and head.count(" ") < _WORDS_OF_AUTHORS and _precedes_title(text, start):
         return True
-    family = _LABEL_NAME.search(label)
-    if rule == "year" and family and family[0] in head:
+    if not listed and rule == "year" and _confirms(label, head, text[end:start]):
         return True
-    if listed is None:
-        return not _reads_as_venue(text[start:], italics)
+    by_habit = rule == usual and rule not in ("block", "comma")
+    if listed is None or (not listed and by_habit and head.count(" ") < _WORDS_OF_AN_ORGANISATION):
+        return label.startswith(head) or not _reads_as_venue(text[start:], italics)
     return listed
+
+
+def _precedes_title(text: str, start: int) -> bool:
+    """Whether names before a comma and a whole title in quotation marks may be an
+    organisation's: "FORCE11 Group, “On words,”".
+    """
+    title = QUOTED_TITLE.match(text, start)
+    if title is None or not text[:start].rstrip().endswith(","):
+        return False
+    return _ends_title(text, title.end()) and not _NO_ORGANISATION.search(text, 0, start)
 
 
 def _reads_as_names(head: str) -> bool | None:
     """Whether a text is a list of names by its form; None where it may be one name."""
-    if _NO_NAMES.search(head):
+    if _NO_NAMES.search(head) or ", in " in head:
         return False
+    head = head.removesuffix(" u. a")
     small = {word.rstrip(".") for word in head.replace(",", " ").split() if word[0].islower()}
-    names = sum(map(head.count, _SEPARATORS)) + 1
-    has_few_small = 3 * len(small - _BETWEEN_NAMES) <= names - 1
-    if has_few_small and (names > 1 or _MARK_OF_A_NAME.search(head)):
+    words, names = head.count(" ") + 1, sum(map(head.count, _SEPARATORS)) + 1
+    few_small = not small or 3 * len(small - _BETWEEN_NAMES) <= names - 1
+    if (
+        few_small
+        and words <= _WORDS_OF_A_NAME * names
+        and (names > 1 or _MARK_OF_A_NAME.search(head))
+    ):
         return True
-    is_short = head.count(" ") < _WORDS_OF_AN_ORGANISATION
-    return None if is_short and small <= _IN_ORGANISATIONS else False
+    return None if words <= _WORDS_OF_AN_ORGANISATION and small <= _IN_ORGANISATIONS else False
+
+
+def _confirms(label: str, head: str, date: str) -> bool:
+    """Whether a label, as "Lee et al. (1999a)", names an item's first author and year."""
+    year, family = _YEAR.search(label), _LABEL_NAME.search(label)
+    return year is not None and family is not None and year[0] in date and family[0] in head
+
+
+_LABEL_NAME = re.compile(rf"{LETTER}{{3,}}")
 
 
 def _authors(names: str) -> tuple[str, ...]:
     """The names of a list, given names first."""
     if not names:
         return ()
-    bare = _GROUP.sub("", names).strip(" \n\t,;:([")
+    bare = (_GROUP.sub("", names) if "(" in names or "[" in names else names).strip(" \n\t,;:([")
+    bare = bare.replace(" – ", ", ")
     if bare.endswith(".") and bare[-3:-1].isalpha():
         bare = bare[:-1]
     authors = tuple(name for name in split_names(bare) if len(name) > 2 or name[:1].isalpha())
@@ -315,7 +401,7 @@ def _given_first(name: re.Match[str]) -> str:
 # Titles.
 
 _AFTER_TITLE = alternation(rules.AFTER_TITLE)
-_AFTER_TITLE_IN_A_RUN = alternation(rules.AFTER_TITLE_IN_A_RUN)
+_AFTER_TITLE_IN_A_RUN = alternation((*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN))
 _TITLE_TAIL = alternation(rules.TITLE_TAIL, rules.TAIL_MARK)
 # Where a title may end: behind a comma or a stop, before an address, a date or a report's number in
 # brackets, and at a kind in brackets: "On words[J]. ", "On words[C]//", "On words [Internet]. ".
@@ -330,12 +416,27 @@ _FIRST_STOP = re.compile(r"[.?!]\s+(?=[^\W\d_a-z])(?!Part\b|Vol)")
 _SENTENCE_STOP = re.compile(
     rf"{SHORT_SENTENCE_END}(?!Part\b)|(?<=[a-z]{{2}})\. (?=[A-Z][a-z]+ [a-z]{{4}})"
 )
-_NO_TITLE = re.compile(rf"\(?(?:{STATE}|[Uu]ntitled)")
+_FIRST_COMMA = re.compile(r",\s+(?=[A-Z“])")
+_NO_TITLE = re.compile(
+    r"\(?(?:[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Uu]ntitled|[Tt]o appear|[Ii]n"
+    r" prep|[Ii]n press|"
+    r"[Ss]ubmitted|[Pp]reprint)"
+)
 _VENUE_FIRST = re.compile(
-    rf"[Ii]n: |in (?=[A-Z\d“])|In (?=(?:Proc|Advances|[A-Z]{{2,}}\b))|{ADDRESS}|[Aa]r[Xx]iv|"
-    rf"Co[Rr][Rr]|{REPORT}|{THESIS}|{JOURNAL}|"
+    rf"[Ii]n: |in (?=[A-Z\d“])|In"
+    rf" (?=(?:Proc|Advances|[A-Z]{{2,}}\b))|https?:|URL|{ACCESS}|[Aa]r[Xx]iv|Co[Rr][Rr]|"
+    rf"[Tt]ech(?:nical|\.) [Rr]ep|{THESIS}|{JOURNAL}|"
     # "J. Phys. Chem. 1999, 3, 12", "Nature. 1999;3:12"
     rf"[A-Z][A-Za-z]*(?:[.,]?\s|(?!{SENTENCE_END})\.\s(?:(?:[A-Z][A-Za-z]*\.?|of|in),?\s){{1,6}})\(?{YEAR}\)?[,;:]\s?\d"
+)
+# MNRAS prints "Technical Report 12, On Words. Institute": a title is before the last stop.
+_REPORT_FIRST = re.compile(
+    r"[Tt]ech(?:nical|\.) [Rr]ep(?:ort|\.) (?=[\w/-]*\d)[\w/-]++, "
+    rf"(?P<title>{_CAPITAL}[^.\n]+)\. {_CAPITAL}"
+)
+_INSTITUTION = re.compile(
+    r"Universi|Institut|Laborator|Labs?\b|Cent(?:er|re)\b|Agency|Observator|Department|School|College|"
+    r"Compan|Corp|Inc\b|Ltd|GmbH|Foundation|Societ|Council|Ministry|Bureau|Academy|Research$|NASA|CERN"
 )
 _NUMBER_AFTER = re.compile(
     r"[\s,.(]*(?:[Vv]ol|[Nn]o\.|pp?\.|pages|"
@@ -350,6 +451,9 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
     names, so that one may end the title.
     """
     rest = rest.lstrip(EDGES + ")–—")
+    report = _REPORT_FIRST.match(rest)
+    if report and not _INSTITUTION.search(report["title"]):
+        rest = rest[report.start("title") :]
     quoted = QUOTED_TITLE.match(rest) if rest[:1] in OPENING else None
     if quoted and _ends_title(rest, quoted.end()):
         return quoted[0], rest[quoted.end() :]
@@ -367,6 +471,11 @@ def _split_title(rest: str, italics: Italics, *, own_block: bool, commas: bool) 
     stop = _end_of_title(title, italics, own_block=own_block, commas=commas)
     if stop:
         return rest[: stop.start()] + stop[0][:1].strip(",;[ "), rest[stop.end() :]
+    if not line:
+        for words in italics:
+            place = title.find(words)
+            if place > 0:
+                return title[:place], rest[place:]
     return title, later
 
 
@@ -375,22 +484,25 @@ def _end_of_title(
 ) -> re.Match[str] | None:
     """The stop that ends a title within its block; None where it has none."""
     stops = list(_STOP.finditer(title))
-    after_title = _AFTER_TITLE if own_block else _AFTER_TITLE_IN_A_RUN
-    # "In" or italics begin a venue; a kind in brackets is behind a title.
-    marks = (
+    # "In", or words in italics, mark the beginning of a venue.
+    marked = (
         stop
         for stop in stops
         if stop[0][0] in "[:"
         or title.startswith(italics, stop.end())
         or _WITHIN.match(title, stop.end())
     )
-    mark = next(marks, None)
+    after_title = _AFTER_TITLE if own_block else _AFTER_TITLE_IN_A_RUN
+    mark = next(marked, None)
     end = mark or next((stop for stop in stops if after_title.match(title, stop.end())), None)
     if end and not commas:
-        sentence = _SENTENCE_STOP.search(title, 0, end.start())
-        first = _FIRST_STOP.search(title, 0, end.start()) if end[0][0] == "," else None
-        return first or sentence or end
-    return end if end or own_block else _FIRST_STOP.search(title)
+        if end[0][0] != ",":
+            return _SENTENCE_STOP.search(title, 0, end.start()) or end
+        sentence = None if mark else _SENTENCE_STOP.search(title)
+        return _FIRST_STOP.search(title, 0, end.start()) or sentence or end
+    if end or own_block or not stops:
+        return end
+    return (_FIRST_COMMA.search(title) if commas else None) or _FIRST_STOP.search(title)
 
 
 def _ends_title(text: str, end: int) -> bool:
@@ -400,10 +512,11 @@ def _ends_title(text: str, end: int) -> bool:
     """
     if text[end - 1] in QUOTES and text[end - 2] in ",.;":
         return True
-    if text.startswith((" in ", " arXiv"), end):
-        return True
     following = text[end : end + 2]
-    return following[:1] in ("", *".,;\n(") or (following[0] == " " and not following[1:].islower())
+    if following[:1] == " ":
+        is_continued = following[1:].islower() and text[end : end + 4] != " in "
+        return not is_continued or _AFTER_TITLE_IN_A_RUN.match(text, end + 1) is not None
+    return following[:1] in ("", ".", ",", ";", "\n", "(")
 
 
 def _reads_as_venue(text: str, italics: Italics) -> bool:
@@ -425,9 +538,10 @@ def _tidy_title(text: str) -> str | None:
     title = text.strip(EDGES)
     quoted = QUOTED_TITLE.match(title) if title[:1] in OPENING else None
     if quoted and quoted.end() == len(title):
-        title = title.strip(QUOTES + EDGES)
-        opened = title.count("“") - title.count("”")
-        title = "“" * -opened + title + "”" * opened
+        # Those of a word within the title stay.
+        bare = title.strip(QUOTES + EDGES)
+        unclosed = bare.count("“") - bare.count("”")
+        title = f"{'“' * (unclosed < 0)}{bare}{'”' * (unclosed > 0)}"
     for _ in range(_MOST_TAILS):
         tail = _TITLE_TAIL.search(title)
         if tail is None:

@@ -4,58 +4,111 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import chain
 from urllib.parse import unquote
 
 from pipeline.corpus.parse import bibliography_rules as rules
 from pipeline.corpus.parse.bibliography_rules import (
-    ADDRESS,
-    ARCHIVE,
+    ACCESS,
     EDGES,
     OPENING,
     PUBLISHER,
     QUOTED_TITLE,
     QUOTES,
     SENTENCE_END,
-    STATE,
     YEAR,
     Italics,
     alternation,
 )
 from pipeline.identity.identifiers import find_arxiv_id, normalize_arxiv_id
-from pipeline.identity.people import is_name, split_names
+from pipeline.identity.people import LETTER, is_name, split_names
 
 # No part of a longer number, a range of pages, an address or an identifier.
 _LONE_YEAR = re.compile(r"(?:19|20)\d\d(?<![\w.:/–-]\d{4})(?![\d/–-]|\.\d)")
+_AFTERWORDS = (" preliminary version", " english translation", " translation in")
 _DOI = re.compile(r"(?<![\d.])10\.\d{4,9}/[^\s\"“<>]{1,200}")
+_PLAIN_ID = re.compile(r"(?:arXiv[:,\s(]{1,4}|abs/)(\d{4}\.\d{4,5})(?!\d)")
+_OLD_NUMBER = re.compile(r"/\d{7}")
 _WITHIN_PAGE = re.compile(r"/html/[^#]{0,1000}+#")
+_ARCHIVE_LENGTH = 20  # "math-ph/0309136 arXiv": an old id may be before the word
+_OLD_ARCHIVE = re.compile(
+    r"\b((?:quant|hep|cond|gr|astro|nucl|math)-(?:ph|th|lat|ex|mat|qc)) archive (\d{7})\b"
+)
 
 
 def find_year(text: str) -> int | None:
-    """The last year that an item prints; one in brackets has precedence."""
-    years = list(_LONE_YEAR.finditer(text))
+    """The last year of the work's first print; one in brackets has precedence."""
+    years = [
+        year
+        for year in _LONE_YEAR.finditer(text, 0, _end_of_first_print(text))
+        if not _in_address(text, year)
+    ]
     bracketed = [year for year in years if text[year.start() - 1 : year.start()] == "("]
     candidates = bracketed or years
     return int(candidates[-1][0]) if candidates else None
 
 
-def find_doi(raw: str, links: Sequence[str]) -> str | None:
+def _in_address(text: str, year: re.Match[str]) -> bool:
+    """Whether a year is in an address or an identifier."""
+    token = text[text.rfind(" ", 0, year.start()) + 1 : year.start()]
+    return "/" in token or "10." in token
+
+
+def _end_of_first_print(text: str) -> int:
+    if " version" not in text and " translat" not in text:
+        return len(text)
+    places = map(text.lower().find, _AFTERWORDS)
+    return min((place for place in places if place >= 0), default=len(text))
+
+
+def find_doi(raw: str, links: Sequence[str], title: str | None) -> str | None:
     """The first DOI in an item's text, else in its links, in lower case."""
-    match = next(filter(None, map(_DOI.search, (raw, *map(unquote, links)))), None)
-    if match is None:
-        return None
-    doi = match[0].rstrip(".,;:")
-    if doi.count("(") < doi.count(")"):
-        doi = doi.removesuffix(")").rstrip(".,;:")
+    if "10." in raw:
+        match = _DOI.search(raw)
+        if match:
+            # The title may follow the DOI without a space.
+            start = raw.find(title, match.start(), match.end() + len(title)) if title else -1
+            is_glued = match.start() < start < match.end()
+            return _end_of_doi(raw[match.start() : start] if is_glued else match[0])
+    for link in links:
+        if "10." in link:
+            match = _DOI.search(unquote(link) if "%" in link else link)
+            if match:
+                return _end_of_doi(match[0])
+    return None
+
+
+def _end_of_doi(text: str) -> str:
+    doi = text.rstrip(".,;:")
+    while doi.endswith(")") and doi.count("(") < doi.count(")"):
+        doi = doi[:-1].rstrip(".,;:")
     return doi.lower().replace("˙", "_")  # LaTeXML's underscore in an old font
 
 
 def find_item_id(raw: str, links: Sequence[str], fields: Sequence[tuple[str, str]]) -> str | None:
     """The first arXiv identifier in an item's text, else its links, else LaTeXML's fields."""
-    # arXiv writes links within a page as whole addresses: those name the paper itself.
-    others = (link for link in links if not _WITHIN_PAGE.search(link))
-    named = (normalize_arxiv_id(text) for name, text in fields if name in ("external", "eprint"))
-    return next(filter(None, chain(map(find_arxiv_id, (raw, *others)), named)), None)
+    at = raw.lower().find("arxiv")
+    if at >= 0 or "abs/" in raw or "[" in raw or _OLD_NUMBER.search(raw):
+        arxiv_id = _id_in(raw, max(0, at - _ARCHIVE_LENGTH))
+        if arxiv_id:
+            return arxiv_id
+    for link in links:
+        # arXiv writes links within a page as whole addresses: those name the paper itself.
+        names_paper = "rxiv" in link.lower() and not _WITHIN_PAGE.search(link)
+        arxiv_id = _id_in(link, 0) if names_paper else None
+        if arxiv_id:
+            return arxiv_id
+    for name, text in fields:
+        arxiv_id = normalize_arxiv_id(text) if name in ("external", "eprint") else None
+        if arxiv_id:
+            return arxiv_id
+    archive = _OLD_ARCHIVE.search(raw) if " archive " in raw else None
+    return normalize_arxiv_id(f"{archive[1]}/{archive[2]}") if archive else None
+
+
+def _id_in(text: str, start: int) -> str | None:
+    plain = _PLAIN_ID.search(text, start)
+    arxiv_id = normalize_arxiv_id(plain[1]) if plain else None
+    return arxiv_id or find_arxiv_id(text[start:])
 
 
 # The venue: the journal, proceedings, archive or publisher.
@@ -65,15 +118,24 @@ _BEFORE_VENUE = alternation(rules.BEFORE_VENUE)
 _AFTER_VENUE = alternation(rules.AFTER_VENUE, rules.VENUE_MARK)
 _LONGEST_VENUE = 600
 _NO_VENUE = re.compile(
-    rf"(?:\(?{YEAR}[a-z]?\)?[.,;]+\s*)?(?:{ADDRESS}|[Mm]anuscript|[Vv]ersion \d|"
-    rf"{YEAR}\W*$|pp?\.|\d[\d\s–-]*+(?:pages|pp)?\W*$|$"
-    rf"|(?:(?:{STATE} ?){{1,2}}|(?i:n/a|thesis))[\W\d]*$)"
+    rf"(?:\(?{YEAR}[a-z]?\)?[.,;]+\s*)?(?:<?https?:|www\.|{ACCESS}|[Vv]ersion"
+    r" \d|URL|doi|DOI|10\.\d{4}|"
+    r"[Mm]anuscript|[Pp]rivate comm|[Pp]ersonal comm|[Uu]npublished|[Ii]n"
+    rf" prep|\[?Online|{YEAR}\W*$|pp?\.|ISBN|ISSN|"
+    rf"\d[\d\s–-]*+(?:pages|pp)?\W*$|$|(?i:n/a|preprint|thesis|submitted|to appear|in"
+    rf" press)[\W\d]*$)"
 )
-_ARCHIVE_IN_TITLE = re.compile(rf"[\s,.(\[]{ARCHIVE}")
+_ARCHIVE_IN_TITLE = re.compile(r"[\s,.(\[]ar[Xx]iv(?::\s*\d|:[a-z-]+/\d|\s[Pp]reprint)")
+_ARCHIVE_MARKS = ("rXiv", "rxiv", "CoRR", "Corr", "abs/", "quant-ph archive")
 # The archive is the venue where nothing that may be one is before it.
 _ARCHIVE = re.compile(
-    rf"(?:.{{0,12}}?|(?:\S+ )?{STATE}.{{0,60}}?)\b([Aa]r[Xx]iv|Co[Rr][Rr]\b|abs/|quant-ph archive)",
+    r"(?:.{0,12}?|(?:(?:\S+"
+    r" )?(?:[Pp]re|[Ee]-?)print|[Aa]vailable|[Uu]npub|[Ss]ubmitted|[Mm]anus|[Tt]ech).{0,60}?)"
+    r"\b([Aa]r[Xx]iv|Co[Rr][Rr]\b|abs/|quant-ph archive)",
     re.DOTALL,
+)
+_SERIES_BEFORE = re.compile(
+    rf"{LETTER}{{3}}.{{0,600}}(?:[Vv]ol(?:\.|ume)|[Nn]o\.|[Nn]umber) ?\w{{1,20}} (?:of|in) $"
 )
 _VENUE_SENTENCE = re.compile(rf"{SENTENCE_END}(?=[A-Z][\w’-]+(?![\w’.-]))")
 _VOLUME_AT_END = re.compile(rf"[\s,](?!{YEAR})\d+$")
@@ -81,7 +143,7 @@ _VOLUME_AT_END = re.compile(rf"[\s,](?!{YEAR})\d+$")
 
 def archive_in_title(text: str) -> str | None:
     """The venue "arXiv" where a title ends in that name; else None."""
-    return "arXiv" if _ARCHIVE_IN_TITLE.search(text) else None
+    return "arXiv" if "rXiv" in text and _ARCHIVE_IN_TITLE.search(text) else None
 
 
 def tidy_venue(text: str, italics: Italics) -> str | None:
@@ -89,10 +151,12 @@ def tidy_venue(text: str, italics: Italics) -> str | None:
     text = text.lstrip(EDGES + "()")[:_LONGEST_VENUE]
     if _NO_VENUE.match(text):
         return None
-    archive = _ARCHIVE.match(text)
+    archive = _ARCHIVE.match(text) if any(mark in text for mark in _ARCHIVE_MARKS) else None
     if archive:
         return "CoRR" if archive[1][0] == "C" else "arXiv"
-    words = next((words for words in italics if words in text), "")
+    words = next(
+        (words for words in italics if words in text and _may_begin(text[: text.find(words)])), ""
+    )
     venue = words or text
     before = _BEFORE_VENUE.match(venue)
     while before and (before.lastgroup != "editors" or is_name(split_names(before[0])[0])):
@@ -113,8 +177,17 @@ def tidy_venue(text: str, italics: Italics) -> str | None:
     return _close(_without_publisher(venue.strip(EDGES)), text)
 
 
+def _may_begin(before: str) -> bool:
+    """Whether a venue may begin behind a text: not within a name or a book's series."""
+    if before and before.rstrip()[-1:] not in ",.:;)(" and not before.endswith(("n ", "of ")):
+        return False
+    return not _SERIES_BEFORE.search(before)
+
+
 def _without_publisher(venue: str) -> str:
     """The work in "Six lectures, Springer, New York", or the publisher where it is first."""
+    if ", " not in venue or not _PUBLISHER.search(venue):
+        return venue
     pieces = venue.split(", ")
     publishers = (number for number, piece in enumerate(pieces) if _PUBLISHER.search(piece))
     first = next(publishers, len(pieces))

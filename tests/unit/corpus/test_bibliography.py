@@ -1,7 +1,10 @@
 """Bibliography items of the usual styles to their parts."""
 
+import re
+
 import pytest
 
+from pipeline.corpus.parse import bibliography_rules as rules
 from pipeline.corpus.parse.bibliography import ItemParts, read_bibliography
 from tests.cases import cases
 
@@ -69,19 +72,48 @@ def test_an_item_of_a_hundred_thousand_letters_is_read(stretch):
     assert item(raw, raw, links=[raw]).raw == f"{raw} {raw}"
 
 
-@cases("unit/corpus/cases.toml", "titles_of_items")
-def test_a_title_ends_where_its_venue_begins(case):
-    printed, title = case
-    assert item(f"A. Able, {printed}").title == title
+# Rules: each is shown by its example, in which | stands for a mark.
+
+ENDS = [
+    *((rules.AFTER_NAMES, rules.NAMES_MARK, rule) for rule in rules.AFTER_NAMES),
+    *((rules.TITLE_TAIL, rules.TAIL_MARK, rule) for rule in rules.TITLE_TAIL),
+    *((rules.AFTER_VENUE, rules.VENUE_MARK, rule) for rule in rules.AFTER_VENUE),
+]
 
 
-@cases("unit/corpus/cases.toml", "titles_with_tails")
-def test_a_title_has_no_tail(case):
-    printed, title = case
-    assert item("Ann Able and Bob Baker.", printed).title == title
+@pytest.mark.parametrize(
+    ("table", "mark", "rule"), ENDS, ids=lambda value: getattr(value, "name", "")
+)
+def test_names_titles_and_venues_end_where_the_rule_says(table, mark, rule):
+    text = rule.example.replace("|", "\n")
+    match = rules.alternation(table, mark).search(text)
+    assert match
+    assert (match.lastgroup, text[: match.start()].strip()) == (rule.name, rule.yields.strip())
 
 
-@cases("unit/corpus/cases.toml", "venues_of_items")
-def test_a_venue_is_without_what_is_around_it(case):
-    printed, venue = case
-    assert item("Ann Able and Bob Baker.", "On words.", *printed.split("|")).venue == venue
+@pytest.mark.parametrize("rule", rules.QUOTED, ids=lambda rule: rule.name)
+def test_a_title_is_quoted_as_the_rule_says(rule):
+    match = rules.alternation(rules.QUOTED).match(rule.example)
+    assert match
+    assert (match.lastgroup, match[0]) == (rule.name, rule.yields)
+
+
+@pytest.mark.parametrize(
+    "rule", [*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN], ids=lambda rule: rule.name
+)
+def test_a_title_ends_where_the_rule_says(rule):
+    stop = re.compile(r"[.,]\s+").match(rule.example, len(rule.yields))
+    found = stop and rules.alternation((*rules.AFTER_TITLE, *rules.AFTER_TITLE_IN_A_RUN)).match(
+        rule.example, stop.end()
+    )
+    assert found
+    assert found.lastgroup == rule.name
+    assert item(f"A. Able, {rule.example}").title == rule.yields
+
+
+@pytest.mark.parametrize("rule", rules.BEFORE_VENUE, ids=lambda rule: rule.name)
+def test_a_venue_begins_where_the_rule_says(rule):
+    found = rules.alternation(rules.BEFORE_VENUE).match(rule.example)
+    assert found
+    assert (found.lastgroup, rule.example[found.end() :]) == (rule.name, rule.yields)
+    assert item("Ann Able and Bob Baker.", "On words.", rule.example).venue == rule.yields
