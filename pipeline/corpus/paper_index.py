@@ -206,17 +206,16 @@ def authors_like(workspace: Workspace, name: str) -> list[str]:
         alternatives = " OR ".join(f'"{word}"' for word in similar_words)
         parameters = (f"authors : ({alternatives})", _MOST_PAPERS_READ)
         rows = connection.execute(_AUTHORS_BY_WORDS, parameters).fetchall()
-    query = " ".join(words)
-    likeness: dict[str, float] = {}
-    for (authors,) in rows:
-        for author in json.loads(authors):
-            parts = title_words(author)
-            # Parts of as many words too, since the query may be a family name alone.
-            ends = range(len(words), len(parts) + 1)
-            texts = {" ".join(parts[end - len(words) : end]) for end in ends} | {" ".join(parts)}
-            likeness[author] = max(fuzz.ratio(query, text) for text in texts)
-    ranked = sorted(likeness, key=lambda author: (-likeness[author], author))
-    return [author for author in ranked if likeness[author] >= _LEAST_LIKENESS]
+    authors = sorted({author for (names,) in rows for author in json.loads(names)})
+    likest = process.extract(
+        " ".join(words),
+        authors,
+        scorer=fuzz.partial_ratio,
+        processor=_words,
+        limit=None,
+        score_cutoff=_LEAST_LIKENESS,
+    )
+    return [author for author, *_ in likest]
 
 
 def _words_of_authors_like(connection: sqlite3.Connection, words: Sequence[str]) -> list[str]:

@@ -26,14 +26,8 @@ _OLD = re.compile(rf"({_ARCHIVE})(?:\.[A-Z]{{2}})?/(\d{{2}})(\d{{2}})(\d{{3}})")
 _OLD_NAME = re.compile(rf"({_ARCHIVE})/?(\d{{2}})(\d{{2}})(\d{{3}})")
 _MEMBER = re.compile(r"(?:(?:[^/]+/)*?([^/]+)/)?(\d{4})/([^/]+)\.x?html?", re.ASCII)
 _VERSION = re.compile(r"(?<=\d)v(\d+)$")
-# What may be between the name of the archive and an identifier: arXiv, e-print arXiv.org/abs/…
-_BETWEEN = (
-    rf"(?:\[?(?:{_ARCHIVE})(?:\.[a-z-]{{2,9}})?(?:\]|(?=[\s:,]))"
-    r"|[\s.:：/,;()\[\]–－_-]|paper\b|cornell\suniversity|e-?prints?\b|pre-?prints?\b|arxiv"
-    r"|org\b|abs\b|pdf\b|html\b|ids?\b"
-    r"|identifier\b|number\b|no\b|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,9}\b"
-    rf"|(?:19|20)\d\d(?=[\s,;)])(?!\s?\.\s?\d{{4}})){{0,60}}+"
-)
+# What may be between the name of the archive and an identifier: e-print arXiv.org/abs/…, Dec. 2015
+_BETWEEN = r"(?:\D|(?:19|20)\d\d(?=[\s,;)])(?!\s?\.\s?\d{4})){0,60}?"
 _NUMBER = r"(\d{4}\s?\.\s?\d{4,5})"
 _IN_TEXT = re.compile(
     rf"(?:arxiv{_BETWEEN}|(?<![a-z])abs/)"

@@ -26,10 +26,6 @@ class Findings:
     blocks: list[Block] = field(default_factory=list)
     items: list[BibliographyItem] = field(default_factory=list)
     printed_items: list[ItemParts] = field(default_factory=list)
-    typed_emphases: list[str] = field(default_factory=list)
-    """Words in italics below a heading such as References."""
-    typed_links: list[tuple[str, str]] = field(default_factory=list)
-    """(words, address) of each link there."""
     lost: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Texts that went nowhere, by kind of element."""
     citations: list[tuple[str, str]] = field(default_factory=list)

@@ -106,8 +106,6 @@ def link(walk: Walk, node: Node) -> None:
     """A link: its words; in a bibliography item its address too."""
     if walk.buffer.item is not None:
         walk.buffer.item.links.append(node.href)
-    if walk.lists_references:
-        walk.findings.typed_links.append((node.text(), node.href))
     walk.flow(node)
 
 
@@ -149,12 +147,9 @@ def emphasis(walk: Walk, node: Node) -> None:
     """Words in italics: in a bibliography item they tell titles and venues."""
     start = len(walk.buffer.parts)
     walk.flow(node)
-    if walk.buffer.item is None and not walk.lists_references:
-        return
-    words = policies.fold("".join(walk.buffer.parts[start:]))
-    emphases = walk.buffer.item.emphases if walk.buffer.item else walk.findings.typed_emphases
-    if words:
-        emphases.append(words)
+    if walk.buffer.item is not None:
+        words = policies.fold("".join(walk.buffer.parts[start:]))
+        walk.buffer.item.emphases += filter(None, [words])
 
 
 def tag(walk: Walk, node: Node) -> None:

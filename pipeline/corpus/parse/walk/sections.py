@@ -8,7 +8,6 @@ from pipeline.corpus.parse.kinds import section_rank
 from pipeline.corpus.parse.parsed_page import Block, Section
 from pipeline.corpus.parse.policies import LINE
 from pipeline.corpus.parse.tree import Node
-from pipeline.corpus.parse.typed_references import is_title_of_references
 from pipeline.corpus.parse.walk.blocks import box, para
 from pipeline.corpus.parse.walk.state import (
     TOP,
@@ -35,10 +34,7 @@ def section(walk: Walk, node: Node) -> None:
     if outer.mode != TOP:
         walk.blocks = []
     _enter(walk, node, section_rank(node.classes))
-    outer_lists_references = walk.lists_references
-    walk.lists_references = is_title_of_references(walk.findings.sections[-1].title)
     walk.flow(node)
-    walk.lists_references = outer_lists_references
     walk.open_sections.pop()
     walk.lose("outside_paragraphs", walk.buffer.raw)
     if outer.mode != TOP:

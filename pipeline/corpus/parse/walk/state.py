@@ -88,7 +88,6 @@ class Walk:
         self.byline: Byline | None = None
         self.open_sections: list[OpenSection] = []
         self.read_heads: set[int] = set()
-        self.lists_references = False
         self.anchor = ""
 
     @property
