@@ -420,7 +420,6 @@ def test_roles_and_remarks_are_no_places(text):
     [
         ("Université de X", is_organisation),
         ("Acme Inc.", is_organisation),
-        ("Wand.ai", is_organisation),
         ("Independent Researcher", is_organisation),
         ("清华大学", is_organisation),
         ("Institute for Reading Machines", is_organisation),
