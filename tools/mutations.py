@@ -321,6 +321,8 @@ def _outcome(tests: list[str]) -> dict[str, object]:
         return {"outcome": "caught", "by": "no end"}
     if process.returncode == 0:
         return {"outcome": "missed", "tests": len(chosen)}
+    if process.returncode not in range(6):  # pytest's own
+        return {"outcome": "caught", "by": f"exit code {process.returncode}"}
     named = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     if not named:
         raise RuntimeError(f"pytest could not run the tests:\n{output[-2000:]}")
