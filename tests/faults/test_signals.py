@@ -174,17 +174,17 @@ def _run_process(ui, run):
     wait_until(
         lambda: (ui.place.root / "related_work_tasks" / f"{MONTH}.parquet").exists() and ui.taken()
     )
+    return int(wait_until(lambda: _said_on_start(ui, run)).split("pid: ")[1].split(")")[0])
+
+
+def _said_on_start(ui, run):
     events = ui.ask(
         "query ($id: ID!) { logsForRun(runId: $id) "
         "{ ... on EventConnection { events { ... on MessageEvent { message } } } } }",
         id=run,
     )["logsForRun"]["events"]
-    said = next(
-        event["message"]
-        for event in events
-        if event.get("message", "").startswith("Started process for run")
-    )
-    return int(said.split("pid: ")[1].split(")")[0])
+    messages = [event.get("message", "") for event in events]
+    return next((said for said in messages if said.startswith("Started process for run")), "")
 
 
 def test_a_run_ends_with_the_server_that_started_it_and_a_crash_leaves_none_stuck(slow, tell):
