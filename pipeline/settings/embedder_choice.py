@@ -20,6 +20,7 @@ Kind = Literal["minilm", "bge-m3", "sentence-transformers"]
 
 NAMED = "CITELOOM_EMBEDDER"
 """The reason for an embedder that the settings name."""
+_RECORDED = "recorded in the data root"
 _FILE = "embedder.json"
 # Seconds to wait for the hub.
 _PATIENCE = 3.0
@@ -49,9 +50,7 @@ def choose_embedder(
     file = root / _FILE
     try:
         record = json.loads(file.read_bytes())
-        return EmbedderChoice(
-            record["embedder"], record["path"] or path, "recorded in the data root"
-        )
+        return EmbedderChoice(record["embedder"], record["path"] or path, _RECORDED)
     except (ValueError, KeyError, TypeError) as error:
         raise SettingError(
             f"{file} does not name the embedder ({type(error).__name__}: {error}):"
@@ -79,12 +78,12 @@ def record_embedder(root: DataPath, kind: str, path: str, reason: str) -> None:
     from pipeline.storage.writing import write_whole
 
     file = root / _FILE
-    record = {"embedder": kind, "path": path}
-    recorded = json.loads(file.read_bytes()) if file.exists() else None
-    if recorded and recorded != record and reason != NAMED:
+    content = json.dumps({"embedder": kind, "path": path}).encode()
+    recorded = file.read_bytes() if file.exists() else b""
+    if recorded and reason not in (NAMED, _RECORDED) and recorded != content:
         raise SettingError(f"{file} could not be read when this process began: run it again")
-    if recorded != record:
-        write_whole(cast(Path, file), json.dumps(record).encode())
+    if recorded != content:
+        write_whole(cast(Path, file), content)
 
 
 @lru_cache(maxsize=1)

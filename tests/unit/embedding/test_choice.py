@@ -186,6 +186,8 @@ def test_the_embedder_is_chosen_once_for_a_data_root(tmp_path):
     (tmp_path / "embedder.json").write_text('{"embedder": "bge-m3"')
     with pytest.raises(SettingError, match="does not name the embedder"):
         chosen("there is no GPU")
+    record_embedder(tmp_path, "bge-m3", "", NAMED)
+    assert chosen("there is no GPU") == ("bge-m3", "BAAI/bge-m3"), "as the message advises"
 
 
 def test_auto_stands_for_the_embedder_of_the_data_root(tmp_path):
