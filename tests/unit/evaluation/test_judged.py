@@ -15,8 +15,9 @@ from tests.models_file import write_models
 from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.evaluation.citation_support.building import TEXTS, passage_rows, reference
-from tests.unit.evaluation.made_up import section, task, workspace
+from tests.unit.evaluation.made_up import section, task
 from tests.unit.evaluation.made_up_answers import write_answers
+from tests.workspaces import make_workspace
 
 MONTH = "2024-03"
 REFUSED = {
@@ -30,29 +31,31 @@ SECOND = {
     CITATION_SUPPORT: "Kites fly",
     ANSWER_GRADES: "<fact>\nGold claim 2 of question 1",
 }
+SENTENCES = ("Stones are weighed [Reference 1].", "Kites fly [Reference 1]. The second section.")
 
 
-def month(folder, llm, **settings):
-    """Two sections of two tasks with a citation each, and two answers."""
+def month(folder, llm, texts=SENTENCES, **settings):
+    """Tasks with a section of each text, and as many answers."""
     asked = {"llm_url": llm.url, "llm_model": llm.model, "judge_repeats": 1, "support_passages": 1}
-    work = workspace(folder, **asked | settings)
+    work = make_workspace(folder, **asked | settings)
     tasks = [
         {**task(f"2403.9000{number}"), "references": [reference(1)], "gold": "Gold."}
-        for number in (1, 2)
+        for number, _ in enumerate(texts, 1)
     ]
-    texts = ("Stones are weighed [Reference 1].", "Kites fly [Reference 1]. The second section.")
     sections = [
         section(text, [1], task_id=row["task_id"]) for row, text in zip(tasks, texts, strict=True)
     ]
     write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, tasks)
     write_table(work.root, tables.SUMMARIES, MONTH, sections)
     write_table(work.root, tables.PASSAGES, "2024-01", passage_rows("2401.00001", TEXTS))
-    write_answers(work.root, MONTH, questions=2, systems=("direct",))
+    write_answers(work.root, MONTH, questions=len(texts), systems=("direct",))
     return work
 
 
-def ledger(work, stage):
-    return read_table(work.root.ledger_file(stage.name, MONTH)).to_pylist()
+def judged(work, stage):
+    """The rows of a stage, made now where they are out of date."""
+    run_stage(stage, work, MONTH)
+    return work.root.rows(stage.table, MONTH)
 
 
 def of_second(stage, failure):
@@ -66,23 +69,20 @@ STAGES = pytest.mark.parametrize("stage", SECOND, ids=lambda stage: stage.name)
 @STAGES
 def test_a_failure_has_its_kind_and_no_verdict_and_is_asked_for_alone(tmp_path, stage):
     with ScriptedLlm() as llm:
-        work = month(tmp_path / "well", llm)
-        run_stage(stage, work, MONTH)
-        never_failed = work.root.rows(stage.table, MONTH)
+        never_failed = judged(month(tmp_path / "well", llm), stage)
     with ScriptedLlm(of_second(stage, EMPTY)) as llm:
         work = month(tmp_path / "mended", llm)
-        run_stage(stage, work, MONTH)
+        failed = judged(work, stage)
         assert state(stage, work, MONTH) is State.INCOMPLETE
-        (entry,) = [row for row in ledger(work, stage) if row["reason"].startswith("failed_")]
-        assert entry["reason"] == "failed_empty"
-        failed = work.root.rows(stage.table, MONTH)
+        ledger = read_table(work.root.ledger_file(stage.name, MONTH)).to_pylist()
+        reasons = [row["reason"] for row in ledger if row["reason"].startswith("failed_")]
+        assert reasons == ["failed_empty"]
         llm.rules.clear()
         llm.requests.clear()
-        run_stage(stage, work, MONTH)
+        assert judged(work, stage) == never_failed != failed
         prompts = [body["messages"][-1]["content"] for body in llm.requests]
         assert [SECOND[stage] in prompt for prompt in prompts] == [True]
         assert state(stage, work, MONTH) is State.DONE
-        assert work.root.rows(stage.table, MONTH) == never_failed != failed
 
 
 @STAGES
@@ -91,8 +91,7 @@ def test_a_judge_that_did_not_write_is_asked_within_its_limit_and_told_no_writer
 ):
     with ScriptedLlm(models=("strict",), latency=0.02) as llm:
         models = write_models(tmp_path / "settings", llm.url, "strict", concurrency=1)
-        asked = {"llm_model": "writing", "models": models, "judges": "strict"}
-        work = month(tmp_path, llm, **asked)
+        work = month(tmp_path, llm, llm_model="writing", models=models, judges="strict")
         outcome = run_stage(stage, work, MONTH)
         rows = work.root.rows(stage.table, MONTH)
         assert {row["judge"] for row in rows} == {"strict"}
@@ -107,21 +106,22 @@ def test_a_judge_that_did_not_write_is_asked_within_its_limit_and_told_no_writer
 
 
 @STAGES
-def test_a_stage_whose_first_judgements_fail_alike_fails(tmp_path, stage):
+def test_a_stage_whose_first_judgements_fail_alike_fails_and_one_without_items_asks_nobody(
+    tmp_path, stage
+):
     with ScriptedLlm(lambda asked: EMPTY) as llm:
+        assert judged(month(tmp_path / "nothing", llm, ()), stage) == llm.requests == []
         work = month(tmp_path, llm)
         with pytest.raises(PermanentFailure, match=f"of {stage.name} failed alike: no answer: it"):
-            run_stage(stage, work, MONTH)
+            judged(work, stage)
         llm.rules.clear()
-        run_stage(stage, work, MONTH)
+        assert judged(work, stage)
         assert state(stage, work, MONTH) is State.DONE
 
 
 def test_a_refusal_is_named_in_the_row_of_its_citation(tmp_path):
     with ScriptedLlm(of_second(CITATION_SUPPORT, REFUSED)) as llm:
-        work = month(tmp_path, llm)
-        run_stage(CITATION_SUPPORT, work, MONTH)
-    first, second = work.root.rows(tables.CITATION_SUPPORT, MONTH)
-    assert (first["unjudged"], second["unjudged"]) == (None, "failed_refused")
-    assert (second["verdict"], second["quote"], second["quote_found"]) == (None, None, None)
-    assert second["calls"] == 1
+        first, second = judged(month(tmp_path, llm), CITATION_SUPPORT)
+    assert first["unjudged"] is None
+    refused = {"verdict": None, "quote": None, "quote_found": None, "calls": 1}
+    assert second | refused | {"unjudged": "failed_refused"} == second

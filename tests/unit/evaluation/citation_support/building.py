@@ -13,7 +13,7 @@ from pipeline.evaluation.citation_support.judge import build
 from pipeline.evaluation.stages import CITATION_SUPPORT
 from tests.month_tables import write_table
 from tests.unit.evaluation import made_up
-from tests.workspaces import altered
+from tests.workspaces import altered, make_workspace
 
 MONTH, CITED_MONTH = "2024-03", "2024-01"
 WORDS = ("quartz", "lantern", "harbor", "candle")
@@ -89,7 +89,7 @@ def place_with(folder, sections, references, llm=None, **settings):
     Without `llm` the bundled model would judge, which is never called here.
     """
     asked = {"llm_url": llm.url, "llm_model": llm.model} if llm else {"systems": "zero_shot"}
-    work = made_up.workspace(folder, **(asked | {"support_passages": 2} | settings))
+    work = make_workspace(folder, **(asked | {"support_passages": 2} | settings))
     write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, [task(references)])
     write_table(work.root, tables.SUMMARIES, MONTH, sections)
     passages = [*passage_rows("2401.00001"), *passage_rows("2401.00002")]

@@ -2,8 +2,6 @@
 out of date.
 """
 
-import json
-
 import pytest
 
 from pipeline import tables
@@ -46,8 +44,9 @@ TEXT = (
 
 
 def place(folder, text=TEXT, llm=None, references=REFERENCES, **settings):
-    """A month of one section."""
-    return place_with(folder, [section(text, (1, 2, 3, 4))], references, llm, **settings)
+    """A month of one section, and a repeat of it."""
+    written = section(text, (1, 2, 3, 4))
+    return place_with(folder, [written, written | {"repeat": 1}], references, llm, **settings)
 
 
 def repeated(count):
@@ -74,41 +73,46 @@ def test_every_citation_has_a_row_with_its_verdict_or_why_there_is_none(tmp_path
     places = [(each["passage_id"], each["anchor"]) for each in first]
     assert places == [("2401.00001/2", "S1.p2"), ("2401.00001/1", "S1.p1")]
     assert (outside, ships_row) == ([], [{"passage_id": None, "anchor": None, "text": SHIPS}])
-    assert outcome.notes["judged"] == 2
-    assert outcome.notes["unjudged"] == {"no_text": 1, "out_of_range": 1}
-    assert outcome.notes["works_ranked"] == {"by_vectors_and_words": 0, "by_words_alone": 1}
+    notes = {
+        "judged": 2,
+        "unjudged": {"no_text": 1, "out_of_range": 1},
+        "works_ranked": {"by_vectors_and_words": 0, "by_words_alone": 1},
+    }
+    assert outcome.notes | notes == outcome.notes
 
 
 def test_the_limit_takes_citations_from_the_whole_section_and_tells_of_the_rest(tmp_path):
     with ScriptedLlm() as llm:
         _, rows = judged(place(tmp_path, repeated(6) + " So it is [Reference 9].", llm), 2)
     assert [row["sentence"] for row in rows if row["verdict"]] == [2, 5]
-    assert [row["unjudged"] for row in rows].count("over_the_limit") == 4
-    assert rows[-1]["unjudged"] == "out_of_range"
+    over = [row["unjudged"] for row in rows if not row["verdict"]]
+    assert over == ["over_the_limit"] * 4 + ["out_of_range"]
     assert llm.generations == 2
 
 
-def estimated(work, embedder=None):
-    """(Rows, calls, how works were ranked) of an estimate."""
+ENDPOINT = {"llm_url": "http://127.0.0.1:1/v1", "llm_model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "claims", "embedder", "calls"),
+    [
+        ({}, 6, WordEmbedder(), 4),
+        (ENDPOINT, 6, WordEmbedder(), 6),
+        (ENDPOINT, MOST_REHEARSED + 1, None, MOST_REHEARSED + 1),
+    ],
+    ids=["the bundled model judges a few", "an endpoint all", "without a model to rank many"],
+)
+def test_an_estimate_counts_calls_and_ranks_as_the_run_unless_that_takes_long(
+    tmp_path, settings, claims, embedder, calls
+):
+    work = place(tmp_path, repeated(claims), **settings)
+    vectors = embedding_rows(passage_rows("2401.00001"))
+    write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, vectors)
     rehearsal = Rehearsal(lambda prompt, tokens, own: own)
     space = ClientWorkspace(work.settings, rehearsal.make_client)
     job = Job(space, MONTH, stage_with(embedder), rehearsal=True)
-    rows = list(job.stage.build(job))
-    return len(rows), rehearsal.count("calls"), job.notes["works_ranked"]
-
-
-def test_the_bundled_model_judges_a_few_citations_of_a_section(tmp_path):
-    assert estimated(place(tmp_path, repeated(6)))[:2] == (6, 4)
-
-
-@pytest.mark.parametrize("claims", [1, MOST_REHEARSED + 1])
-def test_an_estimate_of_many_claims_waits_for_no_vectors(tmp_path, claims):
-    endpoint = {"llm_url": "http://127.0.0.1:1/v1", "llm_model": "m"}
-    work = place(tmp_path, repeated(claims), **endpoint)
-    vectors = embedding_rows(passage_rows("2401.00001"))
-    write_table(work.root, tables.EMBEDDINGS, CITED_MONTH, vectors)
-    rows, calls, ranked = estimated(work, WordEmbedder() if claims == 1 else None)
-    assert (rows, calls, ranked["by_words_alone"]) == (claims, claims, claims > 1)
+    assert (len([*job.stage.build(job)]), rehearsal.count("calls")) == (claims, calls)
+    assert job.notes["works_ranked"]["by_words_alone"] == (embedder is None)
 
 
 def test_without_passages_or_an_endpoint_and_a_system_that_calls_a_model_it_is_off(tmp_path):
@@ -123,16 +127,18 @@ def test_without_passages_or_an_endpoint_and_a_system_that_calls_a_model_it_is_o
     assert outcome.notes["off"].startswith("CITELOOM_SUPPORT_PASSAGES is 0")
 
 
-def test_a_paper_of_the_corpus_without_passages_is_told_and_has_no_text_to_judge_by(tmp_path):
+def test_a_paper_without_passages_and_a_section_without_its_task_are_in_the_ledger(tmp_path):
     text = "It is [Reference 5]. So is [Reference 5]. It is [Reference 1]."
     work = place(tmp_path, text, references=[reference(1), reference(5)])
     front_matter = passage_rows("2401.00001", [])
     write_table(work.root, tables.PASSAGES, CITED_MONTH, front_matter)
     outcome, rows = judged(work)
-    assert [(row["number"], row["unjudged"]) for row in rows] == [
-        (number, "no_text") for number in (5, 5, 1)
-    ]
+    reasons = [(row["number"], row["unjudged"]) for row in rows]
+    assert reasons == [(5, "no_text"), (5, "no_text"), (1, "no_text")]
     assert outcome.left_out == {"cited_paper_without_passages": 2}
+    write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, [])
+    outcome, rows = judged(work)
+    assert (rows, outcome.left_out) == ([], {"section_without_task": 1})
 
 
 def test_a_file_of_tasks_may_bring_a_whole_text_whose_headings_are_no_passages(tmp_path):
@@ -143,30 +149,18 @@ def test_a_file_of_tasks_may_bring_a_whole_text_whose_headings_are_no_passages(t
     assert sorted(each["text"] for each in rows[0]["passages"]) == ["It ends.", "It weighs quartz."]
 
 
-def test_a_section_without_citations_has_no_rows_and_one_whose_task_is_gone_is_told(tmp_path):
-    work = place(tmp_path, "Stones are old.")
-    outcome, rows = judged(work)
-    assert (rows, outcome.left_out) == ([], {})
-    write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, [])
-    outcome, rows = judged(work)
-    assert (rows, outcome.left_out) == ([], {"section_without_task": 1})
-
-
-def test_a_work_without_a_title_is_named_by_its_identifier(tmp_path):
-    with ScriptedLlm() as llm:
-        judged(place(tmp_path, "It is [Reference 1].", llm, [{**reference(1), "title": None}]))
-    (body,) = llm.requests
-    assert body["max_tokens"] == FINDING_TOKENS
-    assert "<work>\n2401.00001\n</work>" in body["messages"][1]["content"]
-
-
-def test_sentences_on_one_work_are_asked_one_after_another(tmp_path):
+def test_sentences_on_one_work_are_asked_one_after_another_and_one_without_a_title_by_its_id(
+    tmp_path,
+):
     """So that a server that keeps the beginning of a prompt finds it again."""
     text = "It weighs [Reference 1]. They weigh [Reference 2]. It weighed [Reference 1]."
+    references = [{**reference(1), "title": None}, reference(2)]
     with ScriptedLlm() as llm:
-        judged(place(tmp_path, text, llm, llm_concurrency=1))
-    titles = [json.dumps(body["messages"]).split("Cited work ")[1][0] for body in llm.requests]
-    assert titles == ["1", "1", "2"]
+        judged(place(tmp_path, text, llm, references, llm_concurrency=1))
+    asked = [body["messages"][1]["content"].partition("<work>\n")[2] for body in llm.requests]
+    titles = [prompt.partition("\n</work>")[0] for prompt in asked]
+    assert titles == ["2401.00001", "2401.00001", "Cited work 2"]
+    assert {body["max_tokens"] for body in llm.requests} == {FINDING_TOKENS}
 
 
 @pytest.mark.parametrize("changed", [tables.PASSAGES, tables.EMBEDDINGS])

@@ -7,21 +7,18 @@ from itertools import islice, pairwise, permutations
 import pytest
 
 from pipeline.evaluation.g_score.judge import CRITERIA, answer_schema, g_score_request
-from pipeline.evaluation.g_score.measures import metrics
 from pipeline.evaluation.g_score.sample import TaskSections, shown_orders
 from pipeline.llm.context import count_message_tokens
 from pipeline.stage_names import RELATED_WORK_SYSTEMS
 
-TASK, SYSTEMS = "2403.90001#S2", ("chatcite", "zero_shot")
-SECTIONS = ("Both [Reference 1] and we learn weights.", "There is [Reference 1].")
+TASK = "2403.90001#S2"
+SECTIONS = {"a": "Both [Reference 1] and we learn weights.", "b": "There is [Reference 1]."}
+LONG = "A sentence about $\\alpha_{i}$ and [Reference 1]. " * 2000
 
 
-def asked(
-    order, context=8192, target="# A target", gold="As [Reference 1] did.", sections=SECTIONS
-):
-    texts = dict(zip(SYSTEMS if len(order) < 3 else order, sections, strict=True))
-    sections = TaskSections(TASK, target, "[Reference 1] Cited Work", gold, texts)
-    return g_score_request(sections, order, context)
+def asked(order, context=8192, target="# A target", gold="As [1] did.", sections=SECTIONS):
+    texts = TaskSections(TASK, target, "[Reference 1] Cited Work", gold, sections)
+    return g_score_request(texts, order, context)
 
 
 def orders(systems, repeats=None):
@@ -29,8 +26,8 @@ def orders(systems, repeats=None):
 
 
 def test_each_system_is_shown_first_in_about_half_of_the_tasks():
-    first = [next(shown_orders(f"2403.{number:05d}#S2", SYSTEMS))[0] for number in range(1000)]
-    assert 400 < first.count("chatcite") < 600
+    first = [next(shown_orders(f"2403.{number:05d}#S2", "ab"))[0] for number in range(1000)]
+    assert 400 < first.count("a") < 600
 
 
 def test_the_first_order_depends_on_the_task_alone_and_is_the_one_that_answers_were_kept_under():
@@ -51,10 +48,8 @@ def test_each_system_stands_in_every_place_and_behind_every_other_equally_often(
     found = orders(systems, systems if systems % 2 == 0 else 2 * systems)
     places = Counter((place, name) for order in found for place, name in enumerate(order))
     followers = Counter(pair for order in found for pair in pairwise(order))
-    assert len(places) == systems**2
-    assert set(places.values()) == {len(found) // systems}
-    assert len(followers) == systems * (systems - 1)
-    assert len(set(followers.values())) == 1
+    assert (len(places), {*places.values()}) == (systems**2, {len(found) // systems})
+    assert (len(followers), len({*followers.values()})) == (systems * (systems - 1), 1)
     # After every second repeat each mean place is the middle.
     found = orders(systems, 6 if systems > 2 else 2)
     for repeats in range(2, len(found) + 1, 2):
@@ -62,16 +57,6 @@ def test_each_system_stands_in_every_place_and_behind_every_other_equally_often(
         for order in found[:repeats]:
             sums.update({name: place for place, name in enumerate(order)})
         assert set(sums.values()) == {repeats * (systems - 1) / 2}
-
-
-@pytest.mark.parametrize(
-    ("best", "vote"), [("zero_shot", {"g_vote": 0.0}), ("chatcite", {"g_vote": 1.0}), (None, {})]
-)
-def test_the_g_score_is_the_mean_of_the_six_and_who_was_judged_alone_has_no_vote(best, vote):
-    six = dict(zip(CRITERIA, (1, 2, 3, 4, 5, 5), strict=True))
-    found = metrics({"system": "chatcite", "model": None, **six}, best)
-    marks = {f"g_{criterion}": mark for criterion, mark in six.items()}
-    assert found == {**marks, "g_score": pytest.approx(20 / 6), **vote}
 
 
 ONES = dict.fromkeys(CRITERIA, 1)
@@ -94,24 +79,22 @@ def test_an_answer_that_does_not_fit_is_refused(change):
 
 
 def test_one_section_is_asked_for_by_the_same_criteria_as_several_without_a_vote():
-    made = asked(SYSTEMS[1:])
-    sent = json.dumps([message.content for message in made.messages])
-    assert made.labels == {"A": "zero_shot"}
-    assert list(answer_schema(made.labels).model_fields) == ["A"]
-    assert SECTIONS[1] in sent
+    alone = asked("b")
+    sent = json.dumps([message.content for message in alone.messages])
+    assert [*answer_schema(alone.labels).model_fields] == [*alone.labels] == ["A"]
+    assert SECTIONS["b"] in sent
     assert not [word for word in ("learn weights", "vote", "best") if word in sent]
-    together, alone = (
-        [line for line in each.messages[0].content.splitlines() if line.startswith("- ")]
-        for each in (asked(SYSTEMS), made)
+    together, criteria = (
+        [line for line in made.messages[0].content.splitlines() if line.startswith("- ")]
+        for made in (asked("ab"), alone)
     )
-    assert together == alone
-    assert len(alone) == len(CRITERIA)
+    assert together == criteria
+    assert len(criteria) == len(CRITERIA)
 
 
 @pytest.mark.parametrize("context", [2048, 4096, 8192])
 def test_a_conversation_its_answer_and_a_repair_fit_into_the_context(context):
-    long = "A sentence about $\\alpha_{i}$ and [Reference 1]. " * 2000
-    made = asked("abc", context, long, long, (long, long, "short"))
+    made = asked("abc", context, LONG, LONG, {"a": LONG, "b": LONG, "c": "short"})
     assert count_message_tokens(made.messages) + 2 * (64 + 3 * 128) <= context
     assert set(made.cut) >= {"a", "b", "gold"}
     assert "c" not in made.cut
