@@ -1,6 +1,7 @@
 """Cases of a parser, kept in a TOML file."""
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,13 @@ def cases(file, group=None, names="case"):
 def padded(row, names):
     """The values of a row, and None for each name without one."""
     return [*row, *[None] * (len(names) - len(row))]
+
+
+def agrees(expected, read):
+    """Whether what was read has every field that a case names, with its value."""
+    if isinstance(expected, dict):
+        get = read.get if isinstance(read, Mapping) else lambda name: getattr(read, name)
+        return all(agrees(value, get(name)) for name, value in expected.items())
+    if isinstance(expected, list):
+        return len(expected) == len(read) and all(map(agrees, expected, read))
+    return bool(expected == ("" if read is None else read))

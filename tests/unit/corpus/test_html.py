@@ -1,14 +1,13 @@
 """The fast parser on hand-written pages: each policy, and pages that are broken."""
 
 import re
-from collections.abc import Mapping
 
 import pytest
 
 from pipeline.corpus.parse import reference
 from pipeline.corpus.parse.html import parse
 from pipeline.corpus.parse.parsed_page import PageError
-from tests.cases import cases
+from tests.cases import agrees, cases
 from tests.unit.corpus.building import math, note, only_block, page, para, section
 
 INPUTS = {"html", "paragraph", "heading", "metadata_authors", "all_losses"}
@@ -22,16 +21,6 @@ def written_out(text):
         opening, closing = write("|").split("|")
         text = text.replace(f"<{name}>", opening).replace(f"</{name}>", closing)
     return text
-
-
-def agrees(expected, read):
-    """Whether what was read has every field that a case names, with its value."""
-    if isinstance(expected, dict):
-        get = read.get if isinstance(read, Mapping) else lambda name: getattr(read, name)
-        return all(agrees(value, get(name)) for name, value in expected.items())
-    if isinstance(expected, list):
-        return len(expected) == len(read) and all(map(agrees, expected, read))
-    return bool(expected == ("" if read is None else read))
 
 
 @cases("unit/corpus/pages.toml")
