@@ -16,7 +16,7 @@ from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.engine.progress import Notice, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import MissingInput, PermanentFailure
-from tests.cases import cases
+from tests.cases import agrees, cases
 from tests.unit.corpus import harmful_parser
 from tests.unit.corpus.building import (
     MONTH,
@@ -48,6 +48,13 @@ def put_zip(workspace, subset, *names, content=GOOD):
     """A zip of one subset, of files below its folder."""
     members = {f"{subset}/{name}": content for name in names}
     return write_zip(workspace.settings.dump_dir / f"ar5iv-{subset}.zip", members)
+
+
+def put_loose(workspace, path, content=GOOD):
+    file = workspace.settings.dump_dir / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return file
 
 
 def listed(workspace, month=MONTH, *, force=False):
@@ -91,10 +98,8 @@ def test_members_are_listed_by_identifier_in_the_best_conversion(workspace):
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2404/2404.00002.html")
     put_zip(workspace, "no-problem", f"2403/{FIRST}.html")
     assert listed(workspace) == [FIRST, THIRD]
-    assert [row["subset"] for row in workspace.root.rows(tables.DUMP_MEMBERS, MONTH)] == [
-        "no_problem",
-        "warning",
-    ]
+    rows = workspace.root.rows(tables.DUMP_MEMBERS, MONTH)
+    assert [row["subset"] for row in rows] == ["no_problem", "warning"]
     assert ledger(workspace, "dump_members") == [(FIRST, "duplicate")] * 2
 
 
@@ -116,37 +121,28 @@ def test_only_the_chosen_subsets_and_their_strays_are_listed(tmp_path):
     workspace = workspace_for(tmp_path, subsets="warning")
     put_zip(workspace, "warning", f"2403/{THIRD}.html", "2403/notes.txt")
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2403/notes.txt")
-    assert listed(workspace) == [THIRD]
+    put_loose(workspace, f"warning/2403/{FOURTH}.html")
+    put_loose(workspace, f"2403/{SECOND}.html")
+    assert listed(workspace) == [THIRD, FOURTH]
     assert ledger(workspace, "dump_members") == [
         ("ar5iv-warning.zip:warning/2403/notes.txt", "not_an_arxiv_page")
     ]
 
 
-def test_a_changed_page_makes_its_month_alone_out_of_date_and_a_touched_zip_none(workspace):
-    loose = workspace.settings.dump_dir / "2404" / "2404.00003.html"
-    loose.parent.mkdir()
-    loose.write_bytes(b"<html>one</html>")
-    file = put_zip(workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html")
+def test_a_changed_page_makes_its_month_alone_out_of_date_and_a_touched_file_none(workspace):
+    loose = put_loose(workspace, "2404/2404.00003.html", b"<html>one</html>")
+    names = [f"2403/{FIRST}.html", "2404/2404.00001.html", "2404/2404.00002.html"]
+    file = put_zip(workspace, "error", *names[:2])
     for month in (MONTH, APRIL):
         listed(workspace, month)
-    os.utime(file, (1, 1))
-    assert states_of_both(workspace) == [
-        State.DONE,
-        State.DONE,
-    ]
+    for touched in (file, loose):
+        os.utime(touched, (1, 1))
+    assert states_of_both(workspace) == [State.DONE, State.DONE]
     loose.write_bytes(b"<html>two</html>")
-    assert states_of_both(workspace) == [
-        State.DONE,
-        State.STALE,
-    ]
+    assert states_of_both(workspace) == [State.DONE, State.STALE]
     listed(workspace, APRIL)
-    put_zip(
-        workspace, "error", f"2403/{FIRST}.html", "2404/2404.00001.html", "2404/2404.00002.html"
-    )
-    assert states_of_both(workspace) == [
-        State.DONE,
-        State.STALE,
-    ]
+    put_zip(workspace, "error", *names)
+    assert states_of_both(workspace) == [State.DONE, State.STALE]
 
 
 def test_a_broken_zip_changes_no_month_but_those_that_have_its_pages_once_it_is_mended(workspace):
@@ -178,25 +174,12 @@ def test_a_month_that_has_pages_of_a_zip_that_broke_stays_as_it_is_unless_forced
 # papers
 
 
-def test_a_paper_of_computer_science_is_parsed(workspace):
-    row = one_paper(workspace)
-    assert (row["arxiv_id"], row["subset"], row["year"]) == (FIRST, "error", 2024)
-    assert (row["title"], row["title_source"]) == ("From Metadata", "metadata")
-    assert (row["abstract"], row["abstract_source"]) == ("Told by metadata.", "metadata")
-    assert (row["grade"], row["grade_reasons"]) == ("C", ["hardly_any_text"])
-    assert [block["text"] for block in row["blocks"]] == ["Words."]
-
-
-def test_a_field_that_neither_page_nor_metadata_has_is_none(workspace):
-    row = one_paper(workspace, page(para("Words. " * 20), title=""), abstract=None)
-    assert (row["title"], row["title_source"]) == ("From Metadata", "metadata")
-    assert (row["abstract"], row["abstract_source"]) == (None, "none")
-
-
-def test_authors_come_from_metadata_where_the_page_names_none(workspace):
-    row = one_paper(workspace, authors=["Ann Lee", "Bob Roe"])
-    assert [author["name"] for author in row["authors"]] == ["Ann Lee", "Bob Roe"]
-    assert (row["authors_source"], row["authors_differ"]) == ("metadata", 0)
+@cases("unit/corpus/cases.toml", "a_paper_has_the_fields_of_page_and_metadata")
+def test_a_paper_has_the_fields_of_page_and_metadata(workspace, case):
+    content = page(section(para("Words.")), title=case.get("title", "A Page"))
+    metadata = {name: value or None for name, value in case.get("metadata", {}).items()}
+    row = one_paper(workspace, content, **metadata)
+    assert agrees(case["row"], row), row
 
 
 def test_metadata_wins_over_the_page_and_differences_are_counted(workspace):
@@ -204,18 +187,14 @@ def test_metadata_wins_over_the_page_and_differences_are_counted(workspace):
     row = one_paper(workspace, content, authors=["Ann Lee", "Bob Roe"])
     assert [author["name"] for author in row["authors"]] == ["Ann Lee", "Bob Roe"]
     assert (row["authors_source"], row["authors_differ"]) == ("page", 1)
-    provenance = workspace.root.provenance(tables.PAPERS, MONTH)
-    assert provenance.notes["papers_with_other_authors"] == 1
-    assert provenance.notes["papers_with_other_titles"] == 1
-    assert provenance.notes["papers_with_unlinked_affiliations"] == 0
-    assert provenance.notes["low_grades"] == (row["grade"] in ("C", "D"))
-    assert provenance.notes["cut_off"] == row["truncated"]
-
-
-def test_the_tex_of_metadata_is_decoded(workspace):
-    title = r"Erd\H{o}s--R\'enyi {\it graphs} of $O(n^{2})$ edges: 50\% \emph{more}"
-    row = one_paper(workspace, title=title)
-    assert row["title"] == "Erdős–Rényi graphs of $O(n^{2})$ edges: 50% more"
+    notes = {
+        "papers_with_other_authors": 1,
+        "papers_with_other_titles": 1,
+        "papers_with_unlinked_affiliations": 0,
+        "low_grades": row["grade"] in ("C", "D"),
+        "cut_off": row["truncated"],
+    }
+    assert agrees(notes, workspace.root.provenance(tables.PAPERS, MONTH).notes)
 
 
 def test_a_page_with_another_title_and_another_abstract_is_another_document(workspace):
@@ -362,11 +341,9 @@ def test_pages_of_a_zip_that_was_cut_off_since_it_was_listed_are_not_given_up(wo
 
 
 def test_a_page_with_a_disk_error_is_reported_and_tried_again(workspace):
-    folder = workspace.settings.dump_dir / "2403"
-    folder.mkdir()
-    (folder / f"{FIRST}.html").symlink_to(
-        "/proc/self/mem"
-    )  # it says that it is empty, and to read it is an error
+    file = put_loose(workspace, f"2403/{FIRST}.html")
+    file.unlink()
+    file.symlink_to("/proc/self/mem")  # it says that it is empty, and to read it is an error
     put_papers(workspace, {SECOND: GOOD})
     put_metadata(workspace, {"arxiv_id": FIRST}, {"arxiv_id": SECOND})
     events = []

@@ -1,20 +1,27 @@
-"""The dump's zips: listing, months, subsets, strays, and zips that cannot be read."""
+"""The dump: listing, months, subsets, strays, zips that cannot be read, and loose pages."""
 
 import os
+import zlib
 from pathlib import Path
 
 import pytest
 
-from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump, read_dump
+from pipeline.corpus.dump.catalogue import months_in_dump, read_dump
+from pipeline.corpus.dump.member import LARGEST_PAGE, Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput, SettingError
 from tests.cases import cases
 from tests.unit.corpus.building import dump_settings, members_of, write_zip
 from tests.unit.corpus.hostile_zips import GOOD
 
+PAGE = b"<html>loose</html>"
 
-def strays_of(folder, subsets="no_problem,warning,error,unrated"):
-    return list(read_dump(dump_settings(folder, subsets=subsets)).strays("2024-03"))
+
+def put(folder, path, content=PAGE):
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return file
 
 
 @cases(
@@ -54,13 +61,6 @@ def test_a_dump_without_a_page_is_a_wrong_setting(tmp_path, zip_name, member, wh
         months_in_dump(dump_settings(tmp_path, subsets="error"))
 
 
-def test_a_zip_that_changed_is_read_again(tmp_path):
-    file = write_zip(tmp_path / "errors.zip", {"error/2403/2403.00001.html": b""})
-    assert months_in_dump(dump_settings(tmp_path)) == ["2024-03"]
-    write_zip(file, {"error/2404/2404.00001.html": b"", "error/2404/2404.00002.html": b""})
-    assert months_in_dump(dump_settings(tmp_path)) == ["2024-04"]
-
-
 def test_a_folder_that_is_missing_or_holds_no_page_is_named(tmp_path):
     with pytest.raises(SettingError, match=r"CITELOOM_DUMP_DIR.*nowhere"):
         months_in_dump(dump_settings(tmp_path / "nowhere"))
@@ -80,7 +80,6 @@ UNUSABLE = {
     ),
     "pipe": (os.mkfifo, r"cannot be read \(it is no regular file\)"),
     "no bytes": (Path.touch, "is no zip"),
-    "no zip": (lambda file: file.write_bytes(b"not a zip at all" * 100), "is no zip"),
     "empty zip": (lambda file: write_zip(file, {}), "is an empty zip"),
 }
 
@@ -109,20 +108,15 @@ def test_a_zip_or_folder_without_permission_is_named(tmp_path):
         months_in_dump(dump_settings(tmp_path / "dump"))
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("warnings.zip", "warnings.zip is no zip, or is cut off"),
-        ("\udcff-warnings.zip", "/?-warnings.zip: its name is not UTF-8: rename it"),
-    ],
-)
-def test_a_broken_zip_leaves_the_pages_of_the_others_and_is_no_months(tmp_path, name, why):
-    content = write_zip(tmp_path / "errors.zip", GOOD).read_bytes()
-    (tmp_path / name).write_bytes(content[:-100])
-    assert len(members_of(dump_settings(tmp_path))) == len(GOOD)
-    (message,) = broken_zips(dump_settings(tmp_path))
-    assert why in message
-    assert strays_of(tmp_path) == []
+def test_a_zip_whose_name_is_not_utf8_leaves_the_pages_of_the_others_and_is_no_months(tmp_path):
+    for name in ("errors.zip", "\udcff-warnings.zip"):
+        write_zip(tmp_path / name, GOOD)
+    dump = read_dump(dump_settings(tmp_path))
+    assert dump.count_pages("2024-03") == len(GOOD)
+    assert list(dump.broken.values()) == [
+        f"{tmp_path}/?-warnings.zip: its name is not UTF-8: rename it"
+    ]
+    assert list(dump.strays("2024-03")) == []
 
 
 def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted(tmp_path):
@@ -134,12 +128,119 @@ def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted
         months_in_dump(dump_settings(tmp_path))
 
 
-def test_a_zip_that_is_gone_is_named(tmp_path):
-    file = write_zip(tmp_path / "errors.zip", GOOD)
-    (member, *_) = members_of(dump_settings(tmp_path))
-    file.unlink()
-    with (
-        MemberReader(tmp_path) as reader,
-        pytest.raises(MissingInput, match=r"errors\.zip cannot be opened"),
+# Loose pages
+
+
+def refusal(folder, page):
+    """Why a page cannot be read."""
+    with MemberReader(folder) as reader, pytest.raises(MemberError) as caught:
+        reader.read(page)
+    return caught.value.reason
+
+
+def test_loose_pages_need_no_zip(tmp_path):
+    put(tmp_path, "2504/2504.00001.html")
+    put(tmp_path, "2504/2504.00002.html", b"")
+    put(tmp_path, "errors/2505/2505.00002v3.html")
+    put(tmp_path, "9802/quant-ph9802040.html")
+    assert months_in_dump(dump_settings(tmp_path)) == ["1998-02", "2025-04", "2025-05"]
+    page, empty = members_of(dump_settings(tmp_path), "2025-04")
+    assert page == Member(
+        "2504.00001",
+        "unrated",
+        "",
+        "2504/2504.00001.html",
+        0,
+        len(PAGE),
+        len(PAGE),
+        zlib.crc32(PAGE),
+    )
+    (rated,) = members_of(dump_settings(tmp_path), "2025-05")
+    assert (rated.arxiv_id, rated.subset) == ("2505.00002", "error")
+    with MemberReader(tmp_path) as reader:
+        assert [reader.read(member) for member in (page, rated, empty)] == [PAGE, PAGE, b""]
+
+
+def test_a_loose_page_goes_before_those_in_zips(tmp_path):
+    write_zip(
+        tmp_path / "no-problem.zip", {"no_problem/2403/2403.00001.html": b"<html>older</html>"}
+    )
+    put(tmp_path, "error/2403/2403.00001.html")
+    assert [(page.zip, page.subset) for page in members_of(dump_settings(tmp_path))] == [
+        ("", "error"),
+        ("no-problem.zip", "no_problem"),
+    ]
+
+
+def test_a_name_in_a_loose_folder_that_is_no_page_is_a_stray(tmp_path):
+    put(tmp_path, "2403/2403.00001.html")
+    for name in ("2404.00001.html", "notes.txt", "images/x1.png", "2403.0000\udcff.html"):
+        put(tmp_path, f"2403/{name}")
+    (tmp_path / "2403" / "2403.00009.html").symlink_to(tmp_path / "gone.html")
+    assert [page.arxiv_id for page in members_of(dump_settings(tmp_path))] == ["2403.00001"]
+    strays = {
+        place: reason for place, reason, _ in read_dump(dump_settings(tmp_path)).strays("2024-03")
+    }
+    assert strays == {
+        "2403/2404.00001.html": "not_an_arxiv_page",
+        "2403/notes.txt": "not_an_arxiv_page",
+        "2403/images": "not_an_arxiv_page",
+        "2403/2403.0000?.html": "not_an_arxiv_page",
+        "2403/2403.00009.html": "unreadable",
+    }
+
+
+def test_folders_of_other_names_are_none_of_the_dump_and_later_pages_are_seen(tmp_path):
+    for place in (
+        "2403/2403.00001",
+        "2413/2413.00001",
+        "drafts/2404/2404.00001",
+        ".trash/2405/2405.00001",
     ):
-        reader.read(member)
+        put(tmp_path, f"{place}.html")
+    (tmp_path / "2406").mkdir()
+    assert months_in_dump(dump_settings(tmp_path)) == ["2024-03"]
+    put(tmp_path, "2403/2403.00002.html")
+    put(tmp_path, "2404/2404.00001.html")
+    assert len(members_of(dump_settings(tmp_path))) == 2
+    assert months_in_dump(dump_settings(tmp_path)) == ["2024-03", "2024-04"]
+
+
+def test_a_page_is_read_for_its_checksum_once(tmp_path):
+    """The second time its bytes are others behind the same size and time, and the checksum is still
+    the first.
+    """
+    file = put(tmp_path, "2403/2403.00001.html")
+    (first,) = members_of(dump_settings(tmp_path))
+    status = file.stat()
+    file.write_bytes(PAGE.replace(b"loose", b"other"))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert members_of(dump_settings(tmp_path)) == [first]
+    for cached in (tmp_path / "data" / "cache" / "zips").glob("*.json"):
+        cached.write_text("damaged")
+    assert members_of(dump_settings(tmp_path)) != [first]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (PAGE + b"more", "corrupt_member"),
+        (b"<html>other</html>", "corrupt_member"),
+        (None, "unreadable"),
+    ],
+    ids=["longer", "other", "gone"],
+)
+def test_a_loose_page_that_changed_since_it_was_listed_is_refused(tmp_path, content, reason):
+    file = put(tmp_path, "2403/2403.00001.html")
+    (page,) = members_of(dump_settings(tmp_path))
+    file.unlink()
+    if content is not None:
+        file.write_bytes(content)
+    assert refusal(tmp_path, page) == reason
+
+
+def test_a_loose_page_too_large_is_not_read(tmp_path):
+    os.truncate(put(tmp_path, "2403/2403.00001.html"), LARGEST_PAGE + 1)
+    (page,) = members_of(dump_settings(tmp_path))
+    assert page.crc32 == 0
+    assert refusal(tmp_path, page) == "too_large"

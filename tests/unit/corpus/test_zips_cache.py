@@ -145,22 +145,3 @@ def test_a_zip_without_a_name_that_is_a_file_has_no_parts(cache):
         == ()
     )
     assert cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES)).parts == ()
-
-
-def test_the_digest_of_a_month_follows_its_pages_and_not_the_time_or_place_of_the_zip(tmp_path):
-    def digests():
-        return [
-            read_dump(dump_settings(tmp_path)).digest(month) for month in ("2024-03", "2024-04")
-        ]
-
-    pages = dict.fromkeys(NAMES, b"<html>")
-    file = write_zip(tmp_path / "errors.zip", pages)
-    before = digests()
-    assert len(list((tmp_path / "data" / "cache" / "zips").glob("*.parquet"))) == 1
-    os.utime(file, (1, 1))
-    assert digests() == before
-    (tmp_path / "copy").mkdir()
-    (tmp_path / "copy" / "errors.zip").write_bytes(file.read_bytes())
-    assert read_dump(dump_settings(tmp_path / "copy")).digest("2024-03") == before[0]
-    write_zip(file, {**pages, "error/2404/2404.00002.html": b"<html>"})
-    assert [new == old for new, old in zip(digests(), before, strict=True)] == [True, False]

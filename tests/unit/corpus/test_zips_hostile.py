@@ -112,15 +112,3 @@ def test_a_disk_error_is_reported_for_the_page(tmp_path):
     ):
         reader.read(member)
     assert got.value.reason == "unreadable"
-
-
-def test_a_zip_cut_off_after_it_was_listed_is_reported_for_the_page(tmp_path):
-    file = write_zip(tmp_path / "errors.zip", GOOD)
-    (member, *_) = members_of(dump_settings(tmp_path))
-    file.write_bytes(file.read_bytes()[: member.offset + 70])
-    with (
-        MemberReader(tmp_path) as reader,
-        pytest.raises(MemberError, match=r"errors\.zip ends within") as caught,
-    ):
-        reader.read(member)
-    assert caught.value.reason == "corrupt_member"

@@ -8,7 +8,7 @@ from fsspec import register_implementation
 from fsspec.core import url_to_fs
 from fsspec.implementations.memory import MemoryFileSystem
 
-from pipeline.corpus.dump.catalogue import broken_zips, months_in_dump, read_dump
+from pipeline.corpus.dump.catalogue import months_in_dump, read_dump
 from pipeline.corpus.dump.folder import LONGEST_SPAN, WIDEST_GAP, RemoteFile, RemoteFolder
 from pipeline.corpus.dump.member import MemberError
 from pipeline.corpus.dump.reader import MemberReader
@@ -129,26 +129,10 @@ def test_a_zip_that_changed_is_seen_once_the_listing_is_old(bucket):
     assert folder.state("errors.zip") != before
 
 
-def test_a_store_without_a_zip_is_named(tmp_path):
-    address = f"memory://{tmp_path.name}/nowhere"
-    with pytest.raises(
-        SettingError, match=r"CITELOOM_DUMP_DIR: there is no folder memory:/.*/nowhere"
-    ):
-        months_in_dump(dump_settings(address, tmp_path / "data"))
-
-
 @cases("unit/corpus/cases.toml", "an_address_that_nothing_here_reads_is_a", ["address", "told"])
 def test_an_address_that_nothing_here_reads_is_a_wrong_setting(tmp_path, address, told):
     with pytest.raises(SettingError, match=rf"CITELOOM_DUMP_DIR.*{told}"):
         months_in_dump(dump_settings(address, tmp_path / "data"))
-
-
-def test_a_broken_zip_on_a_store_is_reported(bucket, tmp_path):
-    put(bucket, "warnings.zip", b"no zip")
-    settings = dump_settings(bucket, tmp_path / "data")
-    assert len(members_of(settings)) == len(PAGES)
-    (told,) = broken_zips(settings)
-    assert "warnings.zip is no zip" in told
 
 
 def test_an_error_of_the_stores_library_is_no_fault_of_the_page(bucket, tmp_path):
