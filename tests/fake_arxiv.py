@@ -23,7 +23,8 @@ def status(code, **headers):
 
 
 class FakeServer:
-    """Gives its usual answers, or the next of `script`, and keeps the requests.
+    """Gives its usual answers, or the next of `script` (a response, a function of the request, or
+    None for the usual one), and keeps the requests.
 
     times: when each came, on the clock `now`.
     """
@@ -39,6 +40,8 @@ class FakeServer:
     def _answer(self, request):
         self.note(request)
         scripted = self.script.pop(0) if self.script else None
+        if isinstance(scripted, Response):
+            return scripted
         return scripted(request) if scripted else self.usual(request)
 
     def note(self, request):
@@ -97,6 +100,8 @@ def answer(content, day=TODAY):
 
 
 def page(records, token="", expires="2099-01-01T00:00:00Z", day=TODAY):
+    """A page of records, or of the papers with these identifiers as they are at first."""
+    records = [one if one.startswith("<") else record(one) for one in records]
     more = f"<resumptionToken expires='{expires}'>{token}</resumptionToken>" if token else ""
     return answer(f"<ListRecords>{''.join(records)}{more}</ListRecords>", day)
 

@@ -27,6 +27,8 @@ from .conftest import kill_in_third_request, line, messages, write_members
 
 pytestmark = pytest.mark.slow
 
+MONTH = "2024-03"
+
 
 @pytest.fixture
 def place(oai, tmp_path):
@@ -56,8 +58,14 @@ def with_snapshot(place, file, *lines):
     return changed(place, metadata_snapshot=file)
 
 
-def rows(place, month="2024-03"):
-    return {row["arxiv_id"]: row for row in place.root.rows(tables.METADATA, month)}
+def rows(place):
+    return {row["arxiv_id"]: row for row in place.root.rows(tables.METADATA, MONTH)}
+
+
+def put_metadata(place, *names):
+    """Run the stage over a month of the dump that holds these papers."""
+    write_members(place, MONTH, names)
+    return run_stage(METADATA, place, MONTH)
 
 
 def days_asked_from(oai):
@@ -131,9 +139,9 @@ def test_a_newest_version_without_source_is_withdrawn(oai, place):
 
 def test_the_first_harvest_asks_for_everything_of_computer_science(oai, place):
     oai.list = [
-        [record("2403.00001"), record("cs/0001001")],
-        [record("2404.00001")],
-        [record("2404.00002")],
+        ["2403.00001", "cs/0001001"],
+        ["2404.00001"],
+        ["2404.00002"],
     ]
     report = run(place)
     assert oai.asked == [
@@ -164,7 +172,7 @@ def test_with_a_snapshot_the_first_harvest_begins_a_day_before_its_newest_change
 def test_the_next_harvest_begins_a_day_before_the_last_one_did_and_what_comes_again_is_no_news(
     oai, place
 ):
-    oai.list = [[record("2403.00001"), record("2403.00002"), record("2403.00003")]]
+    oai.list = [["2403.00001", "2403.00002", "2403.00003"]]
     run(place)
     before = HarvestStore(place.cache("oai")).digest(["2403.00001"])
     changed = [
@@ -199,18 +207,19 @@ def test_a_day_that_is_none_is_a_wrong_argument(place, oai, day):
 
 @pytest.mark.faults
 def test_a_killed_harvest_goes_on_from_its_last_page(oai, place):
-    oai.list = [[record(f"2403.0000{number}")] for number in range(5)]
+    names = [f"2403.0000{number}" for number in range(5)]
+    oai.list = [[name] for name in names]
     kill_in_third_request(oai, "oai", place.settings.data_root)
     report = run(place)
     assert "".join(asked.get("resumptionToken", "")[-1:] for asked in oai.asked) == "12234"
     assert (report.new, report.requests) == (3, 3)
-    assert len(stored(place, *(f"2403.0000{number}" for number in range(5)))) == 5
+    assert len(stored(place, *names)) == 5
     assert run(place).since == "2024-11-19"
 
 
 def test_a_token_that_has_expired_is_not_used(oai, place):
     oai.script = [
-        lambda _: page([record("2403.00001", "2024-11-03")], "t1", "2020-01-01T00:00:00Z"),
+        page([record("2403.00001", "2024-11-03")], "t1", "2020-01-01T00:00:00Z"),
         status(404),
     ]
     with pytest.raises(PermanentFailure, match="status 404: check CITELOOM_OAI_URL"):
@@ -222,10 +231,8 @@ def test_a_token_that_has_expired_is_not_used(oai, place):
 
 def test_a_refused_token_begins_again_from_the_last_day(oai, place):
     oai.script = [
-        lambda _: page(
-            [record("2403.00001", "2024-11-03"), record("2403.00002", "2024-11-04")], "t1"
-        ),
-        lambda _: error("badResumptionToken"),
+        page([record("2403.00001", "2024-11-03"), record("2403.00002", "2024-11-04")], "t1"),
+        error("badResumptionToken"),
     ]
     oai.list = [[record("2403.00002", "2024-11-04"), record("2403.00003", "2024-11-05")]]
     events = []
@@ -238,11 +245,9 @@ def test_a_refused_token_begins_again_from_the_last_day(oai, place):
 
 def test_after_pages_in_no_order_a_refused_token_begins_again_from_the_first_day(oai, place):
     oai.script = [
-        lambda _: page(
-            [record("2403.00001", "2024-11-09"), record("2403.00002", "2024-11-04")], "t1"
-        ),
+        page([record("2403.00001", "2024-11-09"), record("2403.00002", "2024-11-04")], "t1"),
         status(404),  # the next harvest has to know the order too
-        lambda _: error("badResumptionToken"),
+        error("badResumptionToken"),
     ]
     with pytest.raises(PermanentFailure):
         run(place, since="2024-11-01")
@@ -251,27 +256,20 @@ def test_after_pages_in_no_order_a_refused_token_begins_again_from_the_first_day
 
 
 def test_a_server_whose_clock_is_ahead_loses_us_no_day(oai, place):
-    oai.script = [lambda _: page([record("2403.00001")], day="2099-01-01")]
+    oai.script = [page(["2403.00001"], day="2099-01-01")]
     before, until = datetime.now(UTC).date().isoformat(), run(place).until
     assert before <= until <= datetime.now(UTC).date().isoformat()
 
 
 def test_a_server_that_refuses_all_its_tokens_is_given_up(oai, place):
-    def refuse_token(request):
-        return (
-            error("badResumptionToken")
-            if "resumptionToken" in request.args
-            else page([record("2403.00001")], "t")
-        )
-
-    oai.script = [refuse_token] * 20
+    oai.script = [page(["2403.00001"], "t"), error("badResumptionToken")] * 10
     with pytest.raises(TransientFailure, match="refuses its own resumption tokens"):
         run(place)
     assert len(oai.asked) == 8
 
 
 def test_a_token_that_leads_to_itself_is_no_endless_harvest(oai, place):
-    oai.script = [lambda _: page([record("2403.00001")], "t")] * 9
+    oai.script = [page(["2403.00001"], "t")] * 9
     with pytest.raises(TransientFailure, match="the same resumption token twice"):
         run(place)
     assert len(oai.asked) == 2
@@ -279,7 +277,7 @@ def test_a_token_that_leads_to_itself_is_no_endless_harvest(oai, place):
 
 @pytest.mark.parametrize("token", ["t", "\n  "])
 def test_a_list_ends_with_a_blank_token_or_with_no_more_records(oai, place, token):
-    oai.script = [lambda _: page([record("2403.00001")], token), lambda _: error("noRecordsMatch")]
+    oai.script = [page(["2403.00001"], token), error("noRecordsMatch")]
     report = run(place)
     assert (report.new, report.requests) == (1, 2 if token.strip() else 1)
     oai.script = []
@@ -293,7 +291,7 @@ def test_one_harvest_runs_at_a_time(oai, place):
         return oai.usual(request)
 
     oai.script = [second]
-    oai.list = [[record("2403.00001")]]
+    oai.list = [["2403.00001"]]
     assert run(place).new == 1
     assert len(oai.asked) == 1
 
@@ -301,28 +299,26 @@ def test_one_harvest_runs_at_a_time(oai, place):
 # Bad answers.
 
 
-WHOLE = page([record("2403.00001")]).get_data(as_text=True)
+WHOLE = page(["2403.00001"]).get_data(as_text=True)
 
 
 @pytest.mark.parametrize(
     "trouble",
     [
-        status(503, Retry_After="0"),
         reply("<feed xmlns='http://www.w3.org/2005/Atom'/>"),
-        reply(answer("").get_data(as_text=True)),
-        reply(answer("<ListRecords/>", "some day").get_data(as_text=True)),
-        reply(WHOLE.replace("<metadata>", "<metadata>" + "<a>" * 500 + "</a>" * 500)),
+        answer(""),
+        answer("<ListRecords/>", "some day"),
     ],
 )
 def test_trouble_that_passes_is_lived_through(oai, place, trouble):
-    oai.list = [[record("2403.00001")], [record("2403.00002")]]
+    oai.list = [["2403.00001"], ["2403.00002"]]
     oai.script = [trouble, None, trouble, trouble, None]
     report = run(place)
     assert (report.new, report.requests) == (2, 5)
 
 
 def test_trouble_that_stays_ends_with_one_message_and_keeps_the_pages_before(oai, place, caplog):
-    oai.list = [[record("2403.00001")], [record("2403.00002")]]
+    oai.list = [["2403.00001"], ["2403.00002"]]
     oai.script = [None, *[reply(WHOLE[:-30])] * 3]
     with pytest.raises(TransientFailure, match=f"{oai.url} .*: it is truncated"):
         run(place)
@@ -332,7 +328,7 @@ def test_trouble_that_stays_ends_with_one_message_and_keeps_the_pages_before(oai
 
 
 def test_a_refused_request_is_named(oai, place):
-    oai.script = [lambda _: error("badArgument")]
+    oai.script = [error("badArgument")]
     with pytest.raises(PermanentFailure, match=r"refuses to list records: .*CITELOOM_OAI_URL"):
         run(place)
 
@@ -349,15 +345,14 @@ def test_a_broken_record_costs_no_other_its_place_and_is_in_the_ledger(oai, plac
         record("2403.00006", metadata=raw("2403.00006", categories="")),
         *["<record><metadata/></record>"] * 3,  # without an identifier they are counted one by one
     ]
-    oai.list = [[*broken, record("2403.00001")]]
+    oai.list = [[*broken, "2403.00001"]]
     report = run(place)
     assert (report.new, report.broken) == (1, 8)
-    write_members(place, "2024-03", ["2403.00001", "2403.00002"])
-    outcome = run_stage(METADATA, place, "2024-03")
+    outcome = put_metadata(place, "2403.00001", "2403.00002")
     assert outcome.left_out == {"broken_harvested_record": 1, "no_metadata": 1}
-    oai.list = [[record("2403.00002")]]
+    oai.list = [["2403.00002"]]
     run(place)
-    assert run_stage(METADATA, place, "2024-03").left_out == {}
+    assert run_stage(METADATA, place, MONTH).left_out == {}
 
 
 def test_a_store_that_is_none_is_named(oai, place):
@@ -372,22 +367,21 @@ def test_a_store_that_a_kill_left_without_tables_holds_nothing_yet(oai, place):
     (place.cache("oai") / "harvest.sqlite").touch()
     assert stored(place, "2403.00001") == {}
     assert HarvestStore(place.cache("oai")).digest(["2403.00001"]) is None
-    oai.list = [[record("2403.00001")]]
+    oai.list = [["2403.00001"]]
     assert run(place).new == 1
 
 
 def test_a_record_that_becomes_unreadable_makes_its_month_due_once(oai, place):
-    oai.list = [[record("2403.00001")]]
+    oai.list = [["2403.00001"]]
     run(place)
-    write_members(place, "2024-03", ["2403.00001"])
-    run_stage(METADATA, place, "2024-03")
+    put_metadata(place, "2403.00001")
     oai.list = [[record("2403.00001", "2024-11-19", "<nothing/>")]]
     report = run(place)
     assert (report.broken, report.months) == (1, ("2024-03",))
-    assert state(METADATA, place, "2024-03") is State.STALE
-    assert run_stage(METADATA, place, "2024-03").left_out == {"broken_harvested_record": 1}
+    assert state(METADATA, place, MONTH) is State.STALE
+    assert run_stage(METADATA, place, MONTH).left_out == {"broken_harvested_record": 1}
     report = run(place)
-    assert (report.broken, report.months, state(METADATA, place, "2024-03")) == (1, (), State.DONE)
+    assert (report.broken, report.months, state(METADATA, place, MONTH)) == (1, (), State.DONE)
 
 
 # What the stage makes of it.
@@ -402,8 +396,7 @@ def test_the_newer_of_snapshot_and_harvest_is_believed(oai, place, snapshot_file
     names = [f"2403.0000{number}" for number in (1, 2, 3)]
     oai.list = [[record(name, "2024-11-10", raw(name, 2, title="News")) for name in names]]
     run(here)
-    write_members(here, "2024-03", [*names, "2403.00004"])
-    run_stage(METADATA, here, "2024-03")
+    put_metadata(here, *names, "2403.00004")
     found = {name: (row["source"], row["title"], row["status"]) for name, row in rows(here).items()}
     assert found == {
         "2403.00001": ("oai", "News", "present"),
@@ -423,10 +416,10 @@ def test_a_harvest_makes_those_months_due_whose_papers_changed(oai, place, snaps
     for month, name in papers.items():
         write_members(here, month, [name])
         run_stage(METADATA, here, month)
-    oai.list = [[record("2403.00001"), record("2405.99999")]]
+    oai.list = [["2403.00001", "2405.99999"]]
     assert run(here).months == ("2024-03", "2024-05")
     assert states() == [State.STALE, State.DONE, State.DONE]
-    run_stage(METADATA, here, "2024-03")
+    run_stage(METADATA, here, MONTH)
     oai.list = [[record("2403.00001", "2024-11-19")]]
     run(here)
     assert states() == [State.DONE] * 3
@@ -437,35 +430,33 @@ def test_a_harvest_that_says_what_the_snapshot_says_leaves_the_row_as_it_is(
 ):
     versions = [{"version": "v1", "created": "Mon, 1 Apr 2024 09:00:00 GMT"}]
     here = with_snapshot(place, snapshot_file, line("2403.00001", versions=versions))
-    write_members(here, "2024-03", ["2403.00001"])
-    run_stage(METADATA, here, "2024-03")
+    put_metadata(here, "2403.00001")
     before = rows(here)
     oai.list = [[record("2403.00001", metadata=raw("2403.00001", authors="A. One and B. Two"))]]
     run(here)
-    assert not run_stage(METADATA, here, "2024-03").skipped
+    assert not run_stage(METADATA, here, MONTH).skipped
     assert rows(here) == before
 
 
 def test_a_paper_that_arxiv_deleted_counts_as_withdrawn(oai, place, snapshot_file):
     here = with_snapshot(place, snapshot_file, line("2403.00001"))
     oai.list = [
-        [record("2403.00002"), deleted("2403.00001", "2024-11-10")],
+        ["2403.00002", deleted("2403.00001", "2024-11-10")],
         [deleted("2403.00002", "2024-11-11"), deleted("2403.00003", "2024-11-11")],
     ]
     report = run(here)
     assert (report.new, report.deleted) == (1, 3)
-    write_members(here, "2024-03", ["2403.00001", "2403.00002", "2403.00003"])
-    run_stage(METADATA, here, "2024-03")
+    put_metadata(here, "2403.00001", "2403.00002", "2403.00003")
     assert {row["status"] for row in rows(here).values()} == {"withdrawn"}
     assert [row["title"] for row in rows(here).values()] == ["On 2403.00001", "On 2403.00002", None]
     oai.list = [[record("2403.00002", "2024-11-19")]]
     assert run(here).changed == 1
-    run_stage(METADATA, here, "2024-03")
+    run_stage(METADATA, here, MONTH)
     assert rows(here)["2403.00002"]["status"] == "present"
 
 
 def test_the_command_tells_what_it_brought(oai, tmp_path, monkeypatch):
-    oai.list = [[record("2403.00001")]]
+    oai.list = [["2403.00001"]]
     variables = {
         "CITELOOM_OAI_URL": oai.url,
         "CITELOOM_DATA": str(tmp_path / "data"),

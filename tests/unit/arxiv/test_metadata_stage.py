@@ -113,13 +113,17 @@ def test_a_paper_without_a_readable_line_is_a_row_and_in_the_ledger(
 
 
 def test_news_of_another_months_papers_leave_a_month_done(workspace, snapshot_file):
-    snapshot_file.write_text(line("2403.00001"))
-    write_members(workspace, MONTH, ["2403.00001"])
+    def state_with(*lines):
+        snapshot_file.write_text("\n".join(lines))
+        return state(METADATA, workspace, MONTH)
+
+    first = line("2403.00001")
+    write_members(workspace, MONTH, ["2403.00001", "2403.00002"])
+    assert state_with(first) is State.MISSING
     run_stage(METADATA, workspace, MONTH)
-    snapshot_file.write_text(line("2403.00001") + "\n" + line("2404.00001"))
-    assert state(METADATA, workspace, MONTH) is State.DONE
-    snapshot_file.write_text(line("2403.00001", title="Another") + "\n")
-    assert state(METADATA, workspace, MONTH) is State.STALE
+    assert state_with(line("2404.00001"), first) is State.DONE
+    assert state_with(line("2403.00002"), first) is State.STALE
+    assert state_with(line("2403.00001", title="Another")) is State.STALE
 
 
 def test_no_source_at_all_is_a_wrong_setting(workspace):
