@@ -7,7 +7,7 @@ import dagster as dg
 from pipeline import definitions
 
 JOB = "papers_to_embeddings"
-STAGES = ("papers", "passages", "embeddings")
+STAGES = ("papers", "passages", "references", "embeddings")
 
 # Without the product's sensors and schedules, which the daemon would run beside the backfill.
 defs = dg.Definitions(

@@ -12,7 +12,6 @@ work is in the snapshot.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import hashlib
 import json
@@ -26,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Claim, percent, report
+from benchmarks.harness import Claim, argument_parser, percent, report
 from drafts.reading import read_bibliography
 from drafts.references import ReferenceCheck, check_references
 from pipeline.engine.stage import Workspace
@@ -187,11 +186,9 @@ def _print_missed(
 
 def main() -> None:
     """Measure a part, print the figures and the claims."""
-    arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    arguments = argument_parser(__doc__, "accepted for uniformity")
     arguments.add_argument("--part", choices=PARTS, default="held")
     arguments.add_argument("--list", metavar="KIND", help="print what is missed of a kind of fault")
-    arguments.add_argument("--quick", action="store_true", help="accepted for uniformity")
-    arguments.add_argument("--json", action="store_true", help="accepted: JSON is always last")
     options = arguments.parse_args()
     if not DATA.is_dir():
         sys.exit("the labelled data (../shared/data/labelled) are not on this machine")

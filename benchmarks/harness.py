@@ -40,9 +40,11 @@ class Claim:
 def argument_parser(doc: str | None, quick: str) -> argparse.ArgumentParser:
     """What every script takes: `--quick`, with what it means, and `--json`, which changes nothing.
 
-    doc: the script's, whose first line is the description.
+    doc: the script's, which `--help` shows.
     """
-    parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--json", action="store_true", help="JSON is the last line in any case")
     return parser

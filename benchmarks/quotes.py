@@ -12,14 +12,13 @@ sentence, which is what a user has without the command, is counted in the same w
 
 from __future__ import annotations
 
-import argparse
 import random
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.harness import Claim, report
+from benchmarks.harness import Claim, argument_parser, report
 from citeloom import Corpus
 from pipeline import tables
 from pipeline.corpus.parse.policies import without_markers
@@ -36,15 +35,9 @@ _FEWEST_WORDS = 8
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__, f"{QUICK} sentences")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--root", type=Path, default=None)
-    parser.add_argument(
-        "--json", action="store_true", help="as every benchmark has it: the last line is JSON"
-    )
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK} sentences")
     options = parser.parse_args(arguments)
     if not options.data.is_dir():
         print(f"skipped: the real papers ({options.data}) are not on this machine")

@@ -20,7 +20,6 @@ names it:
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -28,7 +27,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-from benchmarks.harness import Claim, report
+from benchmarks.harness import Claim, argument_parser, report
 from citeloom import Corpus
 from pipeline.doors.cli.common import open_workspace
 from pipeline.engine.stage import Workspace
@@ -54,14 +53,10 @@ Row = dict[str, Any]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__, f"{QUICK} rows of each kind")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--root", type=Path, default=None)
     parser.add_argument("--part", choices=PARTS, default=None)
-    parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK} rows of each kind")
     options = parser.parse_args(arguments)
     if not all((options.data / dump).is_dir() for dump in DUMPS):
         print(f"skipped: the real papers ({options.data}) are not on this machine")

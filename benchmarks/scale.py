@@ -22,7 +22,6 @@ after the last one: a command that did not end is measured anew.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -42,7 +41,7 @@ from typing import Any
 import httpx2
 import psutil
 
-from benchmarks.harness import Claim, compile_modules, report
+from benchmarks.harness import Claim, argument_parser, compile_modules, report
 from benchmarks.serve import COMMAND, environment_of, serving
 from benchmarks.synthetic_corpus import (
     PerturbedEmbedder,
@@ -101,15 +100,11 @@ class Cost:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Grow the corpus, measure at each size, print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__, "12 months of four papers")
     parser.add_argument("--months", default="", help="sizes, ascending, such as 12,100,424")
     parser.add_argument("--papers", type=int, default=PAPERS, help="papers of a month, 999 at most")
     parser.add_argument("--records", type=int, default=0, help="records of other archives")
     parser.add_argument("--folder", type=Path, default=None)
-    parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
-    parser.add_argument("--quick", action="store_true", help="12 months of four papers")
     options = parser.parse_args(arguments)
     default_sizes = QUICK_SIZES if options.quick else SIZES
     sizes = [int(size) for size in options.months.split(",") if size] or list(default_sizes)

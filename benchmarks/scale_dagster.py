@@ -13,7 +13,6 @@ machine shows.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import shutil
@@ -32,7 +31,7 @@ import dagster as dg
 import httpx2
 import psutil
 
-from benchmarks.harness import Claim, compile_modules, free_ports, report
+from benchmarks.harness import Claim, argument_parser, compile_modules, free_ports, report
 from benchmarks.serve import COMMAND
 from benchmarks.synthetic_corpus import SyntheticCorpus, months_until
 from pipeline.engine.stage import Workspace
@@ -73,13 +72,9 @@ class DagsterCost:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make the instance, measure, print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__, "12 months")
     parser.add_argument("--months", type=int, default=0)
     parser.add_argument("--folder", type=Path, default=None, help="is kept; must be empty at first")
-    parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
-    parser.add_argument("--quick", action="store_true", help="12 months")
     options = parser.parse_args(arguments)
     count = options.months or (QUICK_MONTHS if options.quick else MONTHS)
     compile_modules()

@@ -14,7 +14,6 @@ highest one at which 95 % of the pages come within 150 ms and none fails. Agains
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import random
@@ -31,7 +30,7 @@ from pathlib import Path
 import httpx2
 import psutil
 
-from benchmarks.harness import Claim, free_ports, report
+from benchmarks.harness import Claim, argument_parser, free_ports, report
 from benchmarks.quotes import paragraphs
 from pipeline import tables
 from pipeline.engine.stage import Workspace
@@ -68,14 +67,8 @@ class Load:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__, "a few seconds of each rate")
     parser.add_argument("--root", type=Path, default=None)
-    parser.add_argument(
-        "--json", action="store_true", help="as every benchmark has it: the last line is JSON"
-    )
-    parser.add_argument("--quick", action="store_true", help="a few seconds of each rate")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(

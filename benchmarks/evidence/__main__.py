@@ -9,11 +9,10 @@ sentences of eight papers.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from benchmarks.evidence import citing_sentences, questions
-from benchmarks.harness import report
+from benchmarks.harness import argument_parser, report
 from benchmarks.real_papers import DATA
 
 QUICK = 8
@@ -21,13 +20,9 @@ QUICK = 8
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__, f"{QUICK} of each kind")
     parser.add_argument("--held", action="store_true")
     parser.add_argument("--root", type=Path, default=None)
-    parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
-    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if not DATA.is_dir():
         print(f"skipped: the real papers ({DATA}) are not on this machine")

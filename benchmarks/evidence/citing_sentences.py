@@ -12,7 +12,6 @@ eight targets of DeepScholar.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import random
@@ -27,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import PROJECT, Claim, report
+from benchmarks.harness import PROJECT, Claim, argument_parser, report
 from benchmarks.real_papers import DATA, make_corpus
 from benchmarks.retrieval import read_rows
 from drafts.citations import CitationCheck, check_citations
@@ -287,13 +286,9 @@ def shares(checks: Sequence[CitationCheck]) -> dict[str, Any]:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__, f"{QUICK} sentences")
     parser.add_argument("--held", action="store_true")
     parser.add_argument("--root", type=Path, default=None)
-    parser.add_argument("--json", action="store_true", help="the last line is JSON in any case")
-    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if not DATA.is_dir():
         print(f"skipped: the real papers ({DATA}) are not on this machine")
