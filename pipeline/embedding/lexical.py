@@ -29,9 +29,10 @@ K1, B = 1.5, 0.75
 MEAN_LENGTH = 150
 # Raise it when the same text gives another vector, and list the versions that collections may still
 # have, newest first: they keep theirs until `citeloom reindex`.
-# 3: what a paper's abbreviations stand for, and the caption of a table's later parts.
-VERSION = 3
-VERSIONS = (VERSION, 2)
+# 3: what a paper's abbreviations stand for, and the caption of a table's later parts. 4: small
+# capitals are abbreviations too.
+VERSION = 4
+VERSIONS = (VERSION, 3, 2)
 
 _WORD = re.compile(r"\w\w+")
 # C++, C#; R and other names of one capital, but not within formulas, and not initials: J. Smith.
@@ -128,17 +129,22 @@ def abbreviations_of(text: str) -> Iterator[tuple[str, str]]:
     """Each abbreviation that a text defines, such as "Sharpe ratio (SR)", with its long form.
 
     After Schwartz and Hearst 2003, "A simple algorithm for identifying abbreviation definitions in
-    biomedical text". Only abbreviations with a capital count.
+    biomedical text". Only abbreviations with a capital count, and small letters that are the
+    capitals of the long form: pages lose small capitals, as in "Passage Exact Match (p em)".
     """
     if "(" not in text:
         return
     for match in _IN_PARENTHESES.finditer(text):
         short = match[1].removesuffix("s")
+        phrase = _END_OF_PHRASE.split(text[max(0, match.start() - 200) : match.start()])[-1]
+        long = _long_form(short, phrase)
+        if long is None:
+            continue
+        capitals = "".join(filter(str.isupper, long))
         if any(map(str.isupper, short)):
-            phrase = _END_OF_PHRASE.split(text[max(0, match.start() - 200) : match.start()])[-1]
-            long = _long_form(short, phrase)
-            if long is not None:
-                yield short, long
+            yield short, long
+        elif len(capitals) > 1 and short.upper().replace(" ", "") == capitals:
+            yield short.upper(), long
 
 
 def _long_form(short: str, phrase: str) -> str | None:

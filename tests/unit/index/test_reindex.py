@@ -246,7 +246,7 @@ def test_an_earlier_collection_is_loaded_and_searched_on_until_reindex_is_asked_
     write_month(workspace)
     embed(workspace)
     layout, _ = layout_of(workspace, MONTHS[0])
-    assert (layout.quantization, layout.lexical) == ("turbo4", 3)
+    assert (layout.quantization, layout.lexical) == ("turbo4", 4)
     old = make_live(workspace, replace(layout, quantization="int8", lexical=2))
     for month in MONTHS:
         load(workspace, month)
