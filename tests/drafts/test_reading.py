@@ -5,9 +5,11 @@ from itertools import pairwise
 import pytest
 
 from drafts.draft import LARGEST_FILE_BYTES
-from drafts.reading import read_draft
+from drafts.reading import read_bibliography, read_draft
+from pipeline.corpus.citation_formats import entries_of
 from pipeline.errors import SettingError
 from tests.cases import cases
+from tests.unit.corpus.test_citation_formats import PAPER, REFERENCE, TITLE, WORKS
 
 pytestmark = pytest.mark.slow
 
@@ -92,6 +94,13 @@ def test_entries_of_bibtex(tmp_path):
         "Journal of Keys",
     )
     assert (roe.authors, roe.arxiv_id, roe.year, roe.line) == (("Bo Roe",), "2101.00001v2", None, 3)
+
+
+def test_exported_bibtex_is_read_back(tmp_path):
+    (tmp_path / "works.bib").write_text(entries_of(WORKS))
+    paper, reference = read_bibliography(tmp_path / "works.bib").entries.values()
+    assert (paper.title, paper.arxiv_id) == (TITLE, PAPER.arxiv_id)
+    assert (reference.title, reference.doi) == (REFERENCE.raw, REFERENCE.doi)
 
 
 def test_broken_and_duplicate_entries_are_named(tmp_path):

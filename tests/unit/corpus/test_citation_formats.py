@@ -4,7 +4,6 @@ import json
 
 import rispy
 
-from drafts.reading import read_bibliography
 from pipeline.corpus.citation_formats import entries_of
 from pipeline.corpus.nouns import Paper, Reference
 
@@ -30,10 +29,3 @@ def test_csl_json_is_read_back():
     ]
     assert paper["issued"] == {"date-parts": [[2024]]}
     assert (reference["DOI"], reference["container-title"]) == (REFERENCE.doi, REFERENCE.venue)
-
-
-def test_bibtex_is_read_back(tmp_path):
-    (tmp_path / "works.bib").write_text(entries_of(WORKS))
-    paper, reference = read_bibliography(tmp_path / "works.bib").entries.values()
-    assert (paper.title, paper.arxiv_id) == (TITLE, PAPER.arxiv_id)
-    assert (reference.title, reference.doi) == (REFERENCE.raw, REFERENCE.doi)
