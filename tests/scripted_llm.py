@@ -123,8 +123,7 @@ class ScriptedLlm:
     """The server. A context manager; `url` is its base URL.
 
     key: where given, requests must bear it. models: names that it serves. most: largest `n` that it
-    takes. latency: seconds that every request takes. json_schema: whether it knows
-    `response_format`.
+    takes. latency: seconds that every request takes.
     """
 
     def __init__(
@@ -134,13 +133,10 @@ class ScriptedLlm:
         models=(MODEL,),
         most=128,
         latency=0.0,
-        json_schema=True,
         port=0,
-        signs_a_token=4,
     ):
         self.rules, self.key, self.models = list(rules), key, models
-        self.most, self.latency, self.json_schema = most, latency, json_schema
-        self.signs_a_token = signs_a_token
+        self.most, self.latency = most, latency
         self.requests = []
         """Bodies of all requests, refused ones too, in order of arrival."""
         self.headers = {}
@@ -209,8 +205,6 @@ class ScriptedLlm:
             return Refusal(404, f"The model `{body['model']}` does not exist")
         if body.get("n", 1) > self.most:
             return Refusal(400, f"Field 'n': Value must be between 1 <= value <= {self.most}")
-        if "response_format" in body and not self.json_schema:
-            return Refusal(400, "response_format is not supported")
         return None
 
     def _texts(self, body, count):
@@ -220,7 +214,7 @@ class ScriptedLlm:
             return refusals[0]
         with self._lock:
             self.generations += count
-        return _completion(body, texts, self.signs_a_token) | self.changes
+        return _completion(body, texts) | self.changes
 
     def _text(self, asked):
         for rule in self.rules:
@@ -230,7 +224,7 @@ class ScriptedLlm:
         return default_script(asked)
 
 
-def _completion(body, texts, signs_a_token):
+def _completion(body, texts):
     choices = [
         text
         if isinstance(text, Mapping)
@@ -238,7 +232,7 @@ def _completion(body, texts, signs_a_token):
         for text in texts
     ]
     read = sum(len(message["content"]) for message in body["messages"]) // 4
-    written = sum(len(str(text)) for text in texts) // signs_a_token
+    written = sum(len(str(text)) for text in texts) // 4
     return {
         "id": "scripted",
         "object": "chat.completion",

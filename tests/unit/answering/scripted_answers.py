@@ -1,23 +1,21 @@
 """One question to one system, over plain passages and a scripted endpoint."""
 
 import asyncio
+import itertools
 import json
 import re
 from dataclasses import replace
 
 from pipeline.answering.model_calls import Tools
 from pipeline.answering.systems import SYSTEMS
-from pipeline.answering.user_question import UserQuestion as Question
+from pipeline.answering.user_question import UserQuestion
 from pipeline.corpus.nouns import Passage
 from pipeline.index.scored import Scored
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
-from tests.scripted_llm import Asked, ScriptedLlm
 from tests.unit.related_work.building import workspace
 
-MARKS = ("relevant", "natural", "non_repetitive", "temporally_correct")
-"""Criteria of a refined answer."""
-QUESTION = Question("How does QuillNet judge fairness?")
+QUESTION = UserQuestion("How does QuillNet judge fairness?")
 
 
 def passage(number, text="", **changed):
@@ -40,9 +38,9 @@ class FakeRetriever:
     named: records that every question names.
     """
 
-    def __init__(self, *passages, fits=True, named=()):
-        self.fits, self.named = fits, named
-        self.passages = list(passages) or [passage(number) for number in range(1, 31)]
+    def __init__(self, passages=None, named=()):
+        listed = [passage(number) for number in range(1, 31)]
+        self.passages, self.named = listed if passages is None else passages, named
         self.searches = []
 
     async def find(self, queries, count, papers=()):
@@ -50,38 +48,14 @@ class FakeRetriever:
         if queries:
             self.searches.append((tuple(queries), count))
         found = [each for each in self.passages if not papers or each.arxiv_id in papers]
-        ranking = [Scored(passage, 1.0, self.fits) for passage in found[:count]]
+        ranking = [Scored(passage, 1.0) for passage in found[:count]]
         return [ranking for _ in queries]
 
     async def records(self, question):
         return list(self.named)
 
 
-def answer(
-    folder,
-    system,
-    *rules,
-    question=QUESTION,
-    retriever=None,
-    **settings,
-):
-    """The answer of a system, and the endpoint that it called."""
-    with ScriptedLlm(*rules) as llm:
-        return answer_at(
-            llm, folder, system, question, retriever or FakeRetriever(), **settings
-        ), llm
-
-
-def answer_at(
-    llm,
-    folder,
-    system,
-    question,
-    retriever,
-    *,
-    on_step=None,
-    **settings,
-):
+def answer_at(llm, folder, system, question, retriever, *, on_step=None, **settings):
     """The answer of a system by an endpoint that runs."""
 
     async def ask():
@@ -100,47 +74,35 @@ def form_of(asked):
     return "Ranking" if "Rank the" in asked.prompt else "Text"
 
 
-def forms(llm):
-    """Forms of the requests, in order of arrival."""
-    return [form_of(Asked(body, 0)) for body in llm.requests]
+def say(form, answers):
+    """A rule that gives these answers in a form, one after the other, or one each time."""
+    following = iter(answers) if isinstance(answers, list) else itertools.repeat(answers)
 
+    def rule(asked):
+        if form_of(asked) != form:
+            return None
+        content = next(following)
+        return content if isinstance(content, str) else json.dumps(content)
 
-def stages(answered):
-    return [step["stage"] for step in answered.trace["steps"]]
-
-
-def steps(answered, stage):
-    return [step for step in answered.trace["steps"] if step["stage"] == stage]
-
-
-def shown_ids(answered):
-    return [[each.passage_id for each in hop] for hop in answered.shown]
-
-
-def form_answer(name, text):
-    """A rule that always gives the same answer in one form."""
-    content = text if isinstance(text, str) else json.dumps(text)
-    return lambda asked: content if form_of(asked) == name else None
-
-
-def facts_in(prompt):
-    """The facts of the passages that a prompt shows, in order."""
-    return [int(number) for number in re.findall(r"It holds fact (\d+)", prompt)]
+    return rule
 
 
 def faithful(asked):
     """An obedient model: enough after one hop, and a sentence for every claim."""
+    facts = re.findall(r"It holds fact (\d+)", asked.prompt)
+    claims = [{"passage": n, "claim": f"Claim {fact}."} for n, fact in enumerate(facts, 1)]
+    marks = ("relevant", "natural", "non_repetitive", "temporally_correct")
     given = {
         "Query": {"query": "QuillNet fairness evaluation method"},
         "FollowUp": {"question": "How large is QuillNet?", "query": "QuillNet size"},
         "Search": {"search": "yes", "question": "", "query": "QuillNet fairness method"},
         "Thought": {"reasoning": "All is there.", "enough": True, "query": ""},
-        "Claims": _claims(asked),
-        "GroundedAnswer": _sentences(asked) | {"answered": "yes"},
-        "Bullets": {"bullets": [f"Bullet {number}." for number in facts_in(asked.prompt)]},
+        "Claims": {"relevant": [claim["passage"] for claim in claims], "claims": claims},
+        "GroundedAnswer": {"answered": "yes", "sentences": _sentences(asked, "Sentence")},
+        "Bullets": {"bullets": [f"Bullet {fact}." for fact in facts]},
         "SplitClaims": {"claims": ["QuillNet is fair.", "QuillNet is fast."]},
         "Check": {"reasoning": "It says so.", "verdict": "SUPPORTS", "passage": 2},
-        "RefinedAnswer": dict.fromkeys(MARKS, 90) | _sentences(asked, "Refined"),
+        "RefinedAnswer": dict.fromkeys(marks, 90) | {"sentences": _sentences(asked, "Refined")},
     }
     name = form_of(asked)
     if name == "Ranking":
@@ -149,19 +111,9 @@ def faithful(asked):
     return json.dumps(given[name]) if name in given else None
 
 
-def _claims(asked):
-    told = [
-        {"passage": place, "claim": f"Claim {n}."}
-        for place, n in enumerate(facts_in(asked.prompt), 1)
-    ]
-    return {"relevant": [each["passage"] for each in told], "claims": told}
-
-
-def _sentences(asked, word="Sentence"):
+def _sentences(asked, word):
     numbers = re.findall(r"^\[(\d+)\]", asked.prompt, re.MULTILINE)
-    return {
-        "sentences": [{"text": f"{word} {number}.", "claims": [int(number)]} for number in numbers]
-    }
+    return [{"text": f"{word} {number}.", "claims": [int(number)]} for number in numbers]
 
 
 def more_searches(*queries):

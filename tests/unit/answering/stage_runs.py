@@ -9,6 +9,7 @@ from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.engine.run import State, run_stage, state
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
 from pipeline.index.opening import close_indexes
+from pipeline.report.frames import read_ledger
 from pipeline.tables.writers import parse_writer
 from tests.folders import copy_folder
 from tests.unit.answering.corpus import FERNS, MARCH, QUILLNET, UNSIGNED, asking
@@ -136,10 +137,7 @@ def contents(place, month=MARCH, stages=STAGES):
 
 def ledger(place, stage, month=MARCH):
     """(subject, reason) of what a stage left out."""
-    import pyarrow.parquet as pq
-
-    rows = pq.read_table(place.root.ledger_file(stage.name, month)).to_pylist()
-    return [(row["subject"], row["reason"]) for row in rows]
+    return [(item.subject, item.reason) for item in read_ledger(place.root, month, [stage.table])]
 
 
 def reading(asked):
@@ -147,12 +145,11 @@ def reading(asked):
     them.
     """
     shown = re.findall(r"<passage>\n(.*?)\n</passage>", asked.prompt, re.DOTALL)
-    gists = [" ".join(text.split("\n")[-1].split()[:8]) for text in shown]
-    if form_of(asked) == "Claims":
-        told = [
-            {"passage": place, "claim": f"It says: {gist}."} for place, gist in enumerate(gists, 1)
-        ]
-        return json.dumps({"relevant": list(range(1, len(told) + 1)), "claims": told})
-    if form_of(asked) == "Bullets":
-        return json.dumps({"bullets": [f"It says: {gist}." for gist in gists]})
-    return faithful(asked)
+    gists = [f"It says: {' '.join(text.splitlines()[-1].split()[:8])}." for text in shown]
+    claims = [{"passage": place, "claim": gist} for place, gist in enumerate(gists, 1)]
+    given = {
+        "Claims": {"relevant": list(range(1, len(claims) + 1)), "claims": claims},
+        "Bullets": {"bullets": gists},
+    }
+    name = form_of(asked)
+    return json.dumps(given[name]) if name in given else faithful(asked)

@@ -1,17 +1,19 @@
 """Names and figures of claims, and the passages that they stand in."""
 
-import pytest
-
 from pipeline.answering.claim_extraction import CLAIM_CHARS, find_support, particulars
 from tests.cases import cases
 from tests.unit.answering.scripted_answers import passage
 
 QUESTION = "How does QuillNet judge fairness?"
-FRONT = passage(1, "QuillNet\nAuthors: Noor Halabi (University of Brackwater)", section_path=())
-RESULTS = passage(2, "QuillNet reaches 0.64 on 1,200 questions, three times.")
-OTHER = passage(3, "Nothing of the kind, in 2019.")
-FORMULA = passage(4, r"A passage has the key $\delta(p)$.")
-SOURCES = [FRONT, RESULTS, OTHER, FORMULA]
+SOURCES = {
+    "front": passage(
+        1, "QuillNet\nAuthors: Noor Halabi (University of Brackwater)", section_path=()
+    ),
+    "results": passage(2, "QuillNet reaches 0.64 on 1,200 questions, three times."),
+    "other": passage(3, "Nothing of the kind, in 2019."),
+    "formula": passage(4, r"A passage has the key $\delta(p)$."),
+    "nowhere": None,
+}
 
 
 @cases("unit/answering/cases.toml", "names_and_figures_are_words", ["text", "wanted"])
@@ -27,26 +29,10 @@ def test_the_last_word_of_a_claim_that_was_cut_is_none():
     assert particulars(cut[:-1]) == {"halabi", "brack"}
 
 
-@pytest.mark.parametrize(
-    ("claim", "named", "home"),
-    [
-        ("It reaches 0.64 on 1,200 questions.", RESULTS, RESULTS),
-        ("It reaches 0.64 on 1,200 questions.", OTHER, RESULTS),
-        ("The authors are Noor Halabi and others of the University of Brackwater.", RESULTS, FRONT),
-        ("The method of QuillNet is fair.", OTHER, OTHER),  # whose name the question says
-        (
-            "It was run 3 times.",
-            RESULTS,
-            RESULTS,
-        ),  # one sign may stand anywhere, and "three" is as good
-        ("It reaches 0.99 on 1,200 questions.", RESULTS, None),
-        ("The authors are Amara Nwosu and Noor Halabi.", FRONT, None),
-        (r"Its key is $\delta(p)$.", FORMULA, FORMULA),
-        (r"Its key is $\beta(p)$.", FORMULA, None),
-    ],
-)
+@cases("unit/answering/cases.toml", "a_claim_rests_where_its_names", ["claim", "named", "home"])
 def test_a_claim_rests_where_its_names_and_figures_stand(claim, named, home):
-    assert find_support(claim, named, QUESTION, SOURCES) == home
+    shown = [source for source in SOURCES.values() if source]
+    assert find_support(claim, SOURCES[named], QUESTION, shown) == SOURCES[home]
 
 
 def test_a_short_figure_is_looked_for_with_the_name_that_the_question_has():

@@ -96,53 +96,35 @@ def test_a_set_in_another_place_is_the_same_and_a_question_of_another_month_chan
     assert stale(done, MAY) == ALL_ASKING | {CLOSEST, "answer_scores"}
 
 
-def test_what_comes_later_makes_no_answer_stale_and_what_came_before_does(done):
-    rows = done.root.rows(tables.INDEX_RECEIPTS, MAY)
-    write_table(
-        done.root, tables.INDEX_RECEIPTS, MAY, [row | {"ids_sha256": "other"} for row in rows]
-    )
-    assert stale(done) == set()
-    assert stale(done, MAY) == {BOT, CHAT, CLOSEST}
-    rows = done.root.rows(tables.INDEX_RECEIPTS, MARCH)
-    write_table(done.root, tables.INDEX_RECEIPTS, "2024-02", rows)
-    assert stale(done) == {BOT, CHAT, CLOSEST}
+@pytest.mark.parametrize(
+    ("table", "month", "change", "in_march", "in_may"),
+    [
+        (tables.INDEX_RECEIPTS, MAY, {}, set(), {BOT, CHAT, CLOSEST}),
+        (tables.INDEX_RECEIPTS, "2024-02", {}, {BOT, CHAT, CLOSEST}, {BOT, CHAT, CLOSEST}),
+        # Metadata concerns who reads records, and dates the questions.
+        (
+            tables.METADATA,
+            MARCH,
+            {"published": "2024-03-08"},
+            {"questions", BOT, CLOSEST},
+            {BOT, CLOSEST},
+        ),
+        # May asks about a paper of March too.
+        (tables.PASSAGES, MARCH, {"text": "Other."}, *[{"questions", "answer_grades"}] * 2),
+    ],
+    ids=["what comes later", "what came before", "metadata", "passages"],
+)
+def test_a_changed_input_makes_stale_what_reads_it(done, table, month, change, in_march, in_may):
+    rows = [row | change for row in done.root.rows(table, MARCH)]
+    write_table(done.root, table, month, rows)
+    assert (stale(done), stale(done, MAY)) == (in_march, in_may)
 
 
 def test_a_month_that_asks_nothing_depends_on_no_earlier_month(corpus, tmp_path, llm):
     place = staged(corpus, tmp_path, llm, BEAM)
     run_all(place, MAY)
-    rows = place.root.rows(tables.INDEX_RECEIPTS, MARCH)
-    write_table(
-        place.root, tables.INDEX_RECEIPTS, MARCH, [row | {"ids_sha256": "other"} for row in rows]
-    )
+    write_table(place.root, tables.INDEX_RECEIPTS, MARCH, [])
     assert stale(place, MAY) == set()
-
-
-def test_metadata_concerns_who_reads_records_and_dates_the_questions(done):
-    listed = {
-        "arxiv_id": QUILLNET,
-        "authors": ["Ada Quill"],
-        "published": "2024-03-08",
-        "categories": ["cs.CL"],
-    }
-    write_table(done.root, tables.METADATA, MARCH, [listed])
-    assert stale(done) == {"questions", BOT, CLOSEST}
-    assert stale(done, MAY) == {BOT, CLOSEST}
-
-
-def test_passages_of_a_questions_papers_concern_questions_and_grades(done):
-    rows = done.root.rows(tables.PASSAGES, MARCH)
-    write_table(
-        done.root,
-        tables.PASSAGES,
-        MARCH,
-        [row | {"text": f"{row['text']} And more."} for row in rows],
-    )
-    assert stale(done) == {"questions", "answer_grades"}
-    assert stale(done, MAY) == {
-        "questions",
-        "answer_grades",
-    }  # its question is on a paper of March too
 
 
 def test_a_file_of_imported_answers_is_read_again_when_it_or_the_set_changes(done, llm, tmp_path):

@@ -1,6 +1,4 @@
-"""What holds for every answering system: its settings, its calls, many questions at once, and
-hostile models.
-"""
+"""What holds for every answering system: its room, its calls, and hostile models."""
 
 import json
 import random
@@ -11,70 +9,26 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from pipeline.answering.model_calls import PROMPTS, Tools
-from pipeline.answering.retriever import PassageSearch
 from pipeline.answering.systems import SYSTEMS
-from pipeline.answering.user_question import UserQuestion as Question
 from pipeline.errors import SettingError
-from pipeline.index.scored import Scored
 from pipeline.llm.client import ClientWorkspace, open_client
-from pipeline.llm.loop import run, side_by_side
+from pipeline.llm.loop import run
 from pipeline.llm.messages import LlmAnswerError
 from pipeline.llm.rehearsal import Rehearsal
-from pipeline.settings import Settings
-from tests.planned_calls import answering_calls
+from pipeline.settings import load_settings
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.scripted_answers import (
     QUESTION,
     FakeRetriever,
-    answer,
     answer_at,
-    faithful,
-    more_searches,
 )
-from tests.unit.related_work.building import workspace
 
 pytestmark = pytest.mark.slow
-
-QUESTIONS = [
-    Question(f"How does QuillNet judge case {number}?", question_id=f"q{number}")
-    for number in range(12)
-]
 
 
 def test_a_context_that_a_prompt_fills_is_refused_with_what_to_do():
     with pytest.raises(SettingError, match=r"context of 600 tokens: .*CITELOOM_ANSWER_TOKENS"):
         PROMPTS.room(600, 500, "answer", question="?", claims="", most=1, words=10, characters=10)
-
-
-def test_everything_is_asked_at_temperature_0(tmp_path):
-    for system in (name for name, system in SYSTEMS.items() if system.calls_model):
-        _, llm = answer(tmp_path / system, system, faithful)
-        assert {body["temperature"] for body in llm.requests} == {0.0}
-
-
-def test_questions_side_by_side_are_answered_as_each_alone(tmp_path):
-    def search(queries, count, papers):
-        return [
-            [Scored(passage, 1.0) for passage in FakeRetriever().passages[:count]] for _ in queries
-        ]
-
-    async def together(llm):
-        place = workspace(llm, tmp_path / "together", llm_concurrency=12)
-        async with open_client(place) as client:
-            tools = Tools(client, PassageSearch(search), place.settings)
-            asked = [(system, question) for system in SYSTEMS.values() for question in QUESTIONS]
-            return await side_by_side(system.answer(question, tools) for system, question in asked)
-
-    with ScriptedLlm(more_searches("more of it"), latency=0.01) as llm:
-        found = run(together(llm))
-        assert 1 < llm.at_once <= 12
-        llm.latency = 0.0
-        alone = [
-            answer_at(llm, tmp_path / "alone", name, question, FakeRetriever(), llm_concurrency=1)
-            for name in SYSTEMS
-            for question in QUESTIONS[:2]
-        ]
-    assert [found[place] for place in range(len(found)) if place % len(QUESTIONS) < 2] == alone
 
 
 def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path):
@@ -84,18 +38,13 @@ def test_a_rehearsal_takes_the_costlier_way_through_every_system(tmp_path):
     calls = {}
     for name in SYSTEMS:
         rehearsal = Rehearsal(lambda prompt, tokens, own: f"{own} says so.")
-        settings = Settings(llm_url="http://127.0.0.1:9/v1", data=tmp_path, _env_file=None)  # type: ignore[call-arg]
+        settings = load_settings(
+            llm_url="http://127.0.0.1:9/v1", llm_model="m", data=tmp_path, _env_file=None
+        )
         place = ClientWorkspace(settings, make_client=rehearsal.make_client)
         run(_rehearse(place, name))
-        assert rehearsal.count("calls") == answering_calls(name, settings, checked=5)
         calls[name] = rehearsal.count("calls")
-    assert calls == {
-        "arxivbot": 7,
-        "arxivbot_fused": 7,
-        "wikichat": 19,
-        "direct": 1,
-        "passages": 0,
-    }
+    assert calls == {"arxivbot": 7, "arxivbot_fused": 7, "wikichat": 19, "direct": 1, "passages": 0}
 
 
 async def _rehearse(place, name):
@@ -155,4 +104,3 @@ def test_whatever_a_model_answers_nothing_rests_on_what_was_not_retrieved(tmp_pa
             )
             assert answered.abstained is (not answered.sentences)
             assert system == "wikichat" or len(answered.claims) <= 6
-            assert json.loads(answered.trace_json())["steps"]
