@@ -184,18 +184,28 @@ def grade(asked, system, judge, answer, text=same):
     """All verdicts in turn, as the question, the system and the judge fall."""
     turn = int(asked.id[1:]) + len(system) + sum(map(ord, judge))
     outcome = "abstained" if answer.abstained else "answered"
-    row = graded.grade(system=system, judge=judge, kind=asked.kind, date=asked.date)
-    row |= {"question_id": asked.id, "outcome": outcome, "parts": 1, **spent(7, 5_000, 200)}
+    row = graded.grade(
+        question_id=asked.id,
+        system=system,
+        judge=judge,
+        kind=asked.kind,
+        date=asked.date,
+        outcome=outcome,
+        parts=1,
+        **spent(7, 5_000, 200),
+    )
     row["claims"] = (
         [] if answer.abstained else [_claim(asked, turn + place, text) for place in range(3)]
     )
+    row["hops_shown"], first_hop = gold_shown_by_hop(asked, answer, gold_of(asked))
     row["gold"] = [
-        _gold(each.claim, turn + place, answer.abstained, text)
+        {
+            **_gold(each.claim, turn + place, answer.abstained, text),
+            "shown_in_hop": first_hop.get(place),
+            "has_passage": place in first_hop,
+        }
         for place, each in enumerate(asked.claims)
     ]
-    row["hops_shown"], first_hop = gold_shown_by_hop(asked, answer, gold_of(asked))
-    for place, hop in first_hop.items():
-        row["gold"][place] |= {"shown_in_hop": hop, "has_passage": True}
     return row
 
 
@@ -208,14 +218,14 @@ def _claim(asked, turn, text):
     ]
     told, more = text(f"Claim in turn {turn}."), {"passages": passages, "cut": turn % 5 == 0}
     if verdict is None:
-        return graded.claim_row(told, None, **more, failure=text("no JSON"))
+        return graded.verdict_row(told, None, **more, failure=text("no JSON"))
     if verdict == "correct":
         more["passage_id"] = passages[0]["passage_id"]
-        return graded.claim_row(told, verdict, QUOTE, "passage", **more)
-    return graded.claim_row(told, verdict, text("Words of nobody."), **more)
+        return graded.verdict_row(told, verdict, QUOTE, "passage", **more)
+    return graded.verdict_row(told, verdict, text("Words of nobody."), **more)
 
 
 def _gold(claim, turn, abstained, text):
     verdict = "not" if abstained else _GOLD_TURN[turn % len(_GOLD_TURN)]
     quote = text("Sentence 1. And more.") if verdict == "held" else ""
-    return graded.gold_row(claim, verdict, quote, verdict == "held")
+    return graded.verdict_row(claim, verdict, quote, verdict == "held")

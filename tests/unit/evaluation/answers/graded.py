@@ -12,7 +12,7 @@ from pipeline.evaluation.answers.sample import SampledAnswer
 from pipeline.evaluation.passages import EvidencePassage, rank
 from pipeline.evaluation.stages import ANSWER_GRADES
 from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.evaluation.made_up import workspace
+from tests.workspaces import make_workspace
 
 PAPER, OTHER = "2403.00001", "2403.00002"
 PASSAGES = {
@@ -96,7 +96,7 @@ def verdicts(claim, gold):
 def graded(folder, cases, *rules, most=2, **settings):
     """Grades of some answers, and the endpoint that gave them."""
     with ScriptedLlm(*rules) as llm:
-        place = workspace(folder, llm_url=llm.url, llm_model=llm.model, **settings)
+        place = make_workspace(folder, llm_url=llm.url, llm_model=llm.model, **settings)
         by_id = {case.question.id: case.question for case in cases}
 
         def look_up(claims):
@@ -123,51 +123,39 @@ def forms(llm):
     return sorted(form_of(Asked(body, 0)) for body in llm.requests)
 
 
-def gold_row(claim, verdict, quote="", quoted=False):
-    """A gold claim of a row of `answer_grades`, which no hop showed."""
-    judged = {"claim": claim, "verdict": verdict, "quote": quote, "quoted": quoted}
-    return {**judged, "cut": False, "failure": None, "shown_in_hop": None, "has_passage": False}
+def verdict_row(claim, verdict, quote="", quoted=None, **more):
+    """A claim or gold claim of a row of `answer_grades`."""
+    judged = {"claim": claim, "verdict": verdict or None, "quote": quote, "quoted": quoted}
+    return {**judged, "cut": False, "failure": None, **more}
 
 
-def claim_row(claim, verdict, quote="", quoted=None, **more):
-    """A claim of such a row."""
-    judged = {"claim": claim, "verdict": verdict, "quote": quote, "quoted": quoted}
-    return {**judged, "passage_id": None, "passages": [], "cut": False, "failure": None, **more}
+def _numbered(name, verdicts):
+    """(Text, verdict and what belongs to it) of claims."""
+    for number, verdict in enumerate(verdicts, 1):
+        yield f"{name} {number}.", *(verdict if isinstance(verdict, list) else [verdict])
 
 
-def grade(
-    claims=(),
-    gold=(),
-    *,
-    number=1,
-    system="direct",
-    judge="judge",
-    kind="summary",
-    date="2024-03",
-    outcome="answered",
-    hops_shown=None,
-    first_hop=None,
-):
-    """A row of `answer_grades` with these verdicts, by hand. first_hop: place of a gold claim → as
-    `shown_in_hop`.
+def grade(claims=(), gold=(), *, number=1, hops_shown=None, first_hop=(), **columns):
+    """A row of `answer_grades` with these verdicts, by hand: each a verdict, or a list of it, its
+    quote and where that is. first_hop: of each gold claim that has a passage, the hop that showed
+    it; "" for none.
     """
-    hops = first_hop or {}
-    held = [gold_row(f"Fact {place}.", each) for place, each in enumerate(gold, 1)]
     counts = ("parts", "parts_full", "parts_cut", "calls", "prompt_tokens", "completion_tokens")
+    gold_rows = [verdict_row(*each) for each in _numbered("Fact", gold)]
+    for row, hop in zip(gold_rows, first_hop, strict=False):
+        row |= {"shown_in_hop": hop or None, "has_passage": True}
     return {
         "question_id": f"q{number}",
-        "system": system,
+        "system": "direct",
         "model": None,
-        "judge": judge,
-        "kind": kind,
-        "date": date,
-        "outcome": outcome,
-        "claims": [claim_row(f"Claim {place}.", each) for place, each in enumerate(claims, 1)],
-        "gold": [
-            {**each, "shown_in_hop": hops.get(place), "has_passage": place in hops}
-            for place, each in enumerate(held)
-        ],
+        "judge": "judge",
+        "kind": "summary",
+        "date": "2024-03",
+        "outcome": "answered",
+        "claims": [verdict_row(*each, passages=[]) for each in _numbered("Claim", claims)],
+        "gold": [{"shown_in_hop": None, "has_passage": False, **row} for row in gold_rows],
         "hops_shown": hops_shown,
         "split_failures": [],
         **dict.fromkeys(counts, 0),
+        **columns,
     }
