@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.report.figures import box, system_colour
+from pipeline.report.figures import answering_colour, box, system_colour
 from pipeline.stage_names import RELATED_WORK_SYSTEMS
 
 
@@ -24,3 +24,9 @@ def test_every_system_of_the_paper_has_a_colour_of_its_own():
     colours = [system_colour(system) for system in RELATED_WORK_SYSTEMS]
     assert colours == [*range(1, 9), 8, 8]
     assert system_colour("a stranger") == 8
+
+
+def test_an_answering_system_has_one_colour_and_those_made_elsewhere_others():
+    systems = ["direct", "b site", "a site", "arxivbot", "wikichat"]
+    assert [answering_colour(system, systems) for system in systems] == [2, 6, 5, 1, 3]
+    assert answering_colour("z", [f"s{number}" for number in range(20)] + ["z"]) == 8

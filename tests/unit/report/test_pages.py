@@ -15,24 +15,21 @@ from selectolax.lexbor import LexborHTMLParser
 from pipeline import tables
 from pipeline.corpus.links import abstract_url
 from pipeline.engine.run import State, run_stage, state
-from pipeline.report.formatting import percent, task_file
+from pipeline.report.formatting import percent, question_file, task_file
 from pipeline.report.publish import write_overall_page
 from pipeline.report.rendering import TEMPLATES
 from pipeline.report.stages import REPORT
 from pipeline.stage_names import RELATED_WORK_SYSTEMS
 from tests.cases import cases
-from tests.models_file import write_models
 from tests.month_tables import write_table
 from tests.unit.evaluation.made_up import (
-    QUOTE,
-    spent,
     summary,
     task,
-    workspace,
     write_ledger,
     write_month,
 )
 from tests.unit.evaluation.made_up_answers import write_answers
+from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +51,7 @@ def built(work):
 
 def reported(folder, settings=(), **month):
     """The report of a made-up month, and the page over all months."""
-    work = workspace(folder, **dict(settings))
+    work = make_workspace(folder, **dict(settings))
     write_month(work.root, MONTH, **month)
     return built(work)
 
@@ -107,7 +104,7 @@ def full_month(tmp_path_factory):
     """The report of a month with all systems, repeats, judges, raters and answers, which tests only
     read.
     """
-    work = workspace(
+    work = make_workspace(
         tmp_path_factory.mktemp("full"),
         judges="one",
         llm_model="some-model",
@@ -168,16 +165,6 @@ def test_a_page_allows_its_own_style_sheet_and_a_script_only_where_a_table_is_so
         assert parsed.css_first("meta[http-equiv]").attributes["content"] == policy
 
 
-def test_two_builds_give_the_same_bytes(tmp_path):
-    made = []
-    for folder in ("one", "two"):
-        work = workspace(tmp_path / folder)
-        write_month(work.root, MONTH)
-        write_answers(work.root, MONTH)
-        made.append((pages(built(work)), work.root.rows(tables.REPORT, MONTH)))
-    assert made[0] == made[1]
-
-
 def test_the_table_names_each_file_of_the_month_with_its_hash(full_month):
     root = full_month.root
     rows = {row["path"]: row for row in root.rows(tables.REPORT, MONTH)}
@@ -205,18 +192,13 @@ def test_a_page_that_is_gone_or_changed_is_written_again(tmp_path):
 
 def test_prices_ratings_and_ledgers_that_changed_make_the_report_out_of_date(tmp_path):
     work = reported(tmp_path)
-    assert state(REPORT, workspace(tmp_path, llm_price="1/0"), MONTH) is State.STALE
+    assert state(REPORT, make_workspace(tmp_path, llm_price="1/0"), MONTH) is State.STALE
     write_month(work.root, MONTH, raters=1)
     assert state(REPORT, work, MONTH) is State.STALE
     run_stage(REPORT, work, MONTH)
     assert state(REPORT, work, MONTH) is State.DONE
     write_ledger(work.root, "passages", MONTH, [("2403.90001", "too_short", "3 words")])
     assert state(REPORT, work, MONTH) is State.STALE
-
-
-def test_pages_of_tasks_that_are_no_more_go_away(tmp_path):
-    for tasks in (2, 1):
-        assert len(pages(reported(tmp_path, tasks=tasks))) == 3 + 2 * tasks
 
 
 def test_every_link_within_the_report_leads_to_a_page_or_to_the_one_place_of_its_name(full_month):
@@ -240,51 +222,8 @@ def test_every_link_within_the_report_leads_to_a_page_or_to_the_one_place_of_its
                 )
 
 
-def test_a_citation_of_a_reference_that_the_task_lacks_is_no_link(month):
-    page = parsed_page(month, TASK_PAGE)
-    assert "#reference-7" not in page.html
-    assert {node.text() for node in page.css(".unknown")} == {"[Reference 7]"}
-    assert "The task has no such reference." in page.text()
-
-
-@pytest.mark.parametrize(
-    ("papers", "said"),
-    [
-        (4, ["There is no related-work task in this month.", "no related work section (4)"]),
-        (0, ["No paper of this month was kept", "not in categories (1), withdrawn (1)"]),
-    ],
-)
-def test_a_month_without_a_task_or_a_paper_says_why(tmp_path, papers, said):
-    text = text_of(reported(tmp_path, tasks=0, papers=papers))
-    assert [words for words in said if words not in text] == []
-
-
-def test_a_month_that_nobody_judged_shows_rouge_and_says_so(tmp_path):
-    work = reported(tmp_path, judged=False, repeats=2)
-    assert {row["Runs"] for row in rows_of(work, "stability", "Without a judge")} == {2}
-    text = text_of(work)
-    assert "2 tasks of March 2024; nothing was judged" in text
-    assert "27.00" in text or "26.50" in text
-    assert "g scores failed unreadable 2" in text_of(work, "failed.html")
-
-
-def test_the_small_model_is_named_where_it_wrote(tmp_path, month):
-    small = reported(tmp_path, model="smollm2-135m-instruct")
-    for work in (small, month):
-        for name, page in pages(work).items():
-            if not name.endswith(("failed.html", "-written.html")):
-                said = "not how good the methods are." in folded(page.decode())
-                assert said is (work is small), name
-
-
-def test_a_model_for_which_another_one_answered_is_named_with_it(tmp_path):
-    models = write_models(tmp_path, "http://127.0.0.1:9/v1", "gpt-4", served_as="qwen3")
-    work = reported(tmp_path, {"models": models}, model="gpt-4")
-    assert "What is named gpt-4 here is qwen3." in text_of(work)
-
-
 def test_the_overall_index_has_all_months_and_is_the_same_whichever_is_written_last(tmp_path):
-    work = workspace(tmp_path)
+    work = make_workspace(tmp_path)
     for month in ("2024-02", MONTH):
         write_month(work.root, month)
     write_table(
@@ -302,11 +241,49 @@ def test_the_overall_index_has_all_months_and_is_the_same_whichever_is_written_l
     assert "April 2024 not finished" in folded(page.text())
 
 
-def test_a_task_page_has_a_name_of_its_own_that_stays_in_its_folder():
+def test_pages_of_tasks_and_questions_that_are_no_more_go_away(tmp_path):
+    for number in (2, 1):
+        write_answers(reported(tmp_path, tasks=number).root, MONTH, questions=2 * number)
+        work = built(make_workspace(tmp_path))
+        names = [name.rpartition("/")[2].partition("-")[0] for name in pages(work)]
+        assert (names.count("task"), names.count("question")) == (2 * number, 2 * number)
+    # The questions of a month are written with its other tables, none by default.
+    work = reported(tmp_path, tasks=0)
+    names = {file.name for file in (work.root.path / FOLDER).iterdir()}
+    assert names == {"index.html", "failed.html", "report.json"}
+    reason = "CITELOOM_QUESTIONS names no question set."
+    assert f"No question was asked: {reason}" in text_of(work)
+    assert not [key for key in report_tables(work) if key.startswith("answers_")]
+    failed = text_of(work, "failed.html")
+    assert failed.count(reason) == 1
+    assert f"questions, answers, answer grades, answer scores: not run; {reason}" in failed
+
+
+def test_an_imported_system_may_be_called_anything(tmp_path):
+    name = 'a"><script>alert(1)</script> site #1'
+    work = make_workspace(tmp_path)
+    write_month(work.root, MONTH, tasks=0)
+    write_answers(work.root, MONTH, systems=("direct", name))
+    for file, content in pages(built(work)).items():
+        assert_inert(file, content)
+    shown = parsed_page(work, "question-q1.html")
+    assert shown.css_first("#answer-1 h3").text().strip() == name
+    assert "no model here" in shown.css_first("#answer-1").text()
+
+
+def test_a_task_and_a_question_have_pages_of_their_own_names_which_stay_in_their_folder():
     tasks = ["../../etc/passwd", "a" * 500, "", "2403.90001#S2", "2403.90001/S2", "x\x00/y"]
     names = {task_file(task_id) for task_id in tasks}
     assert len(names) == len(tasks)
     assert all(re.fullmatch(r"task-[A-Za-z0-9.-]{0,60}-[0-9a-f]{8}\.html", name) for name in names)
+    plain = ["q01", "boats-1", "v1.2_x"]
+    assert [question_file(id_) for id_ in plain] == [f"question-{id_}.html" for id_ in plain]
+    # A file system may take some of these for one.
+    like_a_file = question_file("Q1").removeprefix("question-").removesuffix(".html")
+    ids = ["q1", "Q1", "q1-0123abcd", like_a_file, "a" * 100]
+    names = {question_file(id_).lower() for id_ in ids}
+    assert len(names) == len(ids)
+    assert all(re.fullmatch(r"question-[a-z0-9._-]+\.html", name) for name in names)
 
 
 @cases("unit/report/cases.toml", "identifiers")
@@ -320,7 +297,7 @@ def test_shares_are_not_rounded_to_all_or_nothing():
 
 
 def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path):
-    place = workspace(tmp_path)
+    place = make_workspace(tmp_path)
     write_month(place.root, MONTH, papers=1, tasks=0)
     row = task("2403.90001")
     first, second, third = row["references"]
@@ -350,52 +327,6 @@ def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path
     assert "/abs/None" not in page
 
 
-def test_a_sentence_leads_to_its_verdicts_quotes_and_passages(month):
-    page = parsed_page(month, TASK_PAGE)
-    sentence = page.css_first("#chatcite a.said")
-    assert sentence.attributes["href"] == "#chatcite-1"
-    panel = page.css_first("#chatcite-1")
-    assert folded(panel.css_first(".verdict").text()) == "◐ partly"
-    assert panel.css_first("q").text() == QUOTE
-    assert panel.css_first("mark").text() == QUOTE
-    assert (
-        panel.css_first("a.source").attributes["href"] == "https://arxiv.org/html/2401.00001#S3.p2"
-    )
-    words = [folded(node.text()) for node in page.css("#chatcite .unseen")]
-    assert set(words) <= {"(supported)", "(partly)", "(not supported)", "(not judged)"}
-    assert len(words) == len(page.css("#chatcite .mark"))
-
-
-def test_the_papers_tables_stand_beside_ours_with_model_judge_and_data(tmp_path):
-    work = reported(
-        tmp_path, systems=RELATED_WORK_SYSTEMS, judges=("judge-one",), model="writer-one"
-    )
-    printed = rows_of(work, "table_1", "As published")[5]
-    told = {"System": "ChatCite", "R-L by sentence": 23.13, "R-L of the whole": None, "Tasks": 50}
-    assert printed | told == printed
-    ours = rows_of(work, "table_2", "Ours")
-    assert [row["System"] for row in ours] == [
-        "few-shot",
-        "ChatCite without key elements",
-        "ChatCite without incremental steps",
-        "ChatCite",
-        "ChatCite without reflection",
-    ]
-    for table in ("table_1", "table_2"):
-        shares = [row["Best, %"] for row in rows_of(work, table, "Ours")]
-        assert sum(share["value"] if isinstance(share, dict) else share for share in shares) == 100
-    assert not [note for note in report_tables(work)["table_1"]["notes"] if "fewer tasks" in note]
-    assert {row["Model"] for row in ours} == {"writer-one"}
-    assert set(ours[0]["R-1"]) == {"value", "low", "high"}
-    assert [group["about"] for group in report_tables(work)["table_1"]["groups"]] == [
-        (
-            "50 computer-science papers (NudtRwG-Citation, cited 63.59 times each on average);"
-            " judge gpt-4-turbo-preview"
-        ),
-        "2 tasks of March 2024; judge judge-one",
-    ]
-
-
 def test_page_and_json_tell_the_same_numbers(full_month):
     told = report_tables(full_month)
     shown = {
@@ -421,57 +352,23 @@ def test_page_and_json_tell_the_same_numbers(full_month):
 
 
 @pytest.mark.parametrize("name", ["index.html", "../index.html"])
-def test_repeats_and_people_have_their_figures(tmp_path, name):
-    page = parsed_page(reported(tmp_path, judges=("one", "two"), repeats=4, raters=3), name)
+def test_repeats_and_people_have_their_figures(full_month, name):
+    page = parsed_page(full_month, name)
     boxes = page.css("figure.of-boxes svg[role=img]")
-    assert len(boxes) == 2 * 7  # the G-Score and its six marks
+    # Systems of both candidate sets; the G-Score and its six marks.
+    assert len(boxes) == (7 + 5) * 7
     assert all("median" in box.attributes["aria-label"] for box in boxes)
     assert page.css_first("figure.of-boxes .ticks").text() == "12345"
     captions = [folded(node.text()) for node in page.css("figure.of-bars figcaption b")]
-    assert captions[-2:] == ["Figure 4: the six criteria.", "Figure 5: preference."]
-    assert len(page.css("figure.of-bars rect.hollow")) == 6 * 2
-    text = folded(page.text())
-    for words in ("alpha, ordinal", "alpha, nominal", "The judge against people"):
-        assert words in text
-
-
-def test_what_failed_is_listed_with_the_page_of_its_task(tmp_path):
-    work, subject = workspace(tmp_path), "2403.90001#S2 2401.00001"
-    write_month(work.root, MONTH, systems=("litllm_plan",))
-    write_ledger(work.root, "key_elements", MONTH, [(subject, "unreadable_answer", "no JSON")])
-    page = parsed_page(built(work), "failed.html")
-    links = {link.text(): link.attributes["href"] for link in page.css("tbody a")}
-    assert links[subject] == TASK_PAGE
-    text = folded(page.text())
-    assert "key elements unreadable answer 1" in text
-    assert "unreadable answer: plan 2" in text
-    assert "What failed or was left out where a model was called: 3" in text_of(work)
-
-
-def test_a_judge_is_paid_by_its_own_price_and_a_former_one_without_a_model_needs_none(
-    tmp_path, month
-):
-    url = "http://127.0.0.1:9/v1"
-    models = write_models(tmp_path / "settings", url, "one", price="10/0")
-    prices = {"llm_url": url, "llm_model": "writer", "llm_price": "1/0", "models": models}
-    work = workspace(tmp_path, **prices, judges="one")
-    write_month(work.root, MONTH, model="writer", judges=("one", "two"), repeats=2)
-    free = {"judge": "overlap", **spent(0, 0, 0)}
-    rows = [row | free for row in work.root.rows(tables.CITATION_SUPPORT, MONTH)]
-    write_table(work.root, tables.CITATION_SUPPORT, MONTH, rows)
-    cost = report_tables(built(work))["cost"]
-    money = {row["Stage"]: row["Money"] for row in cost["rows"]}
-    judged = sum(row["judge"] == "one" for row in work.root.rows(tables.G_SCORES, MONTH))
-    assert money["ChatCite"] == pytest.approx(2 * 122_408 / 1e6)
-    assert money["Judging: G-Score"] == pytest.approx(judged * 2_000 * 10 / 1e6)
-    assert "Judging: citations" not in money
-    (note,) = (note for note in cost["notes"] if "No price" in note)
-    assert "No price is set for two; the money leaves its tokens out." in note
-    assert all("Money" not in row for row in rows_of(month, "cost"))
+    figures = ("Figure 4: the six criteria", "Figure 5: preference")
+    sets = ("main comparison", "ablations")
+    assert captions[-4:] == [f"{figure} ({each})." for figure in figures for each in sets]
+    # The six criteria of each system that people rated.
+    assert len(page.css("figure.of-bars rect.hollow")) == 6 * len(RELATED_WORK_SYSTEMS)
 
 
 def test_a_system_that_people_were_not_shown_has_no_share_of_their_choices(tmp_path):
-    work, systems = workspace(tmp_path), ("chatcite", "litllm", "zero_shot")
+    work, systems = make_workspace(tmp_path), ("chatcite", "litllm", "zero_shot")
     write_month(work.root, MONTH, systems=systems, judges=("one",), raters=2)
     rows = work.root.rows(tables.HUMAN_RATINGS, MONTH)
     shown = [row for row in rows if row["system"] != "zero_shot"]
@@ -485,60 +382,8 @@ def test_a_system_that_people_were_not_shown_has_no_share_of_their_choices(tmp_p
     assert shares["ChatCite"][people]["value"] == 0.5
 
 
-def test_sentences_of_a_paragraph_stand_in_one_line(month):
-    """White space is shown as it is, so a line's end after a sentence would break the paragraph."""
-    sentences = parsed_page(month, TASK_PAGE).css("#chatcite span.sentence")
-    assert len(sentences) > 1
-    assert not [sentence.html for sentence in sentences if sentence.html.endswith("\n</span>")]
-
-
-def test_a_small_judge_is_told_of_on_the_page_of_a_task_and_beside_our_numbers(tmp_path):
-    work = reported(tmp_path, tasks=1, model="writer-one", judges=("smollm2-135m-instruct",))
-    assert "smollm2-135m-instruct wrote or judged here" in text_of(work, TASK_PAGE)
-    told = report_tables(work)
-    assert told["table_1"]["groups"][1]["about"].endswith(
-        "not a measure of the methods, as smollm2-135m-instruct wrote or judged"
-    )
-    assert ("criteria" in told, "differences" in told) == (True, False), "there is one task"
-
-
-def test_every_system_has_a_column_and_a_place_on_the_page_of_how_it_was_written(full_month):
-    columns = [
-        article.attributes.get("id")
-        for article in parsed_page(full_month, TASK_PAGE).css("article")
-    ]
-    assert columns == [None, *sorted(RELATED_WORK_SYSTEMS)]
-    headings = parsed_page(full_month, WRITTEN_PAGE).css("h2")
-    assert [node.attributes["id"] for node in headings] == [*columns[1:], "elements"]
-
-
-def test_the_page_of_traces_shows_what_each_system_recorded(full_month):
-    text = text_of(full_month, WRITTEN_PAGE)
-    for words in (
-        "The methodology: it weighs both.",
-        "Draft 1. Sparse retrieval",
-        "2 3 2 None 2",
-        "dropped9",
-        "failureno JSON",
-    ):
-        assert words in text, words
-
-
-def test_a_system_that_is_no_longer_there_is_shown_by_its_stored_name(tmp_path):
-    work = workspace(tmp_path)
-    write_month(work.root, MONTH, systems=("chatcite", "chatcite_grounded"))
-    summaries = work.root.rows(tables.SUMMARIES, MONTH)
-    for row in summaries:
-        trace = {"groups": {"groups": []}, "evidence": [{"reference": 1, "failure": "no JSON"}]}
-        row["trace"] = json.dumps(json.loads(row["trace"]) | trace)
-    write_table(work.root, tables.SUMMARIES, MONTH, summaries)
-    assert "chatcite grounded" in text_of(built(work), TASK_PAGE)
-    ours = rows_of(work, "table_1", "Ours")
-    assert [row["System"] for row in ours] == ["ChatCite", "chatcite grounded"]
-
-
 def test_a_system_by_two_models_has_two_rows_in_the_papers_table_and_two_sections(tmp_path):
-    work = workspace(tmp_path)
+    work = make_workspace(tmp_path)
     write_month(work.root, MONTH, model="small", tasks=1)
     for table in (tables.SUMMARIES, tables.SCORES, tables.CITATION_SUPPORT):
         add_large_model(work.root, table)
