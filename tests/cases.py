@@ -45,3 +45,17 @@ def agrees(expected, read):
     if isinstance(expected, list):
         return len(expected) == len(read) and all(map(agrees, expected, read))
     return bool(expected == ("" if read is None else read))
+
+
+def values_at(found, paths):
+    """Path → the value that it leads to by attributes, keys and places; "" for None."""
+    values = {}
+    for path in paths:
+        value = found
+        for name in path.split("."):
+            if hasattr(value, name):
+                value = getattr(value, name)
+            else:
+                value = value[int(name) if name.isdigit() else name]
+        values[path] = "" if value is None else value
+    return values

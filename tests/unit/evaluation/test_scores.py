@@ -10,20 +10,27 @@ from pipeline.evaluation.g_score.judge import CRITERIA
 from pipeline.evaluation.rouge import FLOOR, METRICS, rouge
 from pipeline.evaluation.stages import SCORES
 from tests.month_tables import write_table
-from tests.unit.evaluation.made_up import GOLD, judgement, summary, task, workspace
+from tests.unit.evaluation.made_up import GOLD, judgement, summary, task
+from tests.workspaces import make_workspace
 
 MONTH = "2024-03"
-SYSTEMS = ("chatcite", "zero_shot")
-FIRST, SECOND, THIRD = (task(f"2403.9000{number}") for number in (1, 2, 3))
-FIRST_ID = FIRST["task_id"]
+FIRST, SECOND, THIRD, GONE = (f"2403.9000{number}#S2" for number in (1, 2, 3, 4))
 CHATCITE, ZERO_SHOT = "chatcite@some-model", "zero_shot@some-model"
-MARKS = {ZERO_SHOT: 4, CHATCITE: 2}
+OTHER_GOLD = "Words on something else [Reference 1]."
+SIX = dict(zip(CRITERIA, (1, 2, 3, 4, 5, 5), strict=True))
+SENTENCES = [{"text": f"So [Reference {n}].", "references": [n]} for n in (1, 2, 3)]
+JUDGEMENTS = (
+    judgement(FIRST, {CHATCITE: 2}, candidate_set="small", section_repeat=1),
+    judgement(FIRST, {CHATCITE: SIX, ZERO_SHOT: 4}, CHATCITE, repeat=1),
+    judgement(FIRST, {ZERO_SHOT: 4, CHATCITE: SIX}, ZERO_SHOT),
+    judgement(FIRST, {ZERO_SHOT: 4, CHATCITE: SIX}, ZERO_SHOT, judge="another"),
+)
 
 
 def support(number, verdict):
     """A row of `citation_support` on the first task."""
     return {
-        "task_id": FIRST_ID,
+        "task_id": FIRST,
         "system": "zero_shot",
         "model": "some-model",
         "sentence": number,
@@ -36,108 +43,95 @@ def support(number, verdict):
     }
 
 
-def scored(folder, *tasks, judgements=(), supports=(), sections=None):
-    """(Rows that have values, the run's outcome) of a month in which both systems wrote for every
-    task, at an endpoint where nobody listens.
+@pytest.fixture(scope="module")
+def month(tmp_path_factory):
+    """(Rows of a month that have values, the run's outcome), at an endpoint where nobody
+    listens.
     """
-    work = workspace(folder, llm_url="http://127.0.0.1:9/v1", llm_model="nobody")
-    sentences = [{"text": f"So [Reference {n}].", "references": [n]} for n in (1, 2)]
-    if sections is None:
-        sections = [
-            {**summary(row, system), "sentences": sentences}
-            for system in SYSTEMS
-            for row in reversed(tasks)
-        ]
+    folder = tmp_path_factory.mktemp("month")
+    work = make_workspace(folder, llm_url="http://127.0.0.1:9/v1", llm_model="nobody")
+    *tasks, gone = (task(name.removesuffix("#S2")) for name in (SECOND, FIRST, THIRD, GONE))
+    written = [
+        summary(row, system) | {"sentences": SENTENCES}
+        for system in ("chatcite", "zero_shot")
+        for row in (*tasks, gone)
+    ]
+    _, of_chatcite, *_, empty, first, third, of_gone = written
+    empty |= {"text": "", "sentences": []}
+    tasks[0]["gold"], tasks[2]["gold"] = OTHER_GOLD, ""
+    sections = [of_chatcite, empty, first, third, of_gone, first | {"repeat": 1}]
     write_table(work.root, tables.RELATED_WORK_TASKS, MONTH, tasks)
     write_table(work.root, tables.SUMMARIES, MONTH, sections)
-    write_table(work.root, tables.G_SCORES, MONTH, judgements)
+    write_table(work.root, tables.G_SCORES, MONTH, JUDGEMENTS)
+    supports = [support(1, "supported"), support(2, "not"), support(3, None)]
     write_table(work.root, tables.CITATION_SUPPORT, MONTH, supports)
     outcome = run_stage(SCORES, work, MONTH)
     rows = work.root.rows(tables.SCORES, MONTH)
-
-    def rows_of(**wanted):
-        return [row for row in rows if row | wanted == row]
-
-    return rows_of, outcome
+    return lambda **wanted: [row for row in rows if row | wanted == row], outcome
 
 
 def values(rows):
     return {row["metric"]: row["value"] for row in rows}
 
 
-def test_rouge_and_words_are_there_for_every_section_and_name_no_judge(tmp_path):
-    rows_of, _ = scored(tmp_path, SECOND, FIRST)
+def test_rouge_and_words_are_there_for_every_section_and_name_no_judge(month):
+    rows_of, outcome = month
     for metric in (*METRICS, "words"):
         found = rows_of(metric=metric, judge=None, candidate_set=None, order=None, repeat=0)
-        assert [(row["task_id"], row["system"]) for row in found if row["system"] != FLOOR] == [
-            (each["task_id"], system) for each in (FIRST, SECOND) for system in SYSTEMS
-        ]
-    zero_shot = values(rows_of(task_id=FIRST_ID, system="zero_shot"))
+        pairs = [(row["task_id"], row["system"]) for row in found if row["system"] != FLOOR]
+        of_all = [(FIRST, "chatcite"), (FIRST, "zero_shot"), (SECOND, "zero_shot")]
+        # The third task has no gold section.
+        assert pairs == [*of_all, *[(THIRD, "zero_shot")] * (metric == "words")]
+    assert dict(outcome.left_out) == {"task_gone": 1}
     # The made-up baseline writes the gold section.
+    zero_shot = values(rows_of(task_id=FIRST, system="zero_shot"))
     assert zero_shot["rouge1"] == pytest.approx(100.0)
     assert zero_shot["words"] == len(GOLD.split())
+    empty = values(rows_of(task_id=SECOND, system="zero_shot"))
+    assert (empty["rouge1"], empty["words"], empty["reference_coverage"]) == (0.0, 0.0, 0.0)
 
 
-def test_another_gold_section_is_the_floor_of_rouge_and_a_task_without_one_has_no_rouge(tmp_path):
-    other = {**SECOND, "gold": "Words on something else [Reference 1]."}
-    rows_of, _ = scored(tmp_path, FIRST, other, {**THIRD, "gold": ""})
-    floor = values(rows_of(task_id=FIRST_ID, system=FLOOR))
-    assert floor == rouge(GOLD, other["gold"])
-    without_gold = values(rows_of(task_id=THIRD["task_id"]))
-    assert "words" in without_gold
-    assert not [metric for metric in without_gold if metric.startswith("rouge")]
-    alone, _ = scored(tmp_path / "alone", FIRST)
-    assert alone(system=FLOOR) == []
+def test_another_gold_section_is_the_floor_of_rouge(month):
+    rows_of, _ = month
+    assert values(rows_of(task_id=FIRST, system=FLOOR)) == rouge(GOLD, OTHER_GOLD)
+    assert rows_of(task_id=THIRD, system=FLOOR) == []
 
 
-def test_a_judgement_becomes_a_row_for_every_system_and_metric_and_has_no_vote_alone(tmp_path):
-    judgements = [
-        judgement(FIRST_ID, {CHATCITE: 2}, candidate_set="small", section_repeat=1),
-        judgement(FIRST_ID, {CHATCITE: 2, ZERO_SHOT: 4}, CHATCITE, repeat=1),
-        judgement(FIRST_ID, MARKS, ZERO_SHOT),
-    ]
-    rows_of, _ = scored(tmp_path, FIRST, judgements=judgements)
+def test_a_judgement_becomes_a_row_for_every_system_and_metric_and_has_no_vote_alone(month):
+    rows_of, _ = month
     main = {"judge": "strict", "candidate_set": "main", "repeat": 0}
     assert len(rows_of(**main)) == 2 * 2 * (6 + 2)
-    by_order = {f"{CHATCITE},{ZERO_SHOT}": (2.0, 1.0), f"{ZERO_SHOT},{CHATCITE}": (2.0, 0.0)}
-    assert {row["order"] for row in rows_of(**main)} == {*by_order}
-    for order, (score, vote) in by_order.items():
+    marks = {f"g_{criterion}": float(mark) for criterion, mark in SIX.items()}
+    marks["g_score"] = pytest.approx(20 / 6)
+    for order, vote in ((f"{CHATCITE},{ZERO_SHOT}", 1.0), (f"{ZERO_SHOT},{CHATCITE}", 0.0)):
         found = values(rows_of(**main, order=order, system="chatcite"))
-        assert (found["g_score"], found["g_vote"]) == (score, vote)
+        assert found == {**marks, "g_vote": vote}
     alone = values(rows_of(candidate_set="small", repeat=1))
     assert alone == {"g_score": 2.0, **{f"g_{criterion}": 2.0 for criterion in CRITERIA}}
 
 
-def test_measures_of_verdicts_name_their_judge_and_the_others_none(tmp_path):
-    supports = [support(1, "supported"), support(2, "not"), support(3, None)]
-    rows_of, _ = scored(tmp_path, FIRST, supports=supports)
-    judges = {row["metric"]: row["judge"] for row in rows_of(system="zero_shot")}
-    assert judges["citation_precision"] == judges["citation_recall"] == "strict"
-    assert judges["reference_coverage"] is None
-    assert values(rows_of(system="zero_shot"))["citation_precision"] == 0.5
-    chatcite = values(rows_of(system="chatcite"))
-    assert "citation_precision" not in chatcite
-    assert "reference_coverage" in chatcite
+def test_measures_of_verdicts_name_their_judge_and_a_repeat_or_an_unjudged_section_has_none(month):
+    rows_of, _ = month
+    text_alone = {"judge": None, "candidate_set": None}
+    first = {"task_id": FIRST, "system": "zero_shot"}
+    by_verdict = values(rows_of(**first, judge="strict", candidate_set=None))
+    assert by_verdict == {
+        "citation_precision": 0.5,
+        "citation_precision_partly": 0.5,
+        "citation_precision_quoted": 0.5,
+        "citation_recall": 0.5,
+    }
+    by_text = values(rows_of(**first, repeat=0, **text_alone))
+    assert {"rouge1", "reference_coverage", "words"} <= by_text.keys()
+    # The repeat says the same, and nobody judges its citations.
+    assert values(rows_of(**first, repeat=1)) == by_text
+    unjudged = values(rows_of(task_id=FIRST, system="chatcite", **text_alone))
+    assert unjudged.keys() >= {"reference_coverage"}
+    assert by_verdict.keys().isdisjoint(unjudged)
 
 
-def test_rows_are_sorted(tmp_path):
-    judgements = [
-        judgement(each["task_id"], MARKS, ZERO_SHOT, repeat=repeat, judge=judge)
-        for judge in ("b", "a")
-        for repeat in (1, 0)
-        for each in (SECOND, FIRST)
-    ]
-    supports = [support(1, "supported")]
-    rows_of, _ = scored(tmp_path, SECOND, FIRST, judgements=judgements, supports=supports)
-    columns = ("task_id", "system", "metric", "candidate_set", "judge", "repeat")
-    keys = [[row[name] or "" for name in columns[:-1]] + [row["repeat"]] for row in rows_of()]
+def test_rows_are_sorted(month):
+    rows_of, _ = month
+    columns = ("task_id", "system", "model", "metric", "candidate_set", "judge")
+    keys = [([row[name] or "" for name in columns], row["repeat"]) for row in rows_of()]
     assert keys == sorted(keys)
-
-
-def test_an_empty_section_has_scores_of_0_and_one_whose_task_is_gone_is_in_the_ledger(tmp_path):
-    empty = {**summary(FIRST, "zero_shot"), "text": "", "sentences": []}
-    rows_of, outcome = scored(tmp_path, FIRST, sections=[empty, summary(SECOND, "zero_shot")])
-    found = values(rows_of(system="zero_shot"))
-    assert (found["rouge1"], found["words"], found["reference_coverage"]) == (0.0, 0.0, 0.0)
-    assert dict(outcome.left_out) == {"task_gone": 1}
-    assert rows_of() == rows_of(task_id=FIRST_ID)

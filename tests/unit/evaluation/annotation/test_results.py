@@ -19,7 +19,7 @@ from pipeline.report.judgements import grades_section, ratings_section
 from pipeline.report.publish import write_overall_page
 from pipeline.report.stages import REPORT
 from pipeline.tables import ANSWER_GRADES, ANSWERS, CRITERIA, SUMMARIES
-from tests.cases import cases
+from tests.cases import cases, values_at
 from tests.month_tables import write_table
 from tests.unit.evaluation.annotation.studies import MONTH, give_out, graded, save
 from tests.unit.evaluation.answers.graded import grade
@@ -30,20 +30,6 @@ from tests.workspaces import make_workspace
 SYSTEMS = ("one", "two")
 VERDICTS = {"c": "correct", "p": "partly", "w": "wrong", "x": "not_checkable", "h": "held"}
 VERDICTS |= {"n": "not", ".": None, "s": "correct, wrong"}
-
-
-def values_at(found, paths):
-    """Path → the value that it leads to by attributes, keys and places; "" for None."""
-    values = {}
-    for path in paths:
-        value = found
-        for name in path.split("."):
-            if hasattr(value, name):
-                value = getattr(value, name)
-            else:
-                value = value[int(name) if name.isdigit() else name]
-        values[path] = "" if value is None else value
-    return values
 
 
 def rating(study, rater, task, system, mark, preferred=None):

@@ -55,7 +55,9 @@ def grounded(text, *hops):
     return Answer(text, (AnswerSentence(text, (1,)),), (claim,), queries, shown, hops=len(hops))
 
 
-def case(text="All boats float. There are nine boats.", system="direct", of=None, answer=None):
+def answer_to_grade(
+    text="All boats float. There are nine boats.", system="direct", of=None, answer=None
+):
     return SampledAnswer(of or question(), system, answer or plain_answer(text), {})
 
 
@@ -97,7 +99,7 @@ def graded(folder, cases, *rules, most=2, **settings):
     """Grades of some answers, and the endpoint that gave them."""
     with ScriptedLlm(*rules) as llm:
         place = make_workspace(folder, llm_url=llm.url, llm_model=llm.model, **settings)
-        by_id = {case.question.id: case.question for case in cases}
+        by_id = {each.question.id: each.question for each in cases}
 
         def look_up(claims):
             evidence = {}
