@@ -16,8 +16,8 @@ from tests.ui.browser import (
     overflow,
 )
 from tests.unit.evaluation.annotation.studies import MONTH, give_out, write_sections
-from tests.unit.evaluation.made_up import workspace
 from tests.unit.evaluation.made_up_answers import write_answers
+from tests.workspaces import make_workspace
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
@@ -40,7 +40,7 @@ def browser(tmp_path_factory):
 @pytest.fixture
 def work(tmp_path):
     """A workspace over an empty data root."""
-    return workspace(tmp_path / "data")
+    return make_workspace(tmp_path / "data")
 
 
 @pytest.mark.parametrize("kind", ["ratings", "grades"])

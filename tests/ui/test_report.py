@@ -26,8 +26,9 @@ from tests.ui.browser import (
 )
 from tests.ui.browser import chrome as open_chrome
 from tests.unit.evaluation.hostile import HOSTILE
-from tests.unit.evaluation.made_up import QUOTE, same, workspace, write_month
+from tests.unit.evaluation.made_up import QUOTE, same, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
+from tests.workspaces import make_workspace
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
@@ -59,7 +60,7 @@ def hostile(tmp_path_factory):
 def published(folder, tasks, *, hostile=False):
     """The folder of a month's report with so many tasks."""
     turn = cycle(HOSTILE)
-    place = workspace(folder)
+    place = make_workspace(folder)
     text = (lambda told: f"{next(turn)} {told}") if hostile else same
     write_month(
         place.root,

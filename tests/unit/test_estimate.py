@@ -25,8 +25,8 @@ from tests.unit.answering.corpus import MARCH, build_corpus
 from tests.unit.answering.scripted_answers import form_of
 from tests.unit.answering.stage_runs import ASKING, BEAM, reading, staged, write_set
 from tests.unit.evaluation.citation_support.building import passage_rows
-from tests.unit.evaluation.made_up import workspace as plain_workspace
 from tests.unit.related_work.building import workspace, write_corpus, write_month
+from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -163,7 +163,7 @@ def test_an_estimate_over_the_budget_says_so(llm, tmp_path):
 
 
 def test_where_nothing_calls_a_model_there_is_nothing_to_pay(tmp_path):
-    place = plain_workspace(tmp_path, dump_dir=tmp_path / "dump", systems="lexrank,lead")
+    place = make_workspace(tmp_path, dump_dir=tmp_path / "dump", systems="lexrank,lead")
     write_corpus(place, TASKS)
     found = estimate(place, [MONTH])
     assert (found.parts, found.total().calls, found.months) == ((), 0, (MONTH,))

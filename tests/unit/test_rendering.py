@@ -10,7 +10,7 @@ from assets.details import report_details
 from assets.rendering import cell, intervals, markdown_table, report_address
 from pipeline import tables
 from tests.month_tables import write_table
-from tests.unit.evaluation.made_up import workspace, write_month
+from tests.unit.evaluation.made_up import write_month
 from tests.workspaces import make_workspace
 
 MONTH = "2024-03"
@@ -44,7 +44,7 @@ def test_a_picture_has_labels_as_text_and_intervals_on_the_scale_of_their_values
 
 
 def test_a_report_shows_its_page_its_main_table_and_a_picture(tmp_path):
-    place = workspace(tmp_path)
+    place = make_workspace(tmp_path)
     write_month(place.root, MONTH, tasks=0)
     assert report_details(place, MONTH).keys() == {"page"}
     write_month(place.root, MONTH, judges=("judge-one",), model="a|model")

@@ -5,17 +5,20 @@ from dataclasses import fields
 from string import ascii_uppercase
 
 from pipeline import tables
-from pipeline.engine.stage import Workspace
-from pipeline.evaluation.g_score.measures import metrics
+from pipeline.engine.stage import Job
+from pipeline.evaluation.citation_support.judge import citations_of
 from pipeline.evaluation.g_score.sample import candidate_sets
+from pipeline.evaluation.scores import build_scores
+from pipeline.evaluation.stages import SCORES
 from pipeline.llm.messages import Spent
 from pipeline.related_work.key_elements import KeyElements
-from pipeline.related_work.summary import cited_numbers, make_summary
+from pipeline.related_work.summary import make_summary
 from pipeline.settings import load_settings
 from pipeline.tables import CRITERIA
-from pipeline.tables.writers import parse_writer, writer_name
+from pipeline.tables.writers import parse_writer
 from pipeline.text import text_digest
 from tests.month_tables import write_table
+from tests.workspaces import make_workspace
 
 GOLD = (
     "Retrieval over long documents was first studied with sparse vectors [Reference 1]. Later work"
@@ -35,11 +38,6 @@ SEARCHING = ("chatcite", "chatcite_no_elements", "chatcite_no_reflection")
 
 def same(text):
     return text
-
-
-def workspace(folder, **settings):
-    """A workspace over a folder, no `.env` read."""
-    return Workspace(load_settings(data=folder, _env_file=None, **settings))
 
 
 def write_ledger(root, stage, month, rows):
@@ -122,7 +120,6 @@ def write_month(
         tables.SUMMARIES: [row | {"repeat": n} for row in written for n in range(repeats)],
         tables.G_SCORES: marked,
         tables.CITATION_SUPPORT: [row for each in sections for row in citations(each, text)],
-        tables.SCORES: [row for each in sections for row in scores(each, marked, repeats)],
     }
     if raters:
         rows[tables.HUMAN_RATINGS] = [
@@ -136,6 +133,8 @@ def write_month(
     }
     for table, of_table in rows.items():
         write_table(root, table, month, of_table, left_out=left_out.get(table, {}))
+    job = Job(make_workspace(root.path), month, SCORES)
+    write_table(root, tables.SCORES, month, build_scores(job))
     off = {"off": "CITELOOM_QUESTIONS names no question set"}
     for table in (tables.QUESTIONS, tables.ANSWERS, tables.ANSWER_GRADES, tables.ANSWER_SCORES):
         write_table(root, table, month, [], notes=off)
@@ -336,11 +335,6 @@ def _marks(*names):
 
 def citations(written, text):
     """A verdict of the writer's model on each citation of a section, all kinds in turn."""
-    cited = [
-        (place, number)
-        for place, sentence in enumerate(written["sentences"], 1)
-        for number in cited_numbers(sentence["text"])
-    ]
     shown = [
         {
             "passage_id": "p-7",
@@ -349,14 +343,14 @@ def citations(written, text):
         },
         {"passage_id": "p-8", "anchor": "abstract", "text": text("An abstract of the cited work.")},
     ]
-    for turn, (place, number) in enumerate(cited, 1):
+    for turn, cited in enumerate(citations_of(written["sentences"]), 1):
         row = {name: written[name] for name in ("task_id", "system", "model")}
-        row |= {"sentence": place, "number": number}
-        if number > 3:
+        row |= {"sentence": cited.sentence, "number": cited.number}
+        if cited.number > 3:
             yield row | {"unjudged": "out_of_range", **spent(0, 0, 0)}
             continue
         yield row | {
-            "arxiv_id": f"2401.0000{number}",
+            "arxiv_id": f"2401.0000{cited.number}",
             "source": "full_text",
             "verdict": ("supported", "partly", "not")[turn % 3],
             "quote": QUOTE,
@@ -378,39 +372,3 @@ def rating(written, rater, place):
         **_marks(written["task_id"], rater // 2, written["system"]),
         "preferred": place == rater % 2,
     }
-
-
-def scores(written, judgements, repeats):
-    """As the stage makes them: ROUGE, citations, and the judgements in long form."""
-    base = {name: written[name] for name in ("task_id", "system", "model")}
-    seed = int(text_digest(f"{written['task_id']}{written['system']}"), 16)
-    plain = {
-        "rouge1": 25.5 + seed % 4,
-        "rouge2": 6.25,
-        "rougeL": 22.125,
-        "rougeLsum": 24.5,
-        "citation_precision": 0.25 + seed % 3 / 4,
-        "citation_precision_partly": 0.5,
-        "citation_precision_quoted": 0.2,
-        "citation_recall": 0.4,
-        "reference_coverage": 1.0,
-        "citation_exact": 1.0,
-        "citation_out_of_range": 1.0,
-        "words": 40.0 + seed % 90,
-    }
-    if written["system"] in SEARCHING:
-        plain["retention"] = 0.9
-    for repeat in range(repeats):
-        for metric, value in plain.items():
-            yield base | {"repeat": repeat, "metric": metric, "value": value / (1 + repeat)}
-    for judged in judgements:
-        for marks in judged["marks"]:
-            if (judged["task_id"], writer_name(marks)) == (base["task_id"], writer_name(base)):
-                shown = {
-                    "judge": judged["judge"],
-                    "candidate_set": judged["candidate_set"],
-                    "repeat": judged["section_repeat"],
-                    "order": ",".join(parse_writer(each).system for each in judged["order"]),
-                }
-                for metric, value in metrics(marks, judged["best"]).items():
-                    yield {**base, **shown, "metric": metric, "value": value}

@@ -7,13 +7,17 @@ from pipeline.answering.answer import ABSTAINED, answer_row, plain_answer
 from pipeline.answering.model_calls import passage_trace
 from pipeline.answering.questions import KINDS, GoldClaim, Question
 from pipeline.corpus.nouns import Answer, AnswerSentence, Claim, Passage
-from pipeline.evaluation.answers.measures import answer_measures, gold_shown_by_hop
+from pipeline.engine.stage import Job
+from pipeline.evaluation.answers.measures import gold_shown_by_hop
+from pipeline.evaluation.scores import build_answer_scores
+from pipeline.evaluation.stages import ANSWER_SCORES
 from pipeline.llm.messages import Spent
 from pipeline.stage_names import ANSWERING_SYSTEMS
 from pipeline.tables.writers import Writer
 from tests.month_tables import write_table
 from tests.unit.evaluation.answers import graded
 from tests.unit.evaluation.made_up import same, spent
+from tests.workspaces import make_workspace
 
 SYSTEMS = ("arxivbot", "direct", "wikichat", "a chat site")
 QUOTE = "The weights are learned from clicks."
@@ -56,13 +60,8 @@ def write_answers(
     write_table(root, tables.QUESTIONS, month, (question_row(each) for each in posed))
     write_table(root, tables.ANSWERS, month, answers)
     write_table(root, tables.ANSWER_GRADES, month, grades)
-    columns = ("question_id", "system", "model", "judge", "kind", "date")
-    scores = (
-        {**{name: each[name] for name in columns}, "metric": metric, "value": value}
-        for each in grades
-        for metric, value in answer_measures(each).items()
-    )
-    write_table(root, tables.ANSWER_SCORES, month, scores)
+    job = Job(make_workspace(root.path), month, ANSWER_SCORES)
+    write_table(root, tables.ANSWER_SCORES, month, build_answer_scores(job))
 
 
 def writer(system, model):

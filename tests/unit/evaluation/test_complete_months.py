@@ -6,8 +6,9 @@ from pipeline.answering.stages import ANSWERS
 from pipeline.evaluation.stages import G_SCORES
 from pipeline.related_work.stages import SUMMARIES
 from tests.month_tables import write_table
-from tests.unit.evaluation.made_up import workspace, write_month
+from tests.unit.evaluation.made_up import write_month
 from tests.unit.evaluation.made_up_answers import write_answers
+from tests.workspaces import make_workspace
 
 MONTH = "2024-03"
 
@@ -33,7 +34,9 @@ def test_a_month_that_lacks_something_is_reported(tmp_path, stage, name, change)
     something.
     """
     systems = {"systems": "chatcite,zero_shot", "answer_systems": "arxivbot,direct"}
-    place = workspace(tmp_path, llm_url="http://127.0.0.1:9/v1", llm_model="some-model", **systems)
+    place = make_workspace(
+        tmp_path, llm_url="http://127.0.0.1:9/v1", llm_model="some-model", **systems
+    )
     write_month(place.root, MONTH)
     write_answers(place.root, MONTH, systems=("arxivbot", "direct"))
     (check,) = [check for check in stage.checks if check.name == name]

@@ -17,9 +17,10 @@ from pipeline.evaluation.prose import printable
 from pipeline.report import publish, rendering
 from pipeline.report.stages import REPORT
 from tests.unit.evaluation.hostile import HOSTILE
-from tests.unit.evaluation.made_up import workspace, write_ledger, write_month
+from tests.unit.evaluation.made_up import write_ledger, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
 from tests.unit.report.test_pages import assert_inert, folded
+from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +49,7 @@ def marked(text):
 def views(tmp_path_factory):
     """What each template of the report was given to show, by template."""
     found = defaultdict(list)
-    place = workspace(tmp_path_factory.mktemp("templates"), judges=MARK, llm_model=MARK)
+    place = make_workspace(tmp_path_factory.mktemp("templates"), judges=MARK, llm_model=MARK)
     write_month(place.root, MONTH, text=marked, tasks=1, papers=2, model=MARK, judges=(MARK,))
     write_answers(place.root, MONTH, text=marked, model=MARK)
     write_ledger(place.root, "key_elements", MONTH, [("2403.90001#S2 2401.00001", MARK, MARK)])

@@ -22,8 +22,9 @@ from tests.unit.evaluation.annotation.studies import (
     rows_of,
     write_sections,
 )
-from tests.unit.evaluation.made_up import GOLD, workspace
+from tests.unit.evaluation.made_up import GOLD
 from tests.unit.evaluation.made_up_answers import SYSTEMS, write_answers
+from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +34,7 @@ CASES = "unit/evaluation/cases.toml"
 @pytest.fixture
 def work(tmp_path):
     """A workspace with one month: four tasks, and four questions, from the last of which two systems abstain."""
-    work = workspace(tmp_path / "data")
+    work = make_workspace(tmp_path / "data")
     write_sections(work.root)
     write_answers(work.root, MONTH)
     return work

@@ -24,8 +24,8 @@ from tests.unit.evaluation.annotation.studies import (
     save,
     write_sections,
 )
-from tests.unit.evaluation.made_up import workspace
 from tests.unit.evaluation.made_up_answers import write_answers
+from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ EMPTY = dict.fromkeys((*CRITERIA, "preferred"), "")
 @pytest.fixture
 def work(tmp_path):
     """A workspace with one month."""
-    work = workspace(tmp_path / "data")
+    work = make_workspace(tmp_path / "data")
     write_sections(work.root)
     write_answers(work.root, MONTH)
     return work

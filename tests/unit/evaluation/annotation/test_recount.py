@@ -12,7 +12,8 @@ from pipeline.engine.run import run_stage
 from pipeline.evaluation.annotation.study import import_files
 from pipeline.report.stages import REPORT
 from tests.unit.evaluation.annotation.studies import MONTH, give_out, rows_of, save
-from tests.unit.evaluation.made_up import workspace, write_month
+from tests.unit.evaluation.made_up import write_month
+from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +57,7 @@ def bars(page, title):
 
 
 def test_tables_and_figures_of_sections_are_those_counted_by_hand(tmp_path):
-    place = workspace(tmp_path / "data", judges="strict", llm_model="some-model")
+    place = make_workspace(tmp_path / "data", judges="strict", llm_model="some-model")
     writers = [*SECTIONS, *ABLATION]
     write_month(place.root, MONTH, systems=writers, judges=["strict"], repeats=2)
     study, sheets = give_out(place, tmp_path / "out", 2)
