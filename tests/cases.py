@@ -16,7 +16,7 @@ def cases(file, group=None, names="case"):
     the text. The test gets each as `case`, or the values of a row under the names that are given;
     what a row lacks at its end is None.
     """
-    content = tomllib.loads((TESTS / file).read_text())
+    content = read_cases(file)
     chosen = content if group is None else content[group]
     if isinstance(chosen, list):
         named = [(case if isinstance(case, str) else str(case[0]), case) for case in chosen]
@@ -30,6 +30,11 @@ def cases(file, group=None, names="case"):
             for name, case in named
         ],
     )
+
+
+def read_cases(file):
+    """The content of a file below `tests/`."""
+    return tomllib.loads((TESTS / file).read_text())
 
 
 def padded(row, names):

@@ -21,7 +21,6 @@ from pipeline.corpus.dump.loose_pages import PageLedger, page_file
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.corpus.fetching import MOST_WITHOUT_PAGE, fetch, select_papers
-from pipeline.corpus.parse import html, reference
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import SAMPLE_DUMP, load_settings
@@ -32,8 +31,6 @@ from tests.fake_clock import FakeClock
 from tests.unit.arxiv.conftest import line
 from tests.unit.corpus.arxiv_site import site_page
 from tests.unit.corpus.building import (
-    bibitem,
-    bibliography,
     cite,
     math,
     names,
@@ -88,21 +85,6 @@ def run(place, *ids, fake=None, gap=0.0, **more):
 def detail(place, name):
     """What the ledger says of a page."""
     return PageLedger(place.cache("html_pages") / "fetched.jsonl").read()[name].detail
-
-
-def told(paper):
-    """All that a page says of its paper; not what the page is."""
-    return replace(paper, html_bytes=0, html_sha256="")
-
-
-@pytest.mark.parametrize("year", [2024, 2026])
-@pytest.mark.parametrize("parse", [html.parse, reference.parse], ids=["fast", "reference"])
-def test_of_the_site_s_page_the_article_alone_is_read(parse, year):
-    body = BODY + section(para("It gains little.", "S2.p1"), "Results", "2", "S2")
-    body += bibliography(bibitem("bib.bib1", "A. One", "On Margins", "2020"))
-    found = parse(site_page(body, year=year))
-    assert found.blocks[0].cited_keys == ("bib.bib1",)
-    assert told(found) == told(parse(page(body)))
 
 
 def test_a_page_is_fetched_into_the_folder_that_the_dump_reads(place, site, dump):

@@ -2,6 +2,7 @@
 month its place.
 """
 
+import re
 import time
 
 import pytest
@@ -14,8 +15,17 @@ from pipeline.corpus.parse.parsed_page import PageError
 from pipeline.corpus.passages.packing import pack
 from pipeline.corpus.stages import DUMP_MEMBERS, PAGE_SECONDS, PAPERS
 from pipeline.engine.run import run_stage
-from tests.unit.corpus.building import MONTH, ledger, put_metadata, workspace_for, write_zip
-from tests.unit.corpus.page_mutations import mutated_pages, pages
+from pipeline.settings import SAMPLE_DUMP
+from tests.cases import read_cases
+from tests.conftest import SHARED_DATA
+from tests.unit.corpus.building import (
+    MONTH,
+    ledger,
+    pages_of,
+    put_metadata,
+    workspace_for,
+    write_zip,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -25,6 +35,113 @@ PAGE_REASONS = {"not_html", "no_text", "too_deep", "failed_conversion"}
 OWN_MARKS = {chr(code) for code in (*range(9), *range(14, 20))}
 # Every case reads a whole page: that is slow by hypothesis's measure, and large.
 LENIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+
+
+# The smallest of the real pages where they are at hand, else of the sample's: ten keep thousands of
+# cases within minutes.
+DUMPS = [folder for folder in (SHARED_DATA / "dump", SAMPLE_DUMP) if folder.is_dir()]
+PAGES = sorted((content for _, content in pages_of(DUMPS[0])), key=len)[:10]
+JUNK = (
+    *(text.encode() for text in read_cases("unit/corpus/cases.toml")["junk_of_pages"]),
+    *(b"\0", b"\1\2\3\6", b"\xff\xfe", b"\xed\xa0\x80", b"\xc3", b"<math "),
+    *(b"<b><i></b></i>" * 20, b"<div>" * 300, b"<div a=1>" * 40 + b"</p>" * 40),
+)
+CLOSERS = (b"</p>", b"</div>", b"</span>", b"</td>", b"</section>", b"</math>")
+QUOTES = (b"", b"'", b'""')
+ENCODINGS = ("utf-16", "utf-16-le", "cp1252")
+TAG = re.compile(rb"</?[a-zA-Z][^>]*>")
+
+
+class Mutated:
+    """A page with faults: (kind, place, size of the page after it) in the order in which they were
+    put in.
+
+    No dataclass: hypothesis would print the fields of one, and half a megabyte of HTML in a
+    failure's report helps nobody.
+    """
+
+    def __init__(self, content, page, faults):
+        self.content, self.page, self.faults = content, page, faults
+
+    def __repr__(self):
+        return (
+            f"page {self.page} with"
+            f" {', '.join(f'{name} at {at} ({size} bytes)' for name, at, size in self.faults)}"
+        )
+
+
+@st.composite
+def mutated_pages(draw):
+    """A page with one to six faults."""
+    page = draw(st.integers(0, len(PAGES) - 1))
+    content, faults = PAGES[page], []
+    for _ in range(draw(st.integers(1, 6))):
+        fault, at = draw(st.sampled_from(FAULTS)), draw(st.integers(0, len(content)))
+        content = fault(draw, content, at)
+        faults.append((fault.__name__, at, len(content)))
+    return Mutated(content, page, faults)
+
+
+def junk(draw, content, at):
+    return content[:at] + draw(st.sampled_from(JUNK)) + content[at:]
+
+
+def cut(draw, content, at):
+    return content[:at]
+
+
+def delete(draw, content, at):
+    return content[:at] + content[at + draw(st.integers(1, 5000)) :]
+
+
+def repeat(draw, content, at):
+    return (
+        content[:at]
+        + content[at : at + draw(st.integers(1, 5000))] * draw(st.integers(2, 20))
+        + content[at:]
+    )
+
+
+def flip(draw, content, at):
+    return content[:at] + bytes([draw(st.integers(0, 255))]) + content[at + 1 :]
+
+
+def other_tag(draw, content, at):
+    old, new = TAG.search(content, at), TAG.search(content, draw(st.integers(0, len(content))))
+    return (
+        content
+        if old is None or new is None
+        else content[: old.start()] + new.group() + content[old.end() :]
+    )
+
+
+def no_closers(draw, content, at):
+    return content[:at] + content[at:].replace(draw(st.sampled_from(CLOSERS)), b"")
+
+
+def other_quotes(draw, content, at):
+    return content[:at] + content[at:].replace(
+        b'"', draw(st.sampled_from(QUOTES)), draw(st.integers(1, 9))
+    )
+
+
+def other_encoding(draw, content, at):
+    return content.decode("utf-8", "replace").encode(draw(st.sampled_from(ENCODINGS)), "replace")
+
+
+FAULTS = (
+    junk,
+    junk,
+    junk,
+    cut,
+    delete,
+    repeat,
+    flip,
+    other_tag,
+    no_closers,
+    other_quotes,
+    other_encoding,
+)
 
 
 def parsed(content):
@@ -105,7 +222,7 @@ def month_of(folder, content):
 def test_a_month_accounts_for_every_mutated_page_and_leaves_the_others_as_they_were(
     tmp_path_factory, mutated
 ):
-    whole = {f"2403.{number:05d}": page for number, page in enumerate(pages()[:5])}
+    whole = {f"2403.{number:05d}": page for number, page in enumerate(PAGES[:5])}
     undisturbed = month_of(tmp_path_factory.mktemp("whole"), whole).root.rows(tables.PAPERS, MONTH)
     broken = {f"2403.{number:05d}": page.content for number, page in enumerate(mutated, start=100)}
     workspace = month_of(tmp_path_factory.mktemp("mixed"), whole | broken)

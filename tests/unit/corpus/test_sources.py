@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import tarfile
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,10 +24,9 @@ from pipeline.corpus.sources.archives import (
 from pipeline.corpus.sources.converter import find_converter
 from pipeline.corpus.sources.stage import PAGES
 from pipeline.engine.run import State, run_stage, state
-from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
-from pipeline.settings import load_settings
 from pipeline.storage.reading import read_table
+from tests.cases import cases
 from tests.conftest import PROJECT
 from tests.processes import wait_until
 from tests.required_tools import missing_tool
@@ -36,7 +34,7 @@ from tests.unit.arxiv.conftest import line
 from tests.unit.corpus import fake_latexml
 from tests.unit.corpus.building import names, write_zip
 from tests.unit.corpus.fake_latexml import document, eprint, tar_of
-from tests.workspaces import changed
+from tests.workspaces import changed, make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -45,18 +43,35 @@ FIRST, SECOND, THIRD = "2610.00001", "2610.00002", "2610.00003"
 PAPER = eprint({"main.tex": document()})
 
 
-def special(name, kind, target=""):
+# ---- archives ----
+
+
+def special(name, kind):
     member = tarfile.TarInfo(name)
-    member.type, member.linkname = kind, target
+    member.type, member.linkname = getattr(tarfile, kind), "/tmp"
     return member
 
 
-# ---- archives ----
+@cases("unit/corpus/archives.toml")
+def test_only_known_files_are_unpacked_and_only_below_their_folder(tmp_path, case):
+    links = [special(name, kind) for name, kind in case.get("links", {}).items()]
+    tar = tar_of(dict.fromkeys(case["files"], b""), *links)
+    source = gzip.compress(tar) if case.get("packed", True) else tar
+    assert unpacked(tmp_path, source) == case["unpacked"]
+
+
+def unpacked(folder, source):
+    """The files that come of a source; none of them is a link or beside their folder."""
+    (folder / "paper").mkdir()
+    unpack(source, folder / "paper")
+    assert not any(path.is_symlink() for path in folder.rglob("*"))
+    assert [path.name for path in folder.iterdir()] == ["paper"]
+    return names(folder / "paper")
 
 
 def sparse():
     """A tar of 2 KB with a file that it says to be a terabyte of zeros."""
-    member = special("a.tex", tarfile.GNUTYPE_SPARSE)
+    member = special("a.tex", "GNUTYPE_SPARSE")
     head = bytearray(member.tobuf(tarfile.GNU_FORMAT))
     head[483:495] = b"\x80" + (1 << 40).to_bytes(11, "big")
     head[148:156] = b" " * 8
@@ -65,39 +80,18 @@ def sparse():
 
 
 @pytest.mark.parametrize(
-    ("source", "unpacked"),
+    ("source", "files"),
     [
-        (eprint({"main.tex": b"", "fig/a.PNG": b"", "00README.json": b""}), ["00README.json", "fig/a.PNG", "main.tex"]),
-        (tar_of({"./main.tex": b""}), ["main.tex"]),
         (gzip.compress(b"\\documentclass{article}"), ["paper.tex"]),
         (b"%PDF-1.5", ["paper.pdf"]),
         (gzip.compress(b"%!PS-Adobe"), ["paper.ps"]),
-        (eprint({"a.sty.ltxml": b"", "b.latexml": b"", "c.LTXML": b"", "d.pl": b"", "tex": b""}), []),
-        (eprint({"/tmp/a.tex": b"", "../b.tex": b"", "c/../../d.tex": b"", f"{'e' * 300}.tex": b""}), []),
-        (eprint({"a.tex": b"", "a.tex/b.tex": b""}), ["a.tex"]),
-        (
-            eprint(
-                {},
-                special("a.tex", tarfile.SYMTYPE, "/etc/passwd"),
-                special("b.tex", tarfile.LNKTYPE, "/etc/passwd"),
-                special("c.tex", tarfile.FIFOTYPE),
-                special("d.tex", tarfile.CHRTYPE),
-            ),
-            [],
-        ),
-        (eprint({"x.tex": b""}, special("x", tarfile.SYMTYPE, "/tmp"), special("x/y.tex", tarfile.REGTYPE)), ["x.tex", "x/y.tex"]),
+        (tar_of({f"{'e' * 300}.tex": b""}), []),
         (sparse(), []),
     ],
-    ids=[
-        "kinds", "a plain tar", "one file", "a PDF", "PostScript", "Perl", "ways out",
-        "a file as a folder", "links and devices", "a link as a folder", "sparse",
-    ],
-)  # fmt: skip
-def test_only_known_files_are_unpacked_and_only_below_their_folder(tmp_path, source, unpacked):
-    (tmp_path / "paper").mkdir()
-    unpack(source, tmp_path / "paper")
-    assert names(tmp_path) == [f"paper/{name}" for name in unpacked]
-    assert not any(path.is_symlink() for path in tmp_path.rglob("*"))
+    ids=["one file", "a PDF", "PostScript", "a name too long", "sparse"],
+)
+def test_a_source_of_one_file_is_unpacked_by_its_kind(tmp_path, source, files):
+    assert unpacked(tmp_path, source) == files
 
 
 @pytest.mark.parametrize(
@@ -139,11 +133,8 @@ def test_the_newest_source_of_each_paper_is_found_in_tars_e_prints_and_folders(s
     (sources / "astro-ph0001001.gz").write_bytes(b"")
     (sources / "readme.txt").write_bytes(b"")
     found, damaged = sources_of_month(sources, MONTH)
-    assert [(source.arxiv_id, source.version) for source in found] == [
-        (FIRST, 0),
-        (SECOND, 10),
-        (THIRD, 0),
-    ]
+    versions = [(source.arxiv_id, source.version) for source in found]
+    assert versions == [(FIRST, 0), (SECOND, 10), (THIRD, 0)]
     assert [source.read() for source in found[:2]] == [b"new", b"tenth"]
     assert (damaged, months_of_sources(sources)) == ({}, ["2000-01", MONTH])
 
@@ -167,21 +158,19 @@ def test_a_source_too_large_is_not_read(sources):
 
 # ---- the main file ----
 
-PAPERS = tomllib.loads((Path(__file__).parent / "main_files.toml").read_text())["paper"]
 
-
-@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: " ".join(paper["files"]))
-def test_the_main_file_is_chosen_or_a_reason_says_why_not(tmp_path, paper):
-    for name, content in paper["files"].items():
+@cases("unit/corpus/main_files.toml")
+def test_the_main_file_is_chosen_or_a_reason_says_why_not(tmp_path, case):
+    for name, content in case["files"].items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(content.replace("DOC", document().decode()))
-    if "chosen" in paper:
+    if "chosen" in case:
         main_file, others = choose_main_file(tmp_path)
-        assert [main_file, *others] == paper["chosen"]
+        assert [main_file, *others] == case["chosen"]
     else:
         with pytest.raises(SourceError) as refusal:
             choose_main_file(tmp_path)
-        assert refusal.value.reason == paper["reason"]
+        assert refusal.value.reason == case["reason"]
 
 
 # ---- the stage ----
@@ -192,20 +181,16 @@ def place(tmp_path, sources, monkeypatch):
     """A workspace whose converter is a script that is not confined."""
     fake_latexml.install(tmp_path / "bin", monkeypatch)
     (tmp_path / "dump").mkdir()
-    (tmp_path / "snapshot.jsonl").write_text(
-        "\n".join(
-            [line(FIRST), line(SECOND), line(THIRD), line("2610.00004", categories="math.GT")]
-        )
-    )
-    return Workspace(
-        load_settings(
-            dump_dir=tmp_path / "dump",
-            data=tmp_path / "data",
-            metadata_snapshot=tmp_path / "snapshot.jsonl",
-            sources=sources,
-            convert_unsafe=True,
-            workers=2,
-        )
+    snapshot = tmp_path / "snapshot.jsonl"
+    papers = [line(name) for name in (FIRST, SECOND, THIRD)]
+    snapshot.write_text("\n".join([*papers, line("2610.00004", categories="math.GT")]))
+    return make_workspace(
+        tmp_path / "data",
+        dump_dir=tmp_path / "dump",
+        metadata_snapshot=snapshot,
+        sources=sources,
+        convert_unsafe=True,
+        workers=2,
     )
 
 
@@ -332,7 +317,7 @@ def test_what_cannot_be_converted_is_refused(place, sources, changes, message):
 def test_without_a_converter_that_runs_confined_the_message_says_what_to_do(
     place, monkeypatch, tmp_path
 ):
-    confined = place.settings.model_copy(update={"convert_unsafe": False})
+    confined = changed(place, convert_unsafe=False).settings
     program = tmp_path / "broken" / "latexml_oxide"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\nexit 3\n")
@@ -381,12 +366,12 @@ def test_a_killed_month_goes_on_after_its_last_page(place, sources, tmp_path):
 @pytest.fixture
 def confined(place):
     """The workspace with its converter confined."""
-    settings = place.settings.model_copy(update={"convert_unsafe": False})
+    confined = changed(place, convert_unsafe=False)
     try:
-        find_converter(settings)
+        find_converter(confined.settings)
     except SettingError as error:
         missing_tool(f"bubblewrap ({error})")
-    return Workspace(settings)
+    return confined
 
 
 HOSTILE = """
@@ -411,18 +396,8 @@ def test_a_converter_that_a_paper_has_taken_over_reaches_nothing(
     with socket.create_server(("127.0.0.1", 0)) as server:
         values = {"secret": secret, "outside": tmp_path, "port": server.getsockname()[1]}
         commands = [f"run {command}" for command in HOSTILE.format(**values).strip().splitlines()]
-        (sources / f"{FIRST}.gz").write_bytes(
-            eprint(
-                {
-                    "main.tex": document(
-                        "Text.",
-                        *commands,
-                        "run echo reached the end >>$page",
-                        "run echo '</html>' >>$page",
-                    )
-                }
-            )
-        )
+        commands += ["run echo reached the end >>$page", "run echo '</html>' >>$page"]
+        (sources / f"{FIRST}.gz").write_bytes(eprint({"main.tex": document("Text.", *commands)}))
         assert convert(confined) == ({FIRST: "no_problem"}, {})
     page = page_of(confined, FIRST).read_text()
     assert "reached the end" in page
@@ -467,15 +442,16 @@ def test_a_paper_that_reads_this_machine_gets_nothing(latexml, sources, tmp_path
 
 @pytest.mark.parametrize("with_bindings", [False, True])
 def test_latexml_reads_the_printed_bibliography(latexml, sources, shared_data, with_bindings):
-    settings = latexml.settings.model_copy(
-        update={"bindings": shared_data / "ar5iv-bindings" if with_bindings else None}
-    )
+    bindings = shared_data / "ar5iv-bindings" if with_bindings else None
     text = document("Text \\cite{a} and $x_1$.\\bibliography{refs}")
     printed = b"\\begin{thebibliography}{1}\\bibitem{a} As printed.\\end{thebibliography}"
     paper = {"main.tex": text, "refs.bib": b"@misc{a, title={From the database}}"}
     (sources / f"{FIRST}.gz").write_bytes(eprint({**paper, "main.bbl": printed}))
     (sources / f"{SECOND}.gz").write_bytes(eprint(paper))
-    assert convert(Workspace(settings)) == ({FIRST: "no_problem", SECOND: "no_problem"}, {})
+    assert convert(changed(latexml, bindings=bindings)) == (
+        {FIRST: "no_problem", SECOND: "no_problem"},
+        {},
+    )
     assert "As printed." in page_of(latexml, FIRST).read_text()
     page = html.parse(page_of(latexml, SECOND).read_bytes())
     assert [item.title for item in page.bibliography] == ["From the database"]

@@ -111,21 +111,6 @@ def test_a_month_that_is_indexed_is_not_read_again(filled):
     assert cited_papers(filled) == MONTHS[:-1]
 
 
-def test_months_that_are_late_changed_or_gone_are_seen(filled):
-    late = filled.root.file(tables.METADATA, MONTHS[2])
-    content = late.read_bytes()
-    late.unlink()
-    assert cited_papers(filled) == [month for month in MONTHS if month != MONTHS[2]]
-    late.write_bytes(content)
-    write(filled, MONTHS[4], row(MONTHS[4], "Another title of the same month"))
-    filled.root.file(tables.METADATA, MONTHS[6]).unlink()
-    assert cited_papers(filled) == [
-        month for month in MONTHS if month not in (MONTHS[4], MONTHS[6])
-    ]
-    changed = (item("Another title of the same month"), "9.9")
-    assert resolve(filled, [changed])[0].arxiv_id == f"{MONTHS[4]}.1"
-
-
 def test_a_data_root_that_cannot_be_written_is_read(filled):
     (filled.local / "cache").write_text("in the place of the folder")
     assert cited_papers(filled) == MONTHS
