@@ -1,6 +1,5 @@
 """The stages `metadata` and `references` on small months."""
 
-import pyarrow.parquet as pq
 import pytest
 
 from pipeline import tables
@@ -13,6 +12,7 @@ from pipeline.errors import SettingError
 from tests.cases import cases
 from tests.fake_arxiv import entry
 from tests.month_tables import write_table
+from tests.unit.corpus.building import ledger
 from tests.workspaces import altered, changed
 
 from .conftest import line, write_members
@@ -22,12 +22,6 @@ MONTH = "2024-03"
 
 def written(workspace, table=tables.METADATA, month=MONTH):
     return workspace.root.rows(table, month)
-
-
-def ledger(workspace):
-    file = workspace.root.ledger_file("metadata", MONTH)
-    rows = pq.read_table(file).to_pylist()
-    return [(row["subject"], row["reason"], row["detail"]) for row in rows]
 
 
 def asking(workspace, url):
@@ -72,10 +66,9 @@ def test_the_api_is_asked_for_what_the_snapshot_lacks_alone_and_once(
     ]
     assert [row["fetched_at"] is None for row in rows] == [True, False, False]
     assert outcome.measured["api_requests"] == 2
-    assert (
-        ledger(workspace)[0][2]
-        == "snapshot.jsonl has no readable line of this paper; arXiv's API has no such paper"
-    )
+    assert ledger(workspace, "metadata", fields=["detail"]) == [
+        ("snapshot.jsonl has no readable line of this paper; arXiv's API has no such paper",)
+    ]
     run_stage(unhurried, asker, MONTH, force=True)
     # Kept answers serve a month that asks no API too.
     run_stage(METADATA, workspace, MONTH)
@@ -109,7 +102,8 @@ def test_a_paper_without_a_readable_line_is_a_row_and_in_the_ledger(
         ("absent", None),
     ]
     detail = f"{reason}; CITELOOM_ARXIV_API is false"
-    assert ledger(workspace) == [("2403.00002", "no_metadata", detail)]
+    assert ledger(workspace, "metadata") == [("2403.00002", "no_metadata")]
+    assert ledger(workspace, "metadata", fields=["detail"]) == [(detail,)]
 
 
 def test_news_of_another_months_papers_leave_a_month_done(workspace, snapshot_file):

@@ -168,7 +168,7 @@ def put_metadata(workspace, *rows, month=MONTH):
     write_table(workspace.root, tables.METADATA, month, [usual | row for row in rows])
 
 
-def ledger(workspace, stage, month=MONTH):
-    """(subject, reason) of all that a stage left out of a month."""
+def ledger(workspace, stage, month=MONTH, fields=("subject", "reason")):
+    """These fields of all that a stage left out of a month."""
     rows = pq.read_table(workspace.root.ledger_file(stage, month)).to_pylist()
-    return [(row["subject"], row["reason"]) for row in rows]
+    return [tuple(row[field] for field in fields) for row in rows]

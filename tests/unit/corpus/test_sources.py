@@ -25,14 +25,13 @@ from pipeline.corpus.sources.converter import find_converter
 from pipeline.corpus.sources.stage import PAGES
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import SettingError
-from pipeline.storage.reading import read_table
 from tests.cases import cases
 from tests.conftest import PROJECT
 from tests.processes import wait_until
 from tests.required_tools import missing_tool
 from tests.unit.arxiv.conftest import line
 from tests.unit.corpus import fake_latexml
-from tests.unit.corpus.building import names, write_zip
+from tests.unit.corpus.building import ledger, names, write_zip
 from tests.unit.corpus.fake_latexml import document, eprint, tar_of
 from tests.workspaces import changed, make_workspace
 
@@ -198,10 +197,8 @@ def convert(place, **options):
     """The rows and the ledger's reasons of a run."""
     run_stage(PAGES, place, MONTH, **options)
     rows = place.root.rows(PAGES.table, MONTH)
-    ledger = read_table(place.root.ledger_file(PAGES.name, MONTH))
-    return {row["arxiv_id"]: row["severity"] for row in rows}, {
-        row["subject"]: row["reason"] for row in ledger.to_pylist()
-    }
+    severities = {row["arxiv_id"]: row["severity"] for row in rows}
+    return severities, dict(ledger(place, PAGES.name, MONTH))
 
 
 def test_each_source_is_a_page_of_its_severity_or_has_a_reason(place, sources):
@@ -287,8 +284,8 @@ def test_a_page_that_was_fetched_or_is_in_a_zip_stays(place, sources):
 def test_a_failed_conversion_is_in_the_ledger_with_the_last_error(place, sources, commands, detail):
     (sources / f"{FIRST}.gz").write_bytes(eprint({"a.tex": document("Text.", *commands)}))
     assert convert(place) == ({}, {FIRST: "conversion_failed"})
-    (row,) = read_table(place.root.ledger_file(PAGES.name, MONTH)).to_pylist()
-    assert detail in row["detail"]
+    ((said,),) = ledger(place, PAGES.name, MONTH, ["detail"])
+    assert detail in said
 
 
 def test_a_conversion_that_takes_too_long_is_ended(place, sources, tmp_path):

@@ -163,18 +163,10 @@ def test_what_is_gone_from_a_store_is_an_unreadable_page_or_a_missing_zip(bucket
 @pytest.mark.parametrize(
     ("planned", "spans"),
     [
-        ([(10, 20), (0, 10)], [(0, 20)]),
         ([(0, 10), (10 + WIDEST_GAP, 20 + WIDEST_GAP)], [(0, 20 + WIDEST_GAP)]),
-        (
-            [(0, 10), (11 + WIDEST_GAP, 99 + WIDEST_GAP)],
-            [(0, 10), (11 + WIDEST_GAP, 99 + WIDEST_GAP)],
-        ),
-        ([(0, 100), (20, 30)], [(0, 100)]),
-        (
-            [(0, LONGEST_SPAN), (LONGEST_SPAN, LONGEST_SPAN + 5)],
-            [(0, LONGEST_SPAN), (LONGEST_SPAN, LONGEST_SPAN + 5)],
-        ),
-        ([(0, 2 * LONGEST_SPAN)], [(0, 2 * LONGEST_SPAN)]),
+        ([(0, 10), (11 + WIDEST_GAP, 99 + WIDEST_GAP)], None),
+        ([(0, LONGEST_SPAN), (LONGEST_SPAN, LONGEST_SPAN + 5)], None),
+        ([(0, 2 * LONGEST_SPAN)], None),
     ],
 )
 def test_neighbours_are_fetched_together_over_small_gaps_up_to_a_length(planned, spans):
@@ -186,9 +178,9 @@ def test_neighbours_are_fetched_together_over_small_gaps_up_to_a_length(planned,
 
     file = RemoteFile(4 * LONGEST_SPAN, fetch)
     file.plan(planned)
-    for start, end in sorted(planned):
+    for start, end in planned:
         assert len(file.read(start, end - start)) == end - start
-    assert fetched == spans
+    assert fetched == (spans or planned)
 
 
 def test_a_remote_file_returns_the_bytes_of_each_range():
@@ -196,12 +188,6 @@ def test_a_remote_file_returns_the_bytes_of_each_range():
     file = RemoteFile(len(content), lambda start, end: content[start:end])
     ranges = [(0, 10), (500, 900), (9000, 9001), (20_000, 25_600)]
     file.plan(ranges)
-    for start, end in [
-        *ranges,
-        *reversed(ranges),
-        (3, 7),
-        (25_000, 25_600),
-        (25_000, 30_000),
-        (30_000, 30_001),
-    ]:
+    others = [(3, 7), (25_000, 25_600), (25_000, 30_000), (30_000, 30_001)]
+    for start, end in [*ranges, *reversed(ranges), *others]:
         assert file.read(start, end - start) == content[start:end]
