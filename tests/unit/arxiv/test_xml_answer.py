@@ -12,53 +12,48 @@ from pipeline.arxiv.api import read_feed
 from pipeline.arxiv.rate_limited_client import BrokenAnswer, parse_xml
 from pipeline.errors import PermanentFailure
 from tests.conftest import PROJECT
+from tests.fake_arxiv import FEED, entry
 
 pytestmark = pytest.mark.slow
 
 ROOT = "{http://www.w3.org/2005/Atom}feed"
-FEED = '<feed xmlns="http://www.w3.org/2005/Atom">{}</feed>'
-ENTRY = (
-    "<entry><id>http://arxiv.org/abs/2403.00001v{}</id><title>{}</title><updated>2024-03-05T09:00:00Z</updated><published>2024-03-04T09:00:00Z</published><summary>We"
-    " say.</summary></entry>"
-)
 
 
-def laughs(levels=12):
+def with_entities(declarations, content):
+    return f"<!DOCTYPE feed [{declarations}]>{FEED.format(0, content)}".encode()
+
+
+def laughs():
     """A billion laughs and some more: 1 KB that would become 10 TB."""
-    entities = "".join(
-        f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">' for level in range(1, levels)
-    )
-    return (
-        f'<!DOCTYPE feed [<!ENTITY e0 "ha">{entities}]>{FEED.format(f"&e{levels - 1};")}'.encode()
-    )
+    entities = [f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">' for level in range(1, 12)]
+    return with_entities('<!ENTITY e0 "ha">' + "".join(entities), "&e11;")
 
 
 def blow_up():
     """One entity of 100 KB, named 10,000 times."""
-    return f'<!DOCTYPE feed [<!ENTITY e "{"a" * 100_000}">]>{FEED.format("&e;" * 10_000)}'.encode()
+    return with_entities(f'<!ENTITY e "{"a" * 100_000}">', "&e;" * 10_000)
 
 
 def elsewhere():
     """An entity that is a file of this machine."""
-    return f'<!DOCTYPE feed [<!ENTITY e SYSTEM "file:///etc/passwd">]>{FEED.format("&e;")}'.encode()
+    return with_entities('<!ENTITY e SYSTEM "file:///etc/passwd">', "&e;")
 
 
 def deep():
-    return FEED.format("<a>" * 1_000_000 + "</a>" * 1_000_000).encode()
+    return FEED.format(0, "<a>" * 1_000_000 + "</a>" * 1_000_000).encode()
 
 
 def many():
-    return FEED.format("<a/>" * 7_000_000).encode()
+    return FEED.format(0, "<a/>" * 7_000_000).encode()
 
 
 def long():
-    return FEED.format("<title>" + "a" * 30_000_000 + "</title>").encode()
+    return FEED.format(0, f"<title>{'a' * 30_000_000}</title>").encode()
 
 
 def attributes():
-    return FEED.format(
-        "<a " + " ".join(f'a{number}="1"' for number in range(1_000_000)) + ">"
-    ).encode()
+    names = " ".join(f'a{number}="1"' for number in range(1_000_000))
+    return FEED.format(0, f"<a {names}>").encode()
 
 
 HOSTILE = {
@@ -93,6 +88,9 @@ def test_a_hostile_answer_is_refused_within_200_mb(name):
     assert int(done.stdout) < 200
 
 
+EMPTY = FEED.format(0, "")
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -105,11 +103,11 @@ def test_a_hostile_answer_is_refused_within_200_mb(name):
         b"<?xml version='1.0'?>\n<!-- by a proxy -->\n<!DOCTYPE html SYSTEM 'x.dtd'><html/>",
         b"{}",
         b"PK\x03\x04",
-        FEED.format("").encode()[:-3],
-        b"<?xml version='1.0' encoding='no-such'?>" + FEED.format("").encode(),
-        FEED.format("").encode("utf-16")[:-9],
-        FEED.format("\x01").encode(),
-        b"<?xml version='1.0' encoding='UTF-8'?>" + FEED.format("caf\xe9").encode("latin-1"),
+        EMPTY.encode()[:-3],
+        b"<?xml version='1.0' encoding='no-such'?>" + EMPTY.encode(),
+        EMPTY.encode("utf-16")[:-9],
+        FEED.format(0, "\x01").encode(),
+        b"<?xml version='1.0' encoding='UTF-8'?>" + FEED.format(0, "caf\xe9").encode("latin-1"),
     ],
 )
 def test_what_is_no_whole_xml_may_be_better_the_next_time(body):
@@ -122,18 +120,19 @@ def test_what_is_no_whole_xml_may_be_better_the_next_time(body):
 )
 def test_an_answer_in_any_encoding_that_it_declares_is_read(encoding):
     title = "On Gahler" if encoding == "us-ascii" else "On Gähler"
-    body = f"<?xml version='1.0' encoding='{encoding.removesuffix('-sig')}'?>" + FEED.format(
-        ENTRY.format(1, title)
-    )
-    assert read_feed(body.encode(encoding))["2403.00001"].title == title
+    told = entry("2403.00001").replace("<title>On\n  2403.00001", f"<title>{title}")
+    head = f"<?xml version='1.0' encoding='{encoding.removesuffix('-sig')}'?>"
+    feed = head + FEED.format(1, told)
+    assert read_feed(feed.encode(encoding))["2403.00001"].title == title
 
 
 def test_measures_leave_room_for_the_largest_true_answer():
     authors = "<author><name>A. One of a large collaboration</name></author>" * 3_000
-    body = FEED.format(f"<entry>{authors}</entry>" * 100).encode()
-    assert len(parse_xml(body, ROOT)) == 100
+    body = FEED.format(100, f"<entry>{authors}</entry>" * 100).encode()
+    _, *entries = parse_xml(body, ROOT)
+    assert len(entries) == 100
 
 
 def test_a_paper_that_is_there_twice_counts_as_its_newest_version():
-    feed = FEED.format(ENTRY.format(2, "New") + ENTRY.format(1, "Old"))
-    assert read_feed(feed.encode())["2403.00001"].title == "New"
+    feed = FEED.format(2, entry("2403.00001", 2) + entry("2403.00001", 1))
+    assert read_feed(feed.encode())["2403.00001"].version == 2

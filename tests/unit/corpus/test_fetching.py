@@ -9,7 +9,6 @@ import sys
 import threading
 from dataclasses import replace
 from functools import partial
-from textwrap import dedent
 
 import pytest
 
@@ -21,9 +20,8 @@ from pipeline.corpus.dump.loose_pages import PageLedger, page_file
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.corpus.fetching import MOST_WITHOUT_PAGE, fetch, select_papers
-from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
-from pipeline.settings import SAMPLE_DUMP, load_settings
+from pipeline.settings import SAMPLE_DUMP
 from tests.cases import cases
 from tests.conftest import PROJECT
 from tests.fake_arxiv import FakeSite, reply, status
@@ -39,7 +37,7 @@ from tests.unit.corpus.building import (
     section,
     write_zip,
 )
-from tests.workspaces import changed
+from tests.workspaces import changed, make_workspace
 
 pytestmark = pytest.mark.slow
 
@@ -65,14 +63,13 @@ def dump(tmp_path):
 
 @pytest.fixture
 def place(site, dump, tmp_path):
-    settings = load_settings(
+    return make_workspace(
+        tmp_path / "data",
         dump_dir=dump,
-        data=tmp_path / "data",
         metadata_snapshot=None,
         html_url=site.url,
         arxiv_user_agent="t (a@b.org)",
     )
-    return Workspace(settings)
 
 
 def run(place, *ids, fake=None, gap=0.0, **more):
@@ -269,16 +266,8 @@ def test_a_killed_fetch_goes_on_after_its_last_page(place, site, dump):
 
     site.script = [None, hang]
     ids = [FIRST, SECOND, THIRD]
-    command = [
-        sys.executable,
-        "-c",
-        dedent(CHILD),
-        site.url,
-        str(dump),
-        str(place.settings.data_root),
-        *ids,
-    ]
-    child = subprocess.Popen(command, cwd=PROJECT)
+    places = [site.url, str(dump), str(place.settings.data_root)]
+    child = subprocess.Popen([sys.executable, "-c", CHILD, *places, *ids], cwd=PROJECT)
     reached.wait()
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
@@ -307,11 +296,10 @@ NAMED = {"named": [FIRST]}
     ],
 )
 def test_what_cannot_be_fetched_is_refused(dump, changed, asked, message):
-    settings = load_settings(
-        **{"dump_dir": dump, "data": dump.parent / "data", "metadata_snapshot": None, **changed}
-    )
+    settings = {"dump_dir": dump, "metadata_snapshot": None} | changed
+    place = make_workspace(dump.parent / "data", **settings)
     with pytest.raises(SettingError, match=message):
-        select_papers(Workspace(settings), **{"month": None, **asked})
+        select_papers(place, **{"month": None} | asked)
 
 
 @pytest.fixture
@@ -334,12 +322,8 @@ def command(site, dump, tmp_path, monkeypatch):
 def test_without_accepted_terms_they_are_told_and_nothing_is_asked(command, site):
     done = command("--ids", FIRST)
     assert done.exit_code == 2
-    for words in (
-        "one request in three seconds",
-        "Copyright stays with the authors",
-        "--accept-terms",
-    ):
-        assert words in done.output
+    assert "Copyright stays with the authors" in done.output
+    assert "--accept-terms" in done.output
     assert site.asked == []
 
 

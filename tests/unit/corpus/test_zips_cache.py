@@ -140,8 +140,6 @@ def test_where_nothing_can_be_written_the_listing_is_held_in_memory(tmp_path):
 
 
 def test_a_zip_without_a_name_that_is_a_file_has_no_parts(cache):
-    assert (
-        cached_listing(cache, "errors.zip", STATE, CountingMaker("error/", "error/2403/")).parts
-        == ()
-    )
+    maker = CountingMaker("error/", "error/2403/")
+    assert cached_listing(cache, "errors.zip", STATE, maker).parts == ()
     assert cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES)).parts == ()
