@@ -2,16 +2,20 @@
 
 import json
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline import tables
 from pipeline.corpus.dump.catalogue import read_dump
 from pipeline.corpus.dump.member import Member
 from pipeline.corpus.parse import html
-from pipeline.corpus.passages.packing import pack, with_ids
+from pipeline.corpus.parse.parsed_page import PageError
+from pipeline.corpus.passages.stages import PAPER_COLUMNS, pack_batch
 from pipeline.engine.stage import Workspace
+from pipeline.identity.identifiers import normalize_arxiv_id
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT, load_settings
 from tests.month_tables import write_table
 
@@ -75,22 +79,6 @@ def note(text, anchor="footnote1"):
     )
 
 
-def bibitem(key, *blocks):
-    """A bibliography item of some blocks."""
-    spans = "".join(f'<span class="ltx_bibblock">{block} </span>' for block in blocks)
-    return (
-        f'<li id="{key}" class="ltx_bibitem"><span class="ltx_tag ltx_tag_bibitem">[1]</span>'
-        f" {spans}</li>"
-    )
-
-
-def bibliography(*items):
-    """A bibliography of some items."""
-    head = '<h2 class="ltx_title ltx_title_bibliography">References</h2>'
-    listed = f'<ul class="ltx_biblist">{"".join(items)}</ul>'
-    return f'<section id="bib" class="ltx_bibliography">{head}{listed}</section>'
-
-
 def only_block(paper):
     """The one block of a page."""
     (block,) = paper.blocks
@@ -131,22 +119,38 @@ def pages_of(folder):
     return pages
 
 
+def papers_of(dump):
+    """Rows of the papers of a folder of zips, as far as their pages tell; a page whose name is no
+    arXiv id is given one.
+    """
+    rows = []
+    for number, (name, content) in enumerate(pages_of(dump)):
+        with suppress(PageError):
+            row = html.parse(content).as_row()
+            arxiv_id = normalize_arxiv_id(Path(name).stem) or f"2403.{number:05}"
+            about = {"arxiv_id": arxiv_id, "title": row["title"] or "", "categories": ["cs.IR"]}
+            rows.append(row | about)
+    return rows
+
+
+def packed(rows):
+    """What comes of a batch of these papers."""
+    schema = pa.schema([tables.PAPERS.schema.field(name) for name in PAPER_COLUMNS])
+    columns = [{name: row[name] for name in PAPER_COLUMNS} for row in rows]
+    return pack_batch(pa.RecordBatch.from_pylist(columns, schema=schema))
+
+
 def passages_of_sample(papers):
-    """Paper → rows of its passages, for these papers of the sample corpus, made from their pages."""
+    """Paper → rows of its passages, for these papers of the sample corpus."""
     records = map(json.loads, SAMPLE_SNAPSHOT.read_text().splitlines())
     categories = {record["id"]: record["categories"].split() for record in records}
-    found = {}
-    for name, content in pages_of(SAMPLE_DUMP):
-        paper = Path(name).stem
-        if paper in papers:
-            row = html.parse(content).as_row()
-            row |= {"arxiv_id": paper, "year": 2024, "categories": categories[paper]}
-            own = {"arxiv_id": paper, "title": row["title"]}
-            found[paper] = [
-                {"passage_id": passage_id, "ordinal": ordinal, **own, **passage._asdict()}
-                for ordinal, (passage_id, passage) in enumerate(with_ids(paper, pack(row)))
-            ]
-    return found
+    rows = [
+        row | {"categories": categories[row["arxiv_id"]]}
+        for row in papers_of(SAMPLE_DUMP)
+        if row["arxiv_id"] in papers
+    ]
+    passages = packed(rows).passages.to_pylist()
+    return {paper: [row for row in passages if row["arxiv_id"] == paper] for paper in papers}
 
 
 def workspace_for(folder, **overrides):

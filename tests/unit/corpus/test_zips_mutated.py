@@ -65,12 +65,9 @@ def test_a_mutated_zip_raises_nothing_that_the_ledger_does_not_know(tmp_path, zi
     content = mutate(zipped, changes, cut)
     (tmp_path / "errors.zip").write_bytes(content)
     try:
-        entries = read_directory(
-            "errors.zip", len(content), lambda start, length: content[start : start + length]
-        )
+        listing = listing_of(content)
     except MissingInput:
         return
-    listing = list_zip(entries, "errors.zip")
     with MemberReader(tmp_path) as reader:
         for part in listing.parts:
             for row in listing.rows_of(part).drop_columns(["reason", "detail"]).to_pylist():
@@ -80,6 +77,13 @@ def test_a_mutated_zip_raises_nothing_that_the_ledger_does_not_know(tmp_path, zi
                 member = Member(subset=part.subset, zip="errors.zip", **row)
                 page, reason = read_or_reason(reader, member)
                 assert zlib.crc32(page) == member.crc32 if page is not None else reason in REASONS
+
+
+def listing_of(content):
+    def read(start, length):
+        return content[start : start + length]
+
+    return list_zip(read_directory("errors.zip", len(content), read), "errors.zip")
 
 
 def read_or_reason(reader, member):
@@ -145,11 +149,7 @@ def test_a_listing_says_of_every_name_what_reading_it_alone_says(names):
     with zipfile.ZipFile(file, "w") as archive:
         for name in dict.fromkeys(names):
             archive.writestr(zipfile.ZipInfo(name), b"")
-    content = file.getvalue()
-    listing = list_zip(
-        read_directory("x", len(content), lambda at, length: content[at : at + length]),
-        "errors.zip",
-    )
+    listing = listing_of(file.getvalue())
     found = {
         row["member"]: (row["arxiv_id"], part.month)
         for part in listing.parts

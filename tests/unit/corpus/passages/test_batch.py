@@ -1,12 +1,7 @@
 """Papers → passages as Arrow batches, and every real page that is at hand."""
 
-from contextlib import suppress
-from pathlib import Path
-
 import pyarrow as pa
 
-from pipeline.corpus.parse import html
-from pipeline.corpus.parse.parsed_page import PageError
 from pipeline.corpus.passages.packing import (
     FEWEST_WORDS,
     MOST_CHARACTERS,
@@ -14,79 +9,44 @@ from pipeline.corpus.passages.packing import (
     pack,
     with_ids,
 )
-from pipeline.corpus.passages.stages import PAPER_COLUMNS, pack_batch
 from pipeline.corpus.passages.text import count_words, embedded_text
-from pipeline.identity.identifiers import normalize_arxiv_id
 from pipeline.settings import SAMPLE_DUMP
-from pipeline.tables import PAPERS, PASSAGES
+from pipeline.tables import PASSAGES
 from pipeline.text import text_digest
-from tests.unit.corpus.building import pages_of
-
-COLUMNS = pa.schema([PAPERS.schema.field(name) for name in PAPER_COLUMNS])
-
-
-def papers_of(dump):
-    """The papers of a folder of zips as far as their pages tell; a page whose name is no arXiv id
-    is given one.
-    """
-    rows = []
-    for number, (name, content) in enumerate(pages_of(dump)):
-        with suppress(PageError):
-            row = html.parse(content).as_row()
-            arxiv_id = normalize_arxiv_id(Path(name).stem) or f"2403.{number:05}"
-            about = {"arxiv_id": arxiv_id, "title": row["title"] or "", "categories": ["cs.IR"]}
-            rows.append(row | about)
-    return rows
-
-
-def batch_of(rows):
-    return pa.RecordBatch.from_pylist(
-        [{name: row[name] for name in PAPER_COLUMNS} for row in rows], schema=COLUMNS
-    )
+from tests.unit.corpus.building import packed, papers_of
 
 
 def test_a_batch_holds_the_passages_of_its_papers_in_order():
     rows = papers_of(SAMPLE_DUMP)
-    made = pack_batch(batch_of(rows)).passages
+    made = packed(rows).passages
     assert made.schema.equals(PASSAGES.schema)
     expected = [
-        (row["arxiv_id"], ordinal, identifier, *passage)
+        {"arxiv_id": row["arxiv_id"], "ordinal": ordinal, "passage_id": identifier}
+        | passage._asdict()
         for row in rows
         for ordinal, (identifier, passage) in enumerate(with_ids(row["arxiv_id"], pack(row)))
     ]
-    names = [
-        "arxiv_id",
-        "ordinal",
-        "passage_id",
-        "kind",
-        "anchor",
-        "section_path",
-        "text",
-        "cited_keys",
-        "words",
-    ]
-    plain = made.select(names).to_pylist()
-    assert [
-        tuple(tuple(v) if isinstance(v, list) else v for v in row.values()) for row in plain
-    ] == expected
+    for row in expected:
+        row["section_path"], row["cited_keys"] = list(row["section_path"]), list(row["cited_keys"])
+    assert made.select(list(expected[0])).to_pylist() == expected
 
 
 def test_the_digest_is_of_the_text_that_is_embedded():
-    for row in pack_batch(batch_of(papers_of(SAMPLE_DUMP)[:2])).passages.to_pylist():
+    for row in packed(papers_of(SAMPLE_DUMP)[:2]).passages.to_pylist():
         assert row["text_sha256"] == text_digest(
             embedded_text(row["title"], row["section_path"], row["text"])
         )
 
 
 def test_batches_of_any_size_give_the_same_rows():
-    whole = batch_of(papers_of(SAMPLE_DUMP))
-    parts = [pack_batch(whole.slice(start, 5)).passages for start in range(0, whole.num_rows, 5)]
-    assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([pack_batch(whole).passages]))
+    rows = papers_of(SAMPLE_DUMP)
+    parts = [packed(rows[start : start + 5]).passages for start in range(0, len(rows), 5)]
+    assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([packed(rows).passages]))
 
 
 def test_a_paper_without_a_title_has_passages():
     row = papers_of(SAMPLE_DUMP)[0] | {"title": None}
-    made = pack_batch(batch_of([row])).passages
+    made = packed([row]).passages
     assert made["title"].null_count == made.num_rows > 1
     assert made["text"][0].as_py().startswith("Authors: ")
 
@@ -98,14 +58,14 @@ def test_a_fault_costs_its_paper_and_a_passage_without_end_itself_alone():
     block = {"kind": "paragraph", "anchor": "S1.p1", "section_path": ["A"], "cited_keys": []}
     titled = block | {"section_path": ["A" * MOST_CHARACTERS], "text": "Some words. " * 20}
     long |= {"blocks": [titled, block | {"text": word}, block | {"anchor": "S1.p2", "text": text}]}
-    packed = pack_batch(batch_of([good, faulty, long]))
-    assert [row[:2] for row in packed.left_out] == [
+    made = packed([good, faulty, long])
+    assert [row[:2] for row in made.left_out] == [
         ("no id", "packing_error"),
         (long["arxiv_id"], "passage_too_long"),
         (long["arxiv_id"], "passage_too_long"),
     ]
-    assert set(packed.passages["arxiv_id"].to_pylist()) == {good["arxiv_id"], long["arxiv_id"]}
-    assert text in packed.passages["text"].to_pylist()
+    assert set(made.passages["arxiv_id"].to_pylist()) == {good["arxiv_id"], long["arxiv_id"]}
+    assert text in made.passages["text"].to_pylist()
 
 
 def test_every_real_page_keeps_its_bounds_and_its_words(shared_data):
