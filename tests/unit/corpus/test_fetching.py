@@ -163,17 +163,6 @@ def test_what_is_no_page_of_the_paper_is_left_out(place, site, dump, wrong, reas
     assert run(place, FIRST).fetched == passing
 
 
-def test_a_page_whose_end_is_missing_is_asked_for_again(place, site):
-    def broken_off(request):
-        response = site.usual(request)
-        response.headers["Content-Length"] = "999999"
-        return response
-
-    site.script = [broken_off]
-    report = run(place, FIRST)
-    assert (report.fetched, report.requests) == (1, 3)
-
-
 def test_a_redirection_within_the_host_is_followed(place, site):
     site.script = [status(301, Location=f"/html/{FIRST}v2")]
     report = run(place, FIRST)

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from pipeline.corpus.pages import grade
 from pipeline.corpus.parse import html
 from pipeline.corpus.parse.assembly import unconverted_macros
@@ -13,65 +11,18 @@ from pipeline.settings import SAMPLE_DUMP
 from tests.cases import cases
 from tests.unit.corpus.building import pages_of
 
-CLEAN = ParsedPage(
-    blocks=(Block("paragraph", "S1.p1", (), " ".join(["word"] * 1000)),),
-    chars_seen=4000,
-    chars_kept=4000,
-)
 
-
-@cases("unit/corpus/cases.toml", "flaws_are_counted_by_the_word", ["errors", "expected"])
-def test_flaws_are_counted_by_the_word(errors, expected):
-    assert grade(replace(CLEAN, ltx_errors=errors))[0] == expected
-    twice = replace(CLEAN, blocks=CLEAN.blocks * 2, ltx_errors=2 * errors)
-    assert grade(twice)[0] == expected
-
-
-@cases(
-    "unit/corpus/cases.toml",
-    "missing_citations_are_weighed_against_those_that_are",
-    ["missing", "expected"],
-)
-def test_missing_citations_are_weighed_against_those_that_are_there(missing, expected):
-    cited = Block(
-        "paragraph", "S1.p2", (), "word " * 1000, tuple(f"bib.bib{number}" for number in range(15))
+@cases("unit/corpus/quality.toml")
+def test_a_page_is_graded_by_its_flaws(case):
+    flaws = dict(case)
+    keys = tuple(f"bib.bib{number}" for number in range(flaws.pop("citations", 0)))
+    text = " ".join(["word"] * flaws.pop("words", 1000))
+    expected = flaws.pop("grade"), tuple(flaws.pop("reasons", ()))
+    page = ParsedPage(
+        blocks=(Block("paragraph", "S1.p1", (), text, keys),), chars_seen=4000, chars_kept=4000
     )
-    assert grade(replace(CLEAN, blocks=(cited,), missing_citations=missing))[0] == expected
-
-
-@cases("unit/corpus/cases.toml", "text_that_was_lost_lowers_the_grade", ["kept", "expected"])
-def test_text_that_was_lost_lowers_the_grade(kept, expected):
-    assert grade(replace(CLEAN, chars_kept=kept))[0] == expected
-
-
-@pytest.mark.parametrize(
-    ("flaws", "expected"),
-    [
-        ({}, ("A", ())),
-        (
-            {"ltx_errors": 2, "unconverted_macros": 2, "math_without_tex": 1},
-            ("C", ("ltx_errors", "unconverted_macros", "math_without_tex")),
-        ),
-        ({"blocks": CLEAN.blocks * 3, "ltx_errors": 1}, ("A", ())),
-        ({"losses": {"hidden": 36}}, ("A", ())),
-        ({"losses": {"hidden": 400}}, ("B", ("hidden_text",))),
-        ({"truncated": True}, ("C", ("truncated",))),
-        ({"blocks": (), "chars_seen": 0, "chars_kept": 0}, ("C", ("hardly_any_text",))),
-        ({"chars_kept": 3500, "ltx_errors": 20}, ("D", ("ltx_errors", "text_lost"))),
-    ],
-    ids=[
-        "none",
-        "of all kinds",
-        "one in a long paper",
-        "phantom",
-        "hidden",
-        "breaks off",
-        "few words",
-        "worst first",
-    ],
-)
-def test_flaws_are_named_and_the_worst_decides(flaws, expected):
-    assert grade(replace(CLEAN, **flaws)) == expected
+    found, reasons = grade(replace(page, **flaws))
+    assert (found, reasons if "reasons" in case else ()) == expected
 
 
 @cases("unit/corpus/cases.toml", "macros_within_formulas_are_no_flaw", ["text", "expected"])

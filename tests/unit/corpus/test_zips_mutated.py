@@ -5,7 +5,6 @@ ever raised.
 import io
 import zipfile
 import zlib
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +14,7 @@ from pipeline.corpus.dump.catalogue import months_in_dump
 from pipeline.corpus.dump.central_directory import read_directory
 from pipeline.corpus.dump.listing import list_zip
 from pipeline.corpus.dump.member import Member, MemberError
-from pipeline.corpus.dump.reader import MemberReader, unpack
+from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput
 from pipeline.identity.identifiers import MemberName, read_member_name
 from tests.unit.corpus.building import dump_settings, members_of
@@ -91,20 +90,6 @@ def read_or_reason(reader, member):
         return reader.read(member), ""
     except MemberError as error:
         return None, error.reason
-
-
-@settings(max_examples=200, deadline=None)
-@given(page=st.binary(max_size=3000), level=st.integers(0, 9), short=st.integers(0, 20))
-def test_a_page_unpacks_as_zlib_does_it(page, level, short):
-    packer = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS)
-    packed = packer.compress(page) + packer.flush()
-    member = Member(
-        "2403.00001", "error", "x.zip", "x", 0, len(page), len(packed), zlib.crc32(page)
-    )
-    assert unpack(member, 8, packed) == zlib.decompress(packed, -zlib.MAX_WBITS) == page
-    for wrong in (packed[: len(packed) - 1 - short], packed[1:]):
-        with pytest.raises(MemberError):
-            unpack(replace(member, bytes=len(page) + 1), 8, wrong)
 
 
 NAME_PARTS = st.sampled_from(
