@@ -11,21 +11,32 @@ from textwrap import dedent
 import pytest
 
 from pipeline import tables
+from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.engine.progress import Notice
+from pipeline.engine.run import run_stage
 from tests.conftest import PROJECT
 from tests.fake_arxiv import FakeApi
 from tests.month_tables import write_table
 from tests.workspaces import make_workspace
 
+MONTH = "2024-03"
+
 
 def write_members(workspace, month, ids):
     """A month of the dump that holds these papers."""
-    write_table(
-        workspace.root,
-        tables.DUMP_MEMBERS,
-        month,
-        [{"arxiv_id": name, "subset": "no_problem"} for name in ids],
-    )
+    rows = [{"arxiv_id": name, "subset": "no_problem"} for name in ids]
+    write_table(workspace.root, tables.DUMP_MEMBERS, month, rows)
+
+
+def put_metadata(workspace, *names, stage=METADATA, **options):
+    """Run the stage `metadata` over a month of the dump that holds these papers."""
+    write_members(workspace, MONTH, names)
+    return run_stage(stage, workspace, MONTH, **options)
+
+
+def metadata_of(workspace):
+    """The rows of the month by paper."""
+    return {row["arxiv_id"]: row for row in workspace.root.rows(tables.METADATA, MONTH)}
 
 
 def line(arxiv_id, **changes):

@@ -9,7 +9,6 @@ from html import unescape
 
 import pytest
 
-from pipeline import tables
 from pipeline.arxiv.api import read_feed
 from pipeline.arxiv.harvest import harvest
 from pipeline.arxiv.harvest_store import HarvestStore
@@ -23,11 +22,17 @@ from tests.command import invoke
 from tests.fake_arxiv import FEED, TODAY, answer, deleted, error, page, raw, record, reply, status
 from tests.workspaces import changed, make_workspace
 
-from .conftest import kill_in_third_request, line, messages, write_members
+from .conftest import (
+    MONTH,
+    kill_in_third_request,
+    line,
+    messages,
+    metadata_of,
+    put_metadata,
+    write_members,
+)
 
 pytestmark = pytest.mark.slow
-
-MONTH = "2024-03"
 
 
 @pytest.fixture
@@ -56,16 +61,6 @@ def with_snapshot(place, file, *lines):
     """The workspace with a snapshot of these lines."""
     file.write_text("\n".join(lines))
     return changed(place, metadata_snapshot=file)
-
-
-def rows(place):
-    return {row["arxiv_id"]: row for row in place.root.rows(tables.METADATA, MONTH)}
-
-
-def put_metadata(place, *names):
-    """Run the stage over a month of the dump that holds these papers."""
-    write_members(place, MONTH, names)
-    return run_stage(METADATA, place, MONTH)
 
 
 def days_asked_from(oai):
@@ -397,7 +392,10 @@ def test_the_newer_of_snapshot_and_harvest_is_believed(oai, place, snapshot_file
     oai.list = [[record(name, "2024-11-10", raw(name, 2, title="News")) for name in names]]
     run(here)
     put_metadata(here, *names, "2403.00004")
-    found = {name: (row["source"], row["title"], row["status"]) for name, row in rows(here).items()}
+    found = {
+        name: (row["source"], row["title"], row["status"])
+        for name, row in metadata_of(here).items()
+    }
     assert found == {
         "2403.00001": ("oai", "News", "present"),
         "2403.00002": ("snapshot", "On 2403.00002", "present"),
@@ -431,11 +429,11 @@ def test_a_harvest_that_says_what_the_snapshot_says_leaves_the_row_as_it_is(
     versions = [{"version": "v1", "created": "Mon, 1 Apr 2024 09:00:00 GMT"}]
     here = with_snapshot(place, snapshot_file, line("2403.00001", versions=versions))
     put_metadata(here, "2403.00001")
-    before = rows(here)
+    before = metadata_of(here)
     oai.list = [[record("2403.00001", metadata=raw("2403.00001", authors="A. One and B. Two"))]]
     run(here)
     assert not run_stage(METADATA, here, MONTH).skipped
-    assert rows(here) == before
+    assert metadata_of(here) == before
 
 
 def test_a_paper_that_arxiv_deleted_counts_as_withdrawn(oai, place, snapshot_file):
@@ -447,12 +445,16 @@ def test_a_paper_that_arxiv_deleted_counts_as_withdrawn(oai, place, snapshot_fil
     report = run(here)
     assert (report.new, report.deleted) == (1, 3)
     put_metadata(here, "2403.00001", "2403.00002", "2403.00003")
-    assert {row["status"] for row in rows(here).values()} == {"withdrawn"}
-    assert [row["title"] for row in rows(here).values()] == ["On 2403.00001", "On 2403.00002", None]
+    assert {row["status"] for row in metadata_of(here).values()} == {"withdrawn"}
+    assert [row["title"] for row in metadata_of(here).values()] == [
+        "On 2403.00001",
+        "On 2403.00002",
+        None,
+    ]
     oai.list = [[record("2403.00002", "2024-11-19")]]
     assert run(here).changed == 1
     run_stage(METADATA, here, MONTH)
-    assert rows(here)["2403.00002"]["status"] == "present"
+    assert metadata_of(here)["2403.00002"]["status"] == "present"
 
 
 def test_the_command_tells_what_it_brought(oai, tmp_path, monkeypatch):

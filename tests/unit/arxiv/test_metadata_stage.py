@@ -15,13 +15,7 @@ from tests.month_tables import write_table
 from tests.unit.corpus.building import ledger
 from tests.workspaces import altered, changed
 
-from .conftest import line, write_members
-
-MONTH = "2024-03"
-
-
-def written(workspace, table=tables.METADATA, month=MONTH):
-    return workspace.root.rows(table, month)
+from .conftest import MONTH, line, metadata_of, put_metadata, write_members
 
 
 def asking(workspace, url):
@@ -40,12 +34,10 @@ def unhurried(tmp_path):
 
 def test_a_month_holds_its_own_papers_sorted(workspace, snapshot_file):
     snapshot_file.write_text("\n".join(line(f"2403.0000{number}") for number in (3, 1, 2, 9)))
-    write_members(workspace, MONTH, ["2403.00002", "2403.00001", "2403.00001"])
-    outcome = run_stage(METADATA, workspace, MONTH)
-    rows = written(workspace)
-    assert [row["arxiv_id"] for row in rows] == ["2403.00001", "2403.00002"]
-    assert {row["source"] for row in rows} == {"snapshot"}
-    assert {row["fetched_at"] for row in rows} == {None}
+    outcome = put_metadata(workspace, "2403.00002", "2403.00001", "2403.00001")
+    rows = metadata_of(workspace)
+    assert list(rows) == ["2403.00001", "2403.00002"]
+    assert {(row["source"], row["fetched_at"]) for row in rows.values()} == {("snapshot", None)}
     assert outcome.notes == {"sources": {"snapshot": 2}, "status": {"present": 2}}
     assert outcome.measured["snapshot"]["lines"] == 4
 
@@ -55,16 +47,16 @@ def test_the_api_is_asked_for_what_the_snapshot_lacks_alone_and_once(
 ):
     arxiv.papers = {"2403.00002": entry("2403.00002")}
     snapshot_file.write_text(line("2403.00001", comments="Withdrawn by the authors"))
-    write_members(workspace, MONTH, ["2403.00001", "2403.00002", "2403.00003"])
+    names = [f"2403.0000{number}" for number in (1, 2, 3)]
     asker = asking(workspace, arxiv.url)
-    outcome = run_stage(unhurried, asker, MONTH)
-    rows = written(workspace)
-    assert [(row["source"], row["status"]) for row in rows] == [
-        ("snapshot", "withdrawn"),
-        ("api", "present"),
-        ("api", "absent"),
+    outcome = put_metadata(asker, *names, stage=unhurried)
+    rows = metadata_of(workspace)
+    found = [(row["source"], row["status"], bool(row["fetched_at"])) for row in rows.values()]
+    assert found == [
+        ("snapshot", "withdrawn", False),
+        ("api", "present", True),
+        ("api", "absent", True),
     ]
-    assert [row["fetched_at"] is None for row in rows] == [True, False, False]
     assert outcome.measured["api_requests"] == 2
     assert ledger(workspace, "metadata", fields=["detail"]) == [
         ("snapshot.jsonl has no readable line of this paper; arXiv's API has no such paper",)
@@ -72,7 +64,7 @@ def test_the_api_is_asked_for_what_the_snapshot_lacks_alone_and_once(
     run_stage(unhurried, asker, MONTH, force=True)
     # Kept answers serve a month that asks no API too.
     run_stage(METADATA, workspace, MONTH)
-    assert written(workspace) == rows
+    assert metadata_of(workspace) == rows
     assert arxiv.asked == [["2403.00002", "2403.00003"], ["2403.00003"]]
 
 
@@ -82,10 +74,9 @@ def test_progress_tells_how_many_papers_the_api_has_yet_to_tell(
     names = [f"2403.{number:05}" for number in range(1, 251)]
     arxiv.papers = {name: entry(name) for name in names[:-1]}
     snapshot_file.write_text(line("2403.90000"))
-    write_members(workspace, MONTH, [*names, "2403.90000"])
     events = []
     with listening(events.append):
-        run_stage(unhurried, asking(workspace, arxiv.url), MONTH)
+        put_metadata(asking(workspace, arxiv.url), *names, "2403.90000", stage=unhurried)
     steps = [(event.done, event.total) for event in events if isinstance(event, StageAdvanced)]
     assert steps[:4] == [(100, 250), (200, 250), (250, 250), (251, 251)]
 
@@ -95,12 +86,9 @@ def test_a_paper_without_a_readable_line_is_a_row_and_in_the_ledger(
     workspace, snapshot_file, broken, reason
 ):
     snapshot_file.write_text(f"{line('2403.00001')}\n{broken}\n")
-    write_members(workspace, MONTH, ["2403.00001", "2403.00002"])
-    run_stage(METADATA, workspace, MONTH)
-    assert [(row["status"], row["source"]) for row in written(workspace)] == [
-        ("present", "snapshot"),
-        ("absent", None),
-    ]
+    put_metadata(workspace, "2403.00001", "2403.00002")
+    found = [(row["status"], row["source"]) for row in metadata_of(workspace).values()]
+    assert found == [("present", "snapshot"), ("absent", None)]
     detail = f"{reason}; CITELOOM_ARXIV_API is false"
     assert ledger(workspace, "metadata") == [("2403.00002", "no_metadata")]
     assert ledger(workspace, "metadata", fields=["detail"]) == [(detail,)]
@@ -121,9 +109,8 @@ def test_news_of_another_months_papers_leave_a_month_done(workspace, snapshot_fi
 
 
 def test_no_source_at_all_is_a_wrong_setting(workspace):
-    write_members(workspace, MONTH, ["2403.00001"])
     with pytest.raises(SettingError, match="no source of metadata"):
-        run_stage(METADATA, changed(workspace, metadata_snapshot=None), MONTH)
+        put_metadata(changed(workspace, metadata_snapshot=None), "2403.00001")
 
 
 # references
@@ -146,7 +133,7 @@ def test_each_item_of_each_bibliography_is_a_row_in_order(workspace):
     write_table(workspace.root, tables.PAPERS, MONTH, papers)
     outcome = run_stage(REFERENCES, workspace, MONTH)
     assert outcome.notes["resolved_by"] == {"not_resolved": 3}
-    rows = written(workspace, tables.REFERENCES)
+    rows = workspace.root.rows(tables.REFERENCES, MONTH)
     assert [(row["arxiv_id"], row["key"], row["ordinal"]) for row in rows] == [
         ("2403.00002", "bib.2", 0),
         ("2403.00002", "bib.1", 1),

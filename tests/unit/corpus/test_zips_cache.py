@@ -35,15 +35,15 @@ def listing_of(*names):
     return build_listing("errors.zip", [(names, numbers, {})])
 
 
-class CountingMaker:
-    """Makes a listing, and counts how often."""
+def listing_in(cache, names=NAMES, zip_name="errors.zip", state=STATE, made=None):
+    """A zip's listing through the cache; made: notes each time that it is made anew."""
 
-    def __init__(self, *names):
-        self.names, self.times = names, 0
+    def make():
+        if made is not None:
+            made.append(names)
+        return listing_of(*names)
 
-    def __call__(self):
-        self.times += 1
-        return listing_of(*self.names)
+    return cached_listing(cache, zip_name, state, make)
 
 
 def rows_of(listing):
@@ -56,10 +56,9 @@ def cache(tmp_path):
 
 
 def test_a_second_process_reads_the_rows_that_the_first_has_cached(cache):
-    listing = cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES))
-    second = CountingMaker("never/made")
-    cached = cached_listing(cache, "errors.zip", STATE, second)
-    assert second.times == 0
+    listing, made = listing_in(cache), []
+    cached = listing_in(cache, ["never/made"], made=made)
+    assert made == []
     assert rows_of(cached) == rows_of(listing) == rows_of(listing_of(*NAMES))
     assert [(part.month, part.strays, part.rows) for part in cached.parts] == [
         ("", True, 1), ("2024-03", False, 2), ("2024-04", False, 1),
@@ -76,20 +75,20 @@ def test_a_second_process_reads_the_rows_that_the_first_has_cached(cache):
     ids=["size", "time", "address"],
 )
 def test_a_zip_of_another_size_time_or_address_is_listed_again(cache, zip_name, state):
-    before = cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES))
-    now = cached_listing(cache, zip_name, state, CountingMaker(*NAMES[:2]))
+    before = listing_in(cache)
+    now = listing_in(cache, NAMES[:2], zip_name, state)
     assert [part.rows for part in now.parts] == [2]
     assert rows_of(before) == rows_of(listing_of(*NAMES)), "another process may be at work with it"
 
 
 def test_the_listing_of_an_earlier_state_and_unfinished_files_are_removed_after_a_day(cache):
-    cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES))
+    listing_in(cache)
     (old,) = cache.iterdir()
     unfinished = old.with_name(f".{old.name}.12345.tmp")
     unfinished.write_bytes(b"of a run that was killed")
     for file in (old, unfinished):
         os.utime(file, (1, 1))
-    cached_listing(cache, "errors.zip", FileState(1001, "1"), CountingMaker(*NAMES))
+    listing_in(cache, state=FileState(1001, "1"))
     (new,) = cache.iterdir()
     assert new not in (old, unfinished)
 
@@ -110,16 +109,14 @@ DAMAGES = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_file_is_made_again_at_the_latest_in_the_next_run(cache, name):
-    cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES))
+    listing_in(cache)
     (file,) = cache.iterdir()
     DAMAGES[name](file)
-    again = CountingMaker(*NAMES)
+    made = []
     with contextlib.suppress(MissingInput):
-        assert rows_of(cached_listing(cache, "errors.zip", STATE, again)) == rows_of(
-            listing_of(*NAMES)
-        )
-    assert rows_of(cached_listing(cache, "errors.zip", STATE, again)) == rows_of(listing_of(*NAMES))
-    assert again.times == 1
+        assert rows_of(listing_in(cache, made=made)) == rows_of(listing_of(*NAMES))
+    assert rows_of(listing_in(cache, made=made)) == rows_of(listing_of(*NAMES))
+    assert len(made) == 1
 
 
 def test_a_process_lists_a_zip_again_whose_rows_could_not_be_read(tmp_path):
@@ -135,11 +132,10 @@ def test_a_process_lists_a_zip_again_whose_rows_could_not_be_read(tmp_path):
 
 def test_where_nothing_can_be_written_the_listing_is_held_in_memory(tmp_path):
     (tmp_path / "cache").write_text("a file where the folder would be")
-    listing = cached_listing(tmp_path / "cache", "errors.zip", STATE, CountingMaker(*NAMES))
+    listing = listing_in(tmp_path / "cache")
     assert rows_of(listing) == rows_of(listing_of(*NAMES))
 
 
 def test_a_zip_without_a_name_that_is_a_file_has_no_parts(cache):
-    maker = CountingMaker("error/", "error/2403/")
-    assert cached_listing(cache, "errors.zip", STATE, maker).parts == ()
-    assert cached_listing(cache, "errors.zip", STATE, CountingMaker(*NAMES)).parts == ()
+    assert listing_in(cache, ["error/", "error/2403/"]).parts == ()
+    assert listing_in(cache).parts == ()
