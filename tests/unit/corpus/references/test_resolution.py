@@ -6,19 +6,14 @@ from benchmarks.labelled_references import title_index
 from pipeline.corpus.references.resolution import Resolution, resolve_references
 from pipeline.identity.identifiers import split_dois
 from pipeline.identity.titles import title_words
-from tests.cases import cases
+from tests.cases import cases, read_cases
 
 NOWHERE = Resolution()
 
 
-def paper(arxiv_id, title, *authors, published="2017-06-12", doi=None):
-    return {
-        "arxiv_id": arxiv_id,
-        "title": title,
-        "authors": list(authors),
-        "doi": doi,
-        "published": published,
-    }
+def paper(arxiv_id, title, **known):
+    nothing = {"authors": [], "doi": None, "published": "2017-06-12"}
+    return {"arxiv_id": arxiv_id, "title": title} | nothing | known
 
 
 def item(raw="", **known):
@@ -32,47 +27,8 @@ def titled(title, year, author="A. Vaswani"):
 
 @pytest.fixture
 def titles():
-    papers = [
-        paper("1706.03762", "Attention Is All You Need", "Ashish Vaswani", "Noam Shazeer"),
-        paper(
-            "2105.14528",
-            "Fast Nearest Neighbor Machine Translation",
-            "Yuxian Meng",
-            published="2021-05-30",
-        ),
-        paper(
-            "2105.13022",
-            "Adaptive Nearest Neighbor Machine Translation",
-            "Xin Zheng",
-            published="2021-05-27",
-        ),
-        paper(
-            "0901.00001",
-            "Location of acoustic emission sources: Part I",
-            "T. Kosel",
-            published="2009-01-02",
-        ),
-        paper(
-            "0901.00002",
-            "Location of acoustic emission sources: Part II",
-            "T. Kosel",
-            published="2009-01-02",
-        ),
-        paper(
-            "1301.00003",
-            r"On \'Etale Sheaves over $\mathbb{Q}$ and G\"odel's \emph{Theorems}",
-            "Kurt M\\'uller",
-        ),
-        paper("1802.00004", "Deep Learning", published="2018-02-01"),
-        paper(
-            "1503.00005",
-            "A Small Study of Large Things",
-            "E. Five",
-            doi="10.1103/PhysRevD.76.013009 10.1/other",
-        ),
-        paper("2403.00006", "Weaving citations into related work sections", published="2024-03-09"),
-    ]
-    return title_index(papers)
+    known = read_cases("unit/corpus/cases.toml")["papers_to_resolve"]
+    return title_index([paper(**row) for row in known])
 
 
 def resolve(titles, item, citing):
@@ -118,7 +74,7 @@ def test_of_two_equal_titles_the_nearer_year_wins_then_the_smaller_identifier():
     title = "A paper that was posted twice"
     days = {"2003.1": "2020-03-01", "1903.2": "2019-03-01", "1903.1": "2019-03-02"}
     titles = title_index(
-        [paper(name, title, "A. One", published=day) for name, day in days.items()]
+        [paper(name, title, authors=["A. One"], published=day) for name, day in days.items()]
     )
     assert resolve(titles, titled(title, 2019, "A. One"), "1.1").arxiv_id == "1903.1"
     assert resolve(titles, titled(title, 2020, "A. One"), "1.1").arxiv_id == "2003.1"
@@ -126,8 +82,8 @@ def test_of_two_equal_titles_the_nearer_year_wins_then_the_smaller_identifier():
 
 def test_metadata_without_title_and_date_takes_the_year_of_its_month():
     rows = [
-        paper("2403.1", "A title of four words", "A. One") | {"published": None},
-        paper("2403.2", "x") | {"title": None},
+        paper("2403.1", "A title of four words", authors=["A. One"], published=None),
+        paper("2403.2", None),
     ]
     assert (
         resolve(title_index(rows), titled("A title of four words", 2024, "A. One"), "1.1").arxiv_id
