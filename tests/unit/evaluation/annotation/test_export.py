@@ -65,32 +65,30 @@ def test_each_label_is_the_text_of_its_system_and_of_a_sheets_line(work, tmp_pat
     study, (sheet,) = give_out(work, tmp_path, with_gold=with_gold)
     page, rows = page_of(sheet), rows_of(sheet)
     articles = {article.attributes["id"]: article.text() for article in page.css("article")}
-    assert [row["unit"] for row in rows] == [*articles]
     for label, text in articles.items():
         unit = study.units[label]
         assert f"Text {WRITERS.index(unit.system)} on {unit.item_id[:10]}." in text
     assert (GOLD[:40] in page.text()) == with_gold
     assert "[Reference 1] Cited Work 1: A Study, 2021, arXiv:2401.00001" in page.text()
+    title = "Learned Weights for Retrieval"
+    about = {"study": "pilot", "annotator": "annotator-1"}
     empty = dict.fromkeys((*CRITERIA, "preferred", "comment"), "")
-    columns = ["study", "annotator", "unit", "text", *empty]
-    about = {"study": "pilot", "annotator": "annotator-1", **empty}
-    assert all([*row] == columns and row | about == row for row in rows)
+    assert rows == [{**about, "unit": label, "text": title, **empty} for label in articles]
     assert sheet.read_bytes().startswith(b"\xef\xbb\xbf")
-    guide = (tmp_path / "ratings-guide.txt").read_text().splitlines()
-    assert {*CRITERIA} <= {*guide}
+    assert {*CRITERIA} <= {*(tmp_path / "ratings-guide.txt").read_text().splitlines()}
 
 
 def test_grades_have_a_line_for_each_claim_and_answers_to_a_question_side_by_side(work, tmp_path):
     study, sheets = give_out(work, tmp_path, 3, kind="grades")
     texts = {unit_id: unit.text for unit_id, unit in study.units.items()}
-    orders = []
+    orders = set()
     for sheet in sheets:
-        rows = rows_of(sheet)
-        assert {row["unit"]: row["text"] for row in rows} == texts
-        orders.append([row["unit"] for row in rows])
-        assert [line.text() for line in page_of(sheet).css(".lines span")] == orders[-1]
-        assert sum(one[:3] != other[:3] for one, other in pairwise(orders[-1])) == 4 - 1
-    assert len(set(map(tuple, orders))) > 1
+        lines = {row["unit"]: row["text"] for row in rows_of(sheet)}
+        assert lines == texts
+        assert [line.text() for line in page_of(sheet).css(".lines span")] == [*lines]
+        assert sum(one[:3] != other[:3] for one, other in pairwise(lines)) == 4 - 1
+        orders.add(tuple(lines))
+    assert len(orders) > 1
     assert "arXiv:2403.90001" in page_of(sheets[0]).text()
 
 
@@ -144,8 +142,17 @@ def test_a_key_that_is_missing_or_damaged_is_named_and_one_of_the_first_format_r
         read_key(work.root, "old")
 
 
-def items_of(study):
-    return {unit.item_id[:10] for unit in study.units.values()}
+def pairs_of(study):
+    """(Task or question, system) of each text of a study."""
+    return {(unit.item_id, unit.system.partition("@")[0]) for unit in study.units.values()}
+
+
+def pairs(items, systems):
+    return {*product(items, systems)}
+
+
+TASKS = [f"2403.9000{number}#S2" for number in (1, 2, 3, 4)]
+QUESTIONS = ["q1", "q2", "q3", "q4"]
 
 
 def test_only_items_with_a_text_of_every_system_are_drawn(work, tmp_path):
@@ -154,15 +161,13 @@ def test_only_items_with_a_text_of_every_system_are_drawn(work, tmp_path):
     others = [row for row in rows if row["system"] != "few_shot"]
     write_table(work.root, SUMMARIES, MONTH, [*models[:2], *others])
     study, _ = give_out(work, tmp_path)
+    assert pairs_of(study) == pairs(TASKS[:2], WRITERS)
     assert {unit.system for unit in study.units.values()} == {"chatcite", "few_shot@m", "zero_shot"}
-    assert len(items_of(study)) == 2
     alone, _ = give_out(work, tmp_path, name="alone", systems=["zero_shot"], most=3)
     assert len(alone.units) == 3
     short, _ = give_out(work, tmp_path, name="short", systems=["few_shot"])
-    assert items_of(short) == items_of(study)
-    with pytest.raises(
-        MissingInput, match="each of three; there are texts of chatcite, few_shot@m"
-    ):
+    assert pairs_of(short) == pairs(TASKS[:2], ["few_shot"])
+    with pytest.raises(MissingInput, match="each of three; there are texts of chatcite, few_shot@"):
         give_out(work, tmp_path, systems=["three"])
     with pytest.raises(SettingError, match="--set other is none of main"):
         give_out(work, tmp_path, candidate_set="other")
@@ -170,22 +175,21 @@ def test_only_items_with_a_text_of_every_system_are_drawn(work, tmp_path):
 
 def test_a_task_without_a_gold_section_is_left_out_only_where_that_is_shown(work, tmp_path):
     write_sections(work.root, "2024-04", text=lambda text: "" if text == GOLD else text)
-    for with_gold, name in ((True, "shown"), (False, "hidden")):
-        study, _ = give_out(work, tmp_path, name=name, with_gold=with_gold)
-        assert len(study.units) == 4 * 3 * (1 if with_gold else 2)
+    for with_gold, months in ((True, 1), (False, 2)):
+        study, _ = give_out(work, tmp_path, name=f"of-{months}", with_gold=with_gold)
+        assert len(study.units) == months * 4 * 3
 
 
 def test_what_abstains_needs_no_grader_and_what_no_judge_graded_cannot_be_graded(work, tmp_path):
     study, _ = give_out(work, tmp_path, kind="grades")
-    pairs = {(unit.item_id, unit.system.partition("@")[0]) for unit in study.units.values()}
-    silent = {("q4", "arxivbot"), ("q4", "wikichat")}
-    assert pairs == {*product(("q1", "q2", "q3", "q4"), SYSTEMS)} - silent
-    searching = {"kind": "grades", "systems": ["arxivbot", "wikichat"]}
-    alone, _ = give_out(work, tmp_path, name="alone", **searching)
-    assert items_of(alone) == {"q1", "q2", "q3"}
+    searching = ("arxivbot", "wikichat")
+    assert pairs_of(study) == pairs(QUESTIONS, SYSTEMS) - pairs(["q4"], searching)
+    choice = {"kind": "grades", "systems": searching}
+    alone, _ = give_out(work, tmp_path, name="alone", **choice)
+    assert pairs_of(alone) == pairs(QUESTIONS[:3], searching)
     write_answers(work.root, "2024-04", questions=1)
     with pytest.raises(MissingInput, match="run citeloom run --select answer_grades"):
-        give_out(work, tmp_path, months="2024-04", **searching)
+        give_out(work, tmp_path, months="2024-04", **choice)
     with pytest.raises(SettingError, match="question q1 is asked in 2024-04 and before"):
         give_out(work, tmp_path, kind="grades")
     work.root.file(ANSWER_GRADES, "2024-04").unlink()
