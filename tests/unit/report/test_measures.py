@@ -1,7 +1,8 @@
-"""The figures that the papers print, as reports show them beside ours."""
+"""The figures that the papers print, as reports show them beside ours, and whose ours are."""
 
 import pytest
 
+from pipeline.llm.models import is_small_model
 from pipeline.report.measures import published_rows, select
 
 
@@ -20,3 +21,8 @@ def test_the_chatcite_papers_tables_have_one_rouge_l_and_all_votes(table, system
     assert len(rows) == systems
     assert all(row.cells.keys() == {"rougeLsum", "g_vote", "tasks"} for row in rows)
     assert sum(row.cells["g_vote"] for row in rows) == pytest.approx(preference)
+
+
+def test_the_bundled_model_is_known_by_its_name():
+    names = ["SmolLM2-135M-Instruct-Q4_K_M.gguf", "gpt-4-turbo-preview", None]
+    assert [is_small_model(name) for name in names] == [True, False, False]

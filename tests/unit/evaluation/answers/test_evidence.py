@@ -12,7 +12,7 @@ from pipeline.evaluation.answers.sample import SPLIT
 from pipeline.evaluation.passages import EvidencePassage, passages_by_paper
 from pipeline.settings import SAMPLE_QUESTIONS
 from tests.unit.corpus.building import passages_of_sample
-from tests.unit.evaluation.answers.graded import OTHER, PAPER, evidence_by_words, question
+from tests.unit.evaluation.answers.graded import PAPER, evidence_by_words
 
 PROMPT_FOLDER = Path(judge.__file__).parent / "prompts"
 
@@ -33,15 +33,6 @@ def test_a_passage_stands_under_its_title_and_sections_without_markers():
     bare = row | {"title": None, "section_path": None}
     (passage,) = passages_by_paper([bare], with_headings=True)[PAPER]
     assert passage.with_heading() == "\nThere are twelve."
-
-
-def test_passages_of_all_papers_of_a_question_are_ranked_together_and_of_no_other():
-    both = evidence_by_words(question(papers=(PAPER, OTHER)), ["Kites fly.", "Twelve boats."], 2)
-    assert [passage.passage_id for passage in both["q1", "Kites fly."]] == ["p9", "p0"]
-    assert both["q1", "Twelve boats."][0].passage_id == "p2"
-    one = evidence_by_words(question(), ["Kites fly.", "Ada Byron is of Quay University."], 9)
-    assert {passage.arxiv_id for passage in one["q1", "Kites fly."]} == {PAPER}
-    assert one["q1", "Ada Byron is of Quay University."][0].anchor == "front"
 
 
 def test_the_digest_holds_every_prompt():

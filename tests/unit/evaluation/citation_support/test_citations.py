@@ -17,9 +17,3 @@ def test_every_number_of_a_sentence_is_a_citation_once_also_one_that_the_task_or
 @cases("unit/evaluation/cases.toml", "claims_of_sentences", ["text", "claim"])
 def test_a_search_is_asked_for_the_words_without_the_markers(text, claim):
     assert Citation(1, 1, text).claim == claim
-
-
-def test_a_judge_is_told_which_citation_is_meant_and_no_number():
-    text = "Unlike [Reference 12], [Reference 2] weighs stones, as [Reference 2] says."
-    marked = "Unlike [another work], [this work] weighs stones, as [this work] says."
-    assert Citation(1, 2, text).marked == marked

@@ -14,6 +14,7 @@ from pipeline.evaluation.stages import G_SCORES
 from pipeline.storage.reading import read_table
 from pipeline.tables import CRITERIA
 from pipeline.tables.writers import parse_writer
+from tests.cases import cases
 from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.evaluation.made_up import section, task
@@ -62,10 +63,6 @@ def systems_of(row):
     return tuple(parse_writer(name).system for name in row["order"])
 
 
-def sets_of(rows):
-    return {row["candidate_set"]: set(row["order"]) for row in rows}
-
-
 def shown_by(llm):
     """The sections of each request, in the order shown."""
     return [
@@ -89,7 +86,7 @@ def test_systems_are_judged_together_in_each_order_and_marks_lead_back_to_them(t
     every = [(task, order) for task in (FIRST, SECOND) for order in shown_orders(task, SYSTEMS)]
     assert [(row["task_id"], systems_of(row)) for row in rows] == every
     assert [row["repeat"] for row in rows] == [*range(6)] * 2
-    assert (sets_of(rows).keys(), outcome.notes) == ({"main"}, {"judged": {"main": 12}})
+    assert outcome.notes == {"judged": {"main": 12}}
     texts = [[f"Text {SYSTEMS.index(name)} of {task}" for name in order] for task, order in every]
     assert sorted(shown_by(llm)) == sorted(texts * 2)
     for row in rows:
@@ -100,35 +97,26 @@ def test_systems_are_judged_together_in_each_order_and_marks_lead_back_to_them(t
         assert (row["best"], row["calls"]) == (row["order"][0], 2)
 
 
-def test_a_system_alone_is_asked_about_once_without_a_vote_and_each_repeat_keeps_its_number(
-    tmp_path, llm
+@cases("unit/evaluation/g_score/conversations.toml")
+def test_a_conversation_has_the_sections_of_a_candidate_set_and_each_repeat_one_of_its_own(
+    tmp_path, llm, case
 ):
-    more = [{"repeat": 2, "text": "Again."}]
-    rows, _, _ = judged(tmp_path, llm, systems=SYSTEMS[:1], more=more, judge_repeats=2)
-    assert [(systems_of(row), row["best"], row["section_repeat"]) for row in rows] == [
-        (("chatcite",), None, 0),
-        (("chatcite",), None, 2),
+    settings = {name: json.dumps(case[name]) for name in ("candidate_sets",) if name in case}
+    more = [
+        {name: None if value == "none" else value for name, value in changes.items()}
+        for changes in case.get("more", ())
     ]
-    assert llm.generations == 2
-
-
-def test_a_repeat_is_judged_in_the_sets_of_which_every_writer_with_a_model_repeats(tmp_path, llm):
-    lead = {"system": "lead", "model": None, "text": "Lead."}
-    more = [lead, {"repeat": 1, "text": "Again."}, {"repeat": 2, "text": "Once more."}]
-    systems = ("chatcite", "chatcite_no_reflection")
-    rows, _, _ = judged(tmp_path, llm, systems=systems, more=more, judge_repeats=1)
-    columns = ("candidate_set", "section_repeat", "repeat")
-    assert [tuple(row[name] for name in columns) for row in rows] == [
-        ("ablations", 0, 0),
-        ("main", 0, 0),
-        ("main", 1, 0),
-        ("main", 2, 0),
-    ]
-    main = [row["order"] for row in rows[1:]]
-    assert sorted(main[0]) == ["chatcite@small", "lead"]
-    assert main == [main[0]] * 3
-    beside = [{*texts} - {"Lead."} for texts in shown_by(llm) if "Lead." in texts]
-    assert sorted(map(list, beside)) == [["Again."], ["Once more."], [f"Text 0 of {FIRST}"]]
+    rows, _, _ = judged(
+        tmp_path, llm, systems=case["systems"], more=more, judge_repeats=1, **settings
+    )
+    columns = ("candidate_set", "section_repeat")
+    found = [[*(row[name] for name in columns), *sorted(row["order"])] for row in rows]
+    assert found == case["conversations"]
+    # Those of a set are in one order, and each has other texts.
+    orders = {row["candidate_set"]: row["order"] for row in rows}
+    assert [orders[row["candidate_set"]] for row in rows] == [row["order"] for row in rows]
+    assert len({tuple(texts) for texts in shown_by(llm)}) == len(rows)
+    assert [row["best"] is None for row in rows] == [len(row["order"]) == 1 for row in rows]
 
 
 def test_what_does_not_fit_is_cut_alike_for_all_systems_and_recorded_once(tmp_path, llm):
@@ -146,18 +134,3 @@ def test_what_has_no_room_or_no_gold_section_is_in_the_ledger(tmp_path, llm):
     rows, _, ledger = judged(tmp_path, llm, tasks, llm_context=1400, judge_repeats=1)
     assert (rows, llm.requests) == ([], [])
     assert sorted(ledger) == [(FIRST, "no_room_for_judge"), (SECOND, "no_gold")]
-
-
-def test_the_ablations_are_judged_in_a_conversation_of_their_own(tmp_path, llm):
-    ablations = ("chatcite_no_elements", "chatcite_no_incremental")
-    systems = ("few_shot", "chatcite", "zero_shot", *ablations, "imported")
-    large = [{"model": "large"}]
-    rows, _, _ = judged(tmp_path, llm, systems=systems, more=large, judge_repeats=1)
-    both = {"chatcite@small", "few_shot@small"}
-    assert sets_of(rows) == {
-        "ablations": both | {f"{name}@small" for name in ablations},
-        "main": both | {"few_shot@large", "zero_shot@small", "imported@small"},
-    }
-    named = json.dumps({"two": ["few_shot", "chatcite@small"], "none": ["lead"]})
-    rows, _, _ = judged(tmp_path, llm, systems=systems, candidate_sets=named)
-    assert sets_of(rows) == {"two": both}
