@@ -1,5 +1,6 @@
 """The command `citeloom`: a module per group of commands, registered by `app`."""
 
+import gc
 import os
 
 
@@ -10,4 +11,8 @@ def main() -> None:
     os.environ["PYTHONSAFEPATH"] = "1"
     from pipeline.doors.cli.app import main as run
 
-    run()
+    try:
+        run()
+    finally:
+        # Else the interpreter's end searches all of torch for cycles: a second or more.
+        gc.freeze()
