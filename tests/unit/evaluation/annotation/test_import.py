@@ -77,20 +77,14 @@ def test_labels_become_the_systems_of_the_key(work, tmp_path):
     assert [ratings["T01-A"][name] for name in columns] == ["Bjørn Ö.", 2, 4, comment]
 
 
-@cases(CASES, "wrong_lines", ["column", "cell", "message", "others"])
+@cases(CASES, "wrong_lines", ["column", "cell", "message", "wrong", "place"])
 def test_a_line_that_is_wrong_is_named_and_costs_no_other_line(
-    work, sheet, column, cell, message, others
+    work, sheet, column, cell, message, wrong, place
 ):
-    done = imported(work, sheet, {column: cell, "comment": "one\ntwo"})
-    wrong = LINES - 1 if others else 1
-    assert (len(done.rows), len(done.faults)) == (LINES - wrong, wrong)
+    change = {column: cell, "comment": "one\ntwo"}
+    done = imported(work, sheet, *[{}] * (place or 0), change)
+    assert (len(done.rows), len(done.faults)) == (LINES - (wrong or 1), wrong or 1)
     assert message in done.faults[0]
-
-
-def test_a_second_choice_of_a_task_is_wrong(work, sheet):
-    done = imported(work, sheet, {}, {"preferred": "x"})
-    assert done.faults == ["line 3, column preferred: T01 has an x on line 2 too: leave one"]
-    assert "T01-B" not in stored(work)
 
 
 def test_a_sheet_replaces_what_the_same_person_gave_in_the_study(work, sheet):

@@ -1,11 +1,9 @@
 """Tables and figures of a report counted again from sheets and rows, by arithmetic of this file."""
 
-import json
 from collections import defaultdict
 from statistics import fmean, stdev
 
 import pytest
-from selectolax.lexbor import LexborHTMLParser
 
 from pipeline import tables
 from pipeline.engine.run import run_stage
@@ -13,6 +11,8 @@ from pipeline.evaluation.annotation.study import import_files
 from pipeline.report.stages import REPORT
 from tests.unit.evaluation.annotation.studies import MONTH, give_out, rows_of, save
 from tests.unit.evaluation.made_up import write_month
+from tests.unit.report.test_months import cells
+from tests.unit.report.test_pages import parsed_page, report_tables
 from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
@@ -35,15 +35,6 @@ def mean_by(pairs):
 
 def mean_mark(marks):
     return fmean(marks[criterion] for criterion in tables.CRITERIA)
-
-
-def named(rows, column="System", **wanted):
-    """Name → the row of a table, each cell as its number alone, of rows with these values."""
-    plain = (
-        {name: cell["value"] if isinstance(cell, dict) else cell for name, cell in row.items()}
-        for row in rows
-    )
-    return {row[column]: row for row in plain if row | wanted == row}
 
 
 def bars(page, title):
@@ -72,25 +63,26 @@ def test_tables_and_figures_of_sections_are_those_counted_by_hand(tmp_path):
         save(sheet, lines)
     import_files(place, sheets)
     run_stage(REPORT, place, MONTH)
-    folder = place.root.path / "reports" / MONTH
-    told = json.loads((folder / "report.json").read_text())["tables"]
-    found = {key: table["rows"] for key, table in told.items()}
-    page = LexborHTMLParser((folder / "index.html").read_text())
+    grids = report_tables(place)
+    page = parsed_page(place)
+
+    def cell(*path):
+        (value,) = cells(grids, "/".join(path))
+        return value
 
     figure, people = bars(page, "Figure 4: the six criteria (main"), "People, 4 votes on 2 tasks"
-    marked = named(found["criteria"], group="People")
     for system, name in SECTIONS.items():
         mean = mean_by((turn // 2, mark) for turn, mark in enumerate(MARKS[system]) if mark)
-        assert (marked[name]["Fluency"], marked[name]["G-Score"]) == (mean, mean)
-        assert float(figure["Fluency", f"{name}, people"]) == pytest.approx(
-            mean.expected, abs=0.006
-        )
-    votes, figure = named(found["preference"]), bars(page, "Figure 5: preference (main")
+        for column in ("Fluency", "G-Score"):
+            assert cell("criteria", "People", name, column) == mean
+        shown = float(figure["Fluency", f"{name}, people"])
+        assert shown == pytest.approx(mean.expected, abs=0.006)
+    figure = bars(page, "Figure 5: preference (main")
     for name, share in SHARES.items():
-        assert (votes[name][people], figure[people, name]) == (share, f"{100 * share:.0f} %")
-    agreed = named(found["people"], "What was rated")
-    compared = [agreed[name]["Rated twice or more"] for name in ("Fluency", "Preference")]
-    assert compared == [5, 2]
+        assert cell("preference", name, people) == share
+        assert figure[people, name] == f"{100 * share:.0f} %"
+    rated = [cell("people", name, "Rated twice or more") for name in ("Fluency", "Preference")]
+    assert rated == [5, 2]
 
     judged = place.root.rows(tables.G_SCORES, MONTH)
     scores = place.root.rows(tables.SCORES, MONTH)
@@ -98,15 +90,6 @@ def test_tables_and_figures_of_sections_are_those_counted_by_hand(tmp_path):
         ("table_1", "criteria", "main", SECTIONS),
         ("table_2", "criteria_ablations", "ablations", ABLATION),
     ):
-        ours, marked = (
-            named(found[table], group="Ours"),
-            named(found[of_criteria], group="Judge strict"),
-        )
-        runs = named(
-            row
-            for row in found["stability"]
-            if candidates in row["group"] and row["Metric"] == "G-Score"
-        )
         for system, name in names.items():
             writer = f"{system}@some-model"
             given = [
@@ -117,14 +100,15 @@ def test_tables_and_figures_of_sections_are_those_counted_by_hand(tmp_path):
             ]
             first = [(row, marks) for row, marks in given if not row["section_repeat"]]
             mean = mean_by((row["task_id"], mean_mark(marks)) for row, marks in first)
-            assert (ours[name]["G-Score"], marked[name]["G-Score"]) == (mean, mean)
+            assert cell(table, "Ours", name, "G-Score") == mean
+            assert cell(of_criteria, "Judge strict", name, "G-Score") == mean
             fluency = mean_by((row["task_id"], marks["fluency"]) for row, marks in first)
-            assert marked[name]["Fluency"] == fluency
+            assert cell(of_criteria, "Judge strict", name, "Fluency") == fluency
             voted = mean_by((row["task_id"], 100 * (row["best"] == writer)) for row, _ in first)
-            assert ours[name]["Best, %"] == voted
+            assert cell(table, "Ours", name, "Best, %") == voted
             wanted = {"system": system, "metric": "rouge1", "repeat": 0}
             rouge = mean_by((r["task_id"], r["value"]) for r in scores if r | wanted == r)
-            assert ours[name]["R-1"] == rouge
+            assert cell(table, "Ours", name, "R-1") == rouge
             # Marks of all runs are of one order.
             of_run = [
                 fmean(
@@ -132,5 +116,11 @@ def test_tables_and_figures_of_sections_are_those_counted_by_hand(tmp_path):
                 )
                 for run in (0, 1)
             ]
-            spread = tuple(runs[name][column] for column in ("Mean", "SD of runs", "Runs", "Tasks"))
-            assert spread == pytest.approx((fmean(of_run), stdev(of_run), 2, 2))
+            (spread,) = (
+                row
+                for row in grids["stability"]["rows"]
+                if candidates in row["group"]
+                and (row["Metric"], row["System"]) == ("G-Score", name)
+            )
+            found = tuple(spread[column] for column in ("Mean", "SD of runs", "Runs", "Tasks"))
+            assert found == pytest.approx((fmean(of_run), stdev(of_run), 2, 2))
