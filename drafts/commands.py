@@ -11,7 +11,7 @@ import typer
 from citeloom import SettingError
 from drafts.failure_kinds import FAILURES
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 BibOption = Annotated[
     Path | None,
     typer.Option(

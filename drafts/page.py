@@ -95,10 +95,9 @@ def _citations(citations: Sequence[CitationCheck], about: str, *, good: bool) ->
             unchecked[check.reason].append(check.key)
             continue
         sentence = Cell(check.sentence.readable, marks=(check.ours,))
-        quoted = f"“{check.quote}”" if check.quote else ""
+        quoted = check.quote and f"“{check.quote}”"
         paper = ": ".join(filter(None, [check.key, check.reason, quoted]))
-        tag = check.extent or ""
-        quote = Cell(paper, page=check.url, tag=tag, marks=(check.theirs,))
+        quote = Cell(paper, page=check.url, tag=check.extent or "", marks=(check.theirs,))
         place = f"{check.sentence.file}:{check.sentence.line}"
         rows.append((_VERDICTS[check.verdict], sentence, quote, place))
     counts = Counter(check.verdict for check in citations)
@@ -174,16 +173,17 @@ def _distinct(keys: Sequence[str]) -> str:
 
 def _missing(papers: Sequence[MissingPaper]) -> Grid:
     """Each paper once, those of most paragraphs first."""
-    paragraphs: dict[str, list[str]] = defaultdict(list)
-    by_id: dict[str, MissingPaper] = {}
+    by_id: dict[str, list[MissingPaper]] = defaultdict(list)
     for paper in papers:
-        paragraphs[paper.arxiv_id].append(f"{paper.beginning} …")
-        by_id.setdefault(paper.arxiv_id, paper)
-    rows = [
-        (Cell(arxiv_id, page=by_id[arxiv_id].url), by_id[arxiv_id].title, "\n".join(beginnings))
-        for arxiv_id, beginnings in sorted(
-            paragraphs.items(), key=lambda item: len(item[1]), reverse=True
-        )
-    ]
-    title = f"{number_of(len(rows), 'paper')} not cited"
-    return Grid("missing-papers", title, ["paper", "title", "paragraphs"], rows, stacked=True)
+        by_id[paper.arxiv_id].append(paper)
+    rows = []
+    for first, *others in sorted(by_id.values(), key=len, reverse=True):
+        beginnings = "\n".join(f"{paper.beginning} …" for paper in (first, *others))
+        rows.append((Cell(first.arxiv_id, page=first.url), first.title, beginnings))
+    return Grid(
+        "missing-papers",
+        f"{number_of(len(rows), 'paper')} not cited",
+        ["paper", "title", "paragraphs"],
+        rows,
+        stacked=True,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipeline import tables
@@ -133,11 +133,3 @@ def searchable(text: str) -> str:
     if len(line) <= QUERY_CHARS:
         return line
     return line[: QUERY_CHARS + 1].rpartition(" ")[0] or line[:QUERY_CHARS]
-
-
-def distinct_passages(passages: Iterable[Passage]) -> list[Passage]:
-    """The passages in order, each id once."""
-    by_id: dict[str, Passage] = {}
-    for passage in passages:
-        by_id.setdefault(passage.passage_id, passage)
-    return list(by_id.values())

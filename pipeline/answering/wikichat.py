@@ -31,7 +31,7 @@ from pipeline.answering.model_calls import (
     passage_trace,
 )
 from pipeline.answering.ranking import rank, search
-from pipeline.answering.retriever import distinct_passages, searchable
+from pipeline.answering.retriever import searchable
 from pipeline.answering.system import READING, AnsweringSystem
 from pipeline.answering.user_question import UserQuestion, plan_query
 from pipeline.corpus.nouns import Answer, AnswerSentence, Claim, Passage
@@ -115,7 +115,8 @@ async def wikichat(question: UserQuestion, tools: Tools) -> Answer:
     )
     steps.append(later_steps)
     claims = number_claims([*retrieved.claims, *generated.claims], hop=1)
-    passages = distinct_passages([*retrieved.passages, *generated.passages])
+    read = (*retrieved.passages, *generated.passages)
+    passages = list({passage.passage_id: passage for passage in read}.values())
     queries = [] if retrieved.query is None else [retrieved.query]
     hops = [passages] if passages or queries else []
     sentences = await compose(tools, steps, "draft", retrieved.question, claims)

@@ -250,7 +250,7 @@ def corpus_statement(site: Site) -> str:
     months = site.months()
     if not months:
         return "The corpus is empty."
-    root = site.root
+    root = site.workspace.root
     files = [root.file(PAPERS, month) for month in months]
     with site.workspace.read_cache():
         provenances = [read_provenance(file) for file in files]

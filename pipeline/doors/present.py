@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from functools import singledispatch
 from typing import Any
 
+from pipeline.answering.rendering import CLAIM_ORIGINS, terminal_line
 from pipeline.corpus.links import source_name
 from pipeline.corpus.nouns import (
     Answer,
@@ -179,8 +180,6 @@ def _(answer: Answer) -> str:
     """The sentences, each with the numbers of its claims, then these claims with sources; or the
     closest passages with their best sentences marked.
     """
-    from pipeline.answering.rendering import CLAIM_ORIGINS
-
     if not answer.claims or answer.abstained:
         lines = [at_start(escaped(line)) for line in answer.text.splitlines()]
         parts = ["\\\n".join(filter(None, lines))]
@@ -269,8 +268,7 @@ def escaped(text: str) -> str:
     """A text in one line, with a backslash before each character that Markdown would read inside
     of it.
     """
-    line = one_line(visible(text)).encode("utf-8", "replace").decode()
-    return _INLINE.sub(r"\\\g<0>", line)
+    return _INLINE.sub(r"\\\g<0>", terminal_line(text))
 
 
 def _escaped_row(line: str) -> str:

@@ -30,20 +30,16 @@ from tests.processes import COMMAND, environment_without_settings
 from tests.scripted_llm import ScriptedLlm
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "draft"
-# The form in which Zotero exports a preprint.
+# The form in which Zotero exports a preprint; its DOI alone says which paper it is.
 ZOTERO = """
 @misc{halabi_tidepool_2024,
 \ttitle = {Tidepool: {A} {Test} {Collection} for {Finding} {Passages} in {Scientific} {Papers}},
-\tshorttitle = {Tidepool},
-\turl = {http://arxiv.org/abs/2403.90001},
 \tdoi = {10.48550/arXiv.2403.90001},
 \tabstract = {We build a collection, "Tidepool", with 100\\% of its judgements by readers.},
-\turldate = {2024-05-02},
 \tpublisher = {arXiv},
 \tauthor = {Halabi, Noor and Quintela, Tomás},
 \tmonth = mar,
 \tyear = {2024},
-\tnote = {arXiv:2403.90001 [cs]},
 }
 
 @misc{nowhere,
@@ -51,6 +47,7 @@ ZOTERO = """
 \tyear = {2001},
 }
 """
+DRAFT = EXAMPLE / "draft.tex"
 FAULTS = json.loads((EXAMPLE / "faults.json").read_text())
 
 
@@ -65,7 +62,14 @@ def workspace(finished):
 @pytest.fixture(scope="module")
 def checked(workspace):
     """The check of the example."""
-    return check_draft(workspace, read_draft(EXAMPLE / "draft.tex"))
+    return check_draft(workspace, read_draft(DRAFT))
+
+
+def run_check(finished, *arguments, cwd=None):
+    """The command in a process of its own, without settings but the data root."""
+    environment = environment_without_settings() | {"CITELOOM_DATA": str(finished.place.root)}
+    command = [COMMAND, "check", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True)
 
 
 def test_a_paper_is_cited_and_checked_from_python(finished, tmp_path):
@@ -89,33 +93,23 @@ def test_every_kind_that_fails_a_check_is_a_status_or_a_verdict():
 
 
 def test_every_planted_fault_of_a_reference_is_found_and_nothing_else(checked):
-    remarkable = {
-        check.key: check
-        for check in checked.references
-        if check.status != "verified" or check.notes
-    }
-    notes = {
-        key: [note for note in check.notes if "published since" not in note]
-        for key, check in remarkable.items()
-    }
-    assert {
-        key for key, check in remarkable.items() if check.status != "verified" or notes[key]
-    } == set(FAULTS["references"])
+    found = {}
+    for check in checked.references:
+        notes = [note for note in check.notes if "published since" not in note]
+        if check.status != "verified" or notes:
+            fields = [difference.field for difference in check.differences]
+            found[check.key] = (check.status, " ".join([*fields, *notes]))
+    assert found.keys() == FAULTS["references"].keys()
     for key, (status, words) in FAULTS["references"].items():
-        found = " ".join(
-            [*(difference.field for difference in remarkable[key].differences), *notes[key]]
-        )
-        assert (remarkable[key].status, words in found) == (status, True), (key, found)
+        assert (found[key][0], words in found[key][1]) == (status, True), (key, found)
 
 
 def test_every_planted_fault_of_a_citation_is_beside_its_sentence_and_one_is_named(checked):
-    places = [f"{check.sentence.file}:{check.sentence.line}" for check in checked.citations]
-    by_place = list(zip(places, checked.citations, strict=True))
     for place, (verdict, words) in FAULTS["citations"].items():
         assert any(
             check.verdict == verdict and words in check.quote
-            for other, check in by_place
-            if other == place
+            for check in checked.citations
+            if f"{check.sentence.file}:{check.sentence.line}" == place
         ), place
     verdicts = Counter(check.verdict for check in checked.citations)
     assert verdicts == {"number_not_found": 1, "read": 12, "not_checked": 2}
@@ -142,9 +136,7 @@ def test_no_module_of_the_drafts_folder_is_run(finished, tmp_path):
     shutil.copytree(EXAMPLE, tmp_path / "draft")
     for name in ("multiprocessing", "selectors", "signal"):
         (tmp_path / "draft" / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
-    environment = environment_without_settings() | {"CITELOOM_DATA": str(finished.place.root)}
-    command = [COMMAND, "check", "draft.tex", "--json"]
-    subprocess.run(command, cwd=tmp_path / "draft", env=environment, capture_output=True)
+    run_check(finished, "draft.tex", "--json", cwd=tmp_path / "draft")
     assert not (tmp_path / "ran").exists()
 
 
@@ -194,7 +186,7 @@ def test_a_corrected_bibliography_is_verified(workspace, checked, tmp_path):
     content, corrected = correct_bibliography(EXAMPLE / "references.bib", checked.references)
     assert corrected == 2
     target.write_bytes(content)
-    again = check_draft(workspace, read_draft(EXAMPLE / "draft.tex", target))
+    again = check_draft(workspace, read_draft(DRAFT, target))
     assert not [check for check in again.references if check.status == "differs"]
 
 
@@ -223,16 +215,9 @@ def test_to_cite_what_fits_comes_first_and_what_does_not_is_marked(finished, wor
 
 
 def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(finished, tmp_path):
-    draft = str(EXAMPLE / "draft.tex")
-    ended = finished.place.invoke(
-        "check",
-        draft,
-        "--json",
-        "--fail-on",
-        "number_not_found",
-        "--report",
-        str(tmp_path / "page"),
-    )
+    draft = str(DRAFT)
+    failing = ("check", draft, "--json", "--fail-on", "number_not_found")
+    ended = finished.place.invoke(*failing, "--report", str(tmp_path / "page"))
     assert ended.exit_code == 1, ended.stderr
     assert json.loads(ended.stdout)["without_entry"][0]["key"] == FAULTS["without_entry"][0]
     assert (tmp_path / "page" / "index.html").is_file()
@@ -243,9 +228,7 @@ def test_the_command_ends_with_1_on_what_it_was_told_to_fail_on(finished, tmp_pa
         refused = finished.place.invoke("check", draft, "--fail-on", kind)
         assert (refused.exit_code, words in refused.stderr) == (2, True)
     assert finished.place.invoke("check", "no-such.tex").exit_code == 2
-    environment = environment_without_settings() | {"CITELOOM_DATA": str(finished.place.root)}
-    command = [COMMAND, "check", draft, "--fail-on", "contradicted"]
-    without_model = subprocess.run(command, env=environment, capture_output=True)
+    without_model = run_check(finished, draft, "--fail-on", "contradicted")
     assert without_model.returncode == 2
     assert b"needs a language model" in without_model.stderr
 
@@ -259,15 +242,15 @@ def test_a_model_that_judges_says_contradicted_with_a_quote_of_the_paper(finishe
     judge = "judge-that-contradicts"
     with ScriptedLlm(contradict, models=(judge,)) as llm, finished.place.entered():
         place = Workspace(load_settings(llm_url=llm.url, llm_model=judge, _env_file=None))
-        check = check_draft(place, read_draft(EXAMPLE / "draft.tex"))
+        check = check_draft(place, read_draft(DRAFT))
     assert {citation.verdict for citation in check.citations} == {"contradicted", "not_checked"}
     assert check.counts()["contradicted"] == len(llm.requests)
     assert "four verdicts" in llm.requests[0]["messages"][0]["content"]
 
 
 def test_a_section_for_the_draft_cites_its_own_keys(workspace, tmp_path):
-    related = relate_draft(workspace, EXAMPLE / "draft.tex", system="notes")
-    draft = read_draft(EXAMPLE / "draft.tex")
+    related = relate_draft(workspace, DRAFT, system="notes")
+    draft = read_draft(DRAFT)
     assert set(related.keys.values()) <= draft.entries.keys()
     cited = {
         key
@@ -281,34 +264,25 @@ def test_a_section_for_the_draft_cites_its_own_keys(workspace, tmp_path):
 
 
 def test_references_by_key_in_zoteros_bibtex_and_by_id(workspace, tmp_path):
-    # Its DOI alone says which paper it is.
-    library = ZOTERO.replace("http://arxiv.org/abs/2403.90001", "").replace("arXiv:2403.90001", "")
-    (tmp_path / "library.bib").write_text(library)
-    (tmp_path / "draft.md").write_text("# Passages\n\nWe search passages.\n")
-    related = relate_draft(
-        workspace,
-        tmp_path / "draft.md",
-        tmp_path / "library.bib",
-        ["halabi_tidepool_2024", "2403.90002"],
-        "notes",
-    )
+    draft, bibliography = tmp_path / "draft.md", tmp_path / "library.bib"
+
+    def relate(*references, bibliography=None):
+        return relate_draft(workspace, draft, bibliography, references, "notes")
+
+    bibliography.write_text(ZOTERO)
+    draft.write_text("# Passages\n\nWe search passages.\n")
+    related = relate("halabi_tidepool_2024", "2403.90002", bibliography=bibliography)
     assert related.keys[1] == "halabi_tidepool_2024"
     assert "eprint = {2403.90002}" in related.bibtex
     with pytest.raises(SettingError, match="--reference nowhere: its paper is not in the corpus"):
-        relate_draft(
-            workspace, tmp_path / "draft.md", tmp_path / "library.bib", ["nowhere"], "notes"
-        )
-    (tmp_path / "other.bib").write_text(
-        "@misc{nowhere, title = {A Work That Nobody Wrote}, year = {2001}}"
-    )
+        relate("nowhere", bibliography=bibliography)
+    other = tmp_path / "other.bib"
+    other.write_text("@misc{nowhere, title = {A Work That Nobody Wrote}, year = {2001}}")
     with pytest.raises(
         SettingError, match=r"no entry of its bibliography \(of 1\) is a paper of the corpus"
     ):
-        relate_draft(workspace, tmp_path / "draft.md", tmp_path / "other.bib", system="notes")
+        relate(bibliography=other)
     with pytest.raises(SettingError, match="no bibliography of it was found"):
-        relate_draft(workspace, tmp_path / "draft.md", system="notes")
-    (tmp_path / "named.md").write_text(
-        "---\nbibliography: library.bib\n---\n# Passages\n\nWe search passages.\n"
-    )
-    named = relate_draft(workspace, tmp_path / "named.md", system="notes")
-    assert named.keys[1] == "halabi_tidepool_2024"
+        relate()
+    draft.write_text(f"---\nbibliography: library.bib\n---\n{draft.read_text()}")
+    assert relate().keys[1] == "halabi_tidepool_2024"

@@ -9,20 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.doors.cli.common import AnsweringSystemOption, AsJsonNotText, open_workspace
+from pipeline.doors.cli.common import AnsweringSystemOption, AsJson, MonthsOption, open_workspace
 from pipeline.errors import CiteloomError, SettingError, exit_code_of
 
 if TYPE_CHECKING:
     from pipeline.corpus.nouns import Passage
 
-PapersOfOption = Annotated[
-    str,
-    typer.Option(
-        "--months",
-        metavar="MONTHS",
-        help="Only papers of a month (2024-03), a range (2024-03..2024-05), or all.",
-    ),
-]
 ShowWorkOption = Annotated[
     bool,
     typer.Option("--show-work", help="Print each step when it is done: queries, passages, claims."),
@@ -37,9 +29,9 @@ def ask(
         str, typer.Argument(metavar="QUESTION", help="What you want to know, in a sentence.")
     ],
     system: AnsweringSystemOption = None,
-    months: PapersOfOption = "all",
+    months: MonthsOption = "all",
     show_work: ShowWorkOption = False,
-    as_json: AsJsonNotText = False,
+    as_json: AsJson = False,
 ) -> int:
     """Answer a question from the corpus, with the passages that support each sentence; without a
     model, show the papers that it names, and the passages that are closest to it.
@@ -56,7 +48,7 @@ def ask(
 
 def chat(
     system: AnsweringSystemOption = None,
-    months: PapersOfOption = "all",
+    months: MonthsOption = "all",
     show_work: ShowWorkOption = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one line of JSON for each answer.")
@@ -171,8 +163,7 @@ class _Session:
         print_noun(answer)
         sys.stdout.flush()
         hint = "--show-work shows the steps" if answer.abstained and answer.queries else ""
-        notes = (*answer_notes(answer), hint, small_model_note(answer.model), cost_line(answer))
-        print_note(*notes)
+        print_note(*answer_notes(answer), hint, small_model_note(answer.model), cost_line(answer))
         if is_line:
             typer.echo()
 

@@ -36,13 +36,10 @@ def _complete(names: Sequence[str], *, several: bool = False) -> Callable[[str],
     return complete
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 AsBibtex = Annotated[bool, typer.Option("--bibtex", help="Print BibTeX entries of the papers.")]
 AsRis = Annotated[bool, typer.Option("--ris", help="Print RIS records of the papers.")]
 AsCsl = Annotated[bool, typer.Option("--csl", help="Print CSL-JSON items of the papers.")]
-AsJsonNotText = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document instead of text.")
-]
 _PLAIN_NAMES = tuple(map(plain_name, STAGE_NAMES))
 
 MonthsOption = Annotated[

@@ -9,7 +9,6 @@ import typer
 
 from pipeline.doors.cli.common import (
     AsJson,
-    AsJsonNotText,
     MonthsOption,
     open_workspace,
     split_names,
@@ -93,7 +92,7 @@ def fetch_html(
             "--accept-terms", help="Accept arXiv's terms, which the command prints without this."
         ),
     ] = False,
-    as_json: AsJsonNotText = False,
+    as_json: AsJson = False,
 ) -> int:
     """Fetch HTML pages that the dump lacks from arXiv's site, at its rate limit, into the dump's
     folder.

@@ -127,9 +127,8 @@ def _text_route(path: str, text: str, media_type: str) -> Route:
 
 def refuse(request: Request, problem: Problem) -> Response:
     """A problem document, or a page for a browser."""
-    if request.url.path.startswith("/api/"):
-        return problem_response(problem)
-    if "text/html" not in request.headers.get("accept", ""):
+    is_page = "text/html" in request.headers.get("accept", "")
+    if request.url.path.startswith("/api/") or not is_page:
         return problem_response(problem)
     return pages.problem_page(request, problem)
 

@@ -219,7 +219,7 @@ def ask_page(site: Site, request: Request) -> Response:
     live = None
     is_asked = request.method == ("POST" if by_post else "GET")
     if question and is_asked and not is_cross_site(request.headers):
-        live = LiveAnswer(site, question, None)
+        live = LiveAnswer(site, question)
     template = _environment().get_template("ask.html.j2")
     pieces = template.generate(
         **_layout_values(request),
@@ -255,7 +255,7 @@ def report_file(site: Site, request: Request) -> Response:
     parts = name.split("/")
     if parts[-1] == "":
         parts[-1] = "index.html"
-    file: Any = site.root.path / reports.FOLDER
+    file: Any = site.workspace.root.path / reports.FOLDER
     for part in parts:
         if not part or part.startswith(".") or "\\" in part or "\0" in part:
             raise HTTPException(404, "there is no such report")

@@ -22,7 +22,6 @@ from pipeline.report import publish as reports
 from pipeline.report.frames import rows_out
 from pipeline.report.pages import reasons_text
 from pipeline.stages import STAGES
-from pipeline.storage.data_root import DataRoot
 
 if TYPE_CHECKING:
     from pipeline.answering.session import StepObserver
@@ -55,21 +54,21 @@ class Site:
         self._overview_time = 0.0
         self._lock = threading.Lock()
 
-    @property
-    def root(self) -> DataRoot:
-        return self.workspace.root
-
     def overview(self) -> CorpusView:
-        """All months, as they were at most a minute ago."""
+        """All months of the data root and the dump, as they were at most a minute ago. Raises
+        PermanentFailure for a broken table.
+        """
         with self._lock:
             if self._overview is None or time.monotonic() - self._overview_time > _OVERVIEW_SECONDS:
-                self._overview = read_corpus(self.workspace)
+                months, _ = months_of_status(self.workspace, "all")
+                read = tuple(_read_month(self.workspace, month) for month in months)
+                self._overview = CorpusView(read)
                 self._overview_time = time.monotonic()
             return self._overview
 
     def has_reports(self) -> bool:
         """Whether the page over all months is there, which every run of the stage writes."""
-        return (self.root.path / reports.FOLDER / "index.html").is_file()
+        return (self.workspace.root.path / reports.FOLDER / "index.html").is_file()
 
     def months(self) -> list[str]:
         """The months that can be searched, oldest first."""
@@ -112,8 +111,8 @@ class LiveAnswer:
     set. steps: the lines of the steps so far.
     """
 
-    def __init__(self, site: Site, question: str, system: str | None) -> None:
-        self._site, self._question, self._system = site, question, system
+    def __init__(self, site: Site, question: str) -> None:
+        self._site, self._question = site, question
         self._lines: queue.SimpleQueue[list[str] | None] = queue.SimpleQueue()
         self.steps: list[list[str]] = []
         self.answer: Answer | None = None
@@ -132,7 +131,7 @@ class LiveAnswer:
 
         render_step = StepRenderer()
         try:
-            self.answer = ask(self._site, self._question, self._system, observe)
+            self.answer = ask(self._site, self._question, observer=observe)
         except Exception as error:  # the page shows it: the response has begun
             self.error = error
         self._lines.put(None)
@@ -162,24 +161,6 @@ class CorpusView:
     """All months, oldest first."""
 
     months: tuple[CorpusMonth, ...]
-
-    def total(self, table: str) -> int:
-        """Rows of a table over all months."""
-        return sum(month.counts[table] for month in self.months)
-
-    @property
-    def points_expected(self) -> int:
-        return sum(month.points_expected for month in self.months)
-
-    @property
-    def points_present(self) -> int:
-        return sum(month.points_present for month in self.months)
-
-
-def read_corpus(workspace: Workspace) -> CorpusView:
-    """Every month of the data root and the dump. Raises PermanentFailure for a broken table."""
-    months, _ = months_of_status(workspace, "all")
-    return CorpusView(tuple(_read_month(workspace, month) for month in months))
 
 
 def _read_month(workspace: Workspace, month: str) -> CorpusMonth:

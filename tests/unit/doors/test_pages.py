@@ -135,7 +135,7 @@ def test_a_language_model_s_answer_has_its_steps_claims_and_cost(with_llm):
     workspace, llm = with_llm
     client = client_of(workspace)
     question = {"q": "What does reciprocal rank fusion merge?"}
-    linked = LexborHTMLParser(client.get("/ask", params=question, headers=HTML).text)
+    linked = parsed(client, "/ask?q=What+does+fusion+merge%3F")
     assert linked.css(".answer, .steps") == []
     assert client.get("/api/ask", params=question).status_code == 405
     assert llm.generations == 0
@@ -159,7 +159,7 @@ def test_a_step_is_shown_before_the_answer_is_written(with_llm):
             is_shown.wait()
 
     llm.rules.insert(0, wait)
-    live = LiveAnswer(Site(workspace), "What does fusion merge?", None)
+    live = LiveAnswer(Site(workspace), "What does fusion merge?")
     progress = live.progress()
     assert next(progress)
     assert live.answer is None

@@ -19,16 +19,9 @@ from tests.unit.index.building import TEXTS, make_workspace, write_month
 OPTIONS = SearchOptions()
 
 
-@cases("unit/index/cases.toml", "a_paper_is_named_in_any_spelling", "query")
-def test_a_paper_is_named_in_any_spelling(query):
-    assert arxiv_id_of(query) == "1706.03762"
-
-
-@pytest.mark.parametrize(
-    "query", ["cs.CL/9901001v2", "https://arxiv.org/abs/cs/9901001", "cs9901001.html"]
-)
-def test_an_id_of_the_old_scheme_has_no_subject(query):
-    assert arxiv_id_of(query) == "cs/9901001"
+@cases("unit/index/cases.toml", "a_paper_is_named_in_any_spelling", ("query", "paper"))
+def test_a_paper_is_named_in_any_spelling(query, paper):
+    assert arxiv_id_of(query) == (paper or "1706.03762")
 
 
 @cases("unit/index/cases.toml", "what_is_no_arxiv_id_may_be_a_published_doi", ("query", "doi"))
