@@ -140,7 +140,7 @@ def cite(
     with Terminal.spinner("searching"):
         papers = papers_to_cite(Terminal.workspace(), sentence, bib, limit)
     if as_json:
-        Terminal.noun(papers, as_json=True)
+        Terminal.noun(papers, "json")
         return 0
     fitting = [paper for paper in papers if paper.hit.fits]
     hits = tuple(paper.hit for paper in papers)

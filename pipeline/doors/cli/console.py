@@ -84,18 +84,18 @@ def print_json(value: Any, *, is_line: bool = False) -> None:
     sys.stdout.write(UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text))
 
 
-def print_noun(noun: Any, *, as_json: bool = False, entries: str = "") -> None:
-    """Print a noun or a collection of them: as JSON, or as Markdown, which a terminal shows
-    formatted. entries: format of CITATION_FORMATS in which to print its papers instead.
+def print_noun(noun: Any, form: str = "") -> None:
+    """Print a noun or a collection of them. form: `json`, or a format of CITATION_FORMATS for its
+    papers; by default Markdown, which a terminal shows formatted.
     """
     from pipeline.doors import present
 
-    if as_json:
+    if form == "json":
         print_json(present.as_json(noun))
-    elif entries:
+    elif form:
         from pipeline.corpus.citation_formats import entries_of
 
-        print(entries_of(noun, entries))
+        print(entries_of(noun, form))
     else:
         print_markdown(present.as_markdown(noun))
 

@@ -40,7 +40,7 @@ def papers(
 
     workspace = open_workspace()
     listing = list_papers(workspace, title, author, year, limit)
-    print_noun(listing, as_json=as_json, entries=form)
+    print_noun(listing, form)
     if listing.has_more and not as_json:
         print_note(f"the corpus has more: --limit {2 * limit} shows more of them")
     if not workspace.root.months(tables.PAPERS):
@@ -82,8 +82,9 @@ def paper(
       citeloom paper 1706.03762 --cited-by --json
     """
     only_one(references=references, cited_by=cited_by, section=section)
-    form = only_one(bibtex=as_bibtex, ris=as_ris, csl=as_csl, json=as_json)
-    only_one(section=section, bibtex=as_bibtex, ris=as_ris, csl=as_csl)
+    # A section is printed as text or JSON; it has no entries.
+    as_text = section and not as_json
+    form = only_one(section=as_text, bibtex=as_bibtex, ris=as_ris, csl=as_csl, json=as_json)
 
     from pipeline.corpus.references.citation_index import read_citing_papers
     from pipeline.doors.cli.console import print_noun
@@ -98,11 +99,11 @@ def paper(
         noun = noun.references
     elif section:
         noun = read_section(noun, section)
-    if section and not form:
+    if form == "section":
         # Not formatted on a terminal: that would drop signs of formulas.
         print(visible(as_markdown(noun)))
     else:
-        print_noun(noun, as_json=as_json, entries=form)
+        print_noun(noun, form)
     return 0
 
 
@@ -126,5 +127,5 @@ def find_quote(
 
     with spinner("searching"):
         results = find(open_workspace(), quote, limit)
-    print_noun(results, as_json=as_json)
+    print_noun(results, "json" if as_json else "")
     return 0

@@ -170,11 +170,11 @@ def search(
         notes.append("--as-typed searches for the words as you typed them")
     print_note(loading_note(workspace), *notes)
     if form == "json":
-        print_noun(pages if is_batch else pages[0], as_json=True)
+        print_noun(pages if is_batch else pages[0], form)
     elif form == "markdown":
         typer.echo(_markdown(pages, is_batch=is_batch))
     elif form:
-        print_noun(chain.from_iterable(pages), entries=form)
+        print_noun(chain.from_iterable(pages), form)
     else:
         print_markdown(_markdown(pages, is_batch=is_batch))
         if pages[0].has_more and not is_batch:

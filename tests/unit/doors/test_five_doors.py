@@ -99,6 +99,7 @@ def test_a_paper_is_the_same_through_every_door(corpus, client):
     ]
     section = by_assistant(corpus, "section", arxiv_id=FUSION, section="method > formula")
     assert by_command(corpus, "paper", FUSION, "--section", "Formula") == section
+    assert "--section and --ris" in invoke("paper", FUSION, "--section", "1", "--ris").stderr
     hit = client.get("/api/search", params={"q": FUSION}).json()["hits"][0]
     assert hit["paper"] == {name: paper[name] for name in hit["paper"]}
 
