@@ -10,6 +10,7 @@ from typing import Any
 
 from pipeline.corpus.links import passage_url, source_name
 from pipeline.corpus.nouns import ClaimOrigin, Passage
+from pipeline.corpus.parse.policies import with_printed_citations
 from pipeline.text import number_of, one_line, visible
 
 # Of a passage among the steps; the link leads to the whole.
@@ -75,7 +76,7 @@ class StepRenderer:
             yield f"  {terminal_line(f'{passage.title} › {passage.place()} ({source})')}"
         if passage is not None and passage.passage_id not in self._printed:
             self._printed.add(passage.passage_id)
-            yield f"    {terminal_line(passage.content(), PASSAGE_CHARS)}"
+            yield f"    {terminal_line(with_printed_citations(passage.text), PASSAGE_CHARS)}"
         address = passage_url(place["arxiv_id"], place["anchor"])
         if address:
             yield f"    {terminal_line(address)}"

@@ -32,7 +32,7 @@ class Passage:
     anchor: id of its first element in the page. title: of the paper; empty if it has none.
     section_path: titles of the sections around it, outermost first. text: formulas as `$TeX$`,
     citations as `[@key]`. best_sentences: its sentences and table rows that fit a query best.
-    excerpt: these and what is around them, without citation marks.
+    excerpt: these and what is around them, citations as `[12]`.
     """
 
     passage_id: str

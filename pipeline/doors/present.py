@@ -25,7 +25,7 @@ from pipeline.corpus.nouns import (
     Results,
     Section,
 )
-from pipeline.corpus.parse.policies import without_known_markers
+from pipeline.corpus.parse.policies import with_printed_citations
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.llm.prompts import fenced
 from pipeline.text import number_of, one_line, visible
@@ -171,7 +171,7 @@ def _(section: Section) -> str:
         if passage.section_path != path:
             path = passage.section_path
             lines.append(f"{'#' * min(len(path), 6)} {path[-1]}")
-        lines.append(without_known_markers(passage.text))
+        lines.append(with_printed_citations(passage.text))
     return "\n\n".join(lines)
 
 
@@ -256,7 +256,7 @@ def first_sentences(abstract: str) -> str:
     """The first sentences of an abstract, at least one."""
     first: list[str] = []
     length = 0
-    for sentence in split_sentences(without_known_markers(abstract)):
+    for sentence in split_sentences(with_printed_citations(abstract)):
         length += len(sentence)
         if first and length > _ABSTRACT:
             return f"{' '.join(first)} …"
@@ -314,7 +314,7 @@ def _quoted(passage: Passage, *, whole: bool = False) -> Iterator[str]:
     shown = passage.excerpt
     text = passage.text if whole or shown is None else shown
     lines = []
-    for line in visible(without_known_markers(text)).splitlines():
+    for line in visible(with_printed_citations(text)).splitlines():
         is_rule = line.startswith("|") and set(line) <= set("|-: ")
         if line.strip() and not is_rule:
             quoted = at_start(_escaped_row(line))

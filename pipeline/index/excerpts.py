@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from pipeline.corpus.nouns import Passage
-from pipeline.corpus.parse.policies import without_markers
+from pipeline.corpus.parse.policies import with_printed_citations, without_markers
 from pipeline.corpus.passages.sentences import split_sentences
 from pipeline.embedding.lexical import term_id, terms_of
 
@@ -46,23 +46,23 @@ def with_excerpts(query: str, passages: Sequence[Passage], length: int = LISTED)
     the end of a sentence.
     """
     stems = _stems_of(query)
-    texts = [without_markers(passage.text) for passage in passages]
-    pieces = [list(_pieces(text, stems)) for text in texts]
+    pieces = [list(_pieces(passage.text, stems)) for passage in passages]
     having: Counter[int] = Counter()
     for of_passage in pieces:
         having.update(set[int]().union(*(piece.shared for piece in of_passage)))
-    weights = {stem: math.log(1 + len(texts) / having[stem]) for stem in having}
+    weights = {stem: math.log(1 + len(pieces) / having[stem]) for stem in having}
     excerpts = []
-    for passage, text, of_passage in zip(passages, texts, pieces, strict=True):
+    for passage, of_passage in zip(passages, pieces, strict=True):
         places = _best_places(of_passage, weights)
-        shown = _excerpt(passage.kind, text, of_passage, places[0] if places else 0, length)
-        best = tuple(of_passage[place].text for place in places)
+        first = places[0] if places else 0
+        shown = with_printed_citations(_excerpt(passage, of_passage, first, length))
+        best = tuple(with_printed_citations(of_passage[place].text) for place in places)
         excerpts.append(replace(passage, excerpt=shown, best_sentences=best))
     return excerpts
 
 
 def _stems_of(text: str) -> set[int]:
-    return set(map(term_id, terms_of(text)))
+    return set(map(term_id, terms_of(without_markers(text))))
 
 
 def _pieces(text: str, stems: set[int]) -> Iterator[_Piece]:
@@ -82,15 +82,15 @@ def _pieces(text: str, stems: set[int]) -> Iterator[_Piece]:
             yield _Piece(row, header, named | columns if named and columns else set())
 
 
-def _excerpt(kind: str, text: str, pieces: Sequence[_Piece], first: int, length: int) -> str:
+def _excerpt(passage: Passage, pieces: Sequence[_Piece], first: int, length: int) -> str:
     """What is shown of a passage. first: place of its first best piece."""
-    if len(text) <= length or not pieces:
-        return text
+    if len(passage.text) <= length or not pieces:
+        return passage.text
     if pieces[first].header:
         caption = next((piece.text for piece in pieces[:first] if not piece.header), "")
         return "\n".join([caption, pieces[first].header, pieces[first].text]).strip()
-    if kind in _WHOLE_KINDS or any(piece.header for piece in pieces):
-        return text
+    if passage.kind in _WHOLE_KINDS or any(piece.header for piece in pieces):
+        return passage.text
     return _sentences_around([piece.text for piece in pieces], first, length)
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from pipeline.corpus.nouns import Hit, Passage, Reason, Results
 from pipeline.corpus.parse.policies import (
+    CITATION_MARKER,
     MISSING_MARKER,
-    without_known_markers,
+    with_printed_citations,
     without_markers,
 )
 from pipeline.errors import SettingError
@@ -34,6 +35,7 @@ _LEAST_SIMILARITY = 0.78
 _FEWEST_WORDS = 4
 _NO_SOURCE = "no passage has these words or their meaning"
 _WORD = re.compile(r"\w+")
+_MARKER = re.compile(f"{CITATION_MARKER.pattern}|{MISSING_MARKER.pattern}")
 
 
 def find_quote(workspace: Workspace, quote: str, limit: int = 5) -> Results:
@@ -73,8 +75,8 @@ def _compare(quote: list[str], passage: Passage) -> tuple[float, Passage] | None
     """
     from rapidfuzz import fuzz
 
-    text = without_known_markers(passage.text)
-    bare = MISSING_MARKER.sub(lambda marker: " " * len(marker[0]), text)
+    text = passage.text
+    bare = _MARKER.sub(lambda marker: " " * len(marker[0]), text)
     spans = [match.span() for match in _WORD.finditer(bare)]
     words = [_normalize(text[start:end]) for start, end in spans]
     needle, haystack = f" {' '.join(quote)} ", f" {' '.join(words)} "
@@ -94,7 +96,7 @@ def _compare(quote: list[str], passage: Passage) -> tuple[float, Passage] | None
     word_starts = [place + 1 for place, character in enumerate(haystack[:-1]) if character == " "]
     first = max(bisect_right(word_starts, start + 1) - 1, 0)
     last = max(bisect_left(word_starts, end) - 1, first)
-    part = text[spans[first][0] : spans[last][1]]
+    part = with_printed_citations(text[spans[first][0] : spans[last][1]])
     return similarity, replace(passage, excerpt=part, best_sentences=(part,))
 
 

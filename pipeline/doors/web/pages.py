@@ -22,7 +22,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 
 from pipeline.corpus.citation_formats import CITATION_FORMATS, entries_of
 from pipeline.corpus.nouns import Answer, Claim, Hit, Passage
-from pipeline.corpus.parse.policies import CITATION_MARKER, cited_keys
+from pipeline.corpus.parse.policies import CITATION_MARKER, cited_keys, with_printed_citations
 from pipeline.corpus.references.citation_index import read_citing_papers
 from pipeline.doors.papers import (
     outside_paper,
@@ -332,7 +332,7 @@ def _find_words(text: str, words: str) -> tuple[int, int] | None:
 
 
 def _cited(text: str, numbers: Mapping[str, int] | None) -> Markup:
-    """A text whose citation markers are links; markers of unknown items are left out."""
+    """A text whose citation markers are links; those of unknown items are numbers alone."""
     parts: list[Markup] = []
     end = 0
     for marker in CITATION_MARKER.finditer(text):
@@ -342,8 +342,9 @@ def _cited(text: str, numbers: Mapping[str, int] | None) -> Markup:
             for key in cited_keys(marker[0])
             if numbers and key in numbers
         ]
-        if links:
-            parts.append(Markup('<span class="cite">[{}]</span>').format(Markup(", ").join(links)))
+        linked = Markup("[{}]").format(Markup(", ").join(links))
+        shown = linked if links else with_printed_citations(marker[0])
+        parts.append(Markup('<span class="cite">{}</span>').format(shown))
         end = marker.end()
     return Markup("").join([*parts, rendering.render_formulas(text[end:])])
 

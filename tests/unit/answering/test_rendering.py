@@ -51,7 +51,7 @@ def test_every_sentence_has_the_numbers_of_its_claims_and_these_their_places(sen
 
 
 def test_passages_that_are_shown_in_place_of_an_answer_have_their_best_sentence_marked():
-    text = "Paint is dear. What the new hull saves is fuel [@b1]. Oars are old."
+    text = "Paint is dear. What the new hull saves is fuel [@bib.bib12; @bib.bib3]. Oars rot [@bib.bibx1]."
     (found,) = with_excerpts("What fuel does the new hull save?", [passage(1, text)])
     answer = delivered(Answer("No paper here names X\nClosest", (), (), ("words",), ((found,),)))
     assert as_markdown(answer).splitlines() == [
@@ -60,10 +60,10 @@ def test_passages_that_are_shown_in_place_of_an_answer_have_their_best_sentence_
         "",
         "1. [Title 1 › Method › Part 1 (arXiv:2403.00001)](https://arxiv.org/html/2403.00001#S1.p1):",
         "",
-        "   > Paint is dear. **What the new hull saves is fuel.** Oars are old.",
+        "   > Paint is dear. **What the new hull saves is fuel \\[12, 3\\].** Oars rot \\[…\\].",
     ]
     (shown,) = as_json(answer)["shown"][0]
-    assert shown["best_sentences"] == ["What the new hull saves is fuel."]
+    assert shown["best_sentences"] == ["What the new hull saves is fuel [12, 3]."]
 
 
 def test_no_answer_and_what_a_model_says_by_itself_are_named_as_that():

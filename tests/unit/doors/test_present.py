@@ -84,7 +84,7 @@ def test_markdown_links_the_title_and_quotes_the_passage():
         "",
         "    [Method › Decoding](https://arxiv.org/html/2403.18886#S1.p2):",
         "",
-        "    > A passage of text.",
+        "    > A passage \\[…\\] of text.",
         "",
         f"11. {head[0]}",
         head[1],

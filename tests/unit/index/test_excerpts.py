@@ -29,8 +29,8 @@ def test_a_row_is_best_if_the_query_names_it_and_a_column(query, row):
 
 
 def test_the_best_sentence_is_shown_with_those_after_it_up_to_a_length():
-    text = "Boats are old. The new hull saves fuel [@b1]. Paint is dear. Oars rot."
+    text = "Boats are old. The new hull saves fuel [@bib.bib7]. Paint is dear. Oars rot."
     first, second = with_excerpts("fuel of the hull", [passage(1, text), passage(2, "No.")], 30)
-    assert first.best_sentences == ("The new hull saves fuel.",)
-    assert first.excerpt == "… The new hull saves fuel. Paint is dear. …"
+    assert first.best_sentences == ("The new hull saves fuel [7].",)
+    assert first.excerpt == "… The new hull saves fuel [7]. …"
     assert (second.best_sentences, second.excerpt) == ((), "No.")
