@@ -134,7 +134,7 @@ def cite(
     from drafts.check import papers_to_cite
     from pipeline.corpus.nouns import Results
     from pipeline.doors.cli.console import Terminal
-    from pipeline.doors.query import NOTHING_FITS
+    from pipeline.index.scored import NOTHING_FITS
 
     Terminal.check_file("--bib", bib)
     with Terminal.spinner("searching"):

@@ -13,6 +13,7 @@ from pipeline.answering.system import AnsweringSystem
 from pipeline.answering.user_question import UserQuestion
 from pipeline.corpus.nouns import Answer, Passage
 from pipeline.identity.identifiers import arxiv_ids_among_words
+from pipeline.index.scored import NOTHING_FITS
 
 CLOSEST = "Closest passages; no model wrote an answer"
 """The text of an answer that only shows passages."""
@@ -28,7 +29,7 @@ async def passages(question: UserQuestion, tools: Tools) -> Answer:
     ranks first, without any claim.
 
     An arXiv id in the question limits the search to that paper. It calls no model and never
-    abstains. Raises as the retriever does.
+    abstains; a note says that nothing fits. Raises as the retriever does.
     """
     steps = StepLog(tools.on_step)
     text = question.question
@@ -43,12 +44,15 @@ async def passages(question: UserQuestion, tools: Tools) -> Answer:
     if ids and not records and not ranking:
         lines = [f"No paper here is {', '.join(ids)}", CLOSEST]
         ranking = await search(tools, steps, query, most=_SEARCHED)
+    fits = bool(records) or any(scored.fits for scored in ranking)
     return Answer(
         text="\n".join(lines),
         sentences=(),
         queries=(query,),
         shown=((*records, *first_passages(scored.item for scored in ranking)),),
         hops=1,
+        fits=fits,
+        note="" if fits else NOTHING_FITS,
         trace={"steps": steps.steps},
     )
 

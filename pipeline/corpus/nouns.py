@@ -294,7 +294,8 @@ class Answer:
     retrieves nothing has sentences without claims.
 
     queries: of each hop. shown: the passages that were read in each hop; in place of an answer,
-    those closest to the question, with excerpts. question, system, model (None for a system that
+    those closest to the question, with excerpts. fits: whether any of these fits the question; if
+    not, note says so. question, system, model (None for a system that
     calls none) and cost (calls, tokens, seconds; answers from the cache are free) are of an answer
     to somebody who asked just now.
     """
@@ -306,6 +307,8 @@ class Answer:
     shown: tuple[tuple[Passage, ...], ...] = ()
     hops: int = 0
     abstained: bool = False
+    fits: bool = True
+    note: str = ""
     trace: Mapping[str, Any] = field(default_factory=dict)
     spent: Spent = field(default_factory=Spent)
     question: str = ""

@@ -134,7 +134,8 @@ class CorpusTools:
         ] = "",
     ) -> Result:
         """Answer a question from the corpus, with the passages that support each sentence; without
-        a language model, return the passages that are closest to it.
+        a language model, return the passages that are closest to it; where none fits, `fits` is
+        false.
         """
         answer = ask(self._site, question, system or None)
         return _result(answer, "claims", 0, list(answer.passages.values()))

@@ -181,8 +181,8 @@ def _(answer: Answer) -> str:
     closest passages with their best sentences marked.
     """
     if not answer.claims or answer.abstained:
-        lines = [at_start(escaped(line)) for line in answer.text.splitlines()]
-        parts = ["\\\n".join(filter(None, lines))]
+        lines = filter(None, [answer.note, *answer.text.splitlines()])
+        parts = ["\\\n".join(at_start(escaped(line)) for line in lines)]
         for number, passage in enumerate(answer.closest_passages(), 1):
             quoted = [f"{_source_link(passage)}:", "", *_quoted(passage)]
             parts.append(_numbered(number, quoted))

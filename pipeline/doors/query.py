@@ -38,7 +38,7 @@ from pipeline.identity.identifiers import arxiv_id_of, arxiv_ids_among_words, do
 from pipeline.identity.people import author_keys
 from pipeline.identity.titles import doi_key, title_words
 from pipeline.index.papers import read_like, text_of_paper
-from pipeline.index.scored import Scored
+from pipeline.index.scored import NOTHING_FITS, Scored
 from pipeline.index.search_options import SearchOptions, check_length
 from pipeline.text import one_line
 
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-NOTHING_FITS = "nothing in this corpus fits well; these are the nearest"
 _AUTHORS_PRINTED, _CITING_PRINTED = 3, 5
 # author:Blei, papers by David Blei, Blei et al. (2017)
 _AUTHOR = re.compile(

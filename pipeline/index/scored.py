@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+NOTHING_FITS = "nothing in this corpus fits well; these are the nearest"
 Item = TypeVar("Item", covariant=True)
 
 

@@ -35,20 +35,20 @@ def passage(number, text="", **changed):
 class FakeRetriever:
     """A retriever that finds its passages in the order that it has them, whatever it is asked.
 
-    named: records that every question names.
+    named: records that every question names. fits: whether its passages fit.
     """
 
-    def __init__(self, passages=None, named=()):
+    def __init__(self, passages=None, named=(), *, fits=True):
         listed = [passage(number) for number in range(1, 31)]
         self.passages, self.named = listed if passages is None else passages, named
-        self.searches = []
+        self.searches, self.fits = [], fits
 
     async def find(self, queries, count, papers=()):
         await asyncio.sleep(0)
         if queries:
             self.searches.append((tuple(queries), count))
         found = [each for each in self.passages if not papers or each.arxiv_id in papers]
-        ranking = [Scored(passage, 1.0) for passage in found[:count]]
+        ranking = [Scored(passage, 1.0, self.fits) for passage in found[:count]]
         return [ranking for _ in queries]
 
     async def records(self, question):

@@ -36,6 +36,7 @@ def outcome(answered, llm, retriever, asked):
     return {
         "text": answered.text,
         "abstained": answered.abstained,
+        "note": answered.note,
         "hops": answered.hops,
         "queries": list(answered.queries),
         "shown": shown_ids(answered),
@@ -58,7 +59,8 @@ def listed(case, name):
 
 def play(folder, case, *rules):
     """The answer of a scenario, the lines that show its steps, the endpoint and the retriever."""
-    retriever = FakeRetriever(listed(case, "passages"), listed(case, "records") or ())
+    records = listed(case, "records") or ()
+    retriever = FakeRetriever(listed(case, "passages"), records, fits=case.get("fits", True))
     known = {found.passage_id: found for found in retriever.passages}
     lines, render = [], StepRenderer()
     history = tuple(Turn(*turn) for turn in case.get("history", []))

@@ -4,11 +4,11 @@ another process.
 
 import pytest
 
-from pipeline.doors.query import NOTHING_FITS
 from pipeline.doors.web.forms import SearchForm
 from pipeline.doors.web.pages import render_passage
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes, edge_folder
+from pipeline.index.scored import NOTHING_FITS
 from tests.cases import cases
 from tests.unit.doors.corpus import BEAM, FUSION, RETRIEVAL
 from tests.unit.index.building import opened_by_another_process
@@ -78,7 +78,8 @@ def test_where_nothing_fits_the_nearest_are_listed_below_a_note(client):
         assert [hit["reason"] for hit in results["hits"]] == ["nearest"] * 2
         assert results["has_more"]
     assert found(client, **query, page="2")["note"] == "", "of the first page alone"
-    assert NOTHING_FITS[1:] in client.get("/passages", params=query).text
+    for path in ("/passages", "/ask"):
+        assert NOTHING_FITS[1:] in client.get(path, params=query).text
 
 
 @cases(
@@ -89,8 +90,8 @@ def test_where_nothing_fits_the_nearest_are_listed_below_a_note(client):
 def test_a_query_is_read_and_the_reader_is_told(client, query, note, named, first):
     results = found(client, q=query)
     assert (results["note"], results["named"]) == (note, named or None)
-    assert results["fits"] == bool(first)
-    assert first in ("", "any", ids(results)[0])
+    assert results["fits"]
+    assert first in ("any", ids(results)[0])
     corrected = note.removeprefix("showing results for: ")
     assert results["searched"] == (corrected if corrected != note else None)
     as_typed = found(client, q=query, as_typed="1")
