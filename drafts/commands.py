@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -136,6 +137,11 @@ def cite(
     from pipeline.doors.cli.console import Terminal
     from pipeline.index.scored import NOTHING_FITS
 
+    # draft.tex, ../draft; a version such as GPT-3.5 is a word.
+    if re.fullmatch(r"\S+\.[A-Za-z]\w*|[.~]*/\S*", sentence):
+        raise SettingError(
+            f"SENTENCE {sentence}: give a sentence, not a file; citeloom check reads drafts"
+        )
     Terminal.check_file("--bib", bib)
     with Terminal.spinner("searching"):
         papers = papers_to_cite(Terminal.workspace(), sentence, bib, limit)

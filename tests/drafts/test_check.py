@@ -210,6 +210,7 @@ def test_papers_that_fit_a_paragraph_are_suggested(workspace, tmp_path):
 def test_to_cite_what_fits_comes_first_and_what_does_not_is_marked(finished, workspace):
     fits = [paper.hit.fits for paper in papers_to_cite(workspace, "late interaction", None, 20)]
     assert fits == sorted(fits, reverse=True) != [True] * 20
+    assert "SENTENCE draft.tex: " in finished.place.invoke("cite", "draft.tex").stderr
     weak = finished.place.invoke("cite", "gardening of roses in spring").stdout
     assert (weak.count("nearest ·"), "@misc" in weak) == (5, False)
 
