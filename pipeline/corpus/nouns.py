@@ -7,8 +7,10 @@ search, and answers. Each is made once, from a row of a table, a point of the in
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Literal
 
 from pipeline.corpus.links import abstract_url, passage_url
@@ -23,6 +25,7 @@ PAPER_COLUMNS = ["arxiv_id", "title", "authors", "year", "categories"]
 """Columns of `papers` that `Paper.from_row` needs."""
 PART: Mapping[str, bool] = {"part": True}
 """Metadata of a field that is None where it was not read; JSON leaves it out then."""
+_SECTION_ANCHOR = re.compile(r"S+[1-9]\d*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,17 +154,23 @@ class Reference:
 @dataclass(frozen=True, slots=True)
 class Section:
     """A section of a paper. path: its title after those of the sections around it. passage_id: its
-    first passage. passages: its own and those of its subsections.
+    first passage. number: as printed, 4.2; empty for none. passages: its own and those of its
+    subsections.
     """
 
     path: tuple[str, ...]
     passage_id: str
+    number: str = ""
     passages: tuple[Passage, ...] | None = field(default=None, metadata=PART)
 
     @property
     def title(self) -> str:
         """The last title of its path."""
         return self.path[-1]
+
+    def heading(self) -> str:
+        """Number and title."""
+        return f"{self.number} {self.title}".strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,9 +185,15 @@ class FullPaper(Paper):
         """The sections in order, each once, without their texts."""
         sections: dict[tuple[str, ...], Section] = {}
         for passage in self.passages:
+            # LaTeXML's anchors hold the numbers: S4.SS2.p1.
+            anchors = takewhile(_SECTION_ANCHOR.fullmatch, passage.anchor.split("."))
+            numbers = [anchor.strip("S") for anchor in anchors]
             for depth in range(1, len(passage.section_path) + 1):
                 path = passage.section_path[:depth]
-                sections.setdefault(path, Section(path, passage.passage_id))
+                section = sections.setdefault(path, Section(path, passage.passage_id))
+                if not section.number and len(numbers) >= depth:
+                    number = ".".join(numbers[:depth])
+                    sections[path] = Section(path, section.passage_id, number)
         return tuple(sections.values())
 
 

@@ -12,6 +12,7 @@ import os
 import secrets
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial, wraps
 from typing import Annotated, Any, BinaryIO, Literal
@@ -184,7 +185,7 @@ class CorpusTools:
             shown = _fenced(text[:MOST_CHARACTERS])
             return {"result": shown, "next_start": start + MOST_CHARACTERS if is_cut else None}
         passages = (read.passages or ())[start:]
-        return _result(Section(read.path, read.passage_id, passages), "passages", start, passages)
+        return _result(replace(read, passages=passages), "passages", start, passages)
 
     def references(self, arxiv_id: ArxivId, start: Start = 0, limit: Limit = 50) -> Result:
         """List what a paper cites, and which of it this corpus holds."""
@@ -205,7 +206,7 @@ def _around(paper: FullPaper, passage_id: str) -> Section | None:
     for place, passage in enumerate(paper.passages):
         if passage.passage_id == passage_id:
             nearby = paper.passages[max(place - 1, 0) : place + 2]
-            return Section(passage.section_path or (passage.kind,), passage_id, nearby)
+            return Section(passage.section_path or (passage.kind,), passage_id, passages=nearby)
     return None
 
 

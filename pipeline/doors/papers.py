@@ -148,28 +148,23 @@ def read_section(paper: FullPaper, name: str) -> Section:
 
     Raises MissingInput for a section that the paper lacks.
     """
-    number = name.split(".")
-    # LaTeXML's anchors hold the numbers: S4.SS2.p1.
-    anchor = ".".join(map("".join, zip(("S", "SS", "SSS"), number, strict=False)))
-    numbered = (
-        passage.section_path[: len(number)]
-        for passage in paper.passages
-        if f"{passage.anchor}.".startswith(f"{anchor}.")
-    )
+    sections = paper.sections
+    numbered = (each.path for each in sections if each.number == name)
     words = title_words(" ".join(next(numbered, [name])))
-    passages = tuple(
-        passage for passage in paper.passages if words and _is_within(passage.section_path, words)
-    )
-    if not passages:
-        titles = ", ".join(section.title for section in paper.sections[:_TITLES_NAMED])
+    section = next((each for each in sections if _is_within(each.path, words)), None)
+    if section is None:
+        headings = ", ".join(each.heading() for each in sections[:_TITLES_NAMED])
         raise MissingInput(
-            f"{paper.arxiv_id} has no section {name[:80]!r}: there are {titles or 'no sections'}"
+            f"{paper.arxiv_id} has no section {name[:80]!r}: there are {headings or 'no sections'}"
         )
-    return Section(passages[0].section_path, passages[0].passage_id, passages)
+    passages = (each for each in paper.passages if _is_within(each.section_path, words))
+    return replace(section, passages=tuple(passages))
 
 
 def _is_within(path: Sequence[str], words: list[str]) -> bool:
     """Whether the words are those of consecutive titles of a section path."""
     titles = [title_words(title) for title in path]
     ranges = combinations(range(len(titles) + 1), 2)
-    return any(list(chain.from_iterable(titles[first:last])) == words for first, last in ranges)
+    return words != [] and any(
+        list(chain.from_iterable(titles[first:last])) == words for first, last in ranges
+    )

@@ -47,7 +47,7 @@ MOST_FENCED, _MOST_ITEMS = 2_000, 50
 # What Markdown reads anywhere, and what it reads at the beginning of a line alone.
 _INLINE = re.compile(r"[\\`*_\[\]<>&~$|]|(?<!\w)#|:(?=//)|(?<=www)\.")
 CELL_BORDER = re.compile(r"(?<!\\)\|")
-_AT_START = re.compile(r"^(\d+)(?=[.)])|^(?=[+\-=])")
+_AT_START = re.compile(r"^(\d+)(?=[.)](?:\s|$))|^(?=[+\-=])")
 _AUTHORS_SHOWN = 4
 # Characters of an abstract that a result shows, in whole sentences, and lines of an excerpt.
 _ABSTRACT, _MOST_LINES = 320, 15
@@ -136,7 +136,7 @@ def _hit_lines(hit: Hit, of: str) -> Iterator[str]:
 @as_markdown.register
 def _(paper: FullPaper) -> str:
     outline = [
-        f"{'  ' * (len(section.path) - 1)}- {at_start(escaped(section.title))}"
+        f"{'  ' * (len(section.path) - 1)}- {at_start(escaped(section.heading()))}"
         for section in paper.sections
     ]
     known = sum(reference.arxiv_id is not None for reference in paper.references)

@@ -15,7 +15,9 @@ from pipeline.corpus.citation_formats import CITATION_FORMATS
 from pipeline.corpus.nouns import FullPaper, Passage
 from pipeline.doors.mcp import make_server
 from pipeline.doors.papers import read_section
+from pipeline.doors.present import as_markdown
 from pipeline.doors.web.site import Site
+from pipeline.errors import MissingInput
 from pipeline.index.opening import close_indexes
 from tests.command import invoke
 from tests.unit.doors.corpus import FUSION, RETRIEVAL
@@ -132,6 +134,9 @@ def test_a_section_is_read_by_its_printed_number():
     paper = FullPaper(FUSION, passages=tuple(passages), references=())
     lengths = [len(read_section(paper, name).passages) for name in ("1", "2", "2.1", "12")]
     assert lengths == [1, 3, 2, 1]
+    assert "- 2 How\n  - 2.1 Data\n" in as_markdown(paper)
+    with pytest.raises(MissingInput, match=r"1 Why, 2 How, 2\.1 Data"):
+        read_section(paper, "3")
 
 
 def test_an_answer_and_the_source_of_a_quote_are_the_same_through_every_door(corpus, client):
