@@ -73,7 +73,8 @@ class Passage:
 
     def place(self) -> str:
         """Where in its paper it is: its sections, or its kind outside of sections."""
-        return " › ".join(self.section_path) or self.kind.replace("_", " ")
+        outside = "Affiliations" if self.anchor == "authors" else self.kind.replace("_", " ")
+        return " › ".join(self.section_path) or outside
 
     def heading(self) -> str:
         """The paper's title and the sections around the passage."""

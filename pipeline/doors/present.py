@@ -104,7 +104,7 @@ def as_markdown(noun: Any) -> str:
 @as_markdown.register(list)
 @as_markdown.register(tuple)
 def _(items: Sequence[Any]) -> str:
-    return "\n".join(f"- {as_markdown(item)}" for item in items) or "None."
+    return "\n".join(f"- {as_markdown(item)}" for item in items) or "This corpus has none."
 
 
 @as_markdown.register
@@ -242,12 +242,16 @@ def cost_line(answer: Answer) -> str:
     return " · ".join([*parts, seconds])
 
 
+def author_line(paper: Paper, most: int) -> str:
+    """The first authors of a paper, and how many others there are."""
+    more = len(paper.authors) - most
+    return ", ".join(paper.authors[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def facts_of(paper: Paper, authors: int = _AUTHORS_SHOWN) -> str:
     """Authors, year, categories, id and citations of a paper in one line. authors: most of them."""
-    named = ", ".join(paper.authors[:authors])
-    if len(paper.authors) > authors:
-        named += f" and {len(paper.authors) - authors} more"
-    citing = "" if paper.cited_by is None else f"cited by {number_of(paper.cited_by, 'paper')} here"
+    citing = f"cited by {number_of(paper.cited_by, 'paper')} here" if paper.cited_by else ""
+    named = author_line(paper, authors)
     facts = (named, str(paper.year or ""), ", ".join(paper.categories), paper.arxiv_id, citing)
     return " · ".join(filter(None, facts))
 

@@ -30,8 +30,13 @@ from pipeline.doors.papers import (
     read_quality,
     similar_papers,
 )
-from pipeline.doors.present import CELL_BORDER, answer_notes, cost_line, first_sentences
-from pipeline.doors.search import Of
+from pipeline.doors.present import (
+    CELL_BORDER,
+    answer_notes,
+    author_line,
+    cost_line,
+    first_sentences,
+)
 from pipeline.doors.web.forms import (
     AddressForm,
     ListingForm,
@@ -87,6 +92,7 @@ def _environment() -> Environment:
         severity_choices=[(subset, subset.replace("_", " ")) for subset in SUBSETS],
         notes=answer_notes,
         cost=cost_line,
+        author_line=author_line,
         claims_by_passage=claims_by_passage,
         render_passage=render_passage,
         render_inline=render_inline,
@@ -136,8 +142,7 @@ def problem_page(request: Request, problem: Problem) -> Response:
 
 def results_page(site: Site, request: Request) -> Response:
     """The page of papers or of passages; without a query, the form and what the corpus holds."""
-    of: Of = "passages" if request.url.path == "/passages" else "papers"
-    path = "/passages" if of == "passages" else "/search"
+    path = request.url.path if request.url.path != "/" else "/search"
     pairs = request.query_params.multi_items()
     form = SearchForm.read(pairs)
     if any(not value.strip() for _, value in pairs):  # a form sends its empty fields too
@@ -145,7 +150,7 @@ def results_page(site: Site, request: Request) -> Response:
     results, problem = None, None
     if form.q:
         try:
-            results = run_search(site, form, of)
+            results = run_search(site, form, "passages" if path == "/passages" else "papers")
         except CiteloomError as error:
             problem = problem_of(error, site.workspace)
     # (Name, value, address without it) of each filter.

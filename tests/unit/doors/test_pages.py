@@ -81,6 +81,7 @@ def test_a_paper_shows_formulas_tables_citations_and_references(client):
     assert page.css_first("math[display=block] msub") is not None
     assert hrefs(page, ".passage-block .cite a") == ["#ref-2", "#ref-1", "#ref-3"]
     assert hrefs(page, "ol.references a.in-corpus") == [f"/paper/{RETRIEVAL}"]
+    assert "#cited-by" not in hrefs(page, ".facts a")
     outline = [f"#p-{passage_id(number)}" for number in (4, 5, 5)]
     assert hrefs(page, ".outline a")[:3] == outline
     assert f"https://arxiv.org/html/{FUSION}#S1.p5" in hrefs(page, ".anchor")
@@ -191,6 +192,7 @@ def test_the_corpus_page_counts_and_the_api_agrees(client):
     months = {month["month"]: month for month in client.get("/api/corpus").json()["months"]}
     assert (months["2024-03"]["counts"]["papers"], months["2024-03"]["points_present"]) == (3, 7)
     assert f"{3 + len(HOSTILE_TEXTS)}" in page.css_first(".headline").text()
+    assert len(page.css("table.stack td[data-label]")) == 6 * len(months)
 
 
 @pytest.mark.parametrize("path", ["/corpus", "/api/corpus"])

@@ -95,6 +95,7 @@ def test_markdown_links_the_title_and_quotes_the_passage():
         "    > Another.",
     ]
     assert as_markdown(results()) == "Nothing found."
+    assert replace(front, anchor="authors").place() == "Affiliations"
 
 
 def test_the_best_sentence_of_an_excerpt_is_bold_and_a_long_table_is_cut_around_it():
