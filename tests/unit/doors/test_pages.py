@@ -66,7 +66,8 @@ def test_a_filter_is_kept_in_the_form_and_can_be_removed(client):
 
 
 def test_a_hit_leads_to_its_passage_on_the_page_of_the_paper(client):
-    results = parsed(client, "/search?q=reciprocal+rank+fusion+of+two+ranked+lists")
+    results = parsed(client, "/search?q=ranked+lists+of+fusion%3F")
+    assert "/ask?q=ranked%20lists%20of%20fusion%3F" in hrefs(results, "a")
     link = hrefs(results, ".hit-link")[0]
     assert link == f"/paper/{FUSION}#p-{passage_id(5)}"
     assert results.css_first(".hit mark") is not None
