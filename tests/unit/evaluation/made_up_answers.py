@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from pipeline import tables
-from pipeline.answering.answer import ABSTAINED, answer_row, plain_answer
-from pipeline.answering.model_calls import passage_trace
-from pipeline.answering.questions import KINDS, GoldClaim, Question
-from pipeline.corpus.nouns import Answer, AnswerSentence, Claim, Passage
+from pipeline.answering.answer import answer_row, grounded_answer, number_claims, plain_answer
+from pipeline.answering.model_calls import StepLog, passage_trace
+from pipeline.answering.questions import KINDS, GoldClaim, Question, claim_rows
+from pipeline.corpus.nouns import AnswerSentence, Passage
 from pipeline.engine.stage import Job
 from pipeline.evaluation.answers.measures import gold_shown_by_hop
 from pipeline.evaluation.scores import build_answer_scores
@@ -93,7 +93,6 @@ def question(month, number, text=same):
 
 
 def question_row(asked):
-    gold = gold_of(asked)
     return {
         "question_id": asked.id,
         "question": asked.question,
@@ -101,15 +100,7 @@ def question_row(asked):
         "papers": list(asked.papers),
         "date": asked.date,
         "reviewed": True,
-        "claims": [
-            {
-                "claim": each.claim,
-                "arxiv_id": each.paper,
-                "evidence": list(each.evidence),
-                "passages": gold[place],
-            }
-            for place, each in enumerate(asked.claims)
-        ],
+        "claims": claim_rows(asked, gold_of(asked)),
     }
 
 
@@ -134,23 +125,17 @@ def answered(asked, system, abstains, text=same):
     hops = [[found(asked, number, text) for number in (0, 1, 2)]]
     if system == "arxivbot" and asked.id == "q1":
         hops.append([found(asked, number, text) for number in (4, 5)])
-    claims = []
-    for hop, (first, *_) in enumerate(hops, 1):
-        place = first.passage_id, first.arxiv_id, first.anchor
-        claims.append(Claim(hop, text(f"Claim {hop} of the answer."), *place, hop))
+    claims = [
+        claim
+        for hop, passages in enumerate(hops, 1)
+        for claim in number_claims(
+            [(text(f"Claim {hop} of the answer."), passages[0], "passage")], hop, hop - 1
+        )
+    ]
     told = [AnswerSentence(text(f"Sentence {claim.number}."), (claim.number,)) for claim in claims]
     queries = [text(f"weights {hop}") for hop in range(1, len(hops) + 1)]
-    return Answer(
-        ABSTAINED if abstains else " ".join(each.text for each in told),
-        () if abstains else tuple(told),
-        tuple(claims),
-        tuple(queries),
-        tuple(map(tuple, hops)),
-        len(hops),
-        abstains,
-        {"steps": list(_steps(asked, hops, queries, text))},
-        Spent(5, 4_000, 300),
-    )
+    steps = StepLog(None, [*_steps(asked, hops, queries, text)], Spent(5, 4_000, 300))
+    return grounded_answer([] if abstains else told, claims, queries, hops, steps)
 
 
 def _steps(asked, hops, queries, text):

@@ -3,9 +3,10 @@
 import json
 import re
 
-from pipeline.answering.answer import plain_answer
+from pipeline.answering.answer import grounded_answer, number_claims, plain_answer
+from pipeline.answering.model_calls import StepLog
 from pipeline.answering.questions import GoldClaim, Question
-from pipeline.corpus.nouns import Answer, AnswerSentence, Claim, Passage
+from pipeline.corpus.nouns import AnswerSentence, Passage
 from pipeline.engine.stage import Job
 from pipeline.evaluation.answers.judge import grade_answers
 from pipeline.evaluation.answers.sample import SampledAnswer
@@ -42,17 +43,13 @@ def grounded(text, *hops):
     """An answer whose hops were shown passages of these numbers, and that rests on the first of
     them.
     """
-    shown = tuple(
-        tuple(
-            Passage(f"p{n}", PAPER, f"S{n}", "paragraph", "Boats", (), f"Passage {n}.") for n in hop
-        )
+    shown = [
+        [Passage(f"p{n}", PAPER, f"S{n}", "paragraph", "Boats", (), f"Passage {n}.") for n in hop]
         for hop in hops
-    )
-    first = shown[0][0]
-    own = "Its own claim, which nobody grades."
-    claim = Claim(1, own, first.passage_id, first.arxiv_id, first.anchor, 1)
-    queries = tuple(f"query {hop}" for hop in range(len(hops)))
-    return Answer(text, (AnswerSentence(text, (1,)),), (claim,), queries, shown, hops=len(hops))
+    ]
+    claims = number_claims([("Its own claim, which nobody grades.", shown[0][0], "passage")], 1)
+    queries = [f"query {hop}" for hop in range(len(hops))]
+    return grounded_answer([AnswerSentence(text, (1,))], claims, queries, shown, StepLog())
 
 
 def answer_to_grade(
