@@ -9,12 +9,21 @@ from tests.models_file import write_models
 from tests.month_tables import write_table
 from tests.unit.evaluation.made_up import write_ledger, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
-from tests.unit.report.test_pages import MONTH, built, folded, parsed_page, report_tables, text_of
+from tests.unit.report.test_pages import (
+    MONTH,
+    TASK_PAGE,
+    built,
+    cells,
+    folded,
+    parsed_page,
+    report_tables,
+    text_of,
+)
 from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
-PAGES = {"task": task_file("2403.90001#S2"), "written": task_file("2403.90001#S2", "-written")}
+PAGES = {"task": TASK_PAGE, "written": task_file("2403.90001#S2", "-written")}
 
 
 def report_of(folder, case):
@@ -44,17 +53,6 @@ def selected(page, selector):
     nodes = page.css(selector)
     texts = [node.attributes.get(attribute, "") if attribute else node.text() for node in nodes]
     return list(dict.fromkeys(map(folded, texts)))
-
-
-def cells(grids, path):
-    """The values of a column in the rows of a table that hold all the values between."""
-    key, *wanted, column = path.split("/")
-    rows = [
-        {name: cell["value"] if isinstance(cell, dict) else cell for name, cell in row.items()}
-        for row in grids[key]["rows"]
-    ]
-    chosen = [row for row in rows if {*wanted} <= {*map(str, row.values())}]
-    return ["" if row[column] is None else row[column] for row in chosen]
 
 
 @cases("unit/report/months.toml")

@@ -36,7 +36,6 @@ pytestmark = pytest.mark.slow
 MONTH = "2024-03"
 FOLDER = f"reports/{MONTH}"
 TASK_PAGE = task_file("2403.90001#S2")
-WRITTEN_PAGE = task_file("2403.90001#S2", "-written")
 SCRIPT = (TEMPLATES / "sort.js").read_text()
 
 ELEMENTS = tomllib.loads(Path(__file__).with_name("cases.toml").read_text())["elements"]
@@ -49,9 +48,9 @@ def built(work):
     return work
 
 
-def reported(folder, settings=(), **month):
+def reported(folder, **month):
     """The report of a made-up month, and the page over all months."""
-    work = make_workspace(folder, **dict(settings))
+    work = make_workspace(folder)
     write_month(work.root, MONTH, **month)
     return built(work)
 
@@ -62,11 +61,6 @@ def pages(work):
         file.relative_to(root).as_posix(): file.read_bytes()
         for file in sorted(root.glob("reports/**/*.html"))
     }
-
-
-def nodes(page):
-    top = LexborHTMLParser(page.decode()).root
-    return top.traverse(include_text=False)
 
 
 def folded(text):
@@ -87,16 +81,15 @@ def report_tables(work):
     return json.loads((work.root.path / FOLDER / "report.json").read_text())["tables"]
 
 
-def rows_of(work, key, group=None):
-    """The rows of a table of report.json, or those of one of its groups."""
-    rows = report_tables(work)[key]["rows"]
-    return [row for row in rows if group is None or row["group"] == group]
-
-
-@pytest.fixture(scope="module")
-def month(tmp_path_factory):
-    """The report of an ordinary month, which tests only read."""
-    return reported(tmp_path_factory.mktemp("month"))
+def cells(grids, path):
+    """The values of a column in the rows of a table that hold all the values between."""
+    key, *wanted, column = path.split("/")
+    rows = [
+        {name: cell["value"] if isinstance(cell, dict) else cell for name, cell in row.items()}
+        for row in grids[key]["rows"]
+    ]
+    chosen = [row for row in rows if {*wanted} <= {*map(str, row.values())}]
+    return ["" if row[column] is None else row[column] for row in chosen]
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +119,7 @@ def add_large_model(root, table, change=dict):
 
 
 def assert_inert(name, page):
-    for node in nodes(page):
+    for node in LexborHTMLParser(page.decode()).root.traverse(include_text=False):
         assert node.tag in ELEMENTS or node.tag.startswith("-"), f"{name} has <{node.tag}>"
         for attribute, value in node.attributes.items():
             assert not attribute.lower().startswith("on"), f"{name}: {node.tag} has {attribute}"
@@ -147,8 +140,8 @@ def assert_inert(name, page):
             ) == "Content-Security-Policy"
 
 
-def test_a_page_allows_its_own_style_sheet_and_a_script_only_where_a_table_is_sorted(month):
-    for name, page in pages(month).items():
+def test_a_page_allows_its_own_style_sheet_and_a_script_only_where_a_table_is_sorted(full_month):
+    for name, page in pages(full_month).items():
         parsed = LexborHTMLParser(page.decode())
         (style,), scripts = (
             [
@@ -373,13 +366,12 @@ def test_a_system_that_people_were_not_shown_has_no_share_of_their_choices(tmp_p
     rows = work.root.rows(tables.HUMAN_RATINGS, MONTH)
     shown = [row for row in rows if row["system"] != "zero_shot"]
     write_table(work.root, tables.HUMAN_RATINGS, MONTH, shown)
-    told = rows_of(built(work), "preference")
-    shares = {row["System"]: row for row in told}
-    judge, people = sorted(told[0].keys() - {"System"})
+    grids = report_tables(built(work))
+    judge, people = sorted(grids["preference"]["rows"][0].keys() - {"System"})
     assert (judge.split(",")[0], people.split(",")[0]) == ("Judge one", "People")
-    assert shares["zero-shot"][people] is None
-    assert shares["zero-shot"][judge]["value"] == 0.0
-    assert shares["ChatCite"][people]["value"] == 0.5
+    assert cells(grids, f"preference/zero-shot/{people}") == [""]
+    assert cells(grids, f"preference/zero-shot/{judge}") == [0.0]
+    assert cells(grids, f"preference/ChatCite/{people}") == [0.5]
 
 
 def test_a_system_by_two_models_has_two_rows_in_the_papers_table_and_two_sections(tmp_path):
@@ -387,12 +379,10 @@ def test_a_system_by_two_models_has_two_rows_in_the_papers_table_and_two_section
     write_month(work.root, MONTH, model="small", tasks=1)
     for table in (tables.SUMMARIES, tables.SCORES, tables.CITATION_SUPPORT):
         add_large_model(work.root, table)
-    ours = rows_of(built(work), "table_1", "Ours")
-    assert [(row["System"], row["Model"]) for row in ours] == [
-        ("zero-shot", "small"),
-        ("ChatCite (large)", "large"),
-        ("ChatCite (small)", "small"),
-    ]
+    grids = report_tables(built(work))
+    ours = [cells(grids, f"table_1/Ours/{column}") for column in ("System", "Model")]
+    systems = ["zero-shot", "ChatCite (large)", "ChatCite (small)"]
+    assert ours == [systems, ["small", "large", "small"]]
     page = parsed_page(work, TASK_PAGE)
     sections = [article.attributes.get("id") for article in page.css("article")]
     assert sections == [None, "chatcite@large", "chatcite@small", "zero_shot"]

@@ -11,8 +11,7 @@ from pipeline.evaluation.annotation.study import import_files
 from pipeline.report.stages import REPORT
 from tests.unit.evaluation.annotation.studies import MONTH, give_out, rows_of, save
 from tests.unit.evaluation.made_up import write_month
-from tests.unit.report.test_months import cells
-from tests.unit.report.test_pages import parsed_page, report_tables
+from tests.unit.report.test_pages import cells, parsed_page, report_tables
 from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
