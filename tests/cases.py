@@ -32,6 +32,20 @@ def cases(file, group=None, names="case"):
     )
 
 
+def cases_beside(*names):
+    """Run a test once for each case of the group that is named as it, in `cases.toml` beside it.
+
+    One name is that of a whole case; several are those of the values of a row.
+    """
+
+    def with_cases(test):
+        file = Path(test.__code__.co_filename).with_name("cases.toml")
+        group = test.__name__.removeprefix("test_")
+        return cases(file, group, names if len(names) > 1 else names[0])(test)
+
+    return with_cases
+
+
 def read_cases(file):
     """The content of a file below `tests/`."""
     return tomllib.loads((TESTS / file).read_text())

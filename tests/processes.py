@@ -20,6 +20,7 @@ T = TypeVar("T")
 # Seconds after which a test gives up waiting: for what will never come, not for a slow or busy
 # machine.
 PATIENCE = 600.0
+PROJECT = Path(__file__).resolve().parents[1]
 COMMAND = str(Path(sys.executable).with_name("citeloom"))
 
 # The end of the pipe says that the tests' process is gone, however it ended: interrupted twice,
@@ -50,6 +51,14 @@ def end_with_tests(process):
         start_new_session=True,
     )
     _watches.append(watch)
+
+
+def start_python(code, *arguments, **options):
+    """Start Python code, with pipes for what it reads and prints; `options` as for Popen."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], cwd=PROJECT, **pipes | options
+    )
 
 
 def start_logged(arguments, folder, environment, log):

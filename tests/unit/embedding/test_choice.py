@@ -1,5 +1,5 @@
-"""The embedder that the settings name, and the message where its model is absent. No model is
-loaded.
+"""The embedder, devices and precision that the settings name, and the message where its model is
+absent.
 """
 
 import hashlib
@@ -15,21 +15,25 @@ import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 from werkzeug import Response
 
+from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.choice import make_embedder, model_name
+from pipeline.embedding.device import pick_devices, pick_precision
+from pipeline.embedding.embedder import EngineFacts
+from pipeline.embedding.minilm import MiniLM
 from pipeline.embedding.model_files import find_folder
 from pipeline.embedding.stages import EMBEDDINGS
 from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.settings import load_settings
 from pipeline.settings.embedder_choice import NAMED, choose_embedder, record_embedder
-from tests.cases import cases
+from tests.cases import cases_beside
 
 
 def _settings(**overrides):
     return load_settings(_env_file=None, **overrides)
 
 
-@cases("unit/embedding/cases.toml", "a_folder_that_is_not_there_is_named", "path")
+@cases_beside("path")
 def test_a_folder_that_is_not_there_is_named(path):
     with pytest.raises(SettingError, match=f"CITELOOM_EMBEDDER_PATH: there is no folder {path}"):
         make_embedder(_settings(embedder="bge-m3", embedder_path=path))
@@ -63,9 +67,8 @@ def _run(code, **environment):
     """The errors of a process of its own, since huggingface_hub reads its environment when it is
     imported.
     """
-    command = [sys.executable, "-c", code]
-    ended = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True)
-    return ended.stderr
+    command, environment = [sys.executable, "-c", code], os.environ | environment
+    return subprocess.run(command, env=environment, capture_output=True, text=True).stderr
 
 
 COMMIT = "5617a9f61b028005a4858fdac845db406aefb181"
@@ -86,43 +89,40 @@ class FakeHub:
         name = Path(request.path).name
         if "/tree/" in request.path:
             names = (*HEADS, *OTHER_PARTS, "onnx/model.onnx")
-            return self._json([_entry(name) for name in names])
+            return Response(json.dumps(list(map(_entry, names))), mimetype="application/json")
         if request.path.startswith("/api/models/"):
-            return self._json({"id": "BAAI/bge-m3", "sha": COMMIT})
+            model = {"id": "BAAI/bge-m3", "sha": COMMIT}
+            return Response(json.dumps(model), mimetype="application/json")
+        entry = _entry(name)
         headers = {
             "X-Repo-Commit": COMMIT,
-            "ETag": f'"{_blob(name)}"',
-            "Content-Length": str(len(name)),
+            "ETag": f'"{entry["oid"]}"',
+            "Content-Length": str(entry["size"]),
         }
         is_broken = self.breaks_off and request.method == "GET"
         return Response(name[:3] if is_broken else name, headers=headers)
 
-    def _json(self, value):
-        return Response(json.dumps(value), content_type="application/json")
-
-
-def _blob(name):
-    return hashlib.sha1(name.encode()).hexdigest()
-
 
 def _entry(path):
+    """A file of the hub's listing."""
     name = Path(path).name
-    return {"type": "file", "path": path, "size": len(name), "oid": _blob(name)}
+    digest = hashlib.sha1(name.encode()).hexdigest()
+    return {"type": "file", "path": path, "size": len(name), "oid": digest}
 
 
 @pytest.fixture
 def hub(monkeypatch, tmp_path, httpserver):
     """The hub that processes ask, unless they are offline, with an empty cache in tmp_path."""
     settings = {
-        "HF_ENDPOINT": httpserver.url_for("").rstrip("/"),
-        "HF_HUB_CACHE": str(tmp_path),
-        "HF_HUB_OFFLINE": "0",
-        "HF_HUB_DOWNLOAD_TIMEOUT": "2",
-        "HF_HUB_DISABLE_XET": "1",
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "ENDPOINT": httpserver.url_for("").rstrip("/"),
+        "HUB_CACHE": str(tmp_path),
+        "HUB_OFFLINE": "0",
+        "HUB_DOWNLOAD_TIMEOUT": "2",
+        "HUB_DISABLE_XET": "1",
+        "HUB_DISABLE_PROGRESS_BARS": "1",
     }
     for name, value in settings.items():
-        monkeypatch.setenv(name, value)
+        monkeypatch.setenv(f"HF_{name}", value)
     found = FakeHub()
     httpserver.expect_request(re.compile("")).respond_with_handler(found.answer)
     return found
@@ -138,34 +138,24 @@ def test_parts_that_another_program_did_not_fetch_are_fetched(hub, tmp_path):
         (snapshot / name).write_text("of another program")
     offline = _run(FIND_MODEL, HF_HUB_OFFLINE="1")
     assert "lacks sparse_linear.pt, colbert_linear.pt" in offline
-    assert "hf download BAAI/bge-m3" in offline
     assert _run(FIND_MODEL) == ""
-    assert {file.name: file.read_text() for file in snapshot.iterdir()} == {
-        **dict.fromkeys(OTHER_PARTS, "of another program"),
-        **{name: name for name in HEADS},
-    }
+    expected = dict.fromkeys(OTHER_PARTS, "of another program") | {name: name for name in HEADS}
+    assert {file.name: file.read_text() for file in snapshot.iterdir()} == expected
     assert _run(FIND_MODEL, HF_HUB_OFFLINE="1") == ""
 
 
 def test_a_hub_that_cannot_be_reached_or_breaks_off_is_named(hub, tmp_path):
-    refused = "pipeline.errors.SettingError: CITELOOM_EMBEDDER_PATH: BAAI/bge-m3 is neither"
-    offline = _run(FIND_MODEL, HF_HUB_OFFLINE="1")
-    assert refused in offline
-    assert "or CITELOOM_EMBEDDER to minilm" in offline
+    refused = "SettingError: CITELOOM_EMBEDDER_PATH: BAAI/bge-m3 is neither"
+    assert refused in _run(FIND_MODEL, HF_HUB_OFFLINE="1")
     hub.breaks_off = True
     assert refused in _run(FIND_MODEL)
     assert not list(tmp_path.rglob("snapshots/*/*.bin"))
 
 
 def test_settings_of_bge_m3_do_not_touch_what_minilm_made():
-    assert model_name(_settings(embedder="bge-m3")) == "BAAI/bge-m3", (
-        "its hub name, without a network"
-    )
-    plain, other = (
-        EMBEDDINGS.inputs(Workspace(settings), "2024-03")
-        for settings in (_settings(), _settings(embedder_path="/elsewhere"))
-    )
-    assert plain == other
+    assert model_name(_settings(embedder="bge-m3")) == "BAAI/bge-m3", "without a network"
+    plain, other = map(Workspace, (_settings(), _settings(embedder_path="/elsewhere")))
+    assert EMBEDDINGS.inputs(plain, "2024-03") == EMBEDDINGS.inputs(other, "2024-03")
 
 
 def test_the_embedder_is_chosen_once_for_a_data_root(tmp_path):
@@ -197,3 +187,50 @@ def test_auto_stands_for_the_embedder_of_the_data_root(tmp_path):
     later = _settings(data=tmp_path, embedder_device="cpu")
     assert (later.embedder, later.embedder_reason) == ("bge-m3", "recorded in the data root")
     assert _settings(data=tmp_path, embedder="minilm").embedder_reason == "CITELOOM_EMBEDDER"
+
+
+def test_several_devices_may_be_named():
+    assert pick_devices("cpu") == ("cpu",)
+    assert pick_devices("cpu, cpu:0") == ("cpu", "cpu")
+
+
+@cases_beside("wanted", "message")
+def test_a_device_that_cannot_be_is_named(wanted, message):
+    with pytest.raises(SettingError, match=message):
+        pick_devices(wanted)
+
+
+@cases_beside("features", "minilm", "bge_m3")
+def test_auto_is_the_fastest_precision_of_the_processor(monkeypatch, features, minilm, bge_m3):
+    import torch
+
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: features)
+    assert pick_precision("auto", "cpu", MiniLM.precisions) == minilm
+    assert pick_precision("auto", "cpu", BgeM3.precisions) == bge_m3
+
+
+@pytest.fixture
+def _hopper_without_triton(monkeypatch):
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda _device: (9, 0))
+    monkeypatch.setattr("pipeline.embedding.device.gpu_kernels", lambda _device, _precision: None)
+
+
+@pytest.mark.usefixtures("_hopper_without_triton")
+def test_a_gpu_has_half_precision():
+    assert pick_precision("auto", "cuda:0", BgeM3.precisions) == "fp16"
+    assert pick_precision("auto", "cuda:0", MiniLM.precisions) == "fp32"
+    assert pick_precision("bf16", "cuda:0", BgeM3.precisions) == "bf16"
+
+
+@pytest.mark.usefixtures("_hopper_without_triton")
+@cases_beside("precision", "device")
+def test_a_precision_that_a_device_lacks_is_refused(precision, device):
+    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION"):
+        pick_precision(precision, device, (*BgeM3.precisions, *MiniLM.precisions))
+
+
+def test_settings_reach_the_embedder():
+    settings = {"embedder_device": "cpu", "embedder_precision": "fp32", "embedder_tokens": 77}
+    embedder = make_embedder(_settings(**settings))
+    embedder.encode(["text"])
+    assert embedder.last_facts == EngineFacts(("cpu",), "fp32", token_budget=77, halved=0)

@@ -1,5 +1,5 @@
-"""The engine with a model made by hand: order, memory that runs out, errors, several devices, texts
-taken as needed.
+"""The engine with a model made by hand: packs of texts, order, memory that runs out, errors, several
+devices, texts taken as needed.
 """
 
 import logging
@@ -10,20 +10,26 @@ import pytest
 
 from pipeline.embedding.device import HostVectors
 from pipeline.embedding.engine import Engine, PackBudget
-from pipeline.embedding.packing import TokenRows, Window, distinct_terms, packs, positions
+from pipeline.embedding.packing import (
+    TokenRows,
+    Window,
+    distinct_terms,
+    group_by_length,
+    packs,
+    positions,
+    runs,
+)
 from pipeline.errors import SettingError
 
 DEVICE = "card"
 
 
 def window_of(texts):
-    """A window whose tokens are the characters of the texts."""
+    """A window whose tokens are the characters of the texts; z is no term."""
     ids = np.array([ord(sign) for text in texts for sign in text], dtype=np.int32)
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(text) for text in texts])])
-    rows = TokenRows(ids, offsets)
-    return Window(
-        rows, positions(rows, None), distinct_terms(rows, ()), np.zeros(len(texts), np.bool_)
-    )
+    rows = TokenRows(ids, np.cumsum([0, *map(len, texts)], dtype=np.int64))
+    terms = distinct_terms(rows, {ord("z")})
+    return Window(rows, positions(rows, None), terms, np.zeros(len(texts), np.bool_))
 
 
 class FakeModel:
@@ -48,8 +54,9 @@ class FakeModel:
         if pack.tokens > self.fits:
             raise torch.cuda.OutOfMemoryError(f"{pack.tokens} tokens")
         self.sizes.append(pack.tokens)
-        starts = pack.starts[:-1]
-        dense = np.stack([np.diff(pack.starts), pack.ids[starts]], axis=1).astype(np.float32)
+        lengths = np.diff(pack.starts)
+        assert pack.longest == max(lengths)
+        dense = np.stack([lengths, pack.ids[pack.starts[:-1]]], axis=1).astype(np.float32)
         sparse = np.zeros(pack.terms + 1, dtype=np.float32)
         np.maximum.at(sparse, pack.slots, pack.ids.astype(np.float32))
         return lambda: HostVectors(dense, sparse[: pack.terms])
@@ -67,24 +74,16 @@ def _stream(engine, texts, window=7):
     for batch in engine.stream(texts, window_of, window_texts=window):
         for text, (length, first) in enumerate(batch.dense.tolist()):
             terms = batch.sparse.row(text)
-            ids = "".join(map(chr, terms.ids))
-            assert terms.weights.tolist() == [float(ord(sign)) for sign in ids]
-            yield str(int(length)), chr(int(first)), ids
+            assert terms.weights.tolist() == terms.ids.tolist()
+            yield length, chr(int(first)), "".join(map(chr, terms.ids))
 
 
 def _expected(text):
-    return str(len(text)), text[0], "".join(sorted(set(text)))
+    return len(text), text[0], "".join(sorted({*text} - {"z"}))
 
 
-TEXTS = [
-    "hello world",
-    "a",
-    "banana",
-    "zz",
-    "the quick brown fox",
-    "b" * 40,
-    "mississippi",
-] * 11 + ["last"]
+TEXTS = ["hello world", "a", "banana", "zz", "the quick brown fox", "mississippi"]
+TEXTS = [*TEXTS, "b" * 40] * 11 + ["last"]
 
 
 @pytest.mark.parametrize("tokens", [1, 12, 50, 10_000])
@@ -108,12 +107,9 @@ def test_a_device_or_a_tokenizer_that_fails_stops_the_stream_with_its_own_error(
     def broken(texts):
         raise error
 
-    for engine, tokenize in (
-        (_engine(FakeModel(error=error)), window_of),
-        (_engine(FakeModel()), broken),
-    ):
+    for model, tokenize in ((FakeModel(error=error), window_of), (FakeModel(), broken)):
         with pytest.raises(RuntimeError) as caught:
-            list(engine.stream(TEXTS, tokenize))
+            list(_engine(model).stream(TEXTS, tokenize))
         assert caught.value is error
 
 
@@ -126,14 +122,20 @@ def test_memory_that_runs_out_halves_the_budget_is_said_once_and_ends_at_a_singl
         assert list(_stream(engine, TEXTS, window=20)) == [_expected(text) for text in TEXTS]
     assert len(caplog.records) == 1
     assert "card ran out of memory" in caplog.text
-    assert "CITELOOM_EMBEDDER_TOKENS" in caplog.text
-    assert (engine.budget.halved, engine.budget.tokens) == (2, 50)
     assert model.released >= 2
-    halved = engine.budget.halved
     list(_stream(engine, TEXTS))
-    assert engine.budget.halved == halved, "what was learnt holds for the next stream"
-    with pytest.raises(SettingError, match="does not hold one text of 40 tokens"):
+    learnt = (engine.budget.halved, engine.budget.tokens)
+    assert learnt == (2, 50), "what was learnt holds for the next stream"
+    with pytest.raises(SettingError, match="one text of 40 tokens"):
         list(_stream(_engine(FakeModel(fits=39)), TEXTS))
+
+
+def test_equal_lengths_keep_their_order_and_are_runs_of_a_pack():
+    lengths = np.array([5, 50, 7, 50, 5], dtype=np.int64)
+    for budget, expected in ((57, [[1], [3, 2], [0, 4]]), (56, [[1], [3], [2, 0, 4]])):
+        assert [group.tolist() for group in group_by_length(lengths, budget)] == expected
+    starts = np.array([0, 5, 7, 9, 10], np.int32)
+    assert runs(starts) == [(0, 1, 5), (5, 2, 2), (9, 1, 1)]
 
 
 def test_another_workers_halving_is_not_repeated():

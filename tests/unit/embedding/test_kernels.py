@@ -22,6 +22,10 @@ def kernels():
     return kernels
 
 
+def _close(found, expected, *, atol, rtol=1e-3):
+    torch.testing.assert_close(found.float(), expected, atol=atol, rtol=rtol)
+
+
 def _rows(width, kind, seed):
     return torch.randn(9, width, generator=torch.Generator().manual_seed(seed)).to(kind)
 
@@ -35,11 +39,11 @@ def test_the_norm_of_a_sum_is_torchs(kernels, width, kind):
     )
     normed = kernels.add_norm(hidden, update, weight, bias, 1e-5)
     assert normed.dtype == kind
-    torch.testing.assert_close(normed.float(), expected, atol=4e-3, rtol=1e-3)
+    _close(normed, expected, atol=4e-3)
     same, codes, scales = kernels.add_norm_codes(hidden, update, weight, bias, 1e-5)
     assert torch.equal(same, normed)
     largest = expected.abs().amax(1, keepdim=True)
-    torch.testing.assert_close(scales * 448, largest, atol=0, rtol=1e-3)
+    _close(scales * 448, largest, atol=0)
     # The greatest value of every row has the greatest code.
     assert torch.equal(codes.float().abs().amax(1), torch.full((9,), 448.0))
 
@@ -48,9 +52,7 @@ def test_the_norm_of_a_sum_is_torchs(kernels, width, kind):
 def test_gelu_is_the_exact_one(kernels, width, kind):
     rows = 4 * _rows(width, kind, 5)
     tolerance = 1e-6 if kind == torch.float32 else 4e-3
-    torch.testing.assert_close(
-        kernels.gelu(rows).float(), gelu(rows.float()), atol=tolerance, rtol=1e-3
-    )
+    _close(kernels.gelu(rows), gelu(rows.float()), atol=tolerance)
 
 
 def test_values_that_fp8_can_represent_are_exact(kernels):
@@ -68,9 +70,7 @@ def test_attention_is_torchs_text_by_text(kernels, kind):
     for first, last in pairwise(starts):
         text = mixed[first:last].float().view(last - first, 3, heads, size)
         expected = scaled_dot_product_attention(*text.permute(1, 2, 0, 3)).transpose(0, 1)
-        torch.testing.assert_close(
-            attended[first:last].float(), expected.reshape(last - first, -1), atol=2e-3, rtol=1e-3
-        )
+        _close(attended[first:last], expected.reshape(last - first, -1), atol=2e-3)
 
 
 def test_an_encoder_on_a_gpu_has_the_states_of_one_on_a_cpu(kernels, m3, monkeypatch):
@@ -89,4 +89,4 @@ def test_an_encoder_on_a_gpu_has_the_states_of_one_on_a_cpu(kernels, m3, monkeyp
         Encoder(read_weights(m3), shape, device, precision)(tokens)
         for device, precision in (("cpu", torch.float32), ("cpu:0", torch.float16))
     )
-    torch.testing.assert_close(found.float(), expected, atol=0.05, rtol=0)
+    _close(found, expected, atol=0.05, rtol=0)

@@ -21,19 +21,15 @@ from pipeline.embedding.lexical import (
     words_of,
 )
 from pipeline.index.exact import lexical_scores
-from tests.cases import cases
+from tests.cases import cases_beside
 
 
-@cases(
-    "unit/embedding/cases.toml",
-    "words_of_two_letters_count_in_lower_case_without_accents_and_stop_words",
-    ("text", "words"),
-)
+@cases_beside("text", "words")
 def test_words_of_two_letters_count_in_lower_case_without_accents_and_stop_words(text, words):
     assert words_of(text) == words
 
 
-@cases("unit/embedding/cases.toml", "terms_tell_apart_what_words_do_not", ("text", "terms"))
+@cases_beside("text", "terms")
 def test_terms_tell_apart_what_words_do_not(text, terms):
     words = words_of(text)
     assert terms_of(text)[: len(words)] == words
@@ -88,7 +84,7 @@ def test_ids_ascend_and_weights_are_numbers_whatever_the_text(texts):
         assert ((vector.weights > 0) & (vector.weights < 1)).all()
 
 
-@cases("unit/embedding/cases.toml", "an_abbreviation_is_defined", ["text", "abbreviations"])
+@cases_beside("text", "abbreviations")
 def test_an_abbreviation_is_defined(text, abbreviations):
     assert dict(abbreviations_of(text)) == abbreviations
 

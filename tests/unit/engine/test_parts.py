@@ -5,7 +5,6 @@ import pyarrow.parquet as pq
 from pipeline.engine.parts import PartedStage
 from pipeline.engine.run import run_stage
 from pipeline.engine.stage import MonthPart
-from pipeline.storage.reading import read_table
 from pipeline.system_names import name_in_digests
 from pipeline.tables import ANSWERS, DUMP_MEMBERS, LEDGER
 from pipeline.tables.writers import parse_writer
@@ -15,29 +14,29 @@ from tests.workspaces import altered, make_workspace
 MONTH = "2024-03"
 
 
+def run_parts(workspace, table, parts):
+    """Run a stage of these parts; its outcome, and the subjects of its ledger."""
+    stage = altered(PartedStage(), table=table, parts=lambda *_: parts)
+    outcome = run_stage(stage, workspace, MONTH)
+    return outcome, workspace.root.ledger(table.name, MONTH)["subject"].to_pylist()
+
+
 def test_a_changed_part_is_built_and_the_others_are_copied_with_their_entries(tmp_path):
     workspace = make_workspace(tmp_path)
     built = []
 
-    def stage(versions):
-        def part(name):
-            def build(job):
-                built.append(name)
-                job.leave_out("2403.00009", "withdrawn")
-                yield {"arxiv_id": "2403.00001", "subset": name}
+    def part(name, version):
+        def build(job):
+            built.append(name)
+            job.leave_out("2403.00009", "withdrawn")
+            yield {"arxiv_id": "2403.00001", "subset": name}
 
-            return MonthPart(
-                name=name, columns={"subset": name}, build=build, version=versions[name]
-            )
-
-        parts = [part(name) for name in sorted(versions)]
-        return altered(PartedStage(), table=DUMP_MEMBERS, parts=lambda *_: parts)
+        return MonthPart(name=name, columns={"subset": name}, build=build, version=version)
 
     def run(versions):
-        run_stage(stage(versions), workspace, MONTH)
-        ledger = read_table(workspace.root.ledger_file(DUMP_MEMBERS.name, MONTH))
-        subsets = [row["subset"] for row in workspace.root.rows(DUMP_MEMBERS, MONTH)]
-        return subsets, ledger["subject"].to_pylist()
+        parts = [part(*item) for item in sorted(versions.items())]
+        _, left_out = run_parts(workspace, DUMP_MEMBERS, parts)
+        return [row["subset"] for row in workspace.root.rows(DUMP_MEMBERS, MONTH)], left_out
 
     # One name is the end of the other's.
     names = ["large error", "error"]
@@ -74,7 +73,7 @@ def test_parts_of_a_file_with_earlier_names_are_copied_under_the_present_ones(tm
     root = workspace.root
     built = []
 
-    def answered(name):
+    def part(name):
         def build(job):
             built.append(name)
             job.leave_out(f"{name[:10]}…", "abstained")
@@ -84,20 +83,17 @@ def test_parts_of_a_file_with_earlier_names_are_copied_under_the_present_ones(tm
         return MonthPart(name=name, columns=columns, build=build)
 
     def run(*names):
-        parts = list(map(answered, names))
-        stage = altered(PartedStage(), table=ANSWERS, parts=lambda *_: parts)
-        outcome = run_stage(stage, workspace, MONTH)
+        outcome, left_out = run_parts(workspace, ANSWERS, list(map(part, names)))
         rows = root.rows_with(ANSWERS, MONTH, "question_id", names, ["question_id", "system"])
-        subjects = root.ledger(ANSWERS.name, MONTH)["subject"].to_pylist()
-        return outcome.skipped, [tuple(row.values()) for row in rows], subjects
+        return outcome.skipped, [tuple(row.values()) for row in rows], left_out
 
     names = ["arxivbot@m", "arxivbot_fused@m"]
-    skipped, rows, subjects = run(*names)
+    skipped, rows, left_out = run(*names)
     assert [system for _, system in rows] == ["arxivbot", "arxivbot_fused"]
     write_with_earlier_names(root)
     stored = pq.read_table(root.file(ANSWERS, MONTH))["system"].to_pylist()
     assert (skipped, stored) == (False, ["arxivbot_report", "arxivbot"])
-    assert run(*names) == (True, rows, subjects)
+    assert run(*names) == (True, rows, left_out)
     skipped, more, _ = run(*names, "direct@m")
     assert (skipped, more[:2]) == (False, rows)
     assert built == [*names, "direct@m"]

@@ -1,28 +1,29 @@
-"""Parts of the months: how they are divided and held, and processes of which one is killed."""
+"""Parts of the months: how they are divided and held, and processes of which one is killed; and the loop
+over months, of which one that cannot be read fails alone.
+"""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from itertools import product
-from pathlib import Path
 
 import pytest
 
+from pipeline.engine.failures import check_name, record_failure
+from pipeline.engine.finish import ALL_MONTHS
 from pipeline.engine.locks import month_lease
 from pipeline.engine.progress import Notice, listening
-from pipeline.errors import SettingError
+from pipeline.engine.stage import Stage
+from pipeline.errors import MissingInput, SettingError
 from pipeline.ops.preflight import check_part
 from pipeline.ops.run_months import divide_months, run_months, run_part
 from pipeline.stages import choose_stages
-from pipeline.storage.provenance import read_provenance
+from pipeline.tables import KEY_ELEMENTS
 from tests.fake_clock import FakeClock
 from tests.object_store import BUCKET, ObjectStore
-from tests.processes import end_with_tests
+from tests.processes import end_with_tests, start_python
 from tests.small_months import write_small_months
 from tests.workspaces import changed, make_workspace
 
-PROJECT = Path(__file__).resolve().parents[3]
 MONTHS = [f"2023-{number:02}" for number in range(1, 9)]
 MONTH = MONTHS[0]
 UNTIL = "embeddings"
@@ -36,8 +37,8 @@ from pipeline.ops.run_months import run_part
 from pipeline.settings import load_settings
 from pipeline.stages import choose_stages
 
-order = json.loads(sys.argv[1])
-workspace = Workspace(load_settings(_env_file=None, **order["settings"]))
+settings, months, until, part, lease_seconds = json.loads(sys.argv[1])
+workspace = Workspace(load_settings(_env_file=None, **settings))
 waited = []
 
 def wait(event):
@@ -48,8 +49,7 @@ def wait(event):
 
 with listening(wait):
     report = run_part(
-        workspace, order["months"], choose_stages(order["until"]), order["part"],
-        lease_seconds=order["lease_seconds"],
+        workspace, months, choose_stages(until), part, lease_seconds=lease_seconds
     )
 computed = [(outcome.month, outcome.stage) for outcome in report.outcomes if not outcome.skipped]
 print(json.dumps([computed, report.failures]))
@@ -69,31 +69,18 @@ def workspace(tmp_path, small):
 
 def start(settings, part, lease_seconds):
     """A process that runs a part."""
-    order = {
-        "settings": settings,
-        "months": MONTHS,
-        "until": UNTIL,
-        "part": part,
-        "lease_seconds": lease_seconds,
-    }
-    process = subprocess.Popen(
-        [sys.executable, "-c", RUN, json.dumps(order)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=PROJECT,
-    )
+    order = json.dumps([settings, MONTHS, UNTIL, part, lease_seconds])
+    process = start_python(RUN, order)
     end_with_tests(process)
     return process
 
 
 def digests(workspace):
     """The digest of the rows of every stage's month."""
-    files = {
-        (month, stage.name): workspace.root.file(stage.table, month)
+    return {
+        (month, stage.name): workspace.root.provenance(stage.table, month).rows_sha256
         for month, stage in product(MONTHS, choose_stages(UNTIL))
     }
-    return {key: read_provenance(file).rows_sha256 for key, file in files.items()}
 
 
 @pytest.mark.slow
@@ -202,3 +189,73 @@ def test_what_is_of_all_months_is_refused_in_parts(workspace):
     check_part(workspace.settings, choose_stages(UNTIL))
     server = changed(workspace, qdrant_url="http://127.0.0.1:9")
     check_part(server.settings, choose_stages("index"))
+
+
+SOME = MONTHS[:3]
+
+
+class Finishing(Stage):
+    """A stage without rows that counts the calls of `finish`, which fail while there is an error."""
+
+    table = KEY_ELEMENTS
+
+    def __init__(self):
+        self.calls = 0
+        self.error = None
+
+    def build(self, job):
+        return ()
+
+    def finish(self, workspace):
+        self.calls += 1
+        if self.error is not None:
+            raise self.error
+
+
+def test_a_month_whose_status_the_store_does_not_give_fails_and_the_others_go_on(
+    tmp_path, monkeypatch
+):
+    stage = Finishing()
+    with ObjectStore() as store:
+        for name, value in (store.variables | {"AWS_MAX_ATTEMPTS": "1"}).items():
+            monkeypatch.setenv(name, value)
+        workspace = make_workspace(f"s3://{BUCKET}/root", local=tmp_path)
+        record_failure(
+            workspace, check_name(stage.name), SOME[1], MissingInput("an earlier failure")
+        )
+        refused = f"/root/failures/{check_name(stage.name)}-{SOME[1]}.json"
+        store.before = lambda method, path, query: method == "GET" and path.endswith(refused)
+        report = run_months(workspace, SOME, [stage])
+        assert [(stage_name, month) for stage_name, month, _ in report.failures] == [
+            ("run", SOME[1])
+        ]
+        assert f"{refused.rsplit('/', 1)[-1]} cannot be reached" in report.failures[0][2]
+        assert [outcome.month for outcome in report.outcomes] == [SOME[0], SOME[2]]
+        assert report.exit_code == 1
+        assert f"run-{SOME[1]}.json" in store.objects("root/failures/")
+        store.before = lambda method, path, query: None
+        assert run_months(workspace, SOME, [stage]).failures == []
+        assert f"run-{SOME[1]}.json" not in store.objects("root/failures/")
+
+
+def test_a_stage_is_finished_once_after_its_months_and_not_where_none_was_computed(tmp_path):
+    workspace = make_workspace(tmp_path)
+    stage = Finishing()
+    run_months(workspace, SOME, [stage])
+    assert stage.calls == 1
+    run_months(workspace, SOME, [stage])
+    assert stage.calls == 1
+
+
+def test_a_finish_that_failed_or_was_left_out_is_made_up_for_by_the_next_command(tmp_path):
+    workspace = make_workspace(tmp_path)
+    stage = Finishing()
+    stage.error = MissingInput("no room")
+    run_months(workspace, SOME, [stage], finish=False)
+    assert stage.calls == 0
+    report = run_months(workspace, SOME, [stage])
+    assert report.failures == [(stage.name, ALL_MONTHS, "no room")]
+    stage.error = None
+    assert run_months(workspace, [], [stage]).failures == []
+    assert run_months(workspace, [], [stage]).failures == []
+    assert stage.calls == 2

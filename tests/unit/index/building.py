@@ -4,8 +4,6 @@ index's answers.
 Imported by name (`tests.unit.index.building`), also from tests/server.
 """
 
-import subprocess
-import sys
 import uuid
 from contextlib import contextmanager
 
@@ -23,7 +21,9 @@ from pipeline.index.passage_index import Layout, QueryVectors, month_number
 from pipeline.index.search_options import SearchOptions
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.text import text_digest
+from tests.cases import read_cases
 from tests.month_tables import passage_row, write_table
+from tests.processes import start_python
 from tests.workspaces import make_workspace as make_workspace
 
 MODEL = "a model"
@@ -62,21 +62,20 @@ def make_points(numbers, *, month="2024-03", content="first", sparse=True, dense
         dense = np.zeros((len(numbers), 8), np.float32)
         dense[:, 0], dense[:, 1], dense[:, 7] = np.cos(angles), np.sin(angles), 0.5
         dense[:, 2] = angles / 10
-    terms = [(number % 5, 5 + number % 7, 100 + number) for number in numbers]
-    weights = [(1.0 + 0.017 * number, 0.5 + 0.011 * number, 0.25) for number in numbers]
+    words = [
+        {
+            number % 5: 1.0 + 0.017 * number,
+            5 + number % 7: 0.5 + 0.011 * number,
+            100 + number: 0.25,
+        }
+        for number in numbers
+    ]
+    terms = [{number % 3: 1.0 + 0.013 * number} for number in numbers]
     return PointBatch(
-        ids=[passage_id(number) for number in numbers],
+        ids=list(map(passage_id, numbers)),
         dense=dense,
-        lexical=SparseRows(
-            np.arange(len(numbers) + 1, dtype=np.int64) * 3,
-            np.array(terms, np.uint32).reshape(-1),
-            np.array(weights, np.float32).reshape(-1),
-        ),
-        sparse=(
-            SparseRows.of([{number % 3: 1.0 + 0.013 * number} for number in numbers])
-            if sparse
-            else None
-        ),
+        lexical=SparseRows.of(words),
+        sparse=SparseRows.of(terms) if sparse else None,
         payloads=[_payload_of(number, month, content) | payload for number in numbers],
     )
 
@@ -87,14 +86,10 @@ def _payload_of(number, month, content):
         "month": month,
         "month_number": month_number(month),
         "year": int(month[:4]),
-        "categories": ["cs.CL", "stat.ML"] if number % 2 else ["cs.IR"],
         "category_keys": ["cs", "cs.CL", "stat", "stat.ML"] if number % 2 else ["cs", "cs.IR"],
-        "primary_category": "cs.CL" if number % 2 else "cs.IR",
         "subset": ("no_problem", "warning", "error")[number % 3],
         "kind": "abstract" if number % 4 == 0 else "paragraph",
-        "title": f"Paper {number // 4}",
         "section_path": ["Method", f"Part {number}"],
-        "anchor": f"S1.p{number}",
         "grade": "AB"[number % 2],
         "authors": ["ann lee", "lee"] if number % 3 else ["bob roe", "roe"],
         "venue": ["2024", "acl"] if number % 2 else [],
@@ -111,34 +106,21 @@ def query(number=17, *, terms=(3, 7, 117)):
 
 def answers(index):
     """What an index that holds forty points of three months says to a set of searches."""
-    of_months = (
-        SearchOptions(first_month="2024-04"),
-        SearchOptions(last_month="2024-03"),
-        SearchOptions(first_month="2024-04", last_month="2024-04", kinds=("abstract",)),
-    )
-    restricted = (
-        SearchOptions(),
-        SearchOptions(categories=("cs.CL",)),
-        SearchOptions(categories=("stat", "cs.IR")),
-        SearchOptions(severities=("error", "warning")),
-        SearchOptions(worst_quality="A"),
-        SearchOptions(authors=("roe",), first_year=2024),
-        SearchOptions(venue="ACL 2024", last_year=2024),
-        SearchOptions(without_papers=("2403.00000", "2404.00004")),
-        SearchOptions(categories=("cs.IR",), kinds=("paragraph", "abstract")),
-    )
+    searches = read_cases("unit/index/answers.toml")
     rankings = [
-        Ranking(limit, where=options.conditions()) for options in restricted for limit in (1, 5, 40)
+        Ranking(limit, where=SearchOptions(**options).conditions())
+        for options in searches["restricted"]
+        for limit in (1, 5, 40)
     ]
     # Server 1.16 counts document frequencies of all months, and Edge those of the months that are
     # searched.
     rankings += [
-        Ranking(limit, by="dense", where=options.conditions())
-        for options in of_months
+        Ranking(limit, by="dense", where=SearchOptions(**options).conditions())
+        for options in searches["of_months"]
         for limit in (1, 40)
     ]
     rankings += [Ranking(7, by=by) for by in ("dense", "lexical", "sparse")]
-    rankings.append(Ranking(5, exact=True))
+    rankings += [Ranking(5, exact=True)]
     return [rank(index, [query()], ranking)[0] for ranking in rankings]
 
 
@@ -197,10 +179,7 @@ def opened_by_another_process(folder):
     """A process that has the index in a folder open and does not let go, as during a long
     optimization; it is killed at the end of the block.
     """
-    command = [sys.executable, "-c", _HOLDER, str(folder)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as holder:
+    with start_python(_HOLDER, str(folder)) as holder:
         assert holder.stdout.readline()
         try:
             yield holder
@@ -210,27 +189,22 @@ def opened_by_another_process(folder):
 
 def write_month(workspace, month="2024-03", texts=TEXTS, categories=("cs.CL",)):
     """Papers and passages of a month: two passages a paper, one for every text."""
-    papers, passages = [], []
+    about = {
+        "subset": "no_problem",
+        "authors": [{"name": "Noël Ada Lovelace", "affiliations": [], "emails": []}],
+        "categories": list(categories),
+        "primary_category": categories[0],
+        "year": int(month[:4]),
+        "grade": "C",
+    }
+    papers, passages = {}, []
     for number, text in enumerate(texts):
         paper = f"{month[2:4]}{month[5:]}.{number // 2:05d}"
         title = f"Paper {paper}"
+        papers[paper] = {"arxiv_id": paper, "title": title, **about}
         passages.append(passage_row(paper, number, title, ["Method", "Decoding"], text))
-        if number % 2 == 0:
-            papers.append(
-                {
-                    "arxiv_id": paper,
-                    "subset": "no_problem",
-                    "title": title,
-                    "authors": [{"name": "Noël Ada Lovelace", "affiliations": [], "emails": []}],
-                    "categories": list(categories),
-                    "primary_category": categories[0],
-                    "year": int(month[:4]),
-                    "grade": "C",
-                }
-            )
-    write_table(workspace.root, tables.PAPERS, month, papers)
-    write_table(workspace.root, tables.PASSAGES, month, passages)
-    for table in (tables.PAPERS, tables.PASSAGES):
+    for table, rows in ((tables.PAPERS, papers.values()), (tables.PASSAGES, passages)):
+        write_table(workspace.root, table, month, rows)
         write_ledger(workspace.root, table, month)
 
 

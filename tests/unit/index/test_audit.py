@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from typing import ClassVar
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from pipeline import tables
 from pipeline.doors.cli.index import audit_lines
 from pipeline.embedding.embedder import SparseRows
-from pipeline.engine.run import State, run_stage, state
+from pipeline.engine.run import State, state
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.audit import audit_months, remove_outside, repair
 from pipeline.index.batch import PointBatch
@@ -28,6 +28,7 @@ from tests.unit.index.building import (
 pytestmark = pytest.mark.slow
 
 FIRST, SECOND = "2024-03", "2024-04"
+STRANGER = str(uuid.UUID(int=7, version=4))
 
 
 @pytest.fixture
@@ -60,51 +61,35 @@ def receipt_bytes(workspace):
     }
 
 
-def damage(workspace):
-    """One point of the first month missing, one stale, one twice, one of somebody else; one of no
-    month at all.
-    """
-    index, ids = live_index(workspace), ids_of(workspace)
-    digests = dict(index.contents(FIRST))
-    made = {
-        "missing": ids[0],
-        "stale": ids[1],
-        "duplicate": str(uuid.uuid5(uuid.NAMESPACE_URL, "a copy")),
-        "foreign": str(uuid.UUID(int=7, version=4)),
-        "outside": 8,
-    }
-    index.delete([made["missing"]])
-    put(workspace, made["stale"], {"month": FIRST, "digest": "of an older text"})
-    put(workspace, made["duplicate"], {"month": FIRST, "digest": digests[ids[2]]})
-    put(workspace, made["foreign"], {"month": FIRST})
-    put(workspace, made["outside"], {"colour": "green"})
-    close_indexes()
-    return made
-
-
 def test_every_kind_of_damage_is_named_and_a_repair_restores_points_and_receipts(workspace):
     before = receipt_bytes(workspace)
     clean = audit_months(workspace)
     assert clean.clean
-    assert [(month.month, month.present) for month in clean.months] == [
-        (FIRST, len(TEXTS)),
-        (SECOND, len(TEXTS)),
-    ]
+    present = [(month.month, month.present) for month in clean.months]
+    assert present == [(FIRST, len(TEXTS)), (SECOND, len(TEXTS))]
     assert receipt_bytes(workspace) == before
-    made = damage(workspace)
+    index, (missing, stale, copied, *_) = live_index(workspace), ids_of(workspace)
+    digests = dict(index.contents(FIRST))
+    duplicate = str(uuid.uuid5(uuid.NAMESPACE_URL, "a copy"))
+    index.delete([missing])
+    put(workspace, stale, {"month": FIRST, "digest": "of an older text"})
+    put(workspace, duplicate, {"month": FIRST, "digest": digests[copied]})
+    put(workspace, STRANGER, {"month": FIRST})
+    put(workspace, 8, {"colour": "green"})
+    close_indexes()
     audit = audit_months(workspace)
     first, second = audit.months
-    assert (first.missing, first.stale) == ((made["missing"],), (made["stale"],))
-    assert (first.duplicate, first.foreign) == ((made["duplicate"],), (made["foreign"],))
+    assert (first.missing, first.stale) == ((missing,), (stale,))
+    assert (first.duplicate, first.foreign) == ((duplicate,), (STRANGER,))
     assert second.clean
-    assert audit.outside == ((first.collection, (made["outside"],)),)
+    assert audit.outside == ((first.collection, (8,)),)
     assert audit_months(workspace, SECOND).clean, "points of no month belong to all months"
     assert audit_months(workspace, f"{FIRST}..{SECOND}").outside_count == 1
     assert (
         audit.describe()
         == "12 points of 2 months: 1 missing, 1 stale, 1 duplicate, 2 foreign, 0 unindexed"
     )
-    assert json.loads(json.dumps(audit.as_json()))["outside"][0]["foreign"] == [made["outside"]]
+    assert json.loads(json.dumps(audit.as_json()))["outside"][0]["foreign"] == [8]
     assert receipt_bytes(workspace) != before
     assert repair(workspace, audit).clean
     assert audit_months(workspace).clean
@@ -116,22 +101,19 @@ def test_a_receipt_tells_what_an_audit_found_and_is_believed_again_once_it_finds
 ):
     """As many points as there should be: counting them would see nothing."""
     before, index, ids = receipt_bytes(workspace), live_index(workspace), ids_of(workspace)
-    digest, stranger = dict(index.contents(FIRST))[ids[0]], str(uuid.UUID(int=7, version=4))
+    digest = dict(index.contents(FIRST))[ids[0]]
     index.delete([ids[0]])
-    put(workspace, stranger, {"month": FIRST})
+    put(workspace, STRANGER, {"month": FIRST})
     assert state(INDEX_RECEIPTS, workspace, FIRST) is State.DONE
     audit_months(workspace)
     (receipt,) = workspace.root.rows(tables.INDEX_RECEIPTS, FIRST)
     assert (receipt["present"], receipt["missing"], receipt["stale"]) == (len(TEXTS) - 1, 1, 1)
     assert state(INDEX_RECEIPTS, workspace, FIRST) is State.STALE
     assert state(INDEX_RECEIPTS, workspace, SECOND) is State.DONE
-    index.delete([stranger])
+    index.delete([STRANGER])
     put(workspace, ids[0], {"month": FIRST, "digest": digest})
     assert audit_months(workspace).clean
     assert receipt_bytes(workspace) == before
-    index.delete([ids[0]])
-    measured = run_stage(INDEX_RECEIPTS, workspace, FIRST, force=True).measured
-    assert (measured["sent"], measured["removed"]) == (1, 0)
     assert state(INDEX_RECEIPTS, workspace, FIRST) is State.DONE
 
 
@@ -147,8 +129,7 @@ def test_a_month_that_was_embedded_and_never_loaded_is_missing_and_a_repair_load
 def test_a_month_whose_tables_are_gone_is_told_and_its_points_stay(workspace):
     workspace.root.file(tables.EMBEDDINGS, FIRST).unlink()
     audit = audit_months(workspace)
-    assert audit.failures[0][0] == FIRST
-    assert "there are no embeddings of 2024-03: run citeloom run" in audit.failures[0][1]
+    assert [month for month, _ in audit.failures] == [FIRST]
     assert (audit.outside_count, audit.clean) == (0, False)
     assert [month.month for month in audit.months] == [SECOND]
     repair(workspace, audit)
@@ -160,47 +141,47 @@ def test_points_of_a_month_that_is_loaded_during_the_audit_are_nobodys_to_remove
     more.
     """
 
-    class Busy:
+    asked = []
+
+    def outside(months):
         """Lists a point of the new month, which is embedded by then."""
+        asked.append(months)
+        if len(asked) == 1:
+            write_month(workspace, "2024-05", texts=TEXTS[:1])
+            embed(workspace, "2024-05")
+        return [] if "2024-05" in months else ["a point of 2024-05"]
 
-        asked: ClassVar[list[list[str]]] = []
-
-        def outside(self, months):
-            self.asked.append(months)
-            if len(self.asked) == 1:
-                write_month(workspace, "2024-05", texts=TEXTS[:1])
-                embed(workspace, "2024-05")
-            return [] if "2024-05" in months else ["a point of 2024-05"]
-
-        def delete(self, ids):
-            assert not ids
-
-    index = Busy()
-    remove_outside(workspace, index)
-    assert index.asked == [[FIRST, SECOND], [FIRST, SECOND, "2024-05"]]
+    removed = []
+    remove_outside(workspace, SimpleNamespace(outside=outside, delete=removed.extend))
+    assert asked == [[FIRST, SECOND], [FIRST, SECOND, "2024-05"]]
+    assert removed == []
 
 
 def test_months_that_searches_do_not_ask_are_told(workspace):
     in_another_form(workspace, SECOND)
     audit = audit_months(workspace)
     assert (audit.live, audit.months_not_live) == (audit.months[0].collection, (SECOND,))
-    assert any(SECOND in line and "citeloom run" in line for line in audit_lines(audit))
+    assert any(SECOND in line for line in audit_lines(audit))
     assert audit.as_json()["live"] == audit.live
 
 
 def test_a_month_with_a_damaged_table_is_named_and_the_others_are_audited(workspace):
-    file = workspace.root.file(tables.EMBEDDINGS, FIRST)
+    root = workspace.root
+    papers, file = (root.file(table, FIRST) for table in (tables.PAPERS, tables.EMBEDDINGS))
+    ledger = root.ledger_file("embeddings", FIRST)
     content = file.read_bytes()
     file.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
-    papers = workspace.root.file(tables.PAPERS, FIRST)
-    ledger = workspace.root.ledger_file("embeddings", FIRST)
     for broken in (papers, ledger):
         broken.write_bytes(broken.read_bytes()[:-1])
     audit = audit_months(workspace)
-    named = [(month, message.partition(" is ")[0]) for month, message in audit.failures]
-    assert named == [(FIRST, str(broken)) for broken in (papers, file, ledger)]
-    assert [month.month for month in audit.months] == [SECOND]
+    assert_first_month_has_damaged(audit, papers, file, ledger)
     assert set(repair(workspace, audit).failures) == set(audit.failures)
+
+
+def assert_first_month_has_damaged(audit, *files):
+    named = [(month, message.partition(" is ")[0]) for month, message in audit.failures]
+    assert named == [(FIRST, str(file)) for file in files]
+    assert [month.month for month in audit.months] == [SECOND]
 
 
 def test_a_ledger_that_is_gone_or_not_of_the_run_that_wrote_its_table_is_named(workspace):
@@ -209,15 +190,12 @@ def test_a_ledger_that_is_gone_or_not_of_the_run_that_wrote_its_table_is_named(w
     foreign = {"passages": ("embeddings", FIRST), "index_receipts": ("index_receipts", SECOND)}
     for stage, other in foreign.items():
         root.ledger_file(stage, FIRST).write_bytes(root.ledger_file(*other).read_bytes())
-    audit = audit_months(workspace)
-    named = [message.partition(" is ")[0] for _, message in audit.failures]
-    expected = ("papers", "passages", "index_receipts")
-    assert named == [str(root.ledger_file(stage, FIRST)) for stage in expected]
-    assert [month.month for month in audit.months] == [SECOND]
+    ledgers = [root.ledger_file(stage, FIRST) for stage in ("papers", *foreign)]
+    assert_first_month_has_damaged(audit_months(workspace), *ledgers)
 
 
 def test_what_cannot_be_audited_is_named(workspace, tmp_path_factory):
     with pytest.raises(SettingError, match="2031-01"):
         audit_months(workspace, "2031-01")
-    with pytest.raises(MissingInput, match="holds no embeddings yet: run citeloom run"):
+    with pytest.raises(MissingInput, match="holds no embeddings yet"):
         audit_months(make_workspace(tmp_path_factory.mktemp("empty")))

@@ -1,5 +1,6 @@
 """A collection on Qdrant Edge: its layout, its lock, its searches, and what is left after a process
-was killed.
+was killed; and the collections of an alias: which is live, also for other processes, and taking one
+away.
 """
 
 import json
@@ -13,18 +14,20 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pipeline.embedding.embedder import SparseRows
-from pipeline.errors import PermanentFailure, TransientFailure
-from pipeline.index.edge import LAYOUT_FILE, EdgeIndex
+from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.index.edge import LAYOUT_FILE, EdgeCollections, EdgeIndex
 from pipeline.index.edge_folder import SHORTEST_TURN, IndexInUse, holder_of, translate_errors
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import Layout, QueryVectors, Request
-from tests.cases import cases
+from pipeline.storage.writing import write_whole
+from tests.cases import cases_beside
 from tests.processes import PATIENCE, wait_until
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import (
@@ -50,20 +53,25 @@ def _load(index, *batches, layout=LAYOUT):
         index.upsert(points)
 
 
+@pytest.fixture
+def loaded(edge):
+    """The index with three points, closed."""
+    _load(edge, make_points(range(3)))
+    edge.close()
+    return edge
+
+
 def _ids(found):
     return [hit.passage_id for hit in found]
 
 
 def test_vectors_that_the_collection_does_not_have_are_named(edge):
     _load(edge, make_points([1], sparse=False), layout=replace(LAYOUT, sparse=False))
-    with pytest.raises(
-        PermanentFailure,
-        match=r"no sparse vectors to rank by.*CITELOOM_EMBEDDER=bge-m3 and run citeloom reindex",
-    ):
+    with pytest.raises(PermanentFailure, match="no sparse vectors to rank by"):
         find(edge, query(), Request(5, "sparse"))
 
 
-@cases("unit/index/cases.toml", "a_collection_remembers_its_layout", ["quantization", "on_disk"])
+@cases_beside("quantization", "on_disk")
 def test_a_collection_remembers_its_layout(tmp_path, quantization, on_disk):
     layout = Layout("BAAI/bge-m3", 8, sparse=True, form="title", quantization=quantization)
     index = EdgeIndex(tmp_path / layout.collection("a"), on_disk=on_disk)
@@ -85,13 +93,11 @@ def test_a_folder_that_citeloom_did_not_make_is_refused(edge, content):
     assert (edge.folder / "edge_config.json").read_text() == content
 
 
-@pytest.mark.parametrize(
-    "content", [b"junk", b"[]", b"{}", b'{"layout": {"model": "a"}}', b'{"layout": 3}', b"\xff\xfe"]
-)
+@cases_beside("content")
 def test_a_layout_that_cannot_be_read_is_named(edge, content):
     edge.folder.mkdir(parents=True)
-    (edge.folder / LAYOUT_FILE).write_bytes(content)
-    with pytest.raises(PermanentFailure, match=r"citeloom\.json does not hold the layout.*delete"):
+    (edge.folder / LAYOUT_FILE).write_text(content, "latin-1")
+    with pytest.raises(PermanentFailure, match=r"citeloom\.json does not hold the layout"):
         edge.count("2024-03")
 
 
@@ -219,12 +225,11 @@ from pipeline.index.edge import EdgeIndex
 from tests.unit.index.building import LAYOUT, make_points
 index = EdgeIndex(Path(sys.argv[1]))
 index.create(replace(LAYOUT, dimensions=1024))
-print("made", flush=True)
+dense = np.ones((500, 1024), np.float32)
 try:
-    for number in range(1_000):
-        points = make_points(range(number * 500, number * 500 + 500))
-        index.upsert(replace(points, dense=np.tile(points.dense, (1, 128))))
-        print(number, flush=True)
+    for first in range(0, 500_000, 500):
+        index.upsert(make_points(range(first, first + 500), dense=dense))
+        print(first, flush=True)
 except PermanentFailure as error:
     print(error, flush=True)
 """
@@ -234,7 +239,7 @@ def test_a_full_disk_stops_a_load_with_words_and_keeps_what_was_acknowledged(sma
     # In a process of its own: if Edge wrote on, the kernel would kill it.
     command = [sys.executable, "-c", _FILLER, str(small_disk / "passages")]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    _, *acknowledged, reason = done.stdout.splitlines()
+    *acknowledged, reason = done.stdout.splitlines()
     assert "make room" in reason
     assert len(acknowledged) >= 5
     index = EdgeIndex(small_disk / "passages")
@@ -244,89 +249,46 @@ def test_a_full_disk_stops_a_load_with_words_and_keeps_what_was_acknowledged(sma
     index.close()
 
 
-def test_threads_that_ask_first_at_once_open_the_folder_once(edge):
-    _load(edge, make_points(range(3)))
-    edge.close()
+def test_threads_that_ask_first_at_once_open_the_folder_once(loaded):
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda _: edge.count(), range(8))) == [3] * 8
+        assert list(pool.map(lambda _: loaded.count(), range(8))) == [3] * 8
 
 
-# Loads or searches until the tests' process closes its standard input or is gone, as a long run or a
-# busy server does; the second argument says which.
-_BUSY = """
-import sys
-from pathlib import Path
-from threading import Thread
-from pipeline.index.edge import EdgeIndex
-from tests.unit.index.building import make_points
-index = EdgeIndex(Path(sys.argv[1]))
-def work():
-    while True:
-        if sys.argv[2] == "load":
-            index.upsert(make_points(range(100)))
-        else:
-            index.count()
-index.count()
-for thread in range(1 if sys.argv[2] == "load" else 4):
-    Thread(target=work, daemon=True).start()
-print("busy", flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.mark.parametrize("work", ["load", "search"])
-def test_beside_a_busy_process_each_gets_its_turn(edge, work):
-    _load(edge, make_points(range(100)))
-    edge.close()
-    patient = EdgeIndex(edge.folder, patience=PATIENCE)
-    command = [sys.executable, "-c", _BUSY, str(edge.folder), work]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as busy:
-        try:
-            assert busy.stdout.readline() == "busy\n"
-            for _ in range(3):
-                assert patient.count() == 100
-                patient.close()
-            assert busy.poll() is None
-        finally:
-            busy.kill()
-
-
-def test_a_process_lets_go_of_the_folder_after_its_requests_and_not_during_a_long_one(edge):
-    _load(edge, make_points(range(3)))
-    edge.close()
-    idle = EdgeIndex(edge.folder, idle=0.1)
+def test_a_process_lets_go_of_the_folder_after_its_requests_and_not_during_a_long_one(loaded):
+    idle = EdgeIndex(loaded.folder, idle=0.1)
     with idle.in_use():
         time.sleep(0.5)
-        assert holder_of(edge.folder) is not None
-    wait_until(lambda: holder_of(edge.folder) is None, "an idle process lets go")
-    with opened_by_another_process(edge.folder):
+        assert holder_of(idle.folder) is not None
+    wait_until(lambda: holder_of(idle.folder) is None, "an idle process lets go")
+    with opened_by_another_process(idle.folder):
         pass
-    assert edge.count() == 3
+    assert loaded.count() == 3
 
 
-def test_a_process_keeps_the_folder_open_between_requests_until_another_waits_for_it(edge):
-    _load(edge, make_points(range(3)))
+def test_a_process_keeps_the_folder_open_between_requests_until_another_waits_for_it(loaded):
+    assert loaded.count() == 3
     time.sleep(2 * SHORTEST_TURN)
-    assert holder_of(edge.folder) is not None
-    with opened_by_another_process(edge.folder):
-        assert holder_of(edge.folder) != os.getpid()
-    assert edge.count() == 3
+    assert holder_of(loaded.folder) is not None
+    with opened_by_another_process(loaded.folder):
+        assert holder_of(loaded.folder) != os.getpid()
+    assert loaded.count() == 3
 
 
-def test_who_does_not_get_the_folder_changes_no_file_of_it(edge):
+def test_who_does_not_get_the_folder_is_told_who_holds_it_and_changes_no_file_of_it(loaded):
     """Edge's own lock comes after the segments have been opened, which writes to their files."""
-    _load(edge, make_points(range(3)))
-    edge.close()
-    with opened_by_another_process(edge.folder):
-        before = _times(edge.folder)
-        with pytest.raises(IndexInUse):
-            edge.count()
-        assert _times(edge.folder) == before
 
+    def times():
+        files = filter(Path.is_file, loaded.folder.rglob("*"))
+        return {file: file.stat().st_mtime_ns for file in files}
 
-def _times(folder):
-    return {file: file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file()}
+    with opened_by_another_process(loaded.folder) as holder:
+        before = times()
+        assert loaded.layout() == LAYOUT
+        for wait in (True, False):
+            with pytest.raises(TransientFailure, match=f"process {holder.pid}"):
+                loaded.count(wait=wait)
+        assert times() == before
+    assert loaded.count() == 3, "a killed process lets go of it"
 
 
 def _request(folder):
@@ -334,64 +296,60 @@ def _request(folder):
     folder.with_name(f"{folder.name}.requested").touch()
 
 
-def test_beside_a_long_request_others_go_on_although_another_process_waits(edge):
-    _load(edge, make_points(range(3)))
-    with edge.in_use():
+def test_beside_a_long_request_others_go_on_although_another_process_waits(loaded):
+    with loaded.in_use():
         time.sleep(SHORTEST_TURN)
-        _request(edge.folder)
-        assert edge.count(wait=False) == edge.count() == 3
-        assert holder_of(edge.folder) is not None
+        _request(loaded.folder)
+        assert loaded.count(wait=False) == loaded.count() == 3
+        assert holder_of(loaded.folder) is not None
 
 
-def test_a_request_that_does_not_wait_fails_at_once_although_another_process_waits_too(edge):
-    edge.create(LAYOUT)
-    edge.close()
-    patient = EdgeIndex(edge.folder, patience=math.inf)  # which no wait can take
-    with opened_by_another_process(edge.folder):
-        _request(edge.folder)
+def test_a_request_that_does_not_wait_fails_at_once_although_another_process_waits_too(loaded):
+    patient = EdgeIndex(loaded.folder, patience=math.inf)  # which no wait can take
+    with opened_by_another_process(loaded.folder):
+        _request(loaded.folder)
         with pytest.raises(IndexInUse):
             patient.count(wait=False)
 
 
-def test_who_waited_for_the_folder_does_not_keep_it_for_longer(edge):
-    _load(edge, make_points(range(3)))
-    edge.close()
-    patient, other = (EdgeIndex(edge.folder, patience=PATIENCE) for _ in range(2))
+def test_busy_threads_that_waited_for_the_folder_let_others_have_their_turn(loaded):
+    patient, other = (EdgeIndex(loaded.folder, patience=PATIENCE) for _ in range(2))
     ended = threading.Event()
-    with ThreadPoolExecutor(1) as pool:
-        with opened_by_another_process(edge.folder):
-            first = pool.submit(patient.count)
+
+    def load_and_count():
+        while not ended.is_set():
+            patient.upsert(make_points(range(3)))
+            assert patient.count() == 3
+
+    with ThreadPoolExecutor(4) as pool:
+        with opened_by_another_process(loaded.folder):
+            busy = [pool.submit(load_and_count) for _ in range(4)]
             time.sleep(1.5)
-        assert first.result() == 3
-        busy = pool.submit(lambda: {patient.count() for _ in iter(ended.is_set, True)})
         try:
-            assert other.count() == 3
+            for _ in range(3):
+                assert other.count() == 3
+                other.close()
         finally:
             ended.set()
-        assert busy.result() <= {3}
+        assert [each.result() for each in busy] == [None] * 4
     patient.close()
-    other.close()
 
 
-def test_a_panic_inside_edge_is_a_failure_that_names_the_folder(edge):
+def test_a_panic_inside_edge_is_a_failure_that_names_the_folder(loaded):
     import qdrant_edge
 
-    edge.create(LAYOUT)
-    edge.close()
-    shard = qdrant_edge.EdgeShard.load(str(edge.folder))
+    shard = qdrant_edge.EdgeShard.load(str(loaded.folder))
     broken = qdrant_edge.Point(1, {"sparse": qdrant_edge.SparseVector([1, 2], [1.0])})
     with (
-        pytest.raises(PermanentFailure, match=r"passages cannot be used.*delete the folder"),
-        translate_errors(edge.folder),
+        pytest.raises(PermanentFailure, match="passages cannot be used"),
+        translate_errors(loaded.folder),
     ):
         shard.update(qdrant_edge.UpdateOperation.upsert_points([broken]))
-    with pytest.raises(KeyboardInterrupt), translate_errors(edge.folder):
+    with pytest.raises(KeyboardInterrupt), translate_errors(loaded.folder):
         raise KeyboardInterrupt
 
 
-def test_a_process_without_open_files_to_spare_is_told_so(edge):
-    edge.create(LAYOUT)
-    edge.close()
+def test_a_process_without_open_files_to_spare_is_told_so(loaded):
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (200, limits[1]))
     taken = []
@@ -401,7 +359,7 @@ def test_a_process_without_open_files_to_spare_is_told_so(edge):
                 taken.append(os.open(os.devnull, os.O_RDONLY))
         os.close(taken.pop())
         with pytest.raises(PermanentFailure, match=r"Too many open files.*ulimit -n") as caught:
-            edge.count("2024-03")
+            loaded.count()
     finally:
         for file in taken:
             os.close(file)
@@ -409,14 +367,113 @@ def test_a_process_without_open_files_to_spare_is_told_so(edge):
     assert "delete" not in str(caught.value)
 
 
-def test_a_second_process_is_told_who_holds_the_index(edge):
-    edge.create(LAYOUT)
-    edge.close()
-    with opened_by_another_process(edge.folder) as holder:
-        assert edge.layout() == LAYOUT
-        for wait in (True, False):
-            with pytest.raises(
-                TransientFailure, match=f"process {holder.pid}.*CITELOOM_QDRANT_URL"
-            ):
-                edge.count("2024-03", wait=wait)
-    assert edge.count("2024-03") == 0, "a killed process lets go of it"
+OTHER = replace(LAYOUT, form="title")
+FIRST, SECOND = LAYOUT.collection("citeloom"), OTHER.collection("citeloom")
+
+
+@pytest.fixture
+def collections(tmp_path):
+    """The collections of an alias whose folder is not there yet."""
+    made = EdgeCollections(tmp_path / "qdrant-edge" / "citeloom", "citeloom", patience=0.2)
+    yield made
+    made.close()
+
+
+def _make_both(collections):
+    collections.collection(FIRST).create(LAYOUT)
+    collections.collection(SECOND).create(OTHER)
+    collections.make_live(FIRST)
+
+
+def _pretend_both(collections):
+    """As `_make_both`, for tests that open neither: a real one takes a second of a busy disk."""
+    for layout, name in ((LAYOUT, FIRST), (OTHER, SECOND)):
+        write_whole(
+            collections.folder / name / LAYOUT_FILE, json.dumps({"layout": asdict(layout)}).encode()
+        )
+    collections.make_live(FIRST)
+
+
+def test_what_is_live_outlives_the_process_and_only_what_is_there_takes_its_place(collections):
+    _pretend_both(collections)
+    for name in ("another", "..", ""):
+        with pytest.raises(PermanentFailure, match="there is no collection"):
+            collections.make_live(name)
+    again = EdgeCollections(collections.folder, "citeloom")
+    assert (again.live(), again.names()) == (FIRST, sorted([FIRST, SECOND]))
+
+
+def test_none_is_live_where_the_folder_was_deleted(collections):
+    _pretend_both(collections)
+    collections.collection(FIRST).folder.rename(collections.folder.parent / "elsewhere")
+    assert collections.live() is None
+    assert collections.names() == [SECOND]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"collection": 3}'])
+def test_a_file_that_names_no_collection_is_named(collections, content):
+    collections.folder.mkdir(parents=True)
+    (collections.folder / "live.json").write_text(content)
+    with pytest.raises(
+        PermanentFailure, match=r"live\.json does not name the collection.*delete it"
+    ):
+        collections.live()
+
+
+def test_folders_of_others_are_not_listed_and_not_dropped(collections):
+    _pretend_both(collections)
+    for name in ("segments", ".hidden"):
+        (collections.folder / name).mkdir()
+    assert collections.names() == sorted([FIRST, SECOND])
+    with pytest.raises(PermanentFailure, match="segments that citeloom did not make"):
+        collections.drop("segments")
+    assert (collections.folder / "segments").is_dir()
+
+
+@cases_beside("name")
+def test_a_name_that_leads_elsewhere_is_refused(collections, name):
+    for ask in (collections.collection, collections.drop):
+        with pytest.raises(SettingError, match="cannot name a collection"):
+            ask(name)
+
+
+def test_what_a_killed_process_began_to_drop_is_cleared_away(collections):
+    _pretend_both(collections)
+    gone = collections.folder / f".{SECOND}.4711.gone"
+    collections.collection(SECOND).folder.rename(gone)
+    assert collections.names() == [FIRST]
+    collections.drop(SECOND)
+    assert not gone.exists()
+
+
+def test_a_broken_collection_can_be_dropped(collections):
+    _make_both(collections)
+    collections.close()
+    (collections.collection(SECOND).folder / "edge_config.json").write_text("{")
+    with pytest.raises(PermanentFailure, match="cannot be used"):
+        collections.collection(SECOND).count()
+    collections.drop(SECOND)
+    assert collections.names() == [FIRST]
+
+
+def test_a_collection_that_another_process_uses_is_not_dropped(collections):
+    _make_both(collections)
+    collections.close()
+    with opened_by_another_process(collections.folder / SECOND) as holder:
+        with pytest.raises(TransientFailure, match=f"process {holder.pid}"):
+            collections.drop(SECOND)
+        assert collections.names() == sorted([FIRST, SECOND])
+    collections.drop(SECOND)
+    assert collections.names() == [FIRST]
+
+
+def test_readers_see_one_of_two_collections_while_the_live_one_changes(collections):
+    _pretend_both(collections)
+    reader = EdgeCollections(collections.folder, "citeloom")
+    with ThreadPoolExecutor(1) as pool:
+        changes = pool.submit(
+            lambda: [collections.make_live(name) for name in [SECOND, FIRST] * 50]
+        )
+        while not changes.done():
+            assert reader.live() in {FIRST, SECOND}
+        changes.result()

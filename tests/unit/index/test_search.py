@@ -4,14 +4,14 @@ where it cannot.
 
 import inspect
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 
 import pytest
 
 from pipeline import tables
 from pipeline.corpus.citation_formats import CITATION_FORMATS
+from pipeline.corpus.nouns import Passage
 from pipeline.doors.cli.search import search as search_command
 from pipeline.doors.web.forms import SearchForm
 from pipeline.embedding.minilm import NAME as MINILM
@@ -21,10 +21,10 @@ from pipeline.index.papers import read_like
 from pipeline.index.passage_index import Layout, ScoredPoint
 from pipeline.index.search import PaperRankings, search, search_index, search_many
 from pipeline.index.search_options import SearchOptions
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.command import invoke
 from tests.folders import copy_folder
-from tests.month_tables import write_table
+from tests.month_tables import passage_id, write_table
 from tests.unit.index.building import TEXTS, load, make_live, make_workspace
 
 pytestmark = pytest.mark.slow
@@ -57,11 +57,7 @@ def own(loaded, tmp_path):
 
 def _nearly(hits):
     """Hits that equal those whose scores differ in their last digits, as `nearly` does."""
-
-    def about(score):
-        return pytest.approx(score, abs=1e-5)
-
-    return [replace(hit, score=about(hit.score)) for hit in hits]
+    return [replace(hit, score=pytest.approx(hit.score, abs=1e-5)) for hit in hits]
 
 
 def _texts(workspace, query, **options):
@@ -69,13 +65,17 @@ def _texts(workspace, query, **options):
 
 
 def test_the_passage_that_answers_comes_first_with_its_text(loaded):
-    ranking = search(loaded, "how do plants get energy from light?")
-    passage = ranking[0].item
-    assert passage.text == TEXTS[5]
-    assert passage.url == f"https://arxiv.org/html/{passage.arxiv_id}#S1.p2"
-    assert passage.section_path == ("Method", "Decoding")
-    assert (passage.month, passage.anchor, passage.kind) == ("2024-05", "S1.p2", "paragraph")
-    assert len({hit.item.passage_id for hit in ranking}) == len(TEXTS)
+    first, *others = (hit.item for hit in search(loaded, "how do plants get energy from light?"))
+    assert first == Passage(
+        passage_id("2405.00001", 2),
+        "2405.00001",
+        "S1.p2",
+        "paragraph",
+        "Paper 2405.00001",
+        ("Method", "Decoding"),
+        TEXTS[5],
+    )
+    assert {passage.text for passage in others} == {*TEXTS[:5]}
 
 
 def test_lexical_vectors_alone_find_what_shares_a_word(loaded):
@@ -114,7 +114,7 @@ def test_many_queries_have_the_answers_of_each(loaded):
     assert search_many(loaded, []) == []
 
 
-@cases("unit/index/cases.toml", "a_search_is_restricted", ("options", "march", "may"))
+@cases_beside("options", "march", "may")
 def test_a_search_is_restricted(loaded, options, march, may):
     months = [hit.item.month for hit in search(loaded, "decoding words", **options)]
     assert (months.count("2024-03"), months.count("2024-05")) == (march, may)
@@ -132,7 +132,7 @@ def test_what_is_like_a_paper_or_a_passage_is_found_without_it(loaded):
     assert passage.arxiv_id not in {hit["paper"]["arxiv_id"] for hit in hits}
 
 
-@cases("unit/index/cases.toml", "what_is_not_there_has_nothing_like_it", "identifier")
+@cases_beside("identifier")
 def test_what_is_not_there_has_nothing_like_it(loaded, identifier):
     with pytest.raises(SettingError, match=f"--like: .*{identifier}"):
         read_like(loaded, identifier)
@@ -142,11 +142,11 @@ def test_nothing_fits_letters_without_a_meaning(loaded):
     assert not any(hit.fits for hit in search(loaded, "asdfgh qwerty"))
     for arguments, count in ((["--passages"], 6), ([], 4)):
         shown = _invoke(loaded, "asdfgh qwerty", *arguments, "--json")
-        assert "nothing in this corpus fits well" in " ".join(shown.stderr.split())
+        assert "nothing in this corpus" in shown.stderr
         assert len(json.loads(shown.stdout)["hits"]) == count
 
 
-@cases("unit/index/cases.toml", "a_wrong_argument_is_named", ("query", "options", "message"))
+@cases_beside("query", "options", "message")
 def test_a_wrong_argument_is_named(workspace, query, options, message):
     with pytest.raises(SettingError, match=message):
         search(workspace, query, **options)
@@ -157,7 +157,7 @@ def test_a_query_that_is_no_utf_8_is_named(workspace):
         search(workspace, "caf\udce9")
 
 
-@cases("unit/index/cases.toml", "what_no_passage_has_is_named", ("options", "message"))
+@cases_beside("options", "message")
 def test_what_no_passage_has_is_named(loaded, options, message):
     with pytest.raises(SettingError, match=message):
         search(loaded, "decoding words", **options)
@@ -171,7 +171,7 @@ def test_a_passages_table_with_broken_pages_is_named(own):
     file.write_bytes(content)
     with pytest.raises(
         PermanentFailure,
-        match=r"2024-03\.parquet is damaged .* --months 2024-03 --select passages --force",
+        match=r"2024-03\.parquet is damaged .* --select passages --force",
     ):
         search(own, TEXTS[0])
 
@@ -186,33 +186,26 @@ def test_a_passage_that_left_its_table_is_left_out_with_a_warning(own, caplog):
 
 
 def test_searching_before_anything_is_indexed_makes_no_collection(workspace):
-    with pytest.raises(MissingInput, match=r"there is no index citeloom for the data root"):
+    with pytest.raises(MissingInput, match="there is no index citeloom"):
         search(workspace, "anything")
     assert not (workspace.root.path / "qdrant-edge").exists()
 
 
 def test_an_empty_collection_is_named(workspace):
     make_live(workspace, LAYOUT)
-    with pytest.raises(
-        MissingInput, match=r"collection citeloom-all-minilm-.* is empty: run citeloom run"
-    ):
+    with pytest.raises(MissingInput, match="citeloom-all-minilm-l6-v2-"):
         search(workspace, "anything")
 
 
 def test_a_collection_of_a_model_that_the_settings_do_not_name_is_named(workspace):
     make_live(workspace, Layout("BAAI/bge-m3", 1024, sparse=True))
-    with pytest.raises(
-        PermanentFailure,
-        match=r"holds vectors of BAAI/bge-m3, and .* all-MiniLM.*CITELOOM_EMBEDDER",
-    ):
+    with pytest.raises(PermanentFailure, match="vectors of BAAI/bge-m3"):
         search(workspace, "anything")
 
 
 def test_the_collection_decides_which_model_reads_the_question(loaded):
     other = make_workspace(loaded.root.path, embedder="bge-m3", embedder_path="/nowhere/at/all")
-    assert search(other, "untranslated", limit=1) == _nearly(
-        search(loaded, "untranslated", limit=1)
-    )
+    assert search(other, "untranslated") == _nearly(search(loaded, "untranslated"))
 
 
 def test_a_collection_name_that_cannot_be_is_refused(tmp_path):
@@ -222,18 +215,15 @@ def test_a_collection_name_that_cannot_be_is_refused(tmp_path):
 
 def test_a_collection_that_is_dropped_before_it_is_searched_is_missing(loaded):
     dropped = open_collections(loaded).collection("citeloom-dropped")
-    with pytest.raises(
-        MissingInput, match=r"there is no index citeloom for the data root .*citeloom run"
-    ):
+    with pytest.raises(MissingInput, match="there is no index citeloom"):
         search_index(loaded, dropped, ["words"], SearchOptions())
 
 
-@dataclass
 class Batch:
     """Two queries with the same ranking: the n-th passage is of the paper papers[n]."""
 
-    papers: Sequence[int]
-    asked: list[tuple[int, int]] = field(default_factory=list)
+    def __init__(self, papers):
+        self.papers, self.asked = papers, []
 
     def __len__(self):
         return 2
@@ -282,16 +272,12 @@ def test_the_command_takes_every_option(loaded):
         " --severity no_problem --grade C --from 2024-03 --to 2024-05 --by dense --exact"
     )
     done = _invoke(loaded, "decoding words", *options.split())
-    assert done.exit_code == 0, done.output
     hits = json.loads(done.stdout)["hits"]
     expected = search(loaded, "decoding words", limit=2, offset=1, by="dense", exact=True)
-    assert [(hit["passages"][0]["passage_id"], hit["passages"][0]["text"]) for hit in hits] == [
-        (hit.item.passage_id, hit.item.text) for hit in expected
+    assert [hit["passages"][0]["passage_id"] for hit in hits] == [
+        hit.item.passage_id for hit in expected
     ]
-    assert hits[0]["passages"][0]["url"] == expected[0].item.url
-    paper = hits[0]["paper"]
-    assert paper["url"] == f"https://arxiv.org/abs/{expected[0].item.arxiv_id}"
-    assert (paper["grade"], paper["subset"]) == ("C", "no_problem")
+    assert (hits[0]["paper"]["grade"], hits[0]["paper"]["subset"]) == ("C", "no_problem")
 
 
 def test_the_command_and_the_form_of_the_pages_have_every_option_of_a_search():
@@ -313,9 +299,9 @@ def test_the_command_and_the_form_of_the_pages_have_every_option_of_a_search():
 def test_the_command_lists_the_papers(loaded):
     papers = partial(invoke, "papers", env=environment_of(loaded))
     listing = json.loads(papers("--author", "lovelace", "--json").stdout)["hits"]
-    assert [(hit["paper"]["cited_by"], hit["paper"]["year"]) for hit in listing] == [(0, 2024)] * 4
-    assert papers().stdout.count("**[Paper 240") == len(listing)
-    assert papers("--year", "2024", "--bibtex").stdout.count("@misc{") == len(listing)
+    assert [hit["paper"]["year"] for hit in listing] == [2024] * 4
+    assert papers().stdout.count("**[Paper 240") == 4
+    assert papers("--year", "2024", "--bibtex").stdout.count("@misc{") == 4
     assert "near: Noël Ada Lovelace" in papers("--author", "Lovelase").output
     assert "near" not in papers("--author", "Hovel").output
     assert papers("--bibtex", "--json").exit_code == 2
@@ -325,29 +311,23 @@ def test_the_command_lists_the_papers(loaded):
 def test_the_command_asks_the_queries_of_a_file(loaded, tmp_path):
     file = tmp_path / "queries.txt"
     file.write_bytes("\ufeffuntranslated\r\n\n  plants in little light \n".encode())
-    arguments = ("--queries", str(file), "--limit", "1")
-    piped = ("--queries", "-", "--limit", "1", "--passages", "--json")
-    for done in (
-        _invoke(loaded, *arguments, "--json"),
-        _invoke(loaded, *piped, stdin=file.read_text()),
-    ):
-        found = [
-            (answer["query"], answer["hits"][0]["passages"][0]["text"])
-            for answer in json.loads(done.stdout)
-        ]
-        assert found == [("untranslated", TEXTS[1]), ("plants in little light", TEXTS[5])]
+
+    def printed(*arguments, queries=file):
+        options = ("--queries", str(queries), "--limit", "1", *arguments)
+        return _invoke(loaded, *options, stdin=file.read_text()).stdout
+
+    expected = {"untranslated": TEXTS[1], "plants in little light": TEXTS[5]}
+    for answers in (printed("--json"), printed("--passages", "--json", queries="-")):
+        assert expected == {
+            answer["query"]: answer["hits"][0]["passages"][0]["text"]
+            for answer in json.loads(answers)
+        }
     for form in ((), ("--markdown",), ("--passages",)):
-        assert _invoke(loaded, *arguments, *form).stdout.startswith(
-            "## untranslated\n\n1. **[Paper 2403.00000](https://arxiv.org/abs/2403.00000)**"
-        )
-    assert _invoke(loaded, *arguments, "--bibtex").stdout.count("@misc{") == 2
+        assert printed(*form).startswith("## untranslated\n\n1. **[Paper 2403.00000](")
+    assert printed("--bibtex").count("@misc{") == 2
 
 
-@cases(
-    "unit/index/cases.toml",
-    "a_command_that_cannot_be_says_why",
-    ("arguments", "content", "message"),
-)
+@cases_beside("arguments", "content", "message")
 def test_a_command_that_cannot_be_says_why(workspace, tmp_path, arguments, content, message):
     file = tmp_path / "queries.txt"
     file.write_bytes(content.encode("latin-1"))

@@ -3,9 +3,6 @@ still holds.
 """
 
 import shutil
-import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -39,9 +36,8 @@ def loaded(workspace):
 
 def test_a_month_is_loaded_and_audited_and_a_second_load_sends_nothing(loaded):
     (receipt,) = loaded.root.rows(tables.INDEX_RECEIPTS, MONTH)
-    names = ("expected", "present", "missing", "engine", "collection")
-    expected = (len(TEXTS), len(TEXTS), 0, "edge", live_index(loaded).name)
-    assert tuple(map(receipt.get, names)) == expected
+    counts = {"expected": len(TEXTS), "present": len(TEXTS), "missing": 0}
+    assert receipt == receipt | counts | {"engine": "edge", "collection": live_index(loaded).name}
     again = run_stage(INDEX_RECEIPTS, loaded, MONTH, force=True)
     assert (again.measured["sent"], again.measured["removed"]) == (0, 0)
 
@@ -82,26 +78,18 @@ def test_counts_of_points_are_kept_until_points_change(loaded):
             return state(INDEX_RECEIPTS, loaded, MONTH)
 
     assert state_in_a_new_process() is State.DONE
-    with opened_by_another_process(index.folder):  # the kept count needs no index
-        assert state_in_a_new_process() is State.DONE
+    with opened_by_another_process(index.folder):
+        assert state_in_a_new_process() is State.DONE, "the kept count needs no index"
+        assert state(INDEX_RECEIPTS, loaded, MONTH) is State.DONE, "the receipt is believed"
     index.delete([min(str(each) for each, _ in index.contents(MONTH))])
     index.close()
     assert state_in_a_new_process() is State.STALE
     assert run_stage(INDEX_RECEIPTS, loaded, MONTH).measured["sent"] == 1
 
 
-def test_a_receipt_is_believed_while_another_process_uses_the_index(loaded):
-    folder = loaded.root.path / "qdrant-edge" / "citeloom" / live_index(loaded).name
-    close_indexes()
-    with opened_by_another_process(folder):
-        assert state(INDEX_RECEIPTS, loaded, MONTH) is State.DONE
-
-
 def test_another_layout_does_not_replace_a_live_one_by_and_by(loaded):
     other = make_workspace(loaded.root.path, qdrant_quantization="none")
-    with pytest.raises(
-        PermanentFailure, match=r"quantization turbo4.*quantization none.*run citeloom reindex"
-    ):
+    with pytest.raises(PermanentFailure, match=r"quantization turbo4.*quantization none"):
         run_stage(INDEX_RECEIPTS, other, MONTH)
     assert len(open_collections(other).names()) == 1
     assert state(INDEX_RECEIPTS, loaded, MONTH) is State.DONE
@@ -121,46 +109,8 @@ def test_a_failed_audit_ends_the_stage_without_a_receipt(loaded):
     name = collections.live()
     collections._indexes[name] = _Forgetful(collections.folder / name)
     lost = loaded.root.rows(tables.PASSAGES, MONTH)[0]["passage_id"]
-    with pytest.raises(
-        TransientFailure, match=rf"1 stale.*{lost}.*citeloom audit --months {MONTH} --json"
-    ):
+    with pytest.raises(TransientFailure, match=f"1 stale.*{lost}"):
         run_stage(INDEX_RECEIPTS, loaded, MONTH)
     assert loaded.root.file(tables.INDEX_RECEIPTS, MONTH).read_bytes() == before
     close_indexes()
     assert run_stage(INDEX_RECEIPTS, loaded, MONTH).rows == 1
-
-
-_LOADER = """
-import os, signal, sys
-from pathlib import Path
-from pipeline.engine.run import run_stage
-from pipeline.index.edge import EdgeIndex
-from pipeline.index.opening import open_collections
-from pipeline.index.stages import INDEX_RECEIPTS, layout_of
-from tests.unit.index.building import make_workspace
-
-class Dying(EdgeIndex):
-    def upsert(self, points):
-        for number, part in enumerate(points.split(1)):
-            if number == 4:
-                os.kill(os.getpid(), signal.SIGKILL)
-            super().upsert(part)
-
-workspace = make_workspace(Path(sys.argv[1]))
-collections = open_collections(workspace)
-name = layout_of(workspace, "2024-03")[0].collection("citeloom")
-collections._indexes[name] = Dying(collections.folder / name)
-run_stage(INDEX_RECEIPTS, workspace, "2024-03")
-"""
-
-
-@pytest.mark.faults
-def test_a_load_that_was_killed_between_batches_goes_on_where_it_was(workspace):
-    write_month(workspace)
-    embed(workspace)
-    killed = subprocess.run([sys.executable, "-c", _LOADER, str(workspace.root.path)])
-    assert killed.returncode == -signal.SIGKILL
-    assert not workspace.root.file(tables.INDEX_RECEIPTS, MONTH).exists()
-    assert run_stage(INDEX_RECEIPTS, workspace, MONTH).measured["sent"] == len(TEXTS) - 4
-    (receipt,) = workspace.root.rows(tables.INDEX_RECEIPTS, MONTH)
-    assert (receipt["expected"], receipt["present"]) == (len(TEXTS), len(TEXTS))

@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.errors import SettingError
 from pipeline.storage.csv_reader import MOST_BYTES, parse_csv, read_content
-from tests.cases import cases
+from tests.cases import cases_beside
 
 
 def test_rows_have_the_line_on_which_they_begin_and_cells_by_column():
@@ -26,11 +26,7 @@ def test_what_stands_in_columns_without_a_name_at_the_end_is_not_lost():
     ]
 
 
-@cases(
-    "unit/storage/cases.toml",
-    "what_is_not_csv_in_utf_8_with_commas_is_refused",
-    ["content", "message"],
-)
+@cases_beside("content", "message")
 def test_what_is_not_csv_in_utf_8_with_commas_is_refused_with_its_line(content, message):
     with pytest.raises(SettingError, match=f"^{message}"):
         parse_csv(content.encode(), ["name"])
