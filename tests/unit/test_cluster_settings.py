@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from assets import placement
-from pipeline.errors import SettingError, TransientFailure
-from pipeline.ops.ray_cluster import check_cluster, job_client, node_environment
+from pipeline.errors import SettingError
+from pipeline.ops.ray_cluster import check_cluster, node_environment
 from pipeline.settings import Settings, load_settings
 from tests.sentinels import is_secret, sentinel
 
@@ -82,36 +82,36 @@ def test_no_secret_travels(monkeypatch):
     assert not any(sentinel(name) in value for name in secrets for value in environment.values())
 
 
-def test_a_cluster_that_does_not_answer_is_named():
-    pytest.importorskip("dagster_ray")
-    with pytest.raises(
-        TransientFailure, match=r"CITELOOM_RAY_ADDRESS: no Ray job server at http://127.0.0.1:9"
-    ):
-        job_client(without(ray_address="http://127.0.0.1:9"))
+ON_RAY = {
+    "executor": "ray",
+    "tags": {"embeddings": {"num_gpus": 1.0}},
+    "pools": ["arxiv_api", "llm", "qdrant"],
+    "retries": [placement.LOST_STEPS],
+}
+IN_PROCESS = {
+    "executor": "in_process",
+    "tags": {},
+    "pools": ["arxiv_api", "gpu", "llm", "qdrant"],
+    "retries": [0],
+}
 
 
-def test_on_ray_a_lost_step_is_retried_and_only_the_step_that_embeds_takes_a_gpu():
+@pytest.mark.parametrize("defined", [ON_RAY, IN_PROCESS], ids=["ray", "in_process"])
+def test_on_ray_a_lost_step_is_retried_and_the_embedding_step_alone_takes_a_gpu_else_a_pool(
+    defined,
+):
     """In a process of its own: assets are defined when the code location is loaded."""
-    pytest.importorskip("dagster_ray")
-    definitions = _definitions(
-        {"CITELOOM_EXECUTOR": "ray", "CITELOOM_EMBEDDING_GPUS": "1", "CITELOOM_WORKERS": "2"}
+    if defined is ON_RAY:
+        pytest.importorskip("dagster_ray")
+    variables = {"CITELOOM_EXECUTOR": defined["executor"], "CITELOOM_EMBEDDING_GPUS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", _PRINT_DEFINITIONS],
+        env={**os.environ, **variables, "CITELOOM_WORKERS": "2"},
+        capture_output=True,
+        text=True,
     )
-    assert definitions["executor"] == "ray"
-    assert {
-        name: json.loads(tags["dagster-ray/config"]) for name, tags in definitions["tags"].items()
-    } == {"embeddings": {"num_gpus": 1.0}}
-    assert "gpu" not in definitions["pools"]
-    assert definitions["retries"] == [placement.LOST_STEPS]
-
-
-def test_without_a_cluster_no_step_asks_for_a_gpu_and_a_pool_shares_it():
-    definitions = _definitions({"CITELOOM_EMBEDDING_GPUS": "1"})
-    assert (definitions["executor"], definitions["tags"], definitions["retries"]) == (
-        "in_process",
-        {},
-        [0],
-    )
-    assert tuple(definitions["pools"]) == ("arxiv_api", "gpu", "llm", "qdrant")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == defined
 
 
 _PRINT_DEFINITIONS = """
@@ -119,23 +119,11 @@ import json
 from pipeline.definitions import defs
 job = defs.resolve_job_def("refresh_corpus")
 ops = list(job.graph.iterate_op_defs())
-tags = {op.name: {name: tag for name, tag in op.tags.items() if name.endswith("/config")} for op in ops}
+tags = {op.name: op.tags.get("dagster-ray/config") for op in ops}
 print(json.dumps({
     "executor": job.executor_def.name,
-    "tags": {name: of_op for name, of_op in tags.items() if of_op},
+    "tags": {name: json.loads(tag) for name, tag in tags.items() if tag},
     "pools": sorted({op.pool for op in ops if op.pool}),
     "retries": sorted({op.retry_policy.max_retries if op.retry_policy else 0 for op in ops}),
 }))
 """
-
-
-def _definitions(variables):
-    """How the job and its steps are defined with these variables set."""
-    done = subprocess.run(
-        [sys.executable, "-c", _PRINT_DEFINITIONS],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])

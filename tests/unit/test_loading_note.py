@@ -1,25 +1,14 @@
 """How many months can be searched, which searches and answers say while a load runs."""
 
-import pytest
-
 from pipeline import tables
 from pipeline.ops.run_months import loading_note
 from pipeline.settings import SAMPLE_DUMP
+from tests.cases import cases
 from tests.month_tables import write_table
 from tests.workspaces import make_workspace
 
-SAMPLE = ["2024-03", "2024-04", "2024-05"]
 
-
-@pytest.mark.parametrize(
-    ("begun", "loaded", "note"),
-    [
-        (SAMPLE[:2], SAMPLE[:1], "1 of 3 months are loaded"),
-        (SAMPLE, SAMPLE, ""),
-        (["2001-01", "2001-02"], ["2001-01"], "1 of 2 months are loaded"),
-        (["2001-01"], ["2001-01"], ""),
-    ],
-)
+@cases("unit/cases.toml", "months_are_counted", ("begun", "loaded", "note"))
 def test_the_months_of_the_dump_are_counted_if_the_data_root_has_no_others(
     tmp_path, begun, loaded, note
 ):

@@ -9,16 +9,11 @@ from pathlib import Path
 import pytest
 
 import pipeline
-from tests.cases import cases
+from tests.cases import cases, read_cases
 from tests.slow_patterns import slow_text
 
 METHODS = "match|fullmatch|search|findall|finditer|sub|split"
-NOT_TESTED = {
-    "pipeline.corpus.parse.tree._TAGS": "`tree.grow` cuts off what follows the last tag",
-    "pipeline.corpus.parse.source._CITATION": "what follows the last end of a citation is cut off",
-    "pipeline.corpus.parse.byline_text._DOUBLED_MARKS": "a text of over 100 characters is not read",
-    "pipeline.identity.identifiers._WHOLE": "`(?:…)?+` is left out only where it does not fit",
-}
+NOT_TESTED = tuple(read_cases("unit/patterns.toml")["not_tested"])
 
 
 def patterns_in(value):
@@ -58,7 +53,7 @@ def slow_patterns(root):
     return {
         name: (pattern.pattern, text)
         for pattern, (name, methods) in patterns.items()
-        if not name.startswith(tuple(NOT_TESTED)) and (text := slow_text(pattern, methods))
+        if not name.startswith(NOT_TESTED) and (text := slow_text(pattern, methods))
     }
 
 

@@ -69,11 +69,12 @@ def test_empty_means_none(monkeypatch):
     assert load_settings().metadata_snapshot is None
 
 
-@cases("unit/cases.toml", "a_wrong_setting_is_named", ("name", "value"))
-def test_a_wrong_setting_is_named(monkeypatch, name, value):
+@cases("unit/cases.toml", "a_wrong_setting_is_named", ("name", "value", "said"))
+def test_a_wrong_setting_is_named_and_a_password_in_it_not_shown(monkeypatch, name, value, said):
     monkeypatch.setenv(f"CITELOOM_{name}", value)
-    with pytest.raises(SettingError, match=f"CITELOOM_{name}: "):
-        load_settings()
+    (line,) = refusal()
+    assert line.startswith(f"CITELOOM_{name}: {said or ''}")
+    assert "sesame" not in line
 
 
 def test_writers_of_answers_are_called_as_now_where_one_has_an_earlier_name():
@@ -106,11 +107,8 @@ def test_a_profile_fills_settings_and_those_of_the_environment_win(monkeypatch, 
     assert models <= models_of(settings).keys()
 
 
-@pytest.mark.parametrize(
-    "value", ["{", "[" * 100_000, "[]", '{"": ["lead"]}', '{"main": []}', '{"main": "lead"}']
-)
-def test_candidate_sets_without_names_or_systems_are_refused(value):
-    (line,) = refusal(candidate_sets=value)
+def test_candidate_sets_that_are_too_deep_are_refused():
+    (line,) = refusal(candidate_sets="[" * 100_000)
     assert line.startswith("CITELOOM_CANDIDATE_SETS: ")
 
 
@@ -225,17 +223,6 @@ def test_a_file_of_models_beside_a_draft_is_refused(tmp_path, monkeypatch):
 def test_a_secret_is_not_shown():
     settings = Settings(llm_api_key="sesame-sentinel", qdrant_api_key="sesame-sentinel")
     assert "sesame-sentinel" not in f"{settings!r} {settings} {settings.model_dump_json()}"
-
-
-@pytest.mark.parametrize(
-    "name", ["llm_url", "arxiv_api_url", "dump_dir", "qdrant_url", "embedder_path"]
-)
-def test_a_password_in_an_address_is_refused_and_not_shown(name):
-    with pytest.raises(
-        SettingError, match=f"CITELOOM_{name.upper()}: holds a name or password"
-    ) as caught:
-        load_settings(**{name: "https://me:sesame-sentinel@host/folder"})
-    assert "sesame" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", [name for name in Settings.model_fields if is_secret(name)])

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pytest
 
 from pipeline import tables
-from pipeline.corpus.stages import PAPERS
 from pipeline.engine.progress import Outcome
 from pipeline.engine.run import State, fingerprint, run_stage, state
 from pipeline.engine.stage import Workspace
@@ -27,6 +26,7 @@ from pipeline.stage_names import ANSWERING_SYSTEMS, RELATED_WORK_SYSTEMS
 from pipeline.stages import LLM_STAGES, STAGES, lookup_stage
 from pipeline.storage.provenance import read_provenance
 from pipeline.storage.reading import read_table
+from tests.cases import read_cases
 from tests.folders import copy_folder
 from tests.models_file import write_models
 from tests.scripted_llm import ScriptedLlm
@@ -41,30 +41,8 @@ NO_PAGE, NOT_HTML, NO_TEXT, TORN, WITHOUT_METADATA, CONVERTED = (
     f"2403.9910{number}" for number in range(6)
 )
 
-# The columns that identify a row; the first column alone where a table is not listed.
-KEYS = {
-    "references": ("arxiv_id", "key"),
-    "citations": ("citing", "cited"),
-    "key_elements": ("task_id", "number", "model"),
-    "summaries": ("task_id", "system", "model", "repeat"),
-    "g_scores": ("task_id", "candidate_set", "section_repeat", "judge", "repeat"),
-    "citation_support": ("task_id", "system", "model", "sentence", "number"),
-    "answers": ("question_id", "system", "model"),
-    "answer_grades": ("question_id", "system", "model", "judge"),
-    "scores": ("task_id", "system", "model", "metric", "judge", "candidate_set", "order", "repeat"),
-    "answer_scores": ("question_id", "system", "model", "judge", "metric"),
-}
-
-# Where a model or an index is, how fast it is asked, what it may cost, and where steps work: the
-# same rows come of it.
-NO_ROW = {
-    "data", "local", "dump_dir", "sources", "bindings", "convert_unsafe", "workers", "executor", "models", "llm_url", "llm_api_key",
-    "llm_concurrency", "llm_timeout", "llm_price", "llm_budget_calls", "llm_budget_tokens",
-    "llm_budget_money", "llm_budget_name", "embedder_device", "embedder_precision",
-    "embedder_tokens", "qdrant_url", "qdrant_api_key", "qdrant_private_network",
-    "qdrant_grpc_port", "qdrant_collection", "qdrant_on_disk", "qdrant_shards", "qdrant_replicas",
-    "qdrant_parallel_upserts",
-}  # fmt: skip
+_DATA = read_cases("unit/stage_contract.toml")
+KEYS, NO_ROW = _DATA["keys"], set(_DATA["no_row"])
 
 # Settings that name a file, of which the contents count.
 FILES = {
@@ -234,22 +212,6 @@ def test_the_ledger_names_what_was_left_out_and_why(corpus, stage):
     assert reasons == corpus.provenance(stage).left_out == corpus.outcomes[stage.name].left_out
 
 
-def test_broken_pages_are_in_the_ledger_and_the_others_are_papers(corpus):
-    left_out = {
-        (row["subject"].rpartition(":")[2], row["reason"])
-        for stage in STAGES[: STAGES.index(PAPERS) + 1]
-        for row in corpus.ledger(stage).to_pylist()
-    }
-    assert {
-        (f"errors/2403/{NO_PAGE}.txt", "not_an_arxiv_page"),
-        (NOT_HTML, "not_html"),
-        (NO_TEXT, "no_text"),
-        (TORN, "corrupt_member"),
-        (WITHOUT_METADATA, "no_metadata"),
-    } <= left_out
-    assert len(corpus.rows(PAPERS)) == 9
-
-
 # ---- again ----
 
 
@@ -269,10 +231,12 @@ def test_a_second_run_changes_nothing(corpus, stage):
 
 
 @for_every_stage
-def test_a_setting_that_the_stage_declares_makes_its_month_out_of_date(corpus, stage):
+def test_a_setting_that_the_stage_declares_makes_its_month_out_of_date_and_no_other(corpus, stage):
     now = fingerprint(stage, corpus.workspace, MONTH).fingerprint
     for name in stage.settings:
         assert fingerprint_with_another(name, stage, corpus) != now, name
+    for name in ("llm_url", "llm_concurrency", "llm_budget_calls", "workers", "serve_url"):
+        assert fingerprint_with_another(name, stage, corpus) == now, name
 
 
 @for_every_stage
@@ -285,13 +249,6 @@ def test_a_setting_that_changes_a_part_makes_its_month_out_of_date(corpus, stage
         changed = corpus.changed(**{name: another_value(name, corpus.workspace.settings)})
         if dict(stage.part_settings(changed.settings)) != parts:
             assert fingerprint(stage, changed, MONTH).fingerprint != now, name
-
-
-@for_every_stage
-def test_a_setting_that_changes_no_row_does_not(corpus, stage):
-    now = fingerprint(stage, corpus.workspace, MONTH).fingerprint
-    for name in ("llm_url", "llm_concurrency", "llm_budget_calls", "workers", "serve_url"):
-        assert fingerprint_with_another(name, stage, corpus) == now, name
 
 
 @for_every_stage

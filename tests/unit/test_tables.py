@@ -127,15 +127,6 @@ def test_the_digest_is_of_the_rows_alone(tmp_path):
     assert one == two != three
 
 
-def test_a_writer_that_fails_leaves_what_was_there(tmp_path):
-    root = write(tmp_path, 2)
-    with pytest.raises(KeyError, match="colour"):
-        write_table(root, LEDGER, MONTH, [{"colour": "blue"}])
-    assert root.rows(LEDGER, MONTH) == entries(2)
-    folder = root.file(LEDGER, MONTH).parent
-    assert [file.name for file in folder.iterdir()] == ["2024-03.parquet"]
-
-
 def test_what_a_killed_writer_left_is_swept(tmp_path):
     orphan = DataRoot(tmp_path).file(LEDGER, MONTH).with_name(".2024-03.parquet.999.tmp")
     orphan.parent.mkdir(parents=True)
@@ -186,32 +177,20 @@ def test_every_column_of_every_table_is_described():
     assert all(text for table in TABLES.values() for _, _, text in table.describe_columns())
 
 
-@pytest.mark.parametrize("way", ["rows", "iterate"])
-def test_damaged_pages_under_a_whole_footer_are_named(tmp_path, way):
-    root = write(tmp_path, 50)
-    file = root.file(LEDGER, MONTH)
-    content = bytearray(file.read_bytes())
-    content[4:200] = b"\xff" * 196
-    file.write_bytes(content)
-    with pytest.raises(
-        PermanentFailure, match=r"2024-03\.parquet is damaged.*--select ledger --force"
-    ):
-        list(getattr(root, way)(LEDGER, MONTH))
-
-
 def test_a_changed_bit_of_the_rows_is_noticed_by_whoever_reads_them(tmp_path):
     root = write(tmp_path, 500)
     file = root.file(LEDGER, MONTH)
     whole, rows = file.read_bytes(), root.read(LEDGER, MONTH)
     pages = len(whole) - int.from_bytes(whole[-8:-4], "little") - 8
-    noticed = 0
+    noticed = []
     for place in range(4, pages, max(pages // 100, 1)):
         file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         try:
             assert root.read(LEDGER, MONTH).equals(rows)
-        except PermanentFailure:
-            noticed += 1
-    assert noticed > 50
+        except PermanentFailure as error:
+            noticed.append("--select ledger --force" in str(error))
+    assert all(noticed)
+    assert len(noticed) > 50
 
 
 @pytest.mark.parametrize("table", [LEDGER, tables.HUMAN_RATINGS], ids=lambda table: table.name)

@@ -44,5 +44,5 @@ def test_an_address_where_nobody_listens_is_a_problem_with_a_way_out(findings):
     address = nobody_listens()
     (finding,) = findings(**VALID, ray_address=address)
     assert finding.state is PROBLEM
-    assert address in finding.seen
+    assert f"CITELOOM_RAY_ADDRESS: no Ray job server at {address}" in finding.seen
     assert finding.way_out == "see the head"

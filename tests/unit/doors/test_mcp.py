@@ -21,7 +21,7 @@ from pipeline.doors.mcp import INSTRUCTIONS, MOST_CHARACTERS, CorpusTools, pass_
 from pipeline.doors.web.app import make_app
 from pipeline.doors.web.site import Site
 from pipeline.index.opening import close_indexes
-from tests.cases import cases
+from tests.cases import cases, read_cases
 from tests.processes import PATIENCE
 from tests.unit.doors.conftest import serving
 from tests.unit.doors.corpus import FUSION, HOSTILE_TEXTS, passage_id
@@ -145,15 +145,7 @@ def test_wrong_arguments_are_errors_that_say_what_is_wrong(address, tool, argume
 
 
 def test_hostile_arguments_and_passages_are_data(address):
-    others = cycle([
-        ("search", "query", {"kind": "table"}),
-        ("search", "query", {"kind": "titles"}),
-        ("search", "author", {"query": "fusion", "kind": "titles"}),
-        ("paper", "arxiv_id", {}),
-        ("citations", "arxiv_id", {}),
-        ("find_quote", "quote", {}),
-        ("ask", "question", {}),
-    ])  # fmt: skip
+    others = cycle(read_cases("unit/doors/cases.toml")["hostile_arguments"])
     calls = [("search", {"query": text, "kind": "passages"}) for text in HOSTILE_TEXTS]
     for text, (tool, name, more) in zip(HOSTILE_TEXTS, others, strict=False):
         calls.append((tool, {name: text, **more}))

@@ -20,7 +20,7 @@ from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import asking
 from tests.unit.answering.scripted_answers import faithful, form_of
 from tests.unit.doors.conftest import client_of
-from tests.unit.doors.corpus import BEAM, FUSION, HOSTILE_TEXTS, RETRIEVAL, passage_id
+from tests.unit.doors.corpus import BEAM, FUSION, HOSTILE_TEXTS, passage_id
 from tests.unit.index.building import opened_by_another_process
 
 pytestmark = pytest.mark.slow
