@@ -2,14 +2,15 @@
 another process.
 """
 
+from urllib.parse import parse_qsl
+
 import pytest
 
 from pipeline.doors.web.forms import SearchForm
 from pipeline.doors.web.pages import render_passage
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes, edge_folder
-from pipeline.index.scored import NOTHING_FITS
-from tests.cases import cases
+from tests.cases import cases, values_at
 from tests.unit.doors.corpus import BEAM, FUSION, RETRIEVAL
 from tests.unit.index.building import opened_by_another_process
 
@@ -28,19 +29,8 @@ def passages_of(results):
 
 
 def test_parameters_survive_a_round_trip_through_an_address():
-    pairs = [
-        ("q", "ferns"),
-        ("category", "cs.CL"),
-        ("category", "cs.IR"),
-        ("from", "2024-03"),
-        ("page", "2"),
-        ("as_typed", "1"),
-    ]
-    form = SearchForm.read(pairs)
-    assert form == SearchForm(
-        q="ferns", category=("cs.CL", "cs.IR"), first_month="2024-03", page=2, as_typed=True
-    )
-    assert sorted(form.pairs()) == sorted(pairs)
+    address = "q=ferns&category=cs.CL&category=cs.IR&from=2024-03&page=2&as_typed=1"
+    assert sorted(SearchForm.read(parse_qsl(address)).pairs()) == sorted(parse_qsl(address))
 
 
 @cases("unit/doors/cases.toml", "a_wrong_parameter_is_an_error", ["name", "value"])
@@ -69,17 +59,6 @@ def test_a_result_is_a_paper_with_its_two_best_passages(client):
     assert passages["Results"]["best_sentences"] == [
         "The gain is largest on questions with rare terms, as in ferns in the forest."
     ]
-
-
-def test_where_nothing_fits_the_nearest_are_listed_below_a_note(client):
-    query = {"q": "asdf qwer zxcv uiop", "limit": "2"}
-    for results in (found(client, **query), found(client, "passages", **query)):
-        assert (results["fits"], results["note"]) == (False, NOTHING_FITS)
-        assert [hit["reason"] for hit in results["hits"]] == ["nearest"] * 2
-        assert results["has_more"]
-    assert found(client, **query, page="2")["note"] == "", "of the first page alone"
-    for path in ("/passages", "/ask"):
-        assert NOTHING_FITS[1:] in client.get(path, params=query).text
 
 
 @cases(
@@ -117,26 +96,16 @@ def test_the_paper_that_is_named_comes_first_on_every_page_size_and_once(client,
     assert paged == shown[:6]
 
 
-def test_what_is_similar_to_a_named_paper_are_others_and_a_kind_is_kept(client):
+def test_what_is_similar_to_a_named_paper_are_others(client):
     similar = passages_of(found(client, "passages", q=f"{FUSION}v2"))[1:]
     assert FUSION not in {passage["arxiv_id"] for passage in similar}
-    assert passages_of(found(client, q=RETRIEVAL, kind="table"))[0]["kind"] == "table"
 
 
-def test_a_paper_outside_the_corpus_is_named_with_the_papers_that_cite_it(client):
-    results = found(client, q="https://arxiv.org/abs/1706.03762")
-    citing = [each["paper"]["arxiv_id"] for each in results["cited_by"]]
-    assert (results["named"], results["hits"], citing) == ("1706.03762", [], [RETRIEVAL, FUSION])
-    assert "not in this corpus" in client.get("/search", params={"q": "1706.03762"}).text
-
-
-def test_filters_and_pages_restrict_the_results(client):
-    tables = passages_of(found(client, q="recall", kind="table", to="2024-03"))
-    assert {passage["kind"] for passage in tables} == {"table"}
-    query = {"q": "terms", "to": "2024-03", "limit": "2"}
-    first, second = (found(client, **query, page=page) for page in ("1", "2"))
-    assert (first["has_more"], second["first"], second["has_more"]) == (True, 3, False)
-    assert sorted(ids(first) + ids(second)) == [BEAM, RETRIEVAL, FUSION]
+@cases("unit/doors/results.toml")
+def test_a_query_has_the_results_that_its_case_lists(client, case):
+    results = client.get(f"/api/{case['path']}").json()
+    assert values_at(results, case["has"]) == case["has"]
+    assert case.get("note", "") in client.get(f"/{case['path']}").text
 
 
 def test_an_index_that_another_process_keeps_open_makes_the_visitor_come_back_later(corpus, client):
