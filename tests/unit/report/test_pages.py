@@ -23,8 +23,6 @@ from pipeline.stage_names import RELATED_WORK_SYSTEMS
 from tests.cases import cases
 from tests.month_tables import write_table
 from tests.unit.evaluation.made_up import (
-    summary,
-    task,
     write_ledger,
     write_month,
 )
@@ -287,37 +285,6 @@ def test_an_identifier_never_leads_off_arxiv(case):
 def test_shares_are_not_rounded_to_all_or_nothing():
     shares = [percent(share) for share in (0.0, 0.001, 0.5, 0.999, 1.0)]
     assert shares == ["0 %", "under 1 %", "50 %", "over 99 %", "100 %"]
-
-
-def test_a_task_of_a_file_and_works_outside_the_corpus_are_told_as_such(tmp_path):
-    place = make_workspace(tmp_path)
-    write_month(place.root, MONTH, papers=1, tasks=0)
-    row = task("2403.90001")
-    first, second, third = row["references"]
-    told = {"source": "item", "text": "As printed."}
-    row |= {
-        "task_id": "mine-1",
-        "arxiv_id": None,
-        "references": [first, second | {"source": "abstract"}, third | {"arxiv_id": None} | told],
-    }
-    step = {
-        "reference": 3,
-        "drafts": [{"choice": 1, "parent": 0, "text": "One."}],
-        "tallies": [0],
-        "kept": [1],
-    }
-    trace = json.dumps({"rounds": [step | {"votes": [], "cut": False}]})
-    write_table(place.root, tables.RELATED_WORK_TASKS, MONTH, [row])
-    system = "chatcite_no_incremental"
-    write_table(place.root, tables.SUMMARIES, MONTH, [summary(row, system) | {"trace": trace}])
-    made = pages(built(place))
-    page, written = (
-        made[f"{FOLDER}/{task_file('mine-1', part)}"].decode() for part in ("", "-written")
-    )
-    assert "a task from a file" in page
-    assert page.count("abstract only") == page.count("bibliography item only") == 1
-    assert "One." in written
-    assert "/abs/None" not in page
 
 
 def test_page_and_json_tell_the_same_numbers(full_month):
