@@ -20,12 +20,13 @@ from pipeline.settings import SAMPLE_DUMP
 from pipeline.stages import LLM_STAGES
 from tests.command import invoke
 from tests.models_file import write_models
+from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import MARCH, build_corpus
 from tests.unit.answering.scripted_answers import form_of
 from tests.unit.answering.stage_runs import ASKING, BEAM, reading, staged, write_set
 from tests.unit.evaluation.citation_support.building import passage_rows
-from tests.unit.related_work.building import workspace, write_corpus, write_month
+from tests.unit.related_work.building import workspace, write_corpus
 from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow
@@ -94,7 +95,7 @@ def test_calls_without_a_longest_answer_are_those_of_the_run_and_have_an_assumed
 
 
 def test_citations_of_sections_that_are_not_written_yet_are_counted(place):
-    write_month(place, tables.PASSAGES, "2024-03", passage_rows("2403.00001"))
+    write_table(place.root, tables.PASSAGES, "2024-03", passage_rows("2403.00001"))
     found = estimate(place, [MONTH])
     (cost,) = [part for part in found.parts if part.stage == "citation_support"]
     assert cost.to_pay > 0
@@ -210,7 +211,7 @@ def asking_place(llm, folder, **settings):
     """A month of questions that are to be answered and graded, and nothing else that is asked."""
     corpus = build_corpus(folder / "data")
     place = staged(corpus, folder, llm, answer_candidates=4, **settings)
-    write_month(place, tables.RELATED_WORK_TASKS, MARCH, [])
+    write_table(place.root, tables.RELATED_WORK_TASKS, MARCH, [])
     run_stage(QUESTIONS, place, MARCH)
     return place
 

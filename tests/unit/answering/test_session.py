@@ -2,7 +2,6 @@
 turns before it.
 """
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,7 @@ from pipeline.index.search import search
 from pipeline.settings import load_settings
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import FERNS, MARCH, asking
-from tests.unit.answering.scripted_answers import faithful, form_of
+from tests.unit.answering.scripted_answers import faithful, say
 from tests.unit.index.building import make_workspace
 
 pytestmark = pytest.mark.slow
@@ -23,26 +22,31 @@ pytestmark = pytest.mark.slow
 PLANTS = "How do plants get energy from light?"
 
 
-def reader(asked):
-    """A model that searches for the question, and says what the first two passages say."""
-    words = asked.prompt.rpartition("<question>")[2].partition("</question>")[0].strip()
-    claims = [{"passage": place, "claim": f"Passage {place} says so."} for place in (1, 2)]
-    sentences = [{"text": "Both say so.", "claims": [1, 2]}]
-    given = {
-        "Query": {"query": words},
-        "Claims": {"relevant": [1, 2], "claims": claims},
-        "GroundedAnswer": {"answered": "yes", "sentences": sentences},
-    }
-    name = form_of(asked)
-    if name == "Ranking":
-        return "[1]"  # the order of the search
-    return json.dumps(given[name]) if name in given else faithful(asked)
+# A model that has the question searched for, and says what the first two passages say.
+RULES = (
+    say("Query", {"query": ""}),
+    say("Ranking", "[1]"),  # the order of the search
+    say(
+        "Claims",
+        {
+            "relevant": [1, 2],
+            "claims": [
+                {"passage": place, "claim": f"Passage {place} says so."} for place in (1, 2)
+            ],
+        },
+    ),
+    say(
+        "GroundedAnswer",
+        {"answered": "yes", "sentences": [{"text": "Both say so.", "claims": [1, 2]}]},
+    ),
+    faithful,
+)
 
 
 @pytest.fixture
 def llm(request):
     """An endpoint whose answers no other test finds in the cache: its model has the test's name."""
-    with ScriptedLlm(reader, models=(request.node.name,)) as served:
+    with ScriptedLlm(*RULES, models=(request.node.name,)) as served:
         yield served
 
 
@@ -94,9 +98,8 @@ def test_each_step_is_reported_with_its_passages_and_months_keep_them_to_their_p
 
 def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(tmp_path, llm):
     bare = asking(make_workspace(tmp_path / "data"), llm)
-    for system in ("arxivbot", "wikichat"):
-        with pytest.raises(MissingInput, match="--until index,"):
-            open_conversation(bare, system)
+    with pytest.raises(MissingInput, match="--until index,"):
+        open_conversation(bare, "arxivbot")
     with pytest.raises(SettingError, match="direct reads no paper"):
         open_conversation(bare, "direct", MARCH)
     assert llm.requests == []

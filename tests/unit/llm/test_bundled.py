@@ -78,18 +78,15 @@ def test_another_model_or_more_context_than_it_was_trained_for_is_refused(
 def test_the_bundled_model_writes_samples_and_structured_answers(settings):
     async def talk():
         async with open_client(Workspace(settings)) as client:
-            asked = [Message("user", "Name one use of a search engine.")]
-            found = await client.samples(asked, 2, temperature=0.7, max_tokens=24)
-            assert [bool(each.text.strip()) for each in found] == [True, True]
-            assert all(
-                0 < each.completion_tokens <= 24 * 3 and each.prompt_tokens > 0 for each in found
-            )
-            answer = await client.answer(
-                [Message("user", "Which colour is snow?")], Colour, max_tokens=80
-            )
-            assert isinstance(answer.value.colour, str)
+            use = [Message("user", "Name one use of a search engine.")]
+            colour = [Message("user", "Which colour is snow?")]
+            found = await client.samples(use, 2, temperature=0.7, max_tokens=24)
+            return found, await client.answer(colour, Colour, max_tokens=80)
 
-    run(talk())
+    found, answer = run(talk())
+    assert [bool(each.text.strip()) for each in found] == [True, True]
+    assert all(0 < each.completion_tokens <= 24 * 3 and each.prompt_tokens > 0 for each in found)
+    assert isinstance(answer.value.colour, str)
 
 
 def test_one_server_serves_a_process_on_loopback_alone(settings):

@@ -317,41 +317,24 @@ def test_an_unreachable_endpoint_is_named_with_what_to_do(tmp_path):
         ask(place, many_prompts)
 
 
-def test_a_right_key_is_taken_and_a_wrong_one_names_the_setting_and_never_the_key(tmp_path, caplog):
+@cases("unit/llm/cases.toml", "a_fault_names_what_to_correct")
+def test_a_fault_names_what_to_correct_and_no_key(tmp_path, monkeypatch, caplog, case):
     caplog.set_level(logging.DEBUG)
-    with ScriptedLlm(key="right") as llm:
-        with pytest.raises(SettingError, match=r"CITELOOM_LLM_API_KEY.*CITELOOM_LLM_URL") as raised:
-            ask(workspace(llm, tmp_path, llm_api_key=SECRET), texts)
-        assert ask(workspace(llm, tmp_path, llm_api_key="right"), texts)
-    assert SECRET not in str(raised.value)
-    assert SECRET not in caplog.text
-    assert all(
-        SECRET.encode() not in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()
-    )
-
-
-def test_faults_of_a_model_of_the_file_name_the_file_and_its_fields(tmp_path, monkeypatch):
     monkeypatch.setenv("STRICT_KEY", SECRET)
-    with ScriptedLlm() as writer, ScriptedLlm(key="right", models=("strict",)) as other:
-        locked = write_models(tmp_path / "locked", other.url, "strict", api_key_env="STRICT_KEY")
-        place = workspace(writer, tmp_path, models=locked)
-        with pytest.raises(
-            SettingError, match=rf"set STRICT_KEY .* or correct the url of \[strict\] in {locked}"
-        ):
-            run(ask_model(place, "strict"))
-        run(ask_model(place, None))
-        open_to_all = write_models(tmp_path / "open", writer.url, "gone")
-        with pytest.raises(SettingError, match=r"no model 'gone' .* set the name of \[gone\]"):
-            run(ask_model(workspace(writer, tmp_path, models=open_to_all), "gone"))
-
-
-@cases("unit/llm/cases.toml", "a_wrong_model_path_or_context", ["message", "settings", "path"])
-def test_a_wrong_model_path_or_context_names_its_setting(tmp_path, message, settings, path):
     too_long = Refusal(400, "request (11678 tokens) exceeds the available context size")
-    with ScriptedLlm(lambda asked: too_long) as llm:
-        address = {"llm_url": llm.url.removesuffix("/v1") + (path or "")}
-        with pytest.raises(SettingError, match=message):
-            ask(workspace(llm, tmp_path, **address | settings), texts)
+    models = ("scripted", "strict")
+    with ScriptedLlm(lambda asked: too_long, key=case.get("key"), models=models) as llm:
+        address = llm.url.removesuffix(case.get("lacks", ""))
+        settings = {"llm_url": address, "llm_api_key": SECRET, **case.get("settings", {})}
+        if "model" in case:
+            settings["models"] = write_models(tmp_path, llm.url, case["model"], **case["fields"])
+        place = workspace(llm, tmp_path, **settings)
+        with pytest.raises(SettingError, match=case["message"]) as raised:
+            run(ask_model(place, case.get("model")))
+    assert SECRET not in str(raised.value) + caplog.text
+    written = [file.read_bytes() for file in place.cache("llm").rglob("*") if file.is_file()]
+    assert written
+    assert not any(SECRET.encode() in content for content in written)
 
 
 @cases("unit/llm/cases.toml", "a_key_is_sent_over_https_or_to", ["message", "url", "key"])

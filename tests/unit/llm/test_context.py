@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.llm.context import count_tokens, cut_to_share, first_that_fit, fit, shares
+from pipeline.llm.context import Cut, count_tokens, cut_to_share, first_that_fit, fit, shares
 from tests.cases import cases
 
 PAPER = (
@@ -18,22 +18,15 @@ PAPER = (
 )
 
 
-def test_a_text_that_fits_is_left_alone():
-    assert fit(PAPER, 10_000).text == PAPER
-    assert not fit(PAPER, 10_000).cut
-
-
 def test_a_long_text_is_cut_at_a_sections_end():
     found = fit(PAPER, count_tokens(PAPER) - 20)
-    assert found.cut
-    assert found.text == PAPER.partition("\n\n## Two")[0]
+    assert found == Cut(PAPER.partition("\n\n## Two")[0], True)
 
 
 def test_where_sections_would_leave_the_room_empty_it_is_cut_at_a_sentence():
-    found = fit(PAPER, 120)
-    assert found.cut
-    assert found.text.endswith("word.")
-    assert 60 <= count_tokens(found.text) <= 120
+    found = fit(PAPER, 120).text
+    assert found.endswith("word.")
+    assert 60 <= count_tokens(found) <= 120
 
 
 def test_numbers_and_formulas_count_more_than_words():
@@ -66,7 +59,7 @@ def test_what_is_kept_is_a_beginning_that_fits_whatever_the_text(parts, tokens):
     found = fit(text, tokens)
     assert text.startswith(found.text)
     assert count_tokens(found.text) <= tokens
-    assert found.cut == (found.text != text)
+    assert found.cut == (found.text != text) == (count_tokens(text) > tokens)
 
 
 @cases(

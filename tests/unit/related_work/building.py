@@ -2,36 +2,17 @@
 endpoint.
 """
 
-from dataclasses import replace
+from contextlib import contextmanager
 
 from pipeline import tables
-from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Stage
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from pipeline.related_work.key_elements import KeyElements
 from pipeline.related_work.systems import SYSTEMS
 from pipeline.related_work.task import Reference, Task
-from pipeline.settings import Settings
-from tests.planned_calls import writing_calls
+from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
-from tests.workspaces import altered, make_workspace
-
-MONTH, EARLIER = "2405", "2403"
-
-
-class CutShort(ScriptedLlm):
-    """An endpoint whose last sample of every answer ends at the longest length allowed: prose is as
-    long as that.
-    """
-
-    def respond(self, body, key):
-        answer = super().respond(body, key)
-        last = answer["choices"][-1]
-        last["finish_reason"] = "length"
-        if "response_format" not in body:
-            last["message"]["content"] += " word" * body["max_tokens"]
-        return answer
+from tests.workspaces import make_workspace
 
 
 def workspace(llm, folder, **settings):
@@ -40,7 +21,7 @@ def workspace(llm, folder, **settings):
     return make_workspace(folder, **own | settings)
 
 
-def make_task(references):
+def make_task(references, text="It does {} things."):
     numbers = range(1, references + 1)
     return Task(
         "2405.00001#S2",
@@ -51,18 +32,10 @@ def make_task(references):
                 i,
                 f"2403.{i:05}",
                 f"Reference title {i}",
-                text=f"# Reference title {i}\n\n## Method\n\nIt does {i} things.",
+                text=f"# Reference title {i}\n\n## Method\n\n{text.format(i)}",
             )
             for i in numbers
         ),
-    )
-
-
-def with_texts(task, *texts):
-    """The task with other texts of its references."""
-    references = zip(task.references, texts, strict=True)
-    return replace(
-        task, references=tuple(replace(reference, text=text) for reference, text in references)
     )
 
 
@@ -109,20 +82,23 @@ def task_row(number, reference_ids):
     }
 
 
-def write_month(place, table, month, rows):
-    kept = list(rows)
-    stage = altered(Stage(), table=table, build=lambda job: kept, version=len(kept))
-    run_stage(stage, place, month, force=True)
-
-
 def write_corpus(place, tasks):
     """Papers 2403.00001 to 2403.00006, and the tasks of 2024-05: number of a target → its
     references.
     """
-    write_month(place, tables.PAPERS, "2024-03", [paper_row(f"2403.{i:05}") for i in range(1, 7)])
-    write_month(
-        place, tables.RELATED_WORK_TASKS, "2024-05", [task_row(*item) for item in tasks.items()]
-    )
+    papers = [paper_row(f"2403.{i:05}") for i in range(1, 7)]
+    write_table(place.root, tables.PAPERS, "2024-03", papers)
+    rows = [task_row(*item) for item in tasks.items()]
+    write_table(place.root, tables.RELATED_WORK_TASKS, "2024-05", rows)
+
+
+@contextmanager
+def corpus_with(folder, tasks, *rules, **settings):
+    """A workspace with this corpus, and the endpoint that it asks."""
+    with ScriptedLlm(*rules) as llm:
+        place = workspace(llm, folder, **settings)
+        write_corpus(place, tasks)
+        yield place, llm
 
 
 def write(folder, system, task, *rules, **settings):
@@ -141,21 +117,6 @@ def write_at(llm, folder, system, task, **settings):
             return await SYSTEMS[system].write(client, task, known, place.settings)
 
     return run(ask())
-
-
-def check_planned_calls(folder, system, *, make=make_task, whole=False, **settings):
-    """Assert that tasks of several sizes take the calls of the system's formula."""
-    # Samples of a prompt go out together as far as calls in flight allow: fewer requests, a faster
-    # test.
-    own = {"llm_concurrency": 16} | settings
-    paid = 0
-    with ScriptedLlm() as llm:
-        planning = Settings(llm_url=llm.url, _env_file=None, **own)
-        for references in (1, 2, 3, 5, 8):
-            summary = write_at(llm, folder / str(references), system, make(references), **own)
-            paid += summary.spent.calls
-            assert summary.spent.calls == writing_calls(system, references, planning, whole=whole)
-            assert llm.generations == paid
 
 
 def beam(samples=1, votes=1, kept=1):

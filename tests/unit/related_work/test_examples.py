@@ -16,6 +16,7 @@ from pipeline.related_work.prompt_files import style_examples
 from pipeline.related_work.stages import SUMMARIES
 from pipeline.related_work.summary import cited_numbers
 from pipeline.settings import Settings
+from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import (
     make_task,
@@ -23,7 +24,6 @@ from tests.unit.related_work.building import (
     task_row,
     workspace,
     write_corpus,
-    write_month,
 )
 
 GOLD = "Boats float [Reference 1], and nets sink [Reference 2]."
@@ -62,7 +62,7 @@ def earlier(place, month, number, gold=GOLD):
         "arxiv_id": f"{month[2:4]}{month[5:]}.0000{number}",
         "gold": gold,
     }
-    write_month(place, tables.RELATED_WORK_TASKS, month, [row])
+    write_table(place.root, tables.RELATED_WORK_TASKS, month, [row])
 
 
 def test_sections_come_from_the_newest_earlier_months_that_have_tasks(tmp_path):
@@ -70,15 +70,17 @@ def test_sections_come_from_the_newest_earlier_months_that_have_tasks(tmp_path):
         place = workspace(llm, tmp_path)
     for number, month in enumerate(("2023-01", "2023-02", "2023-03", "2023-04"), 1):
         earlier(place, month, number)
-    write_month(place, tables.RELATED_WORK_TASKS, "2023-05", [])
+    write_table(place.root, tables.RELATED_WORK_TASKS, "2023-05", [])
     earlier(place, "2023-06", 6)
     earlier(place, "2023-07", 7, gold="It cites [Reference 1] alone.")
-    found = [example.arxiv_id for example in corpus_examples(place, "2023-06")]
-    assert found == ["2304.00004", "2303.00003", "2302.00002"]
-    assert [example.arxiv_id for example in corpus_examples(place, None)] == [
-        "2306.00006",
-        "2304.00004",
-    ]
+    chosen = {
+        month: [example.arxiv_id for example in corpus_examples(place, month)]
+        for month in ("2023-06", None)
+    }
+    assert chosen == {
+        "2023-06": ["2304.00004", "2303.00003", "2302.00002"],
+        None: ["2306.00006", "2304.00004"],
+    }
     assert {name for name in example_inputs(place, "2023-06") if "tasks" in name} == {
         f"examples related_work_tasks {month}" for month in ("2023-02", "2023-03", "2023-04")
     }
@@ -90,15 +92,11 @@ def test_a_month_with_few_shot_shows_them_and_is_out_of_date_when_they_change(tm
         write_corpus(place, {1: ["2403.00001", "2403.00002"]})
         earlier(place, "2024-04", 5)
         citing = {"arxiv_id": "2404.00005", "key": "b", "cited_arxiv_id": "2403.00006"}
-        write_month(place, tables.REFERENCES, "2024-04", [citing])
-        run_stage(SUMMARIES, place, "2024-05")
-        asked = [prompt for prompt in prompts(llm) if "writing style of the example" in prompt]
-        assert len(asked) == 1
-        assert "Boats float" in asked[0]
-        assert state(SUMMARIES, place, "2024-05") is State.DONE
-        write_month(
-            place, tables.REFERENCES, "2024-04", [citing, citing | {"cited_arxiv_id": "2405.00001"}]
-        )
-        assert state(SUMMARIES, place, "2024-05") is State.STALE
-        run_stage(SUMMARIES, place, "2024-05")
-    assert "Boats float" not in prompts(llm)[-1]
+        of_target = citing | {"cited_arxiv_id": "2405.00001"}
+        shown = []
+        for references in ([citing], [citing, of_target]):
+            write_table(place.root, tables.REFERENCES, "2024-04", references)
+            assert state(SUMMARIES, place, "2024-05") is not State.DONE
+            run_stage(SUMMARIES, place, "2024-05")
+            shown.append("Boats float" in prompts(llm)[-1])
+    assert shown == [True, False]

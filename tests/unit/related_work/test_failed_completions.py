@@ -11,10 +11,8 @@ from pipeline.engine.status import month_status, stages_due
 from pipeline.errors import PermanentFailure
 from pipeline.llm.cache import MOST_ASKED
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
-from pipeline.report.frames import read_month
-from pipeline.storage.reading import read_table
-from tests.scripted_llm import ScriptedLlm
-from tests.unit.related_work.building import workspace, write_corpus
+from pipeline.report.frames import read_ledger, read_month
+from tests.unit.related_work.building import corpus_with
 
 MONTH = "2024-05"
 STAGES = (KEY_ELEMENTS, SUMMARIES)
@@ -50,8 +48,8 @@ def tables_of(place):
 
 
 def ledger_of(place, stage):
-    rows = place.root.ledger_file(stage.name, MONTH)
-    return [row for row in read_table(rows).to_pylist() if row["reason"].startswith("failed_")]
+    ledger = read_ledger(place.root, MONTH, [stage.table])
+    return [item.reason for item in ledger if item.reason.startswith("failed_")]
 
 
 def of_second_task(choice, kind):
@@ -73,26 +71,24 @@ def no_pauses(monkeypatch):
 
 @pytest.fixture(scope="module")
 def never_failed(tmp_path_factory):
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path_factory.mktemp("well"), systems=SYSTEMS)
-        write_corpus(place, TASKS)
+    folder = tmp_path_factory.mktemp("well")
+    with corpus_with(folder, TASKS, systems=SYSTEMS) as (place, _):
         run_all(place)
         return tables_of(place)
 
 
 @pytest.mark.parametrize(("kind", "choice"), MISBEHAVIOURS.items(), ids=MISBEHAVIOURS)
 def test_a_mended_endpoint_is_asked_for_what_failed_alone(tmp_path, never_failed, kind, choice):
-    with ScriptedLlm(of_second_task(choice, kind)) as llm:
-        place = workspace(llm, tmp_path, systems=SYSTEMS)
-        write_corpus(place, TASKS)
+    with corpus_with(tmp_path, TASKS, of_second_task(choice, kind), systems=SYSTEMS) as (
+        place,
+        llm,
+    ):
         run_all(place)
         assert states(place)[0] is State.INCOMPLETE
-        assert [row["reason"] for row in ledger_of(place, KEY_ELEMENTS)] == [f"failed_{kind}"]
-        failed = [row["reason"] for row in ledger_of(place, SUMMARIES)]
-        assert "failed_key_elements" in failed
-        assert {row["task_id"] for row in place.root.rows(tables.SUMMARIES, MONTH)} >= {
-            "2405.00001#S2"
-        }
+        assert ledger_of(place, KEY_ELEMENTS) == [f"failed_{kind}"]
+        assert "failed_key_elements" in ledger_of(place, SUMMARIES)
+        written = {row["task_id"] for row in place.root.rows(tables.SUMMARIES, MONTH)}
+        assert "2405.00001#S2" in written
         assert stages_due(STAGES, place, MONTH) == []  # nothing begins it by itself
         answered = {text for text in llm.requested_texts() if "compares 2 things" not in text}
         llm.rules.clear()
@@ -114,12 +110,11 @@ def forget_failures(place):
 
 @pytest.mark.parametrize("kind", ["empty", "cut", "unreadable"])
 def test_a_stage_whose_first_items_fail_alike_fails(tmp_path, kind):
-    with ScriptedLlm(lambda asked: MISBEHAVIOURS[kind]) as llm:
-        place = workspace(llm, tmp_path, systems=SYSTEMS)
-        write_corpus(place, TASKS)
-        with pytest.raises(
-            PermanentFailure, match="the first 6 items of key_elements failed alike"
-        ):
+    with corpus_with(tmp_path, TASKS, lambda _: MISBEHAVIOURS[kind], systems=SYSTEMS) as (
+        place,
+        llm,
+    ):
+        with pytest.raises(PermanentFailure, match="the first 6 items of key_elements"):
             run_stage(KEY_ELEMENTS, place, MONTH)
         llm.rules.clear()
         run_all(place)
@@ -127,15 +122,14 @@ def test_a_stage_whose_first_items_fail_alike_fails(tmp_path, kind):
 
 
 def test_a_request_is_asked_three_times_at_most(tmp_path):
-    with ScriptedLlm(of_second_task(MISBEHAVIOURS["empty"], "empty")) as llm:
-        place = workspace(llm, tmp_path, systems="zero_shot")
-        write_corpus(place, TASKS)
-        for _ in range(MOST_ASKED):
-            before = len(llm.requests)
+    rule = of_second_task(MISBEHAVIOURS["empty"], "empty")
+    with corpus_with(tmp_path, TASKS, rule, systems="zero_shot") as (place, llm):
+        requests = []
+        for _ in range(MOST_ASKED + 1):
+            llm.requests.clear()
             run_all(place)
-            assert len(llm.requests) == before + 1 + (before == 0)
-        run_all(place)
-        assert len(llm.requests) == before + 1
+            requests.append(len(llm.requests))
+        assert requests == [2, *[1] * (MOST_ASKED - 1), 0]
         assert states(place)[1] is State.INCOMPLETE
         forget_failures(place)
         llm.rules.clear()
@@ -151,26 +145,19 @@ def test_a_model_that_thinks_gets_an_allowance_from_the_first_cut(tmp_path):
             return message(None, "length", reasoning_content="Hm " * 100)
         return None
 
-    with ScriptedLlm(thinking) as llm:
-        place = workspace(
-            llm, tmp_path, systems=SYSTEMS, llm_context=32768, draft_tokens=200, element_tokens=60
-        )
-        write_corpus(place, TASKS)
+    limits = {"llm_context": 32768, "draft_tokens": 200, "element_tokens": 60}
+    with corpus_with(tmp_path, TASKS, thinking, systems=SYSTEMS, **limits) as (place, llm):
         run_all(place)
         assert states(place) == [State.DONE, State.DONE]
         assert sum(body["max_tokens"] < 3100 for body in llm.requests) <= 2 * 4
 
 
 def test_reports_and_commands_count_what_failed(tmp_path):
-    with ScriptedLlm(of_second_task(MISBEHAVIOURS["empty"], "empty")) as llm:
-        place = workspace(llm, tmp_path, systems=SYSTEMS)
-        write_corpus(place, TASKS)
+    rule = of_second_task(MISBEHAVIOURS["empty"], "empty")
+    with corpus_with(tmp_path, TASKS, rule, systems=SYSTEMS) as (place, _):
         run_all(place)
-    counts = {"failed": 1, "written": 1}
-    parts = read_month(place.root, MONTH).notes["summaries"]["parts"]
-    states_noted = {writer: part["notes"][STATES] for writer, part in parts.items()}
-    assert states_noted == {"chatcite@scripted": counts, "zero_shot@scripted": counts}
-    shown = {row["stage"]: row for row in month_status(STAGES, place, MONTH)}
-    assert shown["summaries"]["state"] == "incomplete"
-    assert shown["summaries"]["failed_requests"] == {"empty": 1}
+    parts = read_month(place.root, MONTH).notes["summaries"]["parts"].values()
+    assert [part["notes"][STATES] for part in parts] == [{"failed": 1, "written": 1}] * 2
+    shown = {row["stage"]: row for row in month_status(STAGES, place, MONTH)}["summaries"]
+    assert (shown["state"], shown["failed_requests"]) == ("incomplete", {"empty": 1})
     assert stages_due(STAGES, place, MONTH, completes=True) == list(STAGES)

@@ -1,6 +1,7 @@
 """Tasks of other data sets brought into the task format."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -21,12 +22,12 @@ WORKS = [
     FileReference(
         title=title, authors=authors, year=year, source="item", text=item_text(authors, year, title)
     )
-    for title, authors, year in (
-        ("Tides", ("Ada Popović",), 2015),
-        ("Boats", ("Ben Yang", "Cy Klein"), 2021),
-        ("Nets", ("Di Liu", "Ed Fox", "Flo Ray"), 2021),
-        ("Ropes", ("Gus Liu",), 2021),
-        ("Unseen", ("Hal Orr",), 2001),
+    for title, year, *authors in (
+        ("Tides", 2015, "Ada Popović"),
+        ("Boats", 2021, "Ben Yang", "Cy Klein"),
+        ("Nets", 2021, "Di Liu", "Ed Fox", "Flo Ray"),
+        ("Ropes", 2021, "Gus Liu"),
+        ("Unseen", 2001, "Hal Orr"),
     )
 ]
 
@@ -48,23 +49,19 @@ def test_names_and_years_become_numbers_in_the_order_of_a_bibliography():
         " [Reference 2] and others (Unknown et al., 2010) add ropes [Reference 5] (Nobody,"
         " 1999)."
     )
-    assert [reference.title for reference in made.task.references] == [
-        "Nets",
-        "Ropes",
-        "Unseen",
-        "Tides",
-        "Boats",
-    ]
-    assert made.uncited == ("Unseen",)
-    assert made.unmatched == ("Unknown et al., 2010", "Nobody, 1999")
+    titles = [reference.title for reference in made.task.references]
+    assert titles == ["Nets", "Ropes", "Unseen", "Tides", "Boats"]
+    assert (made.uncited, made.unmatched) == (
+        ("Unseen",),
+        ("Unknown et al., 2010", "Nobody, 1999"),
+    )
 
 
 def test_the_five_real_targets_keep_nine_of_ten_citations(shared_data):
     made = read_real_targets(shared_data)
-    references = sum(len(each.task.references) for each in made)
-    assert len(made) == 5
-    assert references == 67
-    assert sum(len(each.uncited) for each in made) <= references // 10
+    references = [len(each.task.references) for each in made]
+    assert (len(references), sum(references)) == (5, 67)
+    assert sum(len(each.uncited) for each in made) <= 6
 
 
 TARGET = """A Model of Tides
@@ -100,55 +97,57 @@ Ada Popović. 2015. Measuring the tides. In Tides.
 
 def write_target(folder, name="A Model of Tides", text=TARGET):
     target = folder / name
-    (target / "Reference Papers").mkdir(parents=True)
+    works = target / "Reference Papers"
+    works.mkdir(parents=True)
     (target / "target_paper_title.txt").write_text("A Model of Tides\n")
     for file in (
-        "Target Paper",
-        "Reference Papers/Measuring the tides",
-        "Reference Papers/On boats  A study",
+        target / "Target Paper",
+        works / "Measuring the tides",
+        works / "On boats  A study",
     ):
-        (target / f"{file}.pdf").write_bytes(b"%PDF-1.4")
+        Path(f"{file}.pdf").write_bytes(b"%PDF-1.4")
     (target / "Target Paper.txt").write_text(text)
     boats = (
         "On boats\n\nAbstract\nBoats float.\n\n1 Introduction\nWe float.\n\nReferences\nNobody."
         " 1900. Nothing."
     )
-    (target / "Reference Papers" / "On boats  A study.txt").write_text(boats)
+    (works / "On boats  A study.txt").write_text(boats)
     return target
 
 
-def test_a_folder_of_nudtrwg_becomes_tasks_in_the_order_of_the_bibliography_and_names_what_cannot_be_read(
+def test_a_folder_of_nudtrwg_becomes_files_that_the_pipeline_reads_and_names_what_cannot_be_read(
     tmp_path,
 ):
-    write_target(tmp_path)
-    write_target(tmp_path, "B", "Abstract\nNo section.\n")
-    (write_target(tmp_path, "C") / "Target Paper.txt").unlink()
-    (made,), faults = import_nudtrwg(tmp_path, "2024-03")
-    task = made.task
-    assert [fault.partition(":")[0] for fault in faults] == ["B", "C"]
-    assert "pdftotext" in faults[1]
-    assert (task.id, task.month, task.title) == ("nudtrwg-1", "2024-03", "A Model of Tides")
-    assert [
-        (reference.title, reference.authors, reference.year, reference.source)
-        for reference in task.references
-    ] == [
-        ("On boats: A study", ("Ben Yang", "Cy Klein"), 2021, "full_text"),
-        ("Measuring the tides", ("Ada Popović",), 2015, "item"),
-    ]
-    assert (
-        task.references[0].text
-        == "On boats\n\n## Abstract\n\nBoats float.\n\n## Introduction\n\nWe float."
+    write_target(tmp_path / "set")
+    write_target(tmp_path / "set", "B", "Abstract\nNo section.\n")
+    (write_target(tmp_path / "set", "C") / "Target Paper.txt").unlink()
+    folder = tmp_path / "tasks"
+    options = ["--from", "nudtrwg", "--output", str(folder), "--month", "2024-03", "--json"]
+    done = invoke("import-tasks", str(tmp_path / "set"), *options)
+    assert json.loads(done.stdout) == [str(folder / "nudtrwg-1.json")]
+    assert "left out: B: " in done.stderr
+    assert "left out: C: " in done.stderr
+    assert "match no reference: Liu et al. (2020); Orr, 1999" in " ".join(done.stderr.split())
+    ((_, task),) = tasks_of_month(folder, "2024-03")
+    assert (task.id, task.title) == ("nudtrwg-1", "A Model of Tides")
+    boats, tides = task.references
+    assert boats == FileReference(
+        title="On boats: A study",
+        authors=("Ben Yang", "Cy Klein"),
+        year=2021,
+        source="full_text",
+        text="On boats\n\n## Abstract\n\nBoats float.\n\n## Introduction\n\nWe float.",
     )
+    known = (tides.title, tides.authors, tides.year, tides.source)
+    assert known == ("Measuring the tides", ("Ada Popović",), 2015, "item")
     assert (
         task.related_work
         == "Boats float [Reference 1]. Popović [Reference 2] measures tides (Orr, 1999).\n\n"
         "Nets of Liu et al. (2020) hold fish."
     )
-    assert set(made.unmatched) == {"Orr, 1999", "Liu et al. (2020)"}
-    assert "## Introduction\n\nTides matter to boats." in task.text
-    assert "We compare them" in task.text
-    assert "hold fish" not in task.text
-    assert "Harbour Conference" not in task.text
+    shown = ("## Introduction\n\nTides matter to boats.", "We compare them")
+    hidden = ("hold fish", "Harbour Conference")
+    assert [part in task.text for part in (*shown, *hidden)] == [True, True, False, False]
 
 
 @cases(
@@ -164,22 +163,3 @@ def test_authors_and_year_of_a_work_are_read_from_the_bibliography(bibliography,
 def test_data_that_cannot_be_read_is_refused_by_name(tmp_path):
     with pytest.raises(SettingError, match=r"target_paper_title\.txt"):
         import_nudtrwg(tmp_path)
-
-
-def test_the_command_writes_files_that_the_pipeline_reads(tmp_path):
-    write_target(tmp_path / "set")
-    folder = tmp_path / "tasks"
-    call = [
-        "import-tasks",
-        str(tmp_path / "set"),
-        "--from",
-        "nudtrwg",
-        "--output",
-        str(folder),
-        "--month",
-        "2024-03",
-        "--json",
-    ]
-    assert json.loads(invoke(*call).stdout) == [str(folder / "nudtrwg-1.json")]
-    ((_, task),) = tasks_of_month(folder, "2024-03")
-    assert (task.id, "[Reference " in task.related_work) == ("nudtrwg-1", True)

@@ -55,38 +55,18 @@ def test_seven_answers_come_from_one_call(tmp_path):
     assert all(answer.startswith("scripted answer") for _, answer in found.elements.named())
 
 
-def test_lists_nulls_and_long_answers_become_text_bounded_where_there_is_a_limit(tmp_path):
-    given = answers(results=["a", "b"], limitations=None, methodology="word " * 100)
-    found = extract_from(tmp_path, lambda asked: given)
-    assert (found.elements.results, found.elements.limitations) == ("a b", "")
-    assert len(found.elements.methodology) <= 140
-    assert found.elements.methodology.endswith("word")
-    assert found.shortened == ("methodology",)
+@pytest.mark.parametrize("limit", [40, 0])
+def test_lists_nulls_and_long_answers_become_text_bounded_where_there_is_a_limit(tmp_path, limit):
     long = ("word " * 384).strip()
-    unbounded = extract_from(
-        tmp_path / "b", lambda asked: answers(methodology=long), element_tokens=0
+    given = answers(results=["a", "b"], limitations=None, methodology=long)
+    found = extract_from(tmp_path, lambda asked: given, element_tokens=limit)
+    assert (found.elements.results, found.elements.limitations) == ("a b", "")
+    method = found.elements.methodology
+    assert long.startswith(method)
+    assert method.endswith("word")
+    assert (len(method) <= 140, found.shortened) == (
+        (True, ("methodology",)) if limit else (False, ())
     )
-    assert (unbounded.elements.methodology, unbounded.shortened) == (long, ())
-
-
-def giving_questions_back(times):
-    """A model that answers so many prompts with their questions, and then with what the paper
-    says.
-    """
-    left = [times]
-
-    def rule(asked):
-        if asked.schema is None:
-            return None
-        left[0] -= 1
-        given = (
-            [question.upper() + " " + question for question in QUESTIONS]
-            if left[0] >= 0
-            else ["It floats."] * 7
-        )
-        return json.dumps(dict(zip(ELEMENT_NAMES, given, strict=True)))
-
-    return rule
 
 
 @pytest.mark.parametrize(
@@ -95,7 +75,11 @@ def giving_questions_back(times):
 def test_a_model_that_gives_the_questions_back_is_asked_in_other_words_once(
     tmp_path, times, elements
 ):
-    found = extract_from(tmp_path, giving_questions_back(times))
+    repeated = [f"{question.upper()} {question}" for question in QUESTIONS]
+    given = iter([repeated] * times + [["It floats."] * 7])
+    found = extract_from(
+        tmp_path, lambda _: json.dumps(dict(zip(ELEMENT_NAMES, next(given), strict=True)))
+    )
     assert (found.elements, found.spent.calls) == (elements, 2)
 
 

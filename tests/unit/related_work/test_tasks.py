@@ -16,9 +16,10 @@ from pipeline.related_work.tasks import (
     make_task,
     related_work_section,
 )
-from pipeline.storage.reading import read_table
+from pipeline.report.frames import read_ledger
 from tests.cases import cases
-from tests.unit.related_work.building import paper_row, write_month
+from tests.month_tables import write_table
+from tests.unit.related_work.building import paper_row
 from tests.workspaces import make_workspace
 
 
@@ -58,50 +59,49 @@ CITATIONS = {
 HARBOUR = CitedWork(
     "2404.90001 b3", None, "Harbour", 1999, "item", "A. Nobody. Harbour. 1999.", place=3
 )
-OUTSIDE = {**CITATIONS, ("2404.90001", "b3"): HARBOUR}
+
+
+def made(paper=PAPER, citations=CITATIONS, most=100):
+    """The task, with the citation key of each reference by its number."""
+    task = make_task(paper, RELATED, citations, most=most)
+    return task, {each["number"]: each["key"] for each in task["references"]}
 
 
 def test_the_section_is_taken_out_and_its_citations_are_numbered_as_in_the_bibliography():
-    task = make_task(PAPER, RELATED, CITATIONS, most=100)
-    assert [
-        (each["number"], each["arxiv_id"], each["key"], each["authors"])
-        for each in task["references"]
-    ] == [(1, "2403.90001", "b1", []), (2, "2403.90002", "b2", ["Ada Li"])]
+    task, keys = made()
+    assert keys == {1: "b1", 2: "b2"}
+    assert [(each["arxiv_id"], each["authors"]) for each in task["references"]] == [
+        ("2403.90001", []),
+        ("2403.90002", ["Ada Li"]),
+    ]
     assert (task["outside"], task["task_id"]) == (1, "2404.90001#S2")
     assert task["gold"] == "First [Reference 2] [Reference 1] and others.\n\nAgain [Reference 1]."
-    assert "It began." in task["description"]
-    assert "We do this." in task["description"]
-    assert "First" not in task["description"]
-    assert "Again" not in task["description"]
+    parts = ("It began.", "We do this.", "First", "Again")
+    assert [part in task["description"] for part in parts] == [True, True, False, False]
 
 
 def test_another_section_on_related_work_is_taken_out_as_well():
     name = "Additional Related Work"
     sections = [*PAPER["sections"], section(name, anchor="A1")]
     blocks = [*PAPER["blocks"], block("All of it at length [@b1].", name, keys=("b1",))]
-    task = make_task(PAPER | {"sections": sections, "blocks": blocks}, RELATED, CITATIONS, most=100)
-    assert "at length" not in task["description"]
+    task, _ = made(PAPER | {"sections": sections, "blocks": blocks})
+    assert "at length" not in task["description"] + task["gold"]
     assert "We do this." in task["description"]
-    assert "at length" not in task["gold"]
 
 
 def test_no_more_references_than_asked_for_and_two_items_of_one_paper_are_one():
-    task = make_task(PAPER, RELATED, CITATIONS, most=1)
-    assert [each["arxiv_id"] for each in task["references"]] == ["2403.90001"]
+    task, keys = made(most=1)
+    assert (keys, task["outside"]) == ({1: "b1"}, 2)
     assert "[Reference 2]" not in task["gold"]
-    assert task["outside"] == 2
     again = CitedWork("2403.90002", "2403.90002", "Lanternfish", 2024, place=3)
-    task = make_task(PAPER, RELATED, {**CITATIONS, ("2404.90001", "b3"): again}, most=100)
-    assert [each["key"] for each in task["references"]] == ["b1", "b2"]
+    task, keys = made(citations={**CITATIONS, ("2404.90001", "b3"): again})
+    assert keys == {1: "b1", 2: "b2"}
     assert task["gold"].startswith("First [Reference 2] [Reference 1] and others [Reference 2].")
 
 
 def test_the_outermost_related_work_section_is_taken():
-    sections = [
-        section("Related Work", depth=3, anchor="A"),
-        section("Prior Work", depth=1, anchor="B"),
-    ]
-    assert related_work_section(PAPER | {"sections": sections}) == sections[1]
+    inner, outer = section("Related Work", depth=3), section("Prior Work")
+    assert related_work_section(PAPER | {"sections": [inner, outer]}) == outer
     assert related_work_section(PAPER | {"sections": [section("Method")]}) is None
 
 
@@ -110,20 +110,15 @@ def test_a_marker_with_nothing_known_leaves_no_hole_before_a_stop():
 
 
 def test_a_work_outside_the_corpus_is_a_reference_marked_by_what_there_is_of_it():
-    task = make_task(PAPER, RELATED, OUTSIDE, most=100)
-    assert [each["text"] for each in task["references"]] == [
-        None,
-        None,
-        "A. Nobody. Harbour. 1999.",
-    ]
-    assert task["outside"] == 0
+    task, _ = made(citations={**CITATIONS, ("2404.90001", "b3"): HARBOUR})
+    texts = [each["text"] for each in task["references"]]
+    assert (texts, task["outside"]) == ([None, None, HARBOUR.text], 0)
     read = task_of(task, {"2403.90001": "# Tidepool\n\nFull."})
-    assert read.texts[1:] == (
-        "# Tidepool\n\nFull.",
-        "# Lanternfish",
-        "# Harbour\n\nOf this work only its bibliography item is known: A. Nobody. Harbour. 1999.",
-    )
-    assert [reference.source for reference in read.references] == ["full_text", "full_text", "item"]
+    assert [(reference.source, reference.text) for reference in read.references] == [
+        ("full_text", "# Tidepool\n\nFull."),
+        ("full_text", "# Lanternfish"),
+        ("item", f"# Harbour\n\nOf this work only its bibliography item is known: {HARBOUR.text}"),
+    ]
 
 
 def corpus(place):
@@ -137,21 +132,16 @@ def corpus(place):
         for key, cited in cites.items()
     ]
     blocks = [block("All [@b1; @b2; @b3; @b4].", "Related Work", keys=tuple(cites))]
-    described = {
-        "arxiv_id": "2403.90002",
-        "title": "Described",
-        "abstract": "It is.",
-        "published": "2024-03-05",
-    }
-    write_month(place, tables.PAPERS, "2024-03", [paper_row("2403.90001")])
-    write_month(place, tables.METADATA, "2024-03", [described])
-    write_month(
-        place,
-        tables.PAPERS,
-        "2024-04",
-        [paper_row("2404.90001") | {"sections": [RELATED], "blocks": blocks}],
-    )
-    write_month(place, tables.REFERENCES, "2024-04", items)
+    target = paper_row("2404.90001") | {"sections": [RELATED], "blocks": blocks}
+    described = {"arxiv_id": "2403.90002", "title": "Described", "abstract": "It is."}
+    described["published"] = "2024-03-05"
+    for table, month, rows in (
+        (tables.PAPERS, "2024-03", [paper_row("2403.90001")]),
+        (tables.METADATA, "2024-03", [described]),
+        (tables.PAPERS, "2024-04", [target]),
+        (tables.REFERENCES, "2024-04", items),
+    ):
+        write_table(place.root, table, month, rows)
 
 
 def place_with(folder, **settings):
@@ -169,61 +159,58 @@ def tasks_with(folder, **settings):
 @cases(
     "unit/related_work/cases.toml",
     "a_setting_says_what_becomes_of_works_outside",
-    ["outside", "sources", "left"],
+    ["settings", "references", "outside"],
 )
-def test_a_setting_says_what_becomes_of_works_outside_the_corpus(tmp_path, outside, sources, left):
-    (task,) = tasks_with(tmp_path / "few", outside_references=outside)
-    assert [each["source"] for each in task["references"]] == sources
-    assert task["outside"] == left
-    if outside == "item":
-        assert [
-            (each["arxiv_id"], each["year"], each["text"]) for each in task["references"][1:]
-        ] == [
-            ("2403.90002", 2024, "It is."),
-            ("2403.90003", 2001, "Item b3."),
-            (None, 2001, "Item b4."),
-        ]
-
-
-@cases(
-    "unit/related_work/cases.toml",
-    "works_with_a_known_text_make_a_paper",
-    ["outside", "fewest", "tasks"],
-)
-def test_works_with_a_known_text_make_a_paper_a_task(tmp_path, outside, fewest, tasks):
-    assert len(tasks_with(tmp_path, outside_references=outside, min_references=fewest)) == tasks
+def test_a_setting_says_what_becomes_of_works_outside_the_corpus_and_how_many_make_a_task(
+    tmp_path, settings, references, outside
+):
+    tasks = [
+        (
+            [
+                [each["source"], each["arxiv_id"] or "none", each["year"], each["text"] or "none"]
+                for each in task["references"]
+            ],
+            task["outside"],
+        )
+        for task in tasks_with(tmp_path, **settings)
+    ]
+    assert tasks == ([(references, outside)] if references else [])
 
 
 def test_a_limit_on_all_months_leaves_later_ones_what_earlier_ones_have_not_used(tmp_path):
     assert len(tasks_with(tmp_path, max_tasks_in_all=1)) == 1
     of_file = write_file(tmp_path / "tasks", id="mine-2", month="2024-05").parent
-    for most, tasks in ((1, 0), (2, 1), (0, 1)):
+    tasks = []
+    for most in (1, 2, 0):
         place = place_with(tmp_path, tasks_dir=of_file, max_tasks_in_all=most)
         for table in (tables.PAPERS, tables.REFERENCES):
-            write_month(place, table, "2024-05", [])
-        run_stage(RELATED_WORK_TASKS, place, "2024-05")
-        assert len(place.root.rows(tables.RELATED_WORK_TASKS, "2024-05")) == tasks
+            write_table(place.root, table, "2024-05", [])
+        tasks.append(run_stage(RELATED_WORK_TASKS, place, "2024-05").rows)
+    assert tasks == [0, 1, 1]
     place = place_with(tmp_path, max_tasks_in_all=1)
     assert state(RELATED_WORK_TASKS, place, "2024-04") is State.DONE
 
 
+def left_out(place):
+    ledger = read_ledger(place.root, "2024-04", [tables.RELATED_WORK_TASKS])
+    return [(item.reason, item.detail) for item in ledger]
+
+
 def test_a_month_without_a_task_says_why(tmp_path):
     assert tasks_with(tmp_path, min_references=3) == []
-    root = place_with(tmp_path).root
-    (entry,) = read_table(root.ledger_file("related_work_tasks", "2024-04")).to_pylist()
-    assert entry["reason"] == "too_few_references"
-    assert entry["detail"] == "2 of 4 cited works have a known text"
-    note = root.provenance(tables.RELATED_WORK_TASKS, "2024-04").notes["no_task"]
+    place = place_with(tmp_path)
+    known = "2 of 4 cited works have a known text"
+    assert left_out(place) == [("too_few_references", known)]
+    note = place.root.provenance(tables.RELATED_WORK_TASKS, "2024-04").notes["no_task"]
     assert "(CITELOOM_MIN_REFERENCES): at most 2 have one, in 1 paper" in note
 
 
 def test_references_over_the_most_are_in_the_ledger(tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.related_work.tasks.MAX_REFERENCES", 2)
     (task,) = tasks_with(tmp_path)
-    file = place_with(tmp_path).root.ledger_file("related_work_tasks", "2024-04")
-    told = "a task has 2 references at most; 2 items are not used"
-    left = [(row["reason"], row["detail"]) for row in read_table(file).to_pylist()]
-    assert (len(task["references"]), left) == (2, [("at_max_references", told)])
+    most = "a task has 2 references at most; 2 items are not used"
+    assert len(task["references"]) == 2
+    assert left_out(place_with(tmp_path)) == [("at_max_references", most)]
 
 
 FILE = {
@@ -251,10 +238,8 @@ def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_a
     write_file(folder, "other.json", id="other-1", month="2024-05")
     rows = tasks_with(tmp_path / "data", tasks_dir=folder)
     assert [row["task_id"] for row in rows] == ["2404.90001#S2", "mine-1"]
-    assert rows[1]["arxiv_id"] is None
-    assert rows[1]["references"][0]["text"] == "They say."
+    assert (rows[1]["arxiv_id"], rows[1]["references"][0]["text"]) == (None, "They say.")
     place = place_with(tmp_path / "data", tasks_dir=folder)
-    assert state(RELATED_WORK_TASKS, place, "2024-04") is State.DONE
     write_file(folder, "other.json", id="other-1", month="2024-05", title="Changed")
     assert state(RELATED_WORK_TASKS, place, "2024-04") is State.DONE
     write_file(folder, title="Changed")

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from pipeline.embedding.lexical import term_id, words_of
-from pipeline.related_work.annotated_list import annotated_list, encoder_of
+from pipeline.related_work.annotated_list import annotated_list
 from pipeline.related_work.lead_lexrank import lead, lexrank
 from pipeline.related_work.quotable_works import passages_of, quotable_sentences, section_words
 from pipeline.related_work.task import Reference, ReferencePassage, Task
 from pipeline.related_work.task_reader import task_of
+from tests.cases import cases
 from tests.real_targets import read_real_targets
-from tests.unit.related_work.building import with_texts
 
 pytestmark = pytest.mark.slow
 
@@ -35,18 +35,11 @@ def abstract_task(*abstracts, authors=AUTHORS, items=0):
     """A task on boats with these references, and works behind them of which there is the title
     alone.
     """
-    numbers = range(1, len(abstracts) + items + 1)
-    texts = [
-        f"# Title {i}\n\n## Abstract\n\n{' '.join(text)}" for i, text in enumerate(abstracts, 1)
-    ]
-    texts += [
-        f"# Title {i}\n\nOnly its item is known: Title {i}." for i in numbers[len(abstracts) :]
-    ]
+    works = [("abstract", f"## Abstract\n\n{' '.join(text)}") for text in abstracts]
+    works += [("item", "Only its item is known.")] * items
     references = tuple(
-        Reference(
-            i, None, f"Title {i}", "abstract" if i <= len(abstracts) else "item", authors, text
-        )
-        for i, text in zip(numbers, texts, strict=True)
+        Reference(number, None, f"Title {number}", source, authors, f"# Title {number}\n\n{text}")
+        for number, (source, text) in enumerate(works, 1)
     )
     target = "# Faster boats\n\n## Abstract\n\nWe make boats with a new hull faster on rivers."
     return Task("t1", "Faster boats", target, references)
@@ -83,36 +76,29 @@ def test_each_work_has_its_closest_sentence_unaltered_and_works_of_which_nothing
 
 
 def test_all_writers_have_the_length_by_default_that_the_number_of_references_gives():
-    assert [section_words(count) for count in (0, 1, 2, 5, 12, 13, 26)] == [
-        0,
-        50,
-        100,
-        250,
-        250,
-        260,
-        520,
+    lengths = {count: section_words(count) for count in (0, 1, 5, 12, 13, 26)}
+    assert lengths == {0: 0, 1: 50, 5: 250, 12: 250, 13: 260, 26: 520}
+    works = [
+        [f"We build boats {name}{place} {f'{name}{place}x ' * 9}so." for place in range(5)]
+        for name in ("oak", "ash", "elm", "fir")
     ]
-    names = [[f"w{work}s{place}" for place in range(5)] for work in range(4)]
-    task = abstract_task(
-        *[
-            [f"We build boats {name} {' '.join([f'{name}x'] * 10)}." for name in own]
-            for own in names
-        ]
-    )
-    lengths = [len(summary.text.split()) for summary in (lead(task), lexrank(task))]
-    assert all(0.8 * section_words(4) <= length <= section_words(4) + 10 for length in lengths), (
-        lengths
-    )
+    task = abstract_task(*works)
+    for write in (lead, lexrank):
+        assert 160 <= len(write(task).text.split()) <= 210
+
+
+def first_reference(task, **changed):
+    """The task with another first reference."""
+    first, *others = task.references
+    return replace(task, references=(replace(first, **changed), *others))
 
 
 def test_a_quotation_names_its_passage():
-    task = abstract_task(BOATS, NETS)
     passages = (
         ReferencePassage("p0", "Something else."),
         ReferencePassage("p1", " ".join(BOATS), "Introduction"),
     )
-    first = replace(task.references[0], passages=passages)
-    summary = listed(replace(task, references=(first, *task.references[1:])))
+    summary = listed(first_reference(abstract_task(BOATS, NETS), passages=passages))
     assert summary.sentences[0].passages == ("p1",)
     assert summary.sentences[0].text.endswith("half of the fuel.” (Introduction)")
     assert summary.trace["citations"]["uncited"] == []
@@ -123,20 +109,9 @@ def test_the_work_closest_to_the_target_comes_first():
     assert [sentence.references for sentence in summary.sentences] == [(2,), (1,), (3,)]
 
 
-@pytest.mark.parametrize(
-    ("text", "quotable"),
-    [
-        (
-            "# T\n\n## Abstract\n\nBoats float. They sink.\n\nHull Group. E-mail:"
-            " ada@rivers.example\n\nTheir recall@10.\n\n## 1 Introduction\n\nWe float.",
-            ["Boats float.", "They sink.", "Their recall@10."],
-        ),
-        ("# T\n\n## Introduction\n\nWe float.\n\n## Method\n\nWe sink.", ["We float."]),
-        ("# T", []),
-    ],
-)
-def test_the_sentences_of_the_abstract_or_of_the_beginning_may_be_quoted(text, quotable):
-    task = with_texts(abstract_task(BOATS), text)
+@cases("unit/related_work/cases.toml", "the_sentences_of_the_abstract", ["quotable", "text"])
+def test_the_sentences_of_the_abstract_or_of_the_beginning_may_be_quoted(quotable, text):
+    task = first_reference(abstract_task(BOATS), text=text)
     (reference,) = task.references
     sentences = quotable_sentences(reference, passages_of(task, reference))
     assert [sentence.text for sentence in sentences] == quotable
@@ -161,19 +136,14 @@ def test_lexrank_keeps_to_its_length_and_repeats_nothing():
     assert lexrank(abstract_task(items=2)).sentences
 
 
-def test_the_same_task_gives_the_same_list_with_minilm(shared_data):
-    from pipeline.embedding.choice import make_embedder
-    from pipeline.settings import load_settings
-
-    tasks = [task_of(imported.task.row(), {}) for imported in read_real_targets(shared_data)]
-    encode = encoder_of(make_embedder(load_settings(_env_file=None)))
-    for task in tasks:
-        summary = annotated_list(task, encode)
-        assert annotated_list(task, encode).text == summary.text
+def test_quotations_of_real_works_are_unaltered(shared_data):
+    for imported in read_real_targets(shared_data):
+        task = task_of(imported.task.row(), {})
+        summary = listed(task)
         assert summary.trace["citations"]["uncited"] == []
         works = {reference.number: reference.text for reference in task.references}
         for sentence in summary.sentences:
             quotation = re.search("“(.*)” \\(abstract\\)$", sentence.text)
             assert (quotation is not None) == bool(sentence.passages)
-            if quotation:
-                assert quotation[1] in " ".join(works[sentence.references[0]].split())
+            text = " ".join(works[sentence.references[0]].split())
+            assert quotation is None or quotation[1] in text

@@ -13,15 +13,15 @@ from pipeline.llm.bundled import stop_bundled
 from pipeline.related_work.key_elements import ELEMENT_NAMES
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.related_work.systems import SYSTEMS
-from pipeline.storage.reading import read_table
-from tests.planned_calls import beam_calls
+from pipeline.report.frames import read_ledger
+from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import (
-    CutShort,
+    beam,
+    corpus_with,
     paper_row,
     workspace,
     write_corpus,
-    write_month,
 )
 from tests.workspaces import make_workspace
 
@@ -36,20 +36,16 @@ def write_all(place):
     return [run_stage(stage, place, MONTH) for stage in WRITING]
 
 
-def parts_of(outcome):
-    """Name of a part → what its build noted."""
-    return {name: record["notes"] for name, record in outcome.notes["parts"].items()}
+def stale(place):
+    """The stages that are out of date."""
+    return {stage.name for stage in WRITING if state(stage, place, MONTH) is State.STALE}
 
 
 def changed_parts(place):
     """The writers that a run would compute now."""
-    written = place.root.provenance(tables.SUMMARIES, MONTH)
+    parts = place.root.provenance(tables.SUMMARIES, MONTH).notes["parts"]
     now = SUMMARIES.fingerprints(place, MONTH)
-    return [
-        name
-        for name, value in now.items()
-        if written.notes["parts"].get(name, {}).get("fingerprint") != value
-    ]
+    return [name for name, value in now.items() if parts[name]["fingerprint"] != value]
 
 
 def rows_of(place):
@@ -59,109 +55,110 @@ def rows_of(place):
 
 
 def test_all_systems_write_side_by_side_from_one_months_tables(tmp_path):
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, systems=",".join(SYSTEMS))
-        write_corpus(place, TASKS)
+    with corpus_with(tmp_path, TASKS, systems=",".join(SYSTEMS)) as (place, _):
         passage = {"ordinal": 1, "kind": "paragraph"}
         passages = [
             passage | {"arxiv_id": f"2403.{i:05}", "passage_id": f"p{i}", "text": f"Says {i} [@b]."}
             for i in range(1, 7)
         ]
-        write_month(place, tables.PASSAGES, "2024-03", passages)
+        write_table(place.root, tables.PASSAGES, "2024-03", passages)
         _, outcome = write_all(place)
         rows = rows_of(place)
-        assert [(row["task_id"], row["system"]) for row in rows] == [
+        assert [(row["task_id"], row["system"]) for row in rows if row["text"]] == [
             (task, system)
             for task in ("2405.00001#S2", "2405.00002#S2")
             for system in sorted(SYSTEMS)
         ]
-        assert all(row["text"] for row in rows)
-        writers = [
+        assert set(outcome.notes["parts"]) == {
             f"{name}@scripted" if system.calls_model else name for name, system in SYSTEMS.items()
-        ]
-        assert sorted(parts_of(outcome)) == sorted(writers)
+        }
         lead = rows[sorted(SYSTEMS).index("lead")]
         named = {name for sentence in lead["sentences"] for name in sentence["passages"]}
         assert named == {"p1", "p2", "p4"}
-        assert {state(stage, place, MONTH) for stage in WRITING} == {State.DONE}
-        write_month(place, tables.PASSAGES, "2024-03", passages[:-1])
-        assert [stage.name for stage in WRITING if state(stage, place, MONTH) is State.STALE] == [
-            "summaries"
-        ]
+        write_table(place.root, tables.PASSAGES, "2024-03", passages[:-1])
+        assert stale(place) == {"summaries"}
         # Those alone read passages.
         assert changed_parts(place) == ["lead", "lexrank"]
 
 
 def test_what_a_limit_cut_is_in_the_ledger_of_every_system(tmp_path):
+    """The last sample of every answer ends at the longest length allowed."""
+
+    class CutShort(ScriptedLlm):
+        def respond(self, body, key):
+            answer = super().respond(body, key)
+            last = answer["choices"][-1]
+            last["finish_reason"] = "length"
+            if "response_format" not in body:
+                last["message"]["content"] += " word" * body["max_tokens"]
+            return answer
+
     systems = (
         "chatcite,chatcite_no_elements,chatcite_no_incremental,chatcite_no_reflection,zero_shot"
     )
-    long_answer = dict.fromkeys(ELEMENT_NAMES, "word " * 90)
-    with CutShort(
-        lambda asked: json.dumps(long_answer) if asked.schema is not None else None
-    ) as llm:
+    long_answer = json.dumps(dict.fromkeys(ELEMENT_NAMES, "word " * 90))
+    with CutShort(lambda asked: long_answer if asked.schema is not None else None) as llm:
         place = workspace(llm, tmp_path, systems=systems, element_tokens=96, draft_tokens=512)
         write_corpus(place, {1: ["2403.00001"]})
-        elements, summaries = write_all(place)
-    assert dict(elements.left_out) == {"shortened": 2}
-    assert dict(summaries.left_out) == {"cut": 3}
+        left_out = [dict(outcome.left_out) for outcome in write_all(place)]
+    assert left_out == [{"shortened": 2}, {"cut": 3}]
 
 
 def test_a_reference_that_left_the_corpus_keeps_its_number_and_lacks_only_where_its_text_is_read(
     tmp_path,
 ):
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, systems="chatcite,zero_shot")
-        write_corpus(place, {1: ["2403.00001", "2403.00099"]})
+    with corpus_with(tmp_path, {1: ["2403.00001", "2403.00099"]}, systems="chatcite,zero_shot") as (
+        place,
+        llm,
+    ):
         elements, _ = write_all(place)
         assert dict(elements.left_out) == {"reference_without_text": 1}
         assert [row["number"] for row in place.root.rows(tables.KEY_ELEMENTS, MONTH)] == [0, 1, 2]
         assert any("# Title of 2403.00099" in str(body["messages"]) for body in llm.requests)
-        ledger = read_table(place.root.ledger_file("summaries", MONTH)).to_pylist()
-        assert [(row["subject"], row["reason"]) for row in ledger] == [
+        left_out = read_ledger(place.root, MONTH, [tables.SUMMARIES])
+        assert [(item.subject, item.reason) for item in left_out] == [
             ("2405.00001#S2 zero_shot@scripted", "reference_without_text")
         ]
-        write_month(
-            place, tables.PAPERS, "2024-03", [paper_row("2403.00001", "It does something else.")]
-        )
-        stale = {stage.name for stage in WRITING if state(stage, place, MONTH) is State.STALE}
+        changed = [paper_row("2403.00001", "It does something else.")]
+        write_table(place.root, tables.PAPERS, "2024-03", changed)
         assert changed_parts(place) == ["zero_shot@scripted"]
-    assert stale == {"key_elements", "summaries"}
+    assert stale(place) == {"key_elements", "summaries"}
 
 
-def test_a_month_without_tasks_makes_no_call_and_an_unknown_system_is_a_wrong_setting(tmp_path):
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path)
-        write_corpus(place, {})
+def test_a_month_without_tasks_makes_no_call(tmp_path):
+    with corpus_with(tmp_path, {}) as (place, llm):
         assert [outcome.rows for outcome in write_all(place)] == [0, 0]
-        write_corpus(place, TASKS)
-        for stage in WRITING:
-            with pytest.raises(SettingError, match="CITELOOM_SYSTEMS names oracle"):
-                run_stage(stage, workspace(llm, tmp_path, systems="chatcite,oracle"), MONTH)
+    assert llm.requests == []
+
+
+@pytest.mark.parametrize("stage", WRITING)
+def test_an_unknown_system_is_a_wrong_setting(tmp_path, stage):
+    corpus = corpus_with(tmp_path, TASKS, systems="chatcite,oracle")
+    message = "CITELOOM_SYSTEMS names oracle"
+    with corpus as (place, llm), pytest.raises(SettingError, match=message):
+        run_stage(stage, place, MONTH)
     assert llm.requests == []
 
 
 def test_rows_stand_by_task_and_number(tmp_path):
-    with ScriptedLlm() as llm:
-        place = workspace(llm, tmp_path, systems="chatcite,zero_shot")
-        write_corpus(place, TASKS)
+    with corpus_with(tmp_path, TASKS, systems="chatcite,zero_shot") as (place, llm):
         run_stage(KEY_ELEMENTS, place, MONTH)
         assert llm.generations == 6  # 2403.00001 stands in two tasks and is asked about once
         summaries = run_stage(SUMMARIES, place, MONTH)
-        elements, rows = place.root.rows(tables.KEY_ELEMENTS, MONTH), rows_of(place)
+    elements, rows = place.root.rows(tables.KEY_ELEMENTS, MONTH), rows_of(place)
     assert [(row["task_id"], row["number"], row["arxiv_id"]) for row in elements] == [
         (f"2405.0000{number}#S2", place_in_task, arxiv_id)
         for number in sorted(TASKS)
         for place_in_task, arxiv_id in enumerate([f"2405.0000{number}", *TASKS[number]])
     ]
-    assert all(row["calls"] == 1 and row["model"] == "scripted" for row in elements)
+    assert {(row["calls"], row["model"]) for row in elements} == {(1, "scripted")}
     assert [(row["task_id"], row["system"], row["calls"]) for row in rows] == [
-        ("2405.00001#S2", "chatcite", beam_calls(3, place.settings)),
+        ("2405.00001#S2", "chatcite", 30),
         ("2405.00001#S2", "zero_shot", 1),
-        ("2405.00002#S2", "chatcite", beam_calls(2, place.settings)),
+        ("2405.00002#S2", "chatcite", 19),
         ("2405.00002#S2", "zero_shot", 1),
     ]
-    assert summaries.measured["llm_calls"] == sum(row["calls"] for row in rows)
+    assert summaries.measured["llm_calls"] == 51
     assert len(json.loads(rows[0]["trace"])["rounds"]) == 3
     assert json.loads(rows[0]["settings"])["chatcite_votes"] == place.settings.chatcite_votes
     assert {n for sentence in rows[0]["sentences"] for n in sentence["references"]} == {1, 2, 3}
@@ -175,9 +172,7 @@ def test_the_bundled_model_writes_a_section(tmp_path):
         systems="chatcite,zero_shot",
         llm_context=2048,
         llm_concurrency=2,
-        chatcite_samples=1,
-        chatcite_votes=1,
-        chatcite_kept=1,
+        **beam(),
         draft_tokens=24,
         element_tokens=16,
     )
@@ -187,20 +182,16 @@ def test_the_bundled_model_writes_a_section(tmp_path):
     finally:
         stop_bundled()
     rows = rows_of(place)
-    assert [row["system"] for row in rows] == ["chatcite", "zero_shot"]
-    assert [row["calls"] for row in rows] == [2, 1]
-    assert all(row["text"] for row in rows)
+    written = [(row["system"], row["calls"], bool(row["text"])) for row in rows]
+    assert written == [("chatcite", 2, True), ("zero_shot", 1, True)]
 
 
 def test_key_elements_of_other_tasks_are_not_written_from(tmp_path):
-    with ScriptedLlm() as llm:
-        unread = workspace(llm, tmp_path, systems="zero_shot")
-        write_corpus(unread, TASKS)
+    with corpus_with(tmp_path, TASKS, systems="zero_shot") as (unread, llm):
         run_stage(KEY_ELEMENTS, unread, MONTH)
         place = workspace(llm, tmp_path, systems="chatcite")
-        with pytest.raises(
-            MissingInput, match=f"2405.00001#S2 .*run --months {MONTH} --until key_elements"
-        ):
+        missing = f"2405.00001#S2 .*run --months {MONTH} --until key_elements"
+        with pytest.raises(MissingInput, match=missing):
             run_stage(SUMMARIES, place, MONTH)
         run_stage(KEY_ELEMENTS, place, MONTH)
         write_corpus(place, {**TASKS, 1: ["2403.00001", "2403.00002", "2403.00005"]})
