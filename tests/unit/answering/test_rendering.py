@@ -83,26 +83,25 @@ def test_the_cost_is_what_was_paid_now():
         "arxivbot · a model · 7 calls, 2 of them answered by the cache · 2,643 tokens read, 152"
         " written"
     )
-    assert cost_line(delivered(plain_answer("x"), usage=usage)) == f"{line} · 1.2 s"
+    answer = delivered(plain_answer("x"), usage=usage)
+    assert cost_line(answer) == f"{line} · 1.2 s"
+    assert cost_line(replace(answer, model=None)) == "arxivbot · no model · 1.2 s"
     usage.prices = Prices(10, 100)
-    assert cost_line(delivered(plain_answer("x"), usage=usage)) == f"{line} · 0.0416 to pay · 1.2 s"
+    priced = delivered(plain_answer("x"), usage=usage)
+    assert cost_line(priced) == f"{line} · 0.0416 to pay · 1.2 s"
 
 
 def test_what_would_steer_a_terminal_is_a_sign():
     found = passage(1, HOSTILE, title=HOSTILE, section_path=(HOSTILE,))
-    answer = grounded(
-        [claim(1, found, text=HOSTILE)],
-        AnswerSentence(f"So: {HOSTILE}\ud800", (1,)),
-        found=[found],
-    )
-    lines = as_markdown(answer).splitlines()
+    sentence = AnswerSentence(f"So: {HOSTILE}\ud800", (1,))
+    lines = as_markdown(grounded([claim(1, found, text=HOSTILE)], sentence, found=[found]))
     steps = [
         {"stage": "query", "query": HOSTILE, "found": ["p1"], "silent": False},
-        {"stage": "records", "shown": [passage_trace(found)]},
-        {"stage": "quote", "read": [], "quotes": [HOSTILE]},
+        {"stage": "records", "shown": [passage_trace(found)], "quotes": [HOSTILE]},
         {"stage": "a stage of tomorrow", "text": HOSTILE},
     ]
-    lines += [line for step in steps for line in StepRenderer()(step, {"p1": found})]
-    assert not [sign for line in lines for sign in line if not sign.isprintable()]
-    assert any("[red]Boo[/]" in line for line in lines)
-    "\n".join(lines).encode()
+    for step in steps:
+        lines = "\n".join([lines, *StepRenderer()(step, {"p1": found})])
+    assert not [sign for sign in lines if not (sign.isprintable() or sign == "\n")]
+    assert "[red]Boo[/]" in lines
+    lines.encode()

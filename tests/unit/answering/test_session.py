@@ -7,11 +7,8 @@ from dataclasses import replace
 import pytest
 
 from pipeline.answering.session import open_conversation
-from pipeline.doors.present import cost_line
-from pipeline.engine.stage import Workspace
 from pipeline.errors import MissingInput, SettingError
 from pipeline.index.search import search
-from pipeline.settings import load_settings
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import FERNS, MARCH, asking
 from tests.unit.answering.scripted_answers import faithful, say
@@ -84,18 +81,6 @@ def test_an_answer_rests_on_what_the_index_holds_and_costs_nothing_the_second_ti
     assert paid(again) == (5, 0, 5, 0)
 
 
-def test_each_step_is_reported_with_its_passages_and_months_keep_them_to_their_papers(corpus, llm):
-    seen = []
-
-    def watch(step, passages):
-        assert all(shown["passage_id"] in passages for shown in step.get("shown", ()))
-        seen.append(step)
-
-    answer = open_conversation(asking(corpus, llm), "arxivbot", MARCH).ask(PLANTS, watch)
-    assert seen == answer.trace["steps"]
-    assert {passage.month for hop in answer.shown for passage in hop} == {MARCH}
-
-
 def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(tmp_path, llm):
     bare = asking(make_workspace(tmp_path / "data"), llm)
     with pytest.raises(MissingInput, match="--until index,"):
@@ -105,14 +90,3 @@ def test_without_an_index_the_model_alone_is_asked_which_knows_no_months(tmp_pat
     assert llm.requests == []
     llm.rules.insert(0, lambda asked: "From memory.")
     assert open_conversation(bare, "direct").ask(PLANTS).text == "From memory."
-
-
-def test_without_a_model_the_closest_passages_are_shown_at_no_cost(corpus):
-    place = Workspace(load_settings(data=corpus.root.path, _env_file=None))
-    talk = open_conversation(place)
-    for question in (PLANTS, "How to bake sourdough bread at home?"):
-        answer = talk.ask(question)
-        assert (answer.system, answer.model, answer.cost["llm_calls"]) == ("passages", None, 0)
-        assert all(passage.excerpt for passage in answer.closest_passages())
-        assert answer.closest_passages()
-        assert "no model" in cost_line(answer)

@@ -148,8 +148,6 @@ def test_what_all_systems_asked_is_measured_and_an_answer_of_the_model_is_asked_
     assert paid == done.outcomes["answers"].measured["llm_calls"]
     # WikiChat checks the answer that `direct` gives.
     assert [form_of(Asked(body, 0)) for body in done.requests].count("Text") == len(ORDER)
-    settings = json.loads(answers_of(done.place, "arxivbot_fused")[0]["settings"])
-    assert settings["answer_hops"] == done.place.settings.answer_hops
 
 
 def test_second_hops_and_questions_on_authors_are_in_the_rows_of_who_has_them(done):

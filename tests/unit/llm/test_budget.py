@@ -68,9 +68,9 @@ def test_the_stages_of_a_run_share_one_budget_and_answers_from_the_cache_cost_no
 def test_a_request_for_several_samples_counts_each_of_them(tmp_path):
     with ScriptedLlm() as llm:
         place = workspace(llm, tmp_path, llm_budget_calls=7, llm_concurrency=3)
-        with pytest.raises(BudgetReached, match="may take 3 more"):
+        with pytest.raises(BudgetReached):
             ask_many(place, 4, samples=3)
-        assert llm.generations == 6
+    assert llm.generations == 6
 
 
 def test_tokens_have_a_ceiling_too(tmp_path):
@@ -174,11 +174,11 @@ def test_runs_that_name_a_budget_share_its_ceiling(tmp_path):
     with ScriptedLlm(latency=0.01) as llm:
         # Each another ceiling, hence an object of its own, as a process has.
         for name, calls in (("november", 7), ("november", 9), ("december", 5)):
+            place = workspace(llm, tmp_path, llm_budget_calls=calls, llm_budget_name=name)
             before = llm.generations
-            with pytest.raises(BudgetReached) as raised:
-                ask_many(workspace(llm, tmp_path, llm_budget_calls=calls, llm_budget_name=name), 40)
+            with pytest.raises(BudgetReached, match=f"all runs that name '{name}' share this one"):
+                ask_many(place, 40)
             paid.append(llm.generations - before)
-            assert f"all runs that name '{name}' share this one" in str(raised.value)
     assert paid == [7, 2, 5]
 
 

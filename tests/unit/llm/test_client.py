@@ -350,21 +350,17 @@ def test_a_key_is_sent_over_https_or_to_this_machine_alone_and_never_shown(messa
 
 def test_a_newer_endpoints_name_for_max_tokens_is_learnt(tmp_path):
     def newer(asked):
-        if "max_tokens" in asked.body:
-            return Refusal(
-                400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-            )
-        return None
+        message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        return Refusal(400, message) if "max_tokens" in asked.body else None
+
+    async def both(client):
+        await texts(client, text="one")
+        await texts(client, text="two")
+        return client.usage.measured()["llm_retries"]
 
     with ScriptedLlm(newer) as llm:
-
-        async def both(client):
-            await texts(client, text="one")
-            await texts(client, text="two")
-            return client.usage.measured()["llm_retries"]
-
         assert ask(workspace(llm, tmp_path), both) == 1
-    assert [("max_tokens" in body) for body in llm.requests] == [True, False, False]
+    assert ["max_tokens" in body for body in llm.requests] == [True, False, False]
 
 
 def test_a_client_works_where_a_loop_is_running_already(tmp_path):

@@ -12,9 +12,8 @@ def ended(reason, **message):
     return {"finish_reason": reason, "message": {"content": None, **message}}
 
 
-def read(choice, limit=50, **more):
-    body = {"choices": [choice], **more}
-    return read_reply(json.dumps(body).encode(), 1, limit)
+def read(choice, limit=50):
+    return read_reply(json.dumps({"choices": [choice]}).encode(), 1, limit)
 
 
 @cases(
@@ -27,20 +26,16 @@ def test_a_text_is_without_thoughts_and_marks(name, content, text, beside):
     assert (completion.text, completion.failure) == (text or "Fusion.", None), name
 
 
-def test_a_text_of_its_whole_length_is_whole():
-    (completion,) = read(ended("length", content="word " * 60)).completions
-    assert (completion.text, completion.failure) == ("word " * 60, None)
+@pytest.mark.parametrize(("limit", "failure"), [(50, None), (None, "cut")])
+def test_a_text_of_its_whole_length_is_whole_if_the_caller_set_the_limit(limit, failure):
+    (completion,) = read(ended("length", content="word " * 60), limit).completions
+    assert (completion.text, completion.failure) == ("word " * 60, failure)
 
 
 @cases("unit/llm/cases.toml", "what_is_no_answer_has_a_kind", ["kind", "reason", "message", "more"])
 def test_what_is_no_answer_has_a_kind(kind, reason, message, more):
     (completion,) = read(ended(reason, **message) | (more or {})).completions
     assert completion.failure == kind
-
-
-def test_a_text_without_a_limit_of_its_caller_is_cut_wherever_it_ends():
-    (completion,) = read(ended("length", content="word " * 60), limit=None).completions
-    assert completion.failure == "cut"
 
 
 def test_a_model_that_is_cut_before_its_text_thinks():

@@ -24,7 +24,6 @@ from pipeline.settings import load_settings
 from tests.cases import cases
 from tests.fake_clock import run_without_waiting
 
-MINUTE = 60.0
 SECRET = "sk-sentinel-9f31"
 # The longest that the SDK waits before another attempt, if the endpoint asks for nothing.
 LONGEST_WAIT = 8.0
@@ -136,12 +135,12 @@ def test_a_refusal_for_longer_than_two_minutes_ends_the_request_at_once():
 
 def test_an_endpoint_that_refuses_one_request_and_answers_others_is_waited_for():
     async def scenario():
-        endpoint = Endpoint(until(6 * MINUTE, 429))
+        endpoint = Endpoint(until(6 * 60, 429))
         await endpoint.ask("first")
-        await side_by_side([endpoint.ask(), endpoint.ask_others(5 * MINUTE, pause=5.0)])
+        await side_by_side([endpoint.ask(), endpoint.ask_others(5 * 60, pause=5.0)])
         return endpoint.asked["this"][-1]
 
-    assert run_without_waiting(scenario()) >= 6 * MINUTE
+    assert run_without_waiting(scenario()) >= 6 * 60
 
 
 def test_an_endpoint_that_comes_back_answers_every_request():
