@@ -205,14 +205,17 @@ def test_a_request_that_is_refused_ends_all_and_shows_no_key(tmp_path):
 
 
 def test_an_interrupted_run_waits_for_no_answer(tmp_path):
-    async def interrupted(place):
+    async def inside(place):
         async with open_client(place) as client:
-            task = asyncio.create_task(texts(client))
-            while not llm.requests:
-                await asyncio.sleep(0.01)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
+            await texts(client)
+
+    async def interrupted(place):
+        task = asyncio.create_task(inside(place))
+        while not llm.requests:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
     ended = threading.Event()
     with ScriptedLlm(lambda asked: str(ended.wait())) as llm:
