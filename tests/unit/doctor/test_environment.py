@@ -8,21 +8,18 @@ from pipeline.ops.doctor.checks import (
     embedding_model,
     gpu,
     refused_settings,
+    snapshot,
 )
 from resources.dagster_home import InstanceState, dagster_home, describe_state, probe_instance
-from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, one
+from tests.cases import cases
+from tests.unit.doctor.conftest import OK, WARNING, one
 
 
-def test_a_folder_that_lacks_files_of_bge_m3_is_refused_and_a_hub_name_is_not_fetched(
-    workspace, tmp_path
-):
+def test_a_folder_that_lacks_files_of_bge_m3_is_refused(workspace, tmp_path):
     with pytest.raises(SettingError, match=r"lacks config\.json"):
         list(embedding_model(workspace(embedder="bge-m3", embedder_path=str(tmp_path))))
-    absent = one(embedding_model(workspace(embedder="bge-m3", embedder_path="nobody/none")))
-    assert (absent.state, "hub's cache lacks all files" in absent.seen) == (WARNING, True)
     with pytest.raises(SettingError, match="no folder /nowhere"):
         list(embedding_model(workspace(embedder="/nowhere")))
-    assert one(embedding_model(workspace())).state is OK
 
 
 def test_a_device_that_torch_cannot_use_is_refused(workspace):
@@ -50,22 +47,27 @@ def test_a_storage_that_sqlite_cannot_use_is_named(workspace, monkeypatch):
         list(probe_instance(workspace()))
 
 
-@pytest.mark.parametrize(
+@cases(
+    "unit/doctor/cases.toml",
+    "ended_runs_held_pools_and_outdated_databases_are_reported",
     ("state", "states", "named"),
-    [
-        (InstanceState((), (), {}, ()), [OK], "0 active runs"),
-        (InstanceState(("a-run",), (), {"gpu": ("a-run",)}, ()), [OK], "gpu by a-run"),
-        (InstanceState(("a-run",), ("dead-run",), {}, ()), [OK, OK], "dead-run"),
-        (InstanceState((), (), {}, ("runs",)), [PROBLEM], "runs"),
-    ],
 )
 def test_ended_runs_held_pools_and_outdated_databases_are_reported(tmp_path, state, states, named):
-    findings = list(describe_state(tmp_path, state))
+    findings = list(describe_state(tmp_path, InstanceState(*state)))
     assert [finding.state for finding in findings] == states
     assert named in findings[0].seen
 
 
-def test_what_a_stage_would_refuse_is_told_once(workspace):
-    found = list(refused_settings(workspace(systems="chatcite,nobody", llm_budget_money=5.0)))
-    assert all(each.state is PROBLEM for each in found)
-    assert ["nobody" in found[0].seen, "PRICE" in found[-1].seen, len(found)] == [True, True, 2]
+PROBES = {
+    "embedding model": embedding_model,
+    "refused settings": refused_settings,
+    "snapshot": snapshot,
+}
+
+
+@cases("unit/doctor/cases.toml", "settings_are_checked", ("probe", "settings", "findings"))
+def test_settings_are_checked(workspace, probe, settings, findings):
+    """A hub's name is not fetched, and what a stage would refuse is told once."""
+    found = list(PROBES[probe](workspace(**settings)))
+    assert [finding.state for finding in found] == [state for state, _ in findings]
+    assert all(words in finding.seen for finding, (_, words) in zip(found, findings, strict=True))

@@ -77,22 +77,10 @@ def passage_id(number):
 
 
 def _write_papers(workspace, month, titles):
-    shared = {
-        "subset": "no_problem",
-        "authors": [{"name": "Noël Ada Lovelace", "affiliations": [], "emails": []}],
-        "categories": ["cs.CL"],
-        "primary_category": "cs.CL",
-        "year": int(month[:4]),
-        "grade": "B",
-        "grade_reasons": ["missing_citations"],
-        "chars_seen": 120,
-        "chars_kept": 100,
-        "losses": {"page_footer": 20},
-        "formulas": 2,
-        "truncated": False,
-    }
     rows = [
-        {"arxiv_id": arxiv_id, "title": title, "abstract": f"About {title}."} | shared
+        {"arxiv_id": arxiv_id, "title": title, "abstract": f"About {title}."}
+        | _DATA["of_each_paper"]
+        | {"year": int(month[:4])}
         for arxiv_id, title in titles.items()
     ]
     write_table(workspace.root, tables.PAPERS, month, rows)

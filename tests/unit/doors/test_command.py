@@ -1,4 +1,4 @@
-"""The command `citeloom serve`: when it refuses to start."""
+"""The commands `citeloom serve` and `citeloom ui`: when they refuse to start."""
 
 import socket
 
@@ -20,12 +20,11 @@ def test_another_host_needs_a_token_that_nobody_guesses(token):
     assert "CITELOOM_SERVE_TOKEN" in result.stderr
 
 
-def test_a_port_that_is_taken_is_named():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
+@pytest.mark.parametrize("command", [("ui",), ("serve", "--token", "of nobody")])
+def test_a_port_that_is_taken_is_named(command):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        result = invoke("serve", "--port", port, "--token", "of nobody")
+        result = invoke(*command, "--port", port)
     assert result.exit_code == 2
     assert f"--port {port}" in result.stderr
     assert "of nobody" not in result.output + result.stderr

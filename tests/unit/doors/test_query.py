@@ -19,14 +19,10 @@ from tests.unit.index.building import TEXTS, make_workspace, write_month
 OPTIONS = SearchOptions()
 
 
-@cases("unit/index/cases.toml", "a_paper_is_named_in_any_spelling", ("query", "paper"))
-def test_a_paper_is_named_in_any_spelling(query, paper):
-    assert arxiv_id_of(query) == (paper or "1706.03762")
-
-
-@cases("unit/index/cases.toml", "what_is_no_arxiv_id_may_be_a_published_doi", ("query", "doi"))
-def test_what_is_no_arxiv_id_may_be_a_published_doi(query, doi):
-    assert (arxiv_id_of(query), doi_of(query)) == (None, doi)
+@cases("unit/index/cases.toml", "a_text_names_a_paper_or_a_doi", ("query", "arxiv_id", "doi"))
+def test_a_text_names_a_paper_in_any_spelling_or_a_published_doi(query, arxiv_id, doi):
+    assert arxiv_id_of(query) == (arxiv_id or None)
+    assert arxiv_id or doi_of(query) == doi
 
 
 def test_a_published_doi_names_the_paper_whose_metadata_has_it(tmp_path):

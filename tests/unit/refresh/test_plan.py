@@ -1,8 +1,5 @@
 """Which stages a refresh may run without a language model, and what it may spend."""
 
-import pytest
-
-from pipeline.errors import SettingError
 from pipeline.ops.refresh.plan import token_limit
 from pipeline.settings import load_settings
 from pipeline.stages import CORPUS_STAGES, LLM_STAGES, STAGES
@@ -22,9 +19,3 @@ def test_the_stages_of_the_corpus_ask_no_model_and_read_nothing_of_one():
 )
 def test_a_refresh_may_spend_the_lesser_of_its_budget_and_the_runs(refresh, run, most):
     assert token_limit(load_settings(refresh_llm_tokens=refresh, llm_budget_tokens=run)) == most
-
-
-@pytest.mark.parametrize("cron", ["monthly", "0 4 3 *", "0 4 3 * * *", "0 4 3 * ;"])
-def test_a_schedule_that_is_no_cron_is_refused_by_name(cron):
-    with pytest.raises(SettingError, match="CITELOOM_REFRESH_CRON"):
-        load_settings(refresh_cron=cron)
