@@ -117,16 +117,6 @@ def test_500_recorded_papers_come_in_five_requests(arxiv, api, shared_data):
     assert arxiv.agents == {"citeloom-test (nobody@example.org)"}
 
 
-def test_an_answer_is_read_in_any_order_with_the_primary_category_first(arxiv, api):
-    notice = "<arxiv:comment>This paper has been withdrawn by the authors</arxiv:comment></entry>"
-    arxiv.papers = {"2403.00001": entry("2403.00001", 3), "math/0309136": entry("math/0309136")}
-    arxiv.papers["2403.00002"] = entry("2403.00002").replace("</entry>", notice)
-    found = api.find(arxiv.papers)
-    paper = found["2403.00001"]
-    assert (paper.categories, paper.version) == (("cs.CL", "cs.LG"), 3)
-    assert [paper.status for paper in found.values()] == ["present", "withdrawn", "present"]
-
-
 @cases(
     "unit/arxiv/cases.toml", "papers_that_an_answer_lacks_are_asked_for", ["announced", "listed"]
 )

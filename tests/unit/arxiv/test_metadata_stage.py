@@ -57,6 +57,7 @@ def test_the_api_is_asked_for_what_the_snapshot_lacks_alone_and_once(
         ("api", "present", True),
         ("api", "absent", True),
     ]
+    assert rows["2403.00002"]["categories"] == ["cs.CL", "cs.LG"], "the primary one is first"
     assert outcome.measured["api_requests"] == 2
     assert ledger(workspace, "metadata", fields=["detail"]) == [
         ("snapshot.jsonl has no readable line of this paper; arXiv's API has no such paper",)
@@ -116,29 +117,22 @@ def test_no_source_at_all_is_a_wrong_setting(workspace):
 # references
 
 
-def item(key, **known):
-    unknown = dict.fromkeys(("title", "year", "venue", "doi", "arxiv_id"))
-    return {"key": key, "raw": "", "authors": []} | unknown | known
-
-
 def test_each_item_of_each_bibliography_is_a_row_in_order(workspace):
     citing = {"arxiv_id": "2403.00001", "title": "A citing paper of ours", "authors": ["A. One"]}
     write_table(workspace.root, tables.METADATA, MONTH, [citing])
-    items = [
-        item("bib.2", raw="R", title="T", authors=["A"], year=1999, venue="V", doi="10.1/X"),
-        item("bib.1"),
+    item = {"raw": "R", "title": "T", "authors": ["A"], "year": 1999, "venue": "V"}
+    printed = item | {"doi": "10.1/X", "arxiv_id": None}
+    keys = {"2403.00002": ["bib.2", "bib.1"], "2403.00001": [], "2403.00003": ["bib.1"]}
+    papers = [
+        {"arxiv_id": name, "bibliography": [printed | {"key": key} for key in own] or None}
+        for name, own in keys.items()
     ]
-    bibliographies = {"2403.00002": items, "2403.00001": None, "2403.00003": [item("bib.1")]}
-    papers = [{"arxiv_id": name, "bibliography": found} for name, found in bibliographies.items()]
     write_table(workspace.root, tables.PAPERS, MONTH, papers)
     outcome = run_stage(REFERENCES, workspace, MONTH)
     assert outcome.notes["resolved_by"] == {"not_resolved": 3}
-    rows = workspace.root.rows(tables.REFERENCES, MONTH)
-    assert [(row["arxiv_id"], row["key"], row["ordinal"]) for row in rows] == [
-        ("2403.00002", "bib.2", 0),
-        ("2403.00002", "bib.1", 1),
-        ("2403.00003", "bib.1", 0),
-    ]
     resolution = {"doi": "10.1/x", "cited_arxiv_id": None, "resolved_by": None}
-    stated = {name: value for name, value in items[0].items() if name != "arxiv_id"}
-    assert rows[0] == {"arxiv_id": "2403.00002", "ordinal": 0} | stated | resolution
+    assert workspace.root.rows(tables.REFERENCES, MONTH) == [
+        item | resolution | {"arxiv_id": name, "key": key, "ordinal": ordinal}
+        for name, own in keys.items()
+        for ordinal, key in enumerate(own)
+    ]

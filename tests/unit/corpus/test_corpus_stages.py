@@ -281,6 +281,7 @@ def test_a_page_that_harms_its_worker_is_in_the_ledger_and_its_neighbours_are_pa
     assert f"errors.zip:error/2403/{SECOND}.html: " in said
     assert detail in said
     assert outcome.left_out == {reason: 1}
+    assert state(HARMFUL, workspace, MONTH) is State.DONE
 
 
 @cases(
@@ -304,19 +305,6 @@ def test_pages_that_fail_beside_others_or_by_themselves_are_in_the_ledger(worksp
     outcome = run_stage(HARMFUL, workspace, MONTH)
     assert outcome.left_out == {"parser_error": 19}
     assert parsed_ids(workspace) == [*others]
-
-
-def test_pages_left_out_because_of_this_machine_are_reported_and_marked(workspace):
-    put_papers(workspace, {FIRST: page(section(para("loop")))})
-    events = []
-    with listening(events.append):
-        run_stage(HARMFUL, workspace, MONTH)
-    ((detail,),) = ledger(workspace, "papers", fields=["detail"])
-    assert "0.2 s of processor time; on another machine" in detail
-    (message,) = [event.message for event in events if isinstance(event, Notice)]
-    assert message.startswith("1 page was")
-    assert message.endswith("--select papers --force")
-    assert state(HARMFUL, workspace, MONTH) is State.DONE
 
 
 def test_pages_of_a_zip_that_was_cut_off_since_it_was_listed_are_not_given_up(workspace):

@@ -101,14 +101,3 @@ def test_a_directory_of_more_entries_than_its_count_can_say_is_read(tmp_path):
     del content[locator - 56 : end]
     file.write_bytes(content)
     assert len(members_of(dump_settings(tmp_path))) == 65_540
-
-
-def test_a_disk_error_is_reported_for_the_page(tmp_path):
-    (tmp_path / "errors.zip").symlink_to("/proc/self/mem")
-    member = Member("2403.00001", "error", "errors.zip", "error/2403/2403.00001.html", 0, 10, 10, 0)
-    with (
-        MemberReader(tmp_path) as reader,
-        pytest.raises(MemberError, match=r"cannot be read at byte 0 \(Input") as got,
-    ):
-        reader.read(member)
-    assert got.value.reason == "unreadable"

@@ -15,7 +15,7 @@ from pipeline.corpus.references.resolution import resolve_references
 from pipeline.corpus.references.title_index import NEWEST, TitleIndex
 from pipeline.engine.stage import Workspace
 from pipeline.errors import TransientFailure
-from pipeline.identity.titles import title_keys, window_key, window_keys
+from pipeline.identity.titles import title_keys, window_key
 from pipeline.settings import load_settings
 from tests.month_tables import write_table
 from tests.processes import end_with_tests
@@ -193,21 +193,3 @@ def test_keys_are_the_same_in_every_process():
         5571946552960689453,
     ]
     assert window_key(words) == 4137875040808376105
-
-
-def test_a_title_is_found_by_a_window_of_the_text_that_holds_it():
-    words = ["attention", "is", "all", "you", "need"]
-    text = ["vaswani", "a", "attention", "is", "all", "you", "need", "in", "neurips", "2017"]
-    assert window_key(words) in window_keys(text).tolist()
-    assert window_key(words) not in window_keys(["why", *text[4:]]).tolist()
-    assert window_key(words[:3]) is None
-    assert len(window_keys(words[:3])) == 0
-
-
-def test_a_slip_in_a_word_leaves_a_key():
-    right, wrong = (
-        title_keys(["attention", "is", "all", "you", "need"]),
-        title_keys(["atention", "is", "all", "you", "need"]),
-    )
-    assert set(right) & set(wrong)
-    assert title_keys(["word"]) == []
