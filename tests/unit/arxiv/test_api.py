@@ -238,6 +238,11 @@ PACKED = gzip.compress(bytes(40 * 1024 * 1024), 1)
     [
         (status(404), 1, "status 404: check CITELOOM_ARXIV_API_URL and CITELOOM_ARXIV_USER_AGENT"),
         (
+            reply('<!DOCTYPE feed [<!ENTITY a "ha">]>' + FEED.format(0, "&a;")),
+            1,
+            "declares a document type or entities",
+        ),
+        (
             lambda _: Response(PACKED, headers={"Content-Encoding": "gzip"}),
             1,
             "is longer than 33554432 bytes",
@@ -248,7 +253,7 @@ PACKED = gzip.compress(bytes(40 * 1024 * 1024), 1)
             "redirects without end: check CITELOOM_ARXIV_API_URL",
         ),
     ],
-    ids=["status", "length", "redirects"],
+    ids=["status", "entities", "length", "redirects"],
 )
 def test_an_answer_that_another_try_cannot_mend_is_refused_for_good(
     arxiv, api, reply, requests, said

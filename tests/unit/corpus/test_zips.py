@@ -128,14 +128,21 @@ def test_of_several_zips_that_are_all_broken_one_is_named_and_the_others_counted
         months_in_dump(dump_settings(tmp_path))
 
 
-# Loose pages
-
-
 def refusal(folder, page):
     """Why a page cannot be read."""
     with MemberReader(folder) as reader, pytest.raises(MemberError) as caught:
         reader.read(page)
     return caught.value.reason
+
+
+def test_a_zip_cut_off_after_it_was_listed_loses_the_page(tmp_path):
+    file = write_zip(tmp_path / "errors.zip", GOOD)
+    (page, *_) = members_of(dump_settings(tmp_path))
+    file.write_bytes(file.read_bytes()[: page.offset + 70])
+    assert refusal(tmp_path, page) == "corrupt_member"
+
+
+# Loose pages
 
 
 def test_loose_pages_need_no_zip(tmp_path):
