@@ -43,8 +43,10 @@ def test_months_are_those_of_the_chosen_subsets(tmp_path):
         tmp_path / "warnings.zip",
         {"warning/2404/2404.00001.html": b"", "warning/": b"", "notes.txt": b""},
     )
+    put(tmp_path, "error/2405/2405.00001.html")
     (tmp_path / "folder.zip").mkdir()
-    assert months_in_dump(dump_settings(tmp_path)) == ["1998-02", "2024-03", "2024-04"]
+    months = ["1998-02", "2024-03", "2024-04", "2024-05"]
+    assert months_in_dump(dump_settings(tmp_path)) == months
     assert months_in_dump(dump_settings(tmp_path, subsets="warning")) == ["2024-04"]
 
 
