@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-from assets import placement
 from pipeline.errors import SettingError
 from pipeline.ops.ray_cluster import check_cluster, node_environment
 from pipeline.settings import Settings, load_settings
+from tests.cases import cases
 from tests.sentinels import is_secret, sentinel
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
@@ -82,28 +82,14 @@ def test_no_secret_travels(monkeypatch):
     assert not any(sentinel(name) in value for name in secrets for value in environment.values())
 
 
-ON_RAY = {
-    "executor": "ray",
-    "tags": {"embeddings": {"num_gpus": 1.0}},
-    "pools": ["arxiv_api", "llm", "qdrant"],
-    "retries": [placement.LOST_STEPS],
-}
-IN_PROCESS = {
-    "executor": "in_process",
-    "tags": {},
-    "pools": ["arxiv_api", "gpu", "llm", "qdrant"],
-    "retries": [0],
-}
-
-
-@pytest.mark.parametrize("defined", [ON_RAY, IN_PROCESS], ids=["ray", "in_process"])
+@cases("unit/cases.toml", "how_steps_are_defined", ("executor", "tags", "pools", "retries"))
 def test_on_ray_a_lost_step_is_retried_and_the_embedding_step_alone_takes_a_gpu_else_a_pool(
-    defined,
+    executor, tags, pools, retries
 ):
     """In a process of its own: assets are defined when the code location is loaded."""
-    if defined is ON_RAY:
+    if executor == "ray":
         pytest.importorskip("dagster_ray")
-    variables = {"CITELOOM_EXECUTOR": defined["executor"], "CITELOOM_EMBEDDING_GPUS": "1"}
+    variables = {"CITELOOM_EXECUTOR": executor, "CITELOOM_EMBEDDING_GPUS": "1"}
     done = subprocess.run(
         [sys.executable, "-c", _PRINT_DEFINITIONS],
         env={**os.environ, **variables, "CITELOOM_WORKERS": "2"},
@@ -111,7 +97,7 @@ def test_on_ray_a_lost_step_is_retried_and_the_embedding_step_alone_takes_a_gpu_
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == defined
+    assert json.loads(done.stdout.splitlines()[-1]) == [executor, tags, pools, retries]
 
 
 _PRINT_DEFINITIONS = """
@@ -120,10 +106,10 @@ from pipeline.definitions import defs
 job = defs.resolve_job_def("refresh_corpus")
 ops = list(job.graph.iterate_op_defs())
 tags = {op.name: op.tags.get("dagster-ray/config") for op in ops}
-print(json.dumps({
-    "executor": job.executor_def.name,
-    "tags": {name: json.loads(tag) for name, tag in tags.items() if tag},
-    "pools": sorted({op.pool for op in ops if op.pool}),
-    "retries": sorted({op.retry_policy.max_retries if op.retry_policy else 0 for op in ops}),
-}))
+print(json.dumps([
+    job.executor_def.name,
+    {name: json.loads(tag) for name, tag in tags.items() if tag},
+    sorted({op.pool for op in ops if op.pool}),
+    sorted({op.retry_policy.max_retries if op.retry_policy else 0 for op in ops}),
+]))
 """

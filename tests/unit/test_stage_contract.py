@@ -144,26 +144,18 @@ def write_sources(folder):
 def corpus(tmp_path_factory):
     """Every stage of the month, run in order."""
     folder = tmp_path_factory.mktemp("contract")
-    small = {"chatcite_samples": 2, "chatcite_votes": 2, "chatcite_kept": 1, "chatcite_examples": 1}
     with ScriptedLlm(models=("scripted", "first")) as llm, pytest.MonkeyPatch.context() as patch:
         fake_latexml.install(folder / "bin", patch)
         settings = RecordingSettings(
             _env_file=None,
             data=folder / "data",
             **write_sources(folder),
-            **small,
-            arxiv_api=False,
+            **_DATA["settings"],
             llm_url=llm.url,
-            llm_model="scripted",
             models=write_models(folder, llm.url, "first"),
-            judges="first",
             systems=",".join(RELATED_WORK_SYSTEMS),
             answer_systems=",".join(ANSWERING_SYSTEMS),
-            summary_repeats=2,
-            repeated_tasks=1,
-            repeated_systems="chatcite,zero_shot",
             questions=SAMPLE_QUESTIONS,
-            max_questions=2,
         )
         corpus = Corpus(Workspace(settings), llm, {}, {})
         for stage in STAGES:

@@ -6,11 +6,7 @@ from pipeline.ops.doctor import checks
 from pipeline.ops.doctor.findings import Probe, run_probes
 from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM, WARNING
 from tests.unit.doctor.test_servers import nobody_listens
-
-VALID = {
-    "executor": "ray", "qdrant_url": "http://127.0.0.1:6333", "dagster_pg_url": "postgresql://u:p@127.0.0.1/d",
-    "llm_url": "http://127.0.0.1:9999/v1", "llm_model": "some-model",
-}  # fmt: skip
+from tests.unit.test_cluster_settings import VALID
 
 
 @pytest.fixture

@@ -41,12 +41,6 @@ def test_a_wrong_parameter_is_an_error_that_names_it(name, value):
         assert len(str(error.value)) < 300, "a long value is cut"
 
 
-@cases("unit/doors/cases.toml", "a_wrong_option_is_an_error", ["name", "value"])
-def test_a_wrong_option_is_an_error(name, value):
-    with pytest.raises(SettingError):
-        SearchForm.read([("q", "ferns"), (name, value)]).options()
-
-
 def test_a_result_is_a_paper_with_its_two_best_passages(client):
     results = found(client, q="fusion of ranked lists with rare terms")
     hit = results["hits"][0]
