@@ -36,14 +36,11 @@ def _settings(model, **overrides):
     return load_settings(_env_file=None, embedder=str(model), embedder_device="cpu", **overrides)
 
 
-def _library(folder):
+def test_vectors_are_those_of_the_library_with_the_prompts_of_the_folder(folder):
     from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer(str(folder), device="cpu")
-
-
-def test_vectors_are_those_of_the_library_with_the_prompts_of_the_folder(folder):
-    embedder, library = make_embedder(_settings(folder)), _library(folder)
+    library = SentenceTransformer(str(folder), device="cpu")
+    embedder = make_embedder(_settings(folder))
     assert embedder.dimensions == library.get_embedding_dimension()
     assert embedder.max_tokens == library.max_seq_length == TOKENS
     passages, queries = embedder.encode(MIXED), embedder.encode_queries(MIXED)

@@ -229,7 +229,7 @@ def test_a_month_whose_status_the_store_does_not_give_fails_and_the_others_go_on
         assert [(stage_name, month) for stage_name, month, _ in report.failures] == [
             ("run", SOME[1])
         ]
-        assert f"{refused.rsplit('/', 1)[-1]} cannot be reached" in report.failures[0][2]
+        assert "cannot be reached" in report.failures[0][2]
         assert [outcome.month for outcome in report.outcomes] == [SOME[0], SOME[2]]
         assert report.exit_code == 1
         assert f"run-{SOME[1]}.json" in store.objects("root/failures/")

@@ -71,8 +71,8 @@ def test_vectors_that_the_collection_does_not_have_are_named(edge):
         find(edge, query(), Request(5, "sparse"))
 
 
-@cases_beside("quantization", "on_disk")
-def test_a_collection_remembers_its_layout(tmp_path, quantization, on_disk):
+@cases_beside("quantization", "on_disk", "compression")
+def test_a_collection_remembers_its_layout(tmp_path, quantization, on_disk, compression):
     layout = Layout("BAAI/bge-m3", 8, sparse=True, form="title", quantization=quantization)
     index = EdgeIndex(tmp_path / layout.collection("a"), on_disk=on_disk)
     _load(index, make_points(range(4)), layout=layout)
@@ -81,6 +81,8 @@ def test_a_collection_remembers_its_layout(tmp_path, quantization, on_disk):
     assert EdgeIndex(index.folder).layout() == layout
     assert index.count() == 4
     index.close()
+    config = json.loads((index.folder / "edge_config.json").read_bytes())
+    assert config["vectors"]["dense"].get("quantization_config", {}) == compression
 
 
 @pytest.mark.parametrize("content", ["", '{"vectors": {"other": {"size": 3}}}'])
@@ -410,7 +412,7 @@ def test_none_is_live_where_the_folder_was_deleted(collections):
     assert collections.names() == [SECOND]
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"collection": 3}'])
+@cases_beside("content")
 def test_a_file_that_names_no_collection_is_named(collections, content):
     collections.folder.mkdir(parents=True)
     (collections.folder / "live.json").write_text(content)

@@ -42,7 +42,7 @@ def test_what_fits_nothing_is_not_found(loaded):
     assert (results.hits, bool(results.note)) == ((), True)
 
 
-@pytest.mark.parametrize("quote", ["", "three short words", "… “” ( )"])
+@cases_beside("quote")
 def test_a_quote_without_enough_words_is_refused(loaded, quote):
     with pytest.raises(SettingError, match="at least 4"):
         find_quote(loaded, quote)

@@ -64,7 +64,7 @@ def test_in_a_network_that_is_said_to_be_private_it_needs_neither(tmp_path, key)
     close_indexes()
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3", "[::1]"])
+@cases_beside("host")
 @pytest.mark.parametrize("key", [None, SecretStr("key")])
 def test_on_this_machine_it_needs_neither(host, key):
     assert ServerCollections(f"http://{host}:6333", "c", key).engine == "server"
@@ -292,7 +292,7 @@ def test_a_wrong_key_and_a_count_that_must_not_wait_are_requested_once(httpserve
     assert len(httpserver.log) == 2
 
 
-@pytest.mark.parametrize("key", ["hidden\n", " hidden", "hidden\u20ac"])
+@cases_beside("key")
 def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(key):
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_API_KEY holds") as caught:
         Connection("http://localhost:6333", SecretStr(key), grpc_port=None)
