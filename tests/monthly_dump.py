@@ -1,4 +1,4 @@
-"""The sample's pages in one zip a month, of which one may be cut short."""
+"""The sample's pages in one zip a month."""
 
 import zipfile
 
@@ -18,10 +18,3 @@ def write_monthly_dump(folder):
             for name, page in found.items():
                 new.writestr(name, page)
     return folder
-
-
-def cut_short(file):
-    """Take the end off a zip, as a broken download does; its bytes before."""
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-100])
-    return whole

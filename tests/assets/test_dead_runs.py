@@ -3,15 +3,33 @@ are left alone.
 """
 
 import os
+import subprocess
+import sys
 import time
-from pathlib import Path
 
 import dagster as dg
 import pytest
 
 from resources.dead_runs import dead_runs
 from sensors.stuck_runs import stuck_runs
-from tests.waiting_run import waiting_run
+from tests.processes import end_with_tests
+
+WAITING_RUN = """
+import sys, time
+import dagster as dg
+
+@dg.op
+def wait():
+    print("waiting", flush=True)
+    time.sleep(600)
+
+@dg.job
+def waiting():
+    wait()
+
+with dg.DagsterInstance.from_config(sys.argv[1]) as instance:
+    waiting.execute_in_process(instance=instance)
+"""
 
 
 @pytest.fixture
@@ -22,9 +40,18 @@ def instance(empty):
 
 @pytest.fixture
 def process(instance):
-    """A process in the middle of a run of that instance."""
-    with waiting_run(Path(os.environ["DAGSTER_HOME"])) as started:
+    """A process in the middle of the only step of a run of that instance, to be killed there."""
+    command = [sys.executable, "-c", WAITING_RUN, os.environ["DAGSTER_HOME"]]
+    started = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    end_with_tests(started)
+    try:
+        assert any(line == "waiting\n" for line in started.stdout)
         yield started
+    finally:
+        started.kill()
+        started.communicate()
 
 
 def status_of(instance, run):

@@ -13,7 +13,8 @@ from pipeline.index.stages import INDEX_RECEIPTS
 from tests.server.conftest import KEY, _alias, workspace_on
 from tests.unit.index.building import TEXTS, load
 
-MONTH = "2024-03"
+MONTHS = ("2024-03", "2024-04", "2024-05")
+MONTH = MONTHS[0]
 
 
 @pytest.fixture
@@ -22,6 +23,22 @@ def workspace(qdrant, tmp_path, request):
     made = workspace_on(tmp_path / "data", qdrant, _alias(request))
     load(made)
     return made
+
+
+def test_a_receipt_names_the_engine_and_no_file_holds_the_key(workspace):
+    assert workspace.root.rows(tables.INDEX_RECEIPTS, MONTH)[0]["engine"] == "server"
+    files = [file for file in workspace.root.path.rglob("*") if file.is_file()]
+    assert not [file for file in files if KEY.encode() in file.read_bytes()]
+
+
+def test_the_months_of_a_status_are_counted_together(workspace):
+    for month in MONTHS[1:]:
+        load(workspace, month)
+    index = live_index(workspace)
+    index.delete([min(str(identifier) for identifier, _ in index.contents(MONTHS[2]))])
+    with workspace.read_cache():
+        states = [state(INDEX_RECEIPTS, workspace, month) for month in MONTHS]
+    assert states == [State.DONE, State.DONE, State.STALE]
 
 
 def test_an_audit_names_what_is_gone_and_what_is_somebody_elses_and_a_repair_mends_both(workspace):

@@ -53,16 +53,7 @@ def test_where_grpc_cannot_be_reached_points_go_over_http_and_the_log_says_so_on
         assert index.count() == 3
         collections.close()
     told = [record.getMessage() for record in caplog.records]
-    assert (
-        len(
-            [
-                each
-                for each in told
-                if f"{qdrant.url} over HTTP" in each and "CITELOOM_QDRANT_GRPC_PORT" in each
-            ]
-        )
-        == 1
-    )
+    assert len([line for line in told if "CITELOOM_QDRANT_GRPC_PORT" in line]) == 1
 
 
 def test_a_server_that_is_not_there_is_not_taken_for_one_without_grpc():

@@ -1,6 +1,7 @@
-"""A month's report in headless Chromium, from disk: clicks, hostile texts, layout, colours.
+"""A month's report and the pages of annotators in headless Chromium, from disk: clicks, hostile
+texts, layout, colours.
 
-The report is made of rows that `tests.unit.evaluation.made_up` writes; no model is asked.
+They are made of rows that `tests.unit.evaluation.made_up` writes; no model is asked.
 Screenshots stay in pytest's temporary folder, under `shots`.
 """
 
@@ -25,6 +26,7 @@ from tests.ui.browser import (
     overflow,
 )
 from tests.ui.browser import chrome as open_chrome
+from tests.unit.evaluation.annotation.studies import MONTH, give_out, write_sections
 from tests.unit.evaluation.hostile import HOSTILE
 from tests.unit.evaluation.made_up import QUOTE, same, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
@@ -32,7 +34,6 @@ from tests.workspaces import make_workspace
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
-MONTH = "2024-03"
 TASK = task_file(f"{MONTH[2:4]}{MONTH[5:]}.90001#S2")
 INKS = {"light": "rgb(29, 31, 33)", "dark": "rgb(228, 226, 221)"}
 SYSTEMS = ("chatcite", "chatcite_no_reflection", "litllm_plan", "zero_shot")
@@ -58,7 +59,7 @@ def hostile(tmp_path_factory):
 
 
 def published(folder, tasks, *, hostile=False):
-    """The folder of a month's report with so many tasks."""
+    """The folder of a month's report with so many tasks, and of annotators' pages."""
     turn = cycle(HOSTILE)
     place = make_workspace(folder)
     text = (lambda told: f"{next(turn)} {told}") if hostile else same
@@ -76,7 +77,13 @@ def published(folder, tasks, *, hostile=False):
     write_answers(place.root, MONTH, text=text, questions=8, judges=("judge-one", "judge-two"))
     run_stage(REPORT, place, MONTH)
     write_overall_page(place)
-    return place.root.path / "reports" / MONTH
+    report = place.root.path / "reports" / MONTH
+    study = make_workspace(folder / "study")
+    write_sections(study.root, text=text)
+    write_answers(study.root, MONTH, text=text)
+    for kind in ("ratings", "grades"):
+        give_out(study, report, kind=kind, name=kind, most=2)
+    return report
 
 
 @pytest.fixture(scope="module")
@@ -204,6 +211,8 @@ def test_the_pages_are_readable_in_light_and_dark(chrome, plain, width, colours)
         "failed.html",
         "answers.html",
         "question-q1.html#arxivbot-2",
+        "ratings-1.html",
+        "grades-1.html",
     ):
         file, anchor, target = name.partition("#")
         chrome.get((plain / file).as_uri())
@@ -211,3 +220,4 @@ def test_the_pages_are_readable_in_light_and_dark(chrome, plain, width, colours)
         assert background(chrome) == COLOURS[colours]
         ink = chrome.execute_script("return getComputedStyle(document.body).color")
         assert ink == INKS[colours], "with a contrast of at least 7"
+        assert overflow(chrome) <= 0

@@ -23,16 +23,8 @@ from tests.processes import (
     wait_until,
 )
 from tests.required_tools import missing_tool
-from tests.ui.browser import (
-    COLOURS,
-    WIDTHS,
-    assert_no_alert,
-    background,
-    look,
-    overflow,
-    tool,
-)
-from tests.unit.doors.corpus import FUSION, HOSTILE_TEXTS, RETRIEVAL, make_corpus, passage_id
+from tests.ui.browser import COLOURS, WIDTHS, background, look, overflow, tool
+from tests.unit.doors.corpus import FUSION, RETRIEVAL, make_corpus, passage_id
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 
@@ -156,30 +148,6 @@ def test_every_page_holds_in_both_colours_and_at_both_widths_and_axe_finds_no_se
             if fault.get("impact") in (None, "serious", "critical")
         ]
     assert faults == []
-
-
-def test_hostile_titles_passages_and_queries_run_no_script(page, running):
-    # A script that ran would leave an alert open or another title.
-    addresses = [f"/paper/2404.{number:05d}" for number in range(len(HOSTILE_TEXTS))]
-    addresses += [f"/search?{urlencode({'q': text, 'all': '1'})}" for text in HOSTILE_TEXTS]
-    for address in addresses:
-        show(page, address)
-        assert_no_alert(page.driver)
-        assert run(page, "return document.title").endswith("· citeloom"), address
-        loaded = run(
-            page,
-            "return performance.getEntriesByType('resource').map(entry => new"
-            " URL(entry.name).origin)",
-        )
-        assert set(loaded) <= {running.url}, address
-        assert (
-            run(
-                page,
-                "return document.querySelectorAll('img, iframe, object, embed, base,"
-                " [onload]').length",
-            )
-            == 0
-        )
 
 
 def test_the_server_listens_on_loopback_alone(running):

@@ -5,14 +5,10 @@ the scripted LLM.
 import os
 import signal
 import subprocess
-import threading
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 
@@ -145,42 +141,11 @@ def test_all_that_the_ui_starts_listens_on_loopback_alone(running):
     assert all(is_loopback(address) for address in addresses)
 
 
-@pytest.fixture
-def other_site(tmp_path):
-    """The address of a page of another site."""
-    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://localhost:{server.server_port}"
-        server.shutdown()
-
-
-def test_a_page_of_another_site_changes_nothing(page, running, other_site):
-    """Its image, its request as text/plain, and its own name that leads to 127.0.0.1."""
-    mutation = 'mutation { setConcurrencyLimit(concurrencyKey: "foreign", limit: 50) }'
-    url = f"{running.url}/graphql?{urlencode({'query': mutation})}"
-    page.driver.get(other_site)
-    socket = page.driver.execute_async_script(
-        """
-        const [url, done] = arguments;
-        const image = new Image();
-        image.onerror = () => fetch(url, {method: "POST", mode: "no-cors", body: "x"}).then(() => {
-          const socket = new WebSocket(url.replace("http", "ws"), "graphql-ws");
-          socket.onopen = () => done("open");
-          socket.onerror = () => done("refused");
-        });
-        image.src = url;
-        """,
-        url,
-    )
-    assert socket == "refused"
+def test_the_proxy_in_front_of_dagster_refuses_the_name_of_another_site(running):
+    """What else it refuses is in tests/unit/doors/test_dagster_proxy.py."""
     rebound = urllib.request.Request(f"{running.url}/graphql", headers={"Host": "evil.example"})
     with pytest.raises(urllib.error.HTTPError, match="421"):
         urllib.request.urlopen(rebound)
-    limits = ask_graphql(running.url, "{ instance { concurrencyLimits { concurrencyKey } } }")
-    keys = [limit["concurrencyKey"] for limit in limits["instance"]["concurrencyLimits"]]
-    assert "gpu" in keys
-    assert "foreign" not in keys
 
 
 def test_nothing_stands_between_a_new_user_and_the_graph(running):
