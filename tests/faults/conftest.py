@@ -112,7 +112,6 @@ def make(llm):
 def calm(zygote, make, tmp_path_factory):
     """A data root that every stage has run on, undisturbed."""
     place = make(tmp_path_factory.mktemp("calm") / "data")
-    zygote.start(dict(place.variables), list(MONTHS), [])
-    end = zygote.end()
+    end = zygote.run(place, MONTHS)
     assert end.done, end
     return place

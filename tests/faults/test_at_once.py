@@ -27,7 +27,7 @@ def test_two_runs_of_the_same_months_make_them_once(
 ):
     place = make(tmp_path / "data")
     for each, door in zip((zygote, other_zygote), doors, strict=True):
-        each.start(dict(place.variables), list(MONTHS), [], door=door)
+        each.start(place, MONTHS, door=door)
     ends = [each.end() for each in (zygote, other_zygote)]
     watch = Watch(place.root)
     watch.look()

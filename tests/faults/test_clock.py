@@ -11,12 +11,10 @@ def test_a_clock_that_jumps_changes_nothing(zygote, calm, make, tmp_path, tell):
     place = make(tmp_path / "data")
     watch = Watch(place.root)
     for month, jump in zip(MONTHS, (*JUMPS, JUMPS[0]), strict=True):
-        zygote.start(dict(place.variables), [month], [], Fault(clock=jump))
-        end = zygote.end()
+        end = zygote.run(place, [month], fault=Fault(clock=jump))
         assert end.done, end
         watch.look()
-    zygote.start(dict(place.variables), list(MONTHS), [])
-    again = zygote.end()
+    again = zygote.run(place, MONTHS)
     after = compare(calm.root, place.root)
     tell(
         jumps_of_seconds=JUMPS,

@@ -32,7 +32,7 @@ def run_and_kill(zygote, place, chance):
     in_a_write = chance.random() < 0.5
     at = round(math.exp(chance.uniform(0, math.log(LAST_CALL)))) if in_a_write else 0
     door = "command" if chance.random() < 0.5 else "dagster"
-    process = zygote.start(dict(place.variables), list(MONTHS), [], Fault(at=at), door=door)
+    process = zygote.start(place, MONTHS, fault=Fault(at=at), door=door)
     if not in_a_write:
         time.sleep(chance.uniform(0.2, LAST_SECOND))
         with suppress(ProcessLookupError):
@@ -49,7 +49,9 @@ def test_kills_anywhere_change_nothing(zygote, calm, make, llm, tmp_path, seed, 
         llm.requests.clear()
         watch, finished = Watch(place.root), set[str]()
         while True:
-            end = run_and_kill(zygote, place, chance) if kills < KILLS else _run(zygote, place)
+            end = (
+                run_and_kill(zygote, place, chance) if kills < KILLS else zygote.run(place, MONTHS)
+            )
             watch.look()
             counts["redone"] += len(finished & set(end.made))
             finished |= set(end.made)
@@ -78,8 +80,3 @@ def test_kills_anywhere_change_nothing(zygote, calm, make, llm, tmp_path, seed, 
     assert not any(wrong.values())
     assert counts["points_wrong"] == counts["audit_code"] == 0
     assert counts["repeated"] <= kills * load_settings(_env_file=None).llm_concurrency
-
-
-def _run(zygote, place):
-    zygote.start(dict(place.variables), list(MONTHS), [])
-    return zygote.end()

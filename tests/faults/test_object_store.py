@@ -76,7 +76,7 @@ def test_a_kill_in_the_middle_of_an_upload_leaves_whole_files_alone(store, tmp_p
     expected = {}
     for version in ("old", "new"):
         assert _write(store, tmp_path, version).wait() == 0
-        expected[version] = {name: each.content for name, each in store.objects("root/").items()}
+        expected[version] = _contents(store)
     assert all(
         len(content) > 16 << 20
         for name, content in expected["new"].items()
@@ -91,17 +91,13 @@ def test_a_kill_in_the_middle_of_an_upload_leaves_whole_files_alone(store, tmp_p
         killer.aim(0, 0)
         kills += code == -signal.SIGKILL
         _settle(store)
-        for name, each in store.objects("root/").items():
-            torn += each.content not in (expected["old"][name], expected["new"][name])
+        for name, content in _contents(store).items():
+            torn += content not in (expected["old"][name], expected["new"][name])
         if code == 0:
-            assert {
-                name: each.content for name, each in store.objects("root/").items()
-            } == expected[version]
+            assert _contents(store) == expected[version]
             version = "new" if version == "old" else "old"
     assert _write(store, tmp_path, version).wait() == 0
-    assert {name: each.content for name, each in store.objects("root/").items()} == expected[
-        version
-    ]
+    assert _contents(store) == expected[version]
     assert not list((tmp_path / "staging").iterdir())
     tell(
         kills=kills,
@@ -110,6 +106,10 @@ def test_a_kill_in_the_middle_of_an_upload_leaves_whole_files_alone(store, tmp_p
         at=dict(sorted(killer.counts.items())),
     )
     assert torn == 0
+
+
+def _contents(store):
+    return {name: each.content for name, each in store.objects("root/").items()}
 
 
 def _write(store, local, version):
@@ -135,24 +135,22 @@ def test_a_run_that_is_killed_at_the_store_is_gone_on_with(
     place = replace(place, variables={**place.variables, **store.variables})
     made = Counter()
     while True:
-        process = zygote.start(dict(place.variables), months, [])
+        process = zygote.start(place, months)
         # A month of all stages makes some 150 changes: a few stages to each kill.
         killer.aim(process, chance.randint(1, 30) if kills < KILLS_OF_RUNS else 0)
         end = zygote.end()
         killer.aim(0, 0)
         made.update(end.made)
         _settle(store)
-        torn += sum(
-            not _is_whole(name, each.content) for name, each in store.objects("root/").items()
-        )
+        torn += sum(not _is_whole(*file) for file in _contents(store).items())
         if end.code != -signal.SIGKILL:
             break
         kills += 1
     assert end.done, end
     fetched = tmp_path / "fetched"
-    for name, each in store.objects("root/").items():
+    for name, content in _contents(store).items():
         (fetched / name).parent.mkdir(parents=True, exist_ok=True)
-        (fetched / name).write_bytes(each.content)
+        (fetched / name).write_bytes(content)
     found, undisturbed = digests(fetched), digests(calm.root)
     # The overall page tells of all months that there are, and the other root has more of them.
     differing = [

@@ -18,12 +18,6 @@ DEATHS = 5
 AWAY_SECONDS = 2.0
 
 
-def run(zygote, place, months, stages):
-    """One run, to its end."""
-    zygote.start(dict(place.variables), months, stages)
-    return zygote.end()
-
-
 def test_a_model_that_vanishes_and_returns_changes_nothing(
     zygote, calm, make, tmp_path, seed, tell
 ):
@@ -37,7 +31,7 @@ def test_a_model_that_vanishes_and_returns_changes_nothing(
     watch = Watch(place.root)
     for _ in range(DEATHS):
         with ScriptedLlm(port=port, latency=0.02) as llm:
-            zygote.start(dict(place.variables), [MONTH], [])
+            zygote.start(place, [MONTH])
             wanted = chance.randint(5, 25)
             ending = threading.Event()
             ends = []
@@ -52,7 +46,7 @@ def test_a_model_that_vanishes_and_returns_changes_nothing(
         failed += not done
         watch.look()
     with ScriptedLlm(port=port):
-        end = run(zygote, place, [MONTH], [])
+        end = zygote.run(place, [MONTH])
     after = compare(calm.root, place.root)
     ours = [name for name in after.files if MONTH in name and "estimate" not in name]
     tell(
@@ -88,19 +82,15 @@ def test_a_qdrant_server_that_is_killed_and_returns_holds_every_point(
         qdrant_api_key=KEY,
         qdrant_grpc_port=mortal.at.grpc_port,
     )
-    assert run(
-        zygote,
-        place,
-        list(MONTHS),
-        ["dump_members", "metadata", "papers", "passages", "embeddings"],
-    ).done
+    before = ["dump_members", "metadata", "papers", "passages", "embeddings"]
+    assert zygote.run(place, MONTHS, before).done
     for _ in range(DEATHS):
-        zygote.start(dict(place.variables), list(MONTHS), ["index_receipts"])
+        zygote.start(place, MONTHS, ["index_receipts"])
         time.sleep(chance.uniform(0.3, 4))
         mortal.kill()
         failed += not zygote.end().done
         mortal.start()
-    end = run(zygote, place, list(MONTHS), ["index_receipts"])
+    end = zygote.run(place, MONTHS, ["index_receipts"])
     found = audited(place)
     tell(deaths=DEATHS, runs_failed=failed, **found)
     assert end.done, end

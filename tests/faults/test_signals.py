@@ -33,7 +33,7 @@ def test_a_run_that_is_asked_to_end_loses_no_answer(zygote, calm, make, tmp_path
         watch = Watch(place.root)
         for _ in range(SIGNALS):
             wanted = llm.generations + chance.randint(1, 12)
-            process = zygote.start(dict(place.variables), [MONTH], [])
+            process = zygote.start(place, [MONTH])
             wait_until(lambda: llm.generations >= wanted or not is_alive(process))  # noqa: B023
             time.sleep(chance.uniform(0, 0.1))
             asked = time.monotonic()
@@ -42,8 +42,7 @@ def test_a_run_that_is_asked_to_end_loses_no_answer(zygote, calm, make, tmp_path
             codes[zygote.end().code] += 1
             longest = max(longest, time.monotonic() - asked)
             watch.look()
-        zygote.start(dict(place.variables), [MONTH], [])
-        end = zygote.end()
+        end = zygote.run(place, [MONTH])
         texts = llm.requested_texts()
         twice = texts.total() - len(texts)
     assert end.done, end

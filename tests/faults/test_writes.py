@@ -28,24 +28,17 @@ DRAWN = int(os.environ.get("CITELOOM_FAULTS_DRAWN", "30"))
 ERRORS = (errno.EIO, errno.ENOSPC)
 
 
-def run(zygote, place, stages, fault=None):
-    """One run of the month, to its end."""
-    zygote.start(dict(place.variables), [MONTH], stages, fault)
-    return zygote.end()
-
-
 @pytest.fixture(scope="module")
 def undisturbed(zygote, make, tmp_path_factory):
     """The month's corpus, undisturbed."""
     place = make(tmp_path_factory.mktemp("undisturbed") / "data")
-    assert run(zygote, place, STAGES).done
+    assert zygote.run(place, [MONTH], STAGES).done
     return place
 
 
 def run_bare(zygote, place, fault=None):
     """The small run without Dagster, whose own databases are none of this test's matter."""
-    zygote.start(dict(place.variables), [MONTH], SMALL_RUN, fault, door="bare")
-    return zygote.end()
+    return zygote.run(place, [MONTH], SMALL_RUN, fault, door="bare")
 
 
 def test_each_write_of_a_small_run_may_fail(zygote, make, tmp_path, tell):
@@ -82,7 +75,8 @@ def test_writes_of_every_stage_may_fail(zygote, calm, make, tmp_path, seed, tell
         watch, done = Watch(place.root), False
         while not done:
             at = round(10 ** chance.uniform(0, 3.3)) if struck < DRAWN else 0
-            end = run(zygote, place, [], Fault(at=at, error=chance.choice(ERRORS)) if at else None)
+            fault = Fault(at=at, error=chance.choice(ERRORS)) if at else None
+            end = zygote.run(place, [MONTH], fault=fault)
             struck += bool(at)
             counts["failed"] += not end.done
             done = end.done
@@ -111,7 +105,7 @@ def test_a_full_disk_is_told_of_and_more_room_mends_it(zygote, undisturbed, make
         watch = Watch(place.root)
         for kilobytes in (256, 512, 768, 1_024, 65_536):
             resize(disk, kilobytes)
-            end = run(zygote, place, STAGES)
+            end = zygote.run(place, [MONTH], STAGES)
             watch.look()
             if end.done:
                 break

@@ -97,10 +97,15 @@ class Zygote:
         self._process.kill()
         self._process.wait()
 
-    def start(self, variables, months, stages, fault=None, *, door="command"):
-        """Start a run; its process's number. `variables`: its environment beside this process's."""
+    def run(self, place, months, stages=(), fault=None, *, door="command"):
+        """One run, to its end; how it ended."""
+        self.start(place, months, stages, fault, door=door)
+        return self.end()
+
+    def start(self, place, months, stages=(), fault=None, *, door="command"):
+        """Start a run of some stages, by default of all; its process's number."""
         order = {
-            "variables": variables,
+            "variables": dict(place.variables),
             "months": months,
             "stages": stages,
             "door": door,
