@@ -47,14 +47,8 @@ def score_style(score, style):
     paper = html.parse(page, truth.full_names())
     text = page.decode("utf-8")
     expected = truth.true_title()
-    score.add(
-        style,
-        "title",
-        "paper title",
-        expected,
-        paper.title,
-        right=words(expected) == words(paper.title),
-    )
+    same = words(expected) == words(paper.title)
+    score.add(style, "title", "paper title", expected, paper.title, right=same)
     score_byline(score, style, paper, truth.true_authors(style), text)
     read = {item.key: item for item in paper.bibliography}
     for printed, reference in match_references(printed_items(text), truth.true_references()):
@@ -92,13 +86,6 @@ def table(score):
     return "\n".join(lines)
 
 
-def print_mistakes(mistakes):
-    """Print each mistake with what was expected and what was read."""
-    for mistake in mistakes:
-        print(f"{mistake.page} {mistake.place} {mistake.field}")
-        print(f"    expected {mistake.expected}\n    read     {mistake.read}")
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -108,16 +95,12 @@ def main():
     )
     parser.add_argument("--dump2", action="store_true", help="the bylines of ../shared/data/dump2")
     parser.add_argument("--mistakes", action="store_true", help="list every mistake")
-    parser.add_argument("--field", choices=FIELDS, help="list mistakes of this field alone")
     arguments = parser.parse_args()
     score = score_real_bylines() if arguments.dump2 else score_styles(arguments.pages)
-    if arguments.mistakes or arguments.field:
-        mistakes = [
-            mistake for mistake in score.mistakes if arguments.field in (None, mistake.field)
-        ]
-        print_mistakes(
-            [one for one in mistakes if not arguments.pages or one.page in arguments.pages]
-        )
+    for mistake in score.mistakes if arguments.mistakes else ():
+        if not arguments.pages or mistake.page in arguments.pages:
+            print(f"{mistake.page} {mistake.place} {mistake.field}")
+            print(f"    expected {mistake.expected}\n    read     {mistake.read}")
     print(table(score))
 
 

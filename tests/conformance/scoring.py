@@ -59,18 +59,11 @@ class Score:
         """The share of a field that is right, over all pages or some; None where it never
         counts.
         """
-        chosen = {page for page, _ in self.total} if pages is None else set(pages)
-        total = sum(
-            count
-            for (page, field_name), count in self.total.items()
-            if page in chosen and field_name == name
-        )
-        right = sum(
-            count
-            for (page, field_name), count in self.right.items()
-            if page in chosen and field_name == name
-        )
-        return right / total if total else None
+        counted = [
+            key for key in self.total if key[1] == name and (pages is None or key[0] in pages)
+        ]
+        total = sum(self.total[key] for key in counted)
+        return sum(self.right[key] for key in counted) / total if total else None
 
 
 def words(text):

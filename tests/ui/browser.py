@@ -4,7 +4,6 @@ widths.
 
 import contextlib
 import shutil
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -35,10 +34,10 @@ class Page:
         """Go to a path of the UI."""
         self.driver.get(f"{self.url}{path}")
 
-    def keep(self, name):
-        """Save what the browser shows, once dialogs have faded in."""
-        time.sleep(0.5)
-        self.driver.save_screenshot(str(self._shots / f"{name}.png"))
+    def missed(self, error):
+        """Save what the browser shows; the error with the text of the page."""
+        self.driver.save_screenshot(str(self._shots / "missed.png"))
+        return AssertionError(f"{error}; the page says:\n{self.text}")
 
     @property
     def text(self):
@@ -78,8 +77,7 @@ class Page:
         try:
             wait_until(clicked, f"click on {xpath}")
         except TimeoutError as error:
-            self.keep("missed")
-            raise AssertionError(f"{error}: {refusal}; the page says:\n{self.text}") from None
+            raise self.missed(f"{error}: {refusal}") from None
 
     def click_for(self, xpath, dialog):
         """Click what opens a dialog until the dialog is there: a page that is still being drawn
@@ -99,8 +97,7 @@ class Page:
         try:
             wait_until(lambda: all(word in self.text for word in words), ", ".join(words))
         except TimeoutError as error:
-            self.keep("missed")
-            raise AssertionError(f"{error}; the page says:\n{self.text}") from None
+            raise self.missed(error) from None
 
 
 def tool(*names):

@@ -2,7 +2,6 @@
 texts, layout, colours.
 
 They are made of rows that `tests.unit.evaluation.made_up` writes; no model is asked.
-Screenshots stay in pytest's temporary folder, under `shots`.
 """
 
 import json

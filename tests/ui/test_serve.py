@@ -99,12 +99,10 @@ def test_a_hit_leads_to_its_passage_whose_paper_has_bibtex_to_copy(page):
     show(page, "/")
     page.find("//input[@id='q']").send_keys("reciprocal rank fusion of two ranked lists\n")
     page.says("Papers 1 to", "About Fusion of")
-    page.keep("results")
     page.click("(//a[@class='hit-link'])[1]")
     page.says("Noël Ada Lovelace", "Outline")
     assert run(page, "return location.hash") == f"#p-{passage_id(5)}"
     assert "Ranks outdo scores" in run(page, "return document.querySelector(':target').textContent")
-    page.keep("paper")
     run(
         page,
         "navigator.clipboard.writeText = text => { window.copied = text; return"
