@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.fake_arxiv import FakeOai
 from tests.required_tools import tests_not_run
+from tests.scripted_llm import ScriptedLlm
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED_DATA = PROJECT.parent / "shared" / "data"
@@ -57,6 +58,13 @@ def no_settings(monkeypatch, tmp_path):
     for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def llm():
+    """A scripted LLM on loopback."""
+    with ScriptedLlm() as server:
+        yield server
 
 
 @pytest.fixture

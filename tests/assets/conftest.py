@@ -24,7 +24,6 @@ from resources.dagster_home import dagster_home, open_instance
 from tests.definitions import load_definitions
 from tests.folders import copy_folder
 from tests.processes import COMMAND, end_with_tests, environment_without_settings
-from tests.scripted_llm import ScriptedLlm
 from tests.sentinels import is_secret, sentinel
 
 MONTHS = ("2024-03", "2024-04", "2024-05")
@@ -176,13 +175,6 @@ class Finished:
     computed: Sequence[tuple[str, str]]
     """Month and stage of everything that was computed, in this order."""
     failures: Sequence[tuple[str, str, str]]
-
-
-@pytest.fixture(scope="session")
-def llm():
-    """A scripted LLM on loopback."""
-    with ScriptedLlm() as server:
-        yield server
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,6 @@ import pytest
 from tests.assets.conftest import MONTHS, make_place
 from tests.faults.zygote import Zygote
 from tests.required_tools import missing_tool
-from tests.scripted_llm import ScriptedLlm
 
 FOLDER = Path(__file__).parent
 # No draft or answer twice where once will do: what is tried is the writing, not the models.
@@ -87,13 +86,6 @@ def other_zygote(library, tmp_path_factory):
     """Starts runs beside those of the first."""
     with Zygote(library, tmp_path_factory.mktemp("zygote") / "log") as found:
         yield found
-
-
-@pytest.fixture(scope="session")
-def llm():
-    """A scripted LLM on loopback."""
-    with ScriptedLlm() as server:
-        yield server
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What the fault tests put in the way: a proxy that cuts connections and delays bytes.
+"""What the fault tests put in the way: a proxy that cuts connections.
 
 It listens on a free port of loopback and counts what it did.
 """
@@ -10,9 +10,6 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
-from typing import Literal
-
-Kind = Literal["cut", "half-cut", "delay", "swallow"]
 
 # Bytes that a proxy hands on at once: a request of the tests is a few of these.
 _CHUNK = 32_768
@@ -22,8 +19,8 @@ class CuttingProxy:
     """Hands bytes on between a client and a port, and at times does to a connection what its kind
     says.
 
-    cut: both sides are reset. half-cut: one direction ends, and the other hangs for a while. delay:
-    bytes wait. swallow: nothing goes on in one direction, and nobody is told.
+    cut: both sides are reset. half-cut: one direction ends, and the other hangs for a while.
+    swallow: nothing goes on in one direction, and nobody is told.
     """
 
     def __init__(self, port, kind, share, seed, *, most=1_000_000):
@@ -57,22 +54,19 @@ class CuttingProxy:
                 if self._left > 0 and self._random.random() < self._share:
                     self._left -= 1
                     self.done[self._kind] += 1
-                    if not self._disturb(source, sink, chunk):
-                        return
+                    self._disturb(source, sink, chunk)
+                    return
                 sink.sendall(chunk)
         for each in (source, sink):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
     def _disturb(self, source, sink, chunk):
-        """Do what the proxy is for; whether the connection goes on."""
-        if self._kind == "delay":
-            time.sleep(self._random.uniform(0.05, 0.5))
-            return True
+        """Do what the proxy is for."""
         if self._kind == "swallow":
             while source.recv(_CHUNK):
                 pass
-            return False
+            return
         sink.sendall(chunk[: len(chunk) // 2])
         if self._kind == "half-cut":
             with suppress(OSError):
@@ -85,4 +79,3 @@ class CuttingProxy:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
-        return False
