@@ -65,8 +65,8 @@ def read_paper(workspace: Workspace, identifier: str) -> FullPaper:
         paper = read_papers(workspace, [arxiv_id]).get(arxiv_id)
         if paper is None:
             raise MissingInput(
-                f"the corpus at {workspace.root.path} holds no paper {identifier[:80]!r}: give an"
-                " arXiv id such as 2404.90003, of a month that citeloom run has processed"
+                f"this corpus holds no paper {identifier[:80]!r}: give an arXiv id that citeloom"
+                " papers lists"
             )
         return FullPaper(
             **{part.name: getattr(paper, part.name) for part in fields(Paper)},

@@ -143,18 +143,13 @@ class SearchOptions:
             and self.last_year is not None
             and self.first_year > self.last_year
         ):
-            raise SettingError(
-                f"--year: the years run backwards, from {self.first_year} to {self.last_year}"
-            )
+            raise SettingError(f"--year: {self.first_year} is later than {self.last_year}")
 
     def _check_months(self) -> None:
         named = {"--from": self.first_month, "--to": self.last_month}
         months = [_month(option, month) for option, month in named.items() if month is not None]
         if months != sorted(months):
-            raise SettingError(
-                f"the months run backwards, from --from {self.first_month} to --to"
-                f" {self.last_month}"
-            )
+            raise SettingError(f"--from {self.first_month} is later than --to {self.last_month}")
 
 
 def check_query(query: str, where: str = "the query") -> None:

@@ -63,7 +63,9 @@ _OLDEST_QDRANT, _TESTED_QDRANT = (1, 16), "1.16.3"
 def arxiv_rate(workspace: Workspace, pace: Pace | None = None) -> Iterator[DoctorFinding]:
     """When arXiv may be asked next."""
     rest = (pace or Pace()).rest()
-    if rest > NOTED_WAIT_SECONDS:
+    if not workspace.settings.arxiv_api:
+        yield ok("a run asks arXiv nothing (CITELOOM_ARXIV_API)")
+    elif rest > NOTED_WAIT_SECONDS:
         message = f"arXiv asked for a pause: no request for another {duration(rest)}"
         yield warning(message, "wait; runs on this machine wait by themselves")
     else:
