@@ -110,13 +110,12 @@ def text_windows(texts: Iterable[str], most_texts: int, most_chars: int) -> Iter
 class Terms:
     """Distinct token ids of texts: text n has ids[offsets[n]:offsets[n + 1]], ascending.
 
-    offsets: int64 of shape (texts + 1,). ids: uint32 and counts: int64, of shape (terms,). slots:
-    int64 of shape (tokens,), the place in `ids` of every token, or -1 where its id is left out.
+    offsets: int64 of shape (texts + 1,). ids: uint32 of shape (terms,). slots: int64 of shape
+    (tokens,), the place in `ids` of every token, or -1 where its id is left out.
     """
 
     offsets: NDArray[np.int64]
     ids: NDArray[np.uint32]
-    counts: NDArray[np.int64]
     slots: NDArray[np.int64]
 
     @property
@@ -131,14 +130,12 @@ def distinct_terms(rows: TokenRows, left_out: Collection[int]) -> Terms:
 
     # One sort finds the terms of all texts: a key is the text's number above the token's id.
     texts = np.repeat(np.arange(len(rows), dtype=np.int64), rows.lengths)
-    keys, places, counts = np.unique(
-        (texts << 32) | rows.ids, return_inverse=True, return_counts=True
-    )
+    keys, places = np.unique((texts << 32) | rows.ids, return_inverse=True)
     ids = (keys & 0xFFFFFFFF).astype(np.uint32)
     is_term = ~np.isin(ids, np.fromiter(left_out, dtype=np.uint32, count=len(left_out)))
     slots = np.where(is_term, np.cumsum(is_term) - 1, -1)[places]
     offsets = np.searchsorted(keys[is_term] >> 32, np.arange(len(rows) + 1, dtype=np.int64))
-    return Terms(offsets.astype(np.int64), ids[is_term], counts[is_term].astype(np.int64), slots)
+    return Terms(offsets.astype(np.int64), ids[is_term], slots)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
