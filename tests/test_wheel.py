@@ -83,13 +83,13 @@ def test_the_ui_starts(installed):
     url = f"http://127.0.0.1:{free_port()}"
     command, place = _python(installed, CITELOOM, "ui", "--port", url.rpartition(":")[2])
 
-    def locations():
+    def is_loaded():
         with suppress(OSError):
-            found = ask_graphql(url, LOCATIONS)["repositoriesOrError"]
-            return [node["location"]["name"] for node in found.get("nodes", ())]
+            nodes = ask_graphql(url, LOCATIONS)["repositoriesOrError"].get("nodes", ())
+            return "citeloom" in [node["location"]["name"] for node in nodes]
 
     with subprocess.Popen(command, **place, stderr=subprocess.DEVNULL) as server:
         try:
-            assert wait_until(locations, "the code locations of the web server") == ["citeloom"]
+            wait_until(is_loaded, "code location of the web server")
         finally:
             server.send_signal(signal.SIGINT)
