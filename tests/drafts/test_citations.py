@@ -7,7 +7,7 @@ from drafts.draft import DraftSentence
 from drafts.numbers import numbers_of
 from pipeline.evaluation.claim_judge import ClaimFinding
 from pipeline.evaluation.passages import EvidencePassage
-from tests.cases import cases
+from tests.cases import cases, cases_beside
 
 TABLE = "Recall of both rankings.\n| ranking | recall | time |\n| --- | --- | --- |\n| BM25 | 0.52 | 12 ms |\n| fused | 0.69 | 31 ms |"
 TEXTS = (
@@ -42,11 +42,7 @@ def nearest(case):
     return check
 
 
-@cases(
-    "drafts/cases.toml",
-    "a_number_that_is_nowhere_in_the_paper_is_shown_with_that_of_the_nearest_sentence",
-    ("claim", "verdict", "ours", "theirs", "quote"),
-)
+@cases_beside("claim", "verdict", "ours", "theirs", "quote")
 def test_a_number_that_is_nowhere_in_the_paper_is_shown_with_that_of_the_nearest_sentence(
     claim, verdict, ours, theirs, quote
 ):

@@ -8,7 +8,7 @@ from drafts.draft import LARGEST_FILE_BYTES
 from drafts.reading import read_bibliography, read_draft
 from pipeline.corpus.citation_formats import entries_of
 from pipeline.errors import SettingError
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.unit.corpus.test_citation_formats import PAPER, REFERENCE, TITLE, WORKS
 
 pytestmark = pytest.mark.slow
@@ -134,7 +134,7 @@ def test_markdown_with_citations_of_pandoc(tmp_path):
     assert set(draft.entries) == {"lee2020", "roe2021"}
 
 
-@cases("drafts/cases.toml", "arguments_of_layout_are_no_part_of_a_sentence", "text")
+@cases_beside("text")
 def test_arguments_of_layout_are_no_part_of_a_sentence(tmp_path, text):
     sentence = "Keys open 9 of \\num{10} locks \\cite{lee2020}."
     assert [each[0] for each in sentences(latex(tmp_path, text.replace("{S}", sentence)))] == [

@@ -29,7 +29,7 @@ from pipeline.doors.cli.status import status_report
 from pipeline.stage_names import STAGE_NAMES, plain_name
 from pipeline.stages import STAGES
 from pipeline.text import UNSAFE
-from tests.cases import cases
+from tests.cases import cases, cases_beside
 from tests.command import invoke
 
 pytestmark = pytest.mark.slow
@@ -63,7 +63,7 @@ def modules_after(folder, *arguments):
     return code, set(modules)
 
 
-@cases("unit/cases.toml", "help_and_wrong_arguments_import_no_heavy_package", ("arguments", "code"))
+@cases_beside("arguments", "code")
 def test_help_and_wrong_arguments_import_no_heavy_package(tmp_path, arguments, code):
     ended, modules = modules_after(tmp_path, *arguments)
     assert (ended, modules & HEAVY) == (code, set())
@@ -87,7 +87,7 @@ def test_help_of_run_lists_every_stage():
     assert [stage.name for stage in STAGES if plain_name(stage.name) not in shown] == []
 
 
-@cases("unit/cases.toml", "a_shell_completes_commands_stages_and_systems", ("typed", "completed"))
+@cases_beside("typed", "completed")
 def test_a_shell_completes_commands_stages_and_systems(typed, completed):
     shell = {
         "_CITELOOM_COMPLETE": "complete_bash",
@@ -115,11 +115,7 @@ def test_an_argument_that_names_no_file_ends_with_2_and_names_it(
     assert (done.exit_code, kind in done.stderr) == (2, True), done.output
 
 
-@cases(
-    "unit/cases.toml",
-    "an_unknown_stage_or_system_ends_with_2_and_a_suggestion",
-    ("arguments", "suggested"),
-)
+@cases_beside("arguments", "suggested")
 def test_an_unknown_stage_or_system_ends_with_2_and_a_suggestion(
     arguments, suggested, tmp_path, monkeypatch
 ):

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.errors import TransientFailure
 from pipeline.retries import Retries, read_retry_after
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.fake_clock import FakeClock
 from tests.processes import PATIENCE
 
@@ -27,7 +27,7 @@ def test_a_request_is_sent_as_often_as_allowed_with_pauses_that_double():
     assert announced == [("down", pause) for pause in fake.pauses]
 
 
-@cases("unit/cases.toml", "retry_after_is_read_as_seconds", ["text", "seconds"])
+@cases_beside("text", "seconds")
 def test_retry_after_is_read_as_seconds(text, seconds):
     assert read_retry_after(text) == pytest.approx(seconds)
 

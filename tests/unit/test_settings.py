@@ -20,7 +20,7 @@ from pipeline.settings.categories import (
 from pipeline.settings.models_file import read_key
 from pipeline.settings.settings import BUNDLED_LLM, check_names
 from pipeline.settings.validators import profile_names, profile_values
-from tests.cases import cases
+from tests.cases import cases, cases_beside
 from tests.sentinels import is_secret
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
@@ -192,11 +192,7 @@ class TestEnvFile:
         assert line.startswith(f"{own_env_file}: ")
 
 
-@cases(
-    "unit/cases.toml",
-    "a_working_folders_file_is_read_only_if_the_user_named_the_folder",
-    ("name", "value", "is_read"),
-)
+@cases_beside("name", "value", "is_read")
 def test_a_working_folders_file_is_read_only_if_the_user_named_the_folder(
     name, value, is_read, tmp_path, monkeypatch, caplog
 ):

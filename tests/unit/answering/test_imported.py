@@ -7,7 +7,7 @@ import pytest
 from pipeline.answering.questions import Question
 from pipeline.answering.stages import read_imported
 from pipeline.errors import SettingError
-from tests.cases import cases
+from tests.cases import cases, cases_beside
 
 TEXTS = ["Do boats float?", "Why do they?", "Who says so?", "Who  says SO?"]
 QUESTIONS = [
@@ -48,7 +48,7 @@ def test_files_of_spreadsheet_programs_are_read(tmp_path, text):
     assert texts == [("q1", "site", "They do.")]
 
 
-@cases("unit/answering/cases.toml", "a_file_that_cannot_be_taken_says_why", ["message", "text"])
+@cases_beside("message", "text")
 def test_a_file_that_cannot_be_taken_says_why(tmp_path, message, text):
     with pytest.raises(SettingError, match=message) as error:
         read(tmp_path, text)

@@ -14,7 +14,7 @@ from pipeline.answering.questions import (
 )
 from pipeline.errors import SettingError
 from pipeline.settings import SAMPLE_QUESTIONS
-from tests.cases import cases
+from tests.cases import cases, cases_beside
 from tests.unit.corpus.building import passages_of_sample
 
 CLAIM = {"claim": "Boats float.", "paper": "2403.90001", "evidence": "the boats of the study float"}
@@ -84,7 +84,7 @@ def test_a_question_may_be_of_several_papers_and_a_claim_have_several_phrases_or
     assert made.month == "2024-04"  # that of the newest
 
 
-@cases("unit/answering/cases.toml", "a_file_of_another_form_is_refused", ["said", "name", "text"])
+@cases_beside("said", "name", "text")
 def test_a_file_of_another_form_is_refused(tmp_path, said, name, text):
     message = refused(tmp_path, text, name=name)
     assert re.search(rf"{re.escape(name)}.*{said}", message)

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.answering.ranking import read_ranking, windows
-from tests.cases import cases
+from tests.cases import cases_beside
 
 
-@cases("unit/answering/cases.toml", "a_ranking_is_read_and_mended", ["text", "order", "missing"])
+@cases_beside("text", "order", "missing")
 def test_a_ranking_is_read_and_mended(text, order, missing):
     assert read_ranking(text, 3) == (order, missing)
 
@@ -17,6 +17,6 @@ def test_any_text_gives_each_passage_one_place(text, count):
     assert sorted(read_ranking(text, count)[0]) == list(range(1, count + 1))
 
 
-@cases("unit/answering/cases.toml", "windows_slide_from_the_end_to_the_front", ["count", "spans"])
+@cases_beside("count", "spans")
 def test_windows_slide_from_the_end_to_the_front(count, spans):
     assert list(map(list, windows(count))) == spans

@@ -6,7 +6,7 @@ from pipeline import tables
 from pipeline.answering.stages import QUESTIONS
 from pipeline.engine.run import run_stage
 from pipeline.index.opening import close_indexes
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.folders import copy_folder
 from tests.models_file import write_models
 from tests.month_tables import write_table
@@ -65,11 +65,7 @@ def other(done, llm, **settings):
     return asking(done, llm, **{"questions": done.settings.questions} | settings)
 
 
-@cases(
-    "unit/answering/cases.toml",
-    "a_setting_makes_stale_what_it_changes",
-    ["setting", "value", "changed"],
-)
+@cases_beside("setting", "value", "changed")
 def test_a_setting_makes_stale_what_it_changes(
     whole,
     llm,

@@ -4,7 +4,7 @@ import csv
 
 from pipeline.arxiv.category_filter import verdict
 from pipeline.settings import load_settings
-from tests.cases import cases
+from tests.cases import cases, cases_beside
 
 
 def keeps(borne, *, primary=None, **settings):
@@ -27,7 +27,7 @@ def test_a_paper_is_kept_by_its_categories(case):
     assert verdict(borne, borne[0], load_settings(**settings)) == (not reason, reason)
 
 
-@cases("unit/arxiv/cases.toml", "an_alias_answers_to_either_name", ["asked", "borne"])
+@cases_beside("asked", "borne")
 def test_an_alias_answers_to_either_name(asked, borne):
     assert keeps([borne], categories=(asked,))
     assert keeps([asked], categories=(borne,))

@@ -15,7 +15,7 @@ from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.engine.progress import Notice, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import MissingInput, PermanentFailure
-from tests.cases import agrees, cases
+from tests.cases import agrees, cases, cases_beside
 from tests.unit.corpus import harmful_parser
 from tests.unit.corpus.building import (
     MONTH,
@@ -173,7 +173,7 @@ def test_a_month_that_has_pages_of_a_zip_that_broke_stays_as_it_is_unless_forced
 # papers
 
 
-@cases("unit/corpus/cases.toml", "a_paper_has_the_fields_of_page_and_metadata")
+@cases_beside("case")
 def test_a_paper_has_the_fields_of_page_and_metadata(workspace, case):
     content = page(section(para("Words.")), title=case.get("title", "A Page"))
     metadata = {name: value or None for name, value in case.get("metadata", {}).items()}
@@ -284,11 +284,7 @@ def test_a_page_that_harms_its_worker_is_in_the_ledger_and_its_neighbours_are_pa
     assert state(HARMFUL, workspace, MONTH) is State.DONE
 
 
-@cases(
-    "unit/corpus/cases.toml",
-    "a_fault_of_the_environment_fails_the_month",
-    ["word", "pages", "message"],
-)
+@cases_beside("word", "pages", "message")
 def test_a_fault_of_the_environment_fails_the_month(workspace, word, pages, message):
     harm = page(section(para(word)))
     put_papers(workspace, {f"2403.{number:05}": harm for number in range(pages)})

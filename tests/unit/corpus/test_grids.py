@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.corpus.parse.grids import TableCell, head_rows, markdown_grid, span
 from pipeline.corpus.parse.parsed_page import PageError
-from tests.cases import cases
+from tests.cases import cases_beside
 
 
 def head(text, columns=1, rows=1):
@@ -72,7 +72,7 @@ def test_without_empty_cells_beside_its_groups_a_first_row_is_the_head_alone(
     assert head_rows([first, line("a", "b", "c"), line("d", "e", "f", ruled=True)]) == 1
 
 
-@cases("unit/corpus/cases.toml", "what_counts_as_a_number", ["text", "is_number"])
+@cases_beside("text", "is_number")
 def test_what_counts_as_a_number(text, is_number):
     assert TableCell(text).is_number is is_number
 

@@ -5,7 +5,7 @@ import pytest
 from pipeline import tables
 from pipeline.corpus.paper_index import find_papers, papers_with_ids
 from pipeline.errors import SettingError
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.month_tables import write_table
 from tests.workspaces import make_workspace
 
@@ -39,11 +39,7 @@ def workspace(tmp_path):
     return made
 
 
-@cases(
-    "unit/corpus/cases.toml",
-    "papers_have_all_words_and_one_author_with_all_names_newest_months_first",
-    ("query", "ids"),
-)
+@cases_beside("query", "ids")
 def test_papers_have_all_words_and_one_author_with_all_names_newest_months_first(
     workspace, query, ids
 ):

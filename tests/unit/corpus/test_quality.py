@@ -8,7 +8,7 @@ from pipeline.corpus.parse import html
 from pipeline.corpus.parse.assembly import unconverted_macros
 from pipeline.corpus.parse.parsed_page import Block, ParsedPage
 from pipeline.settings import SAMPLE_DUMP
-from tests.cases import cases
+from tests.cases import cases, cases_beside
 from tests.unit.corpus.building import pages_of
 
 
@@ -25,7 +25,7 @@ def test_a_page_is_graded_by_its_flaws(case):
     assert (found, reasons if "reasons" in case else ()) == expected
 
 
-@cases("unit/corpus/cases.toml", "macros_within_formulas_are_no_flaw", ["text", "expected"])
+@cases_beside("text", "expected")
 def test_macros_within_formulas_are_no_flaw(text, expected):
     assert unconverted_macros(None, [Block("paragraph", "S1.p1", (), text)]) == expected
 

@@ -10,7 +10,7 @@ from pipeline.corpus.dump.catalogue import months_in_dump, read_dump
 from pipeline.corpus.dump.member import LARGEST_PAGE, Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput, SettingError
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.unit.corpus.building import dump_settings, members_of, write_zip
 from tests.unit.corpus.hostile_zips import GOOD
 
@@ -24,11 +24,7 @@ def put(folder, path, content=PAGE):
     return file
 
 
-@cases(
-    "unit/corpus/cases.toml",
-    "the_subset_comes_from_folder_or_zip",
-    ("zip_name", "member", "subset"),
-)
+@cases_beside("zip_name", "member", "subset")
 def test_the_subset_comes_from_folder_or_zip(tmp_path, zip_name, member, subset):
     write_zip(tmp_path / zip_name, {member: b"<html>"})
     assert [page.subset for page in members_of(dump_settings(tmp_path))] == [subset]
@@ -50,11 +46,7 @@ def test_months_are_those_of_the_chosen_subsets(tmp_path):
     assert months_in_dump(dump_settings(tmp_path, subsets="warning")) == ["2024-04"]
 
 
-@cases(
-    "unit/corpus/cases.toml",
-    "a_dump_without_a_page_is_a_wrong_setting",
-    ("zip_name", "member", "why"),
-)
+@cases_beside("zip_name", "member", "why")
 def test_a_dump_without_a_page_is_a_wrong_setting(tmp_path, zip_name, member, why):
     write_zip(tmp_path / zip_name, {member: b"x"})
     with pytest.raises(

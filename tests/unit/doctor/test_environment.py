@@ -11,7 +11,7 @@ from pipeline.ops.doctor.checks import (
     snapshot,
 )
 from resources.dagster_home import InstanceState, dagster_home, describe_state, probe_instance
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.unit.doctor.conftest import OK, WARNING, one
 
 
@@ -47,11 +47,7 @@ def test_a_storage_that_sqlite_cannot_use_is_named(workspace, monkeypatch):
         list(probe_instance(workspace()))
 
 
-@cases(
-    "unit/doctor/cases.toml",
-    "ended_runs_held_pools_and_outdated_databases_are_reported",
-    ("state", "states", "named"),
-)
+@cases_beside("state", "states", "named")
 def test_ended_runs_held_pools_and_outdated_databases_are_reported(tmp_path, state, states, named):
     findings = list(describe_state(tmp_path, InstanceState(*state)))
     assert [finding.state for finding in findings] == states
@@ -65,7 +61,7 @@ PROBES = {
 }
 
 
-@cases("unit/doctor/cases.toml", "settings_are_checked", ("probe", "settings", "findings"))
+@cases_beside("probe", "settings", "findings")
 def test_settings_are_checked(workspace, probe, settings, findings):
     """A hub's name is not fetched, and what a stage would refuse is told once."""
     found = list(PROBES[probe](workspace(**settings)))

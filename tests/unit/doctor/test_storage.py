@@ -8,15 +8,11 @@ from pathlib import Path
 from pipeline.ops.doctor import checks
 from pipeline.ops.doctor.findings import Probe, run_probes
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, one
 
 
-@cases(
-    "unit/doctor/cases.toml",
-    "a_disk_of_another_machine_is_for_clusters_and_needs_locks",
-    ["kind", "executor", "state"],
-)
+@cases_beside("kind", "executor", "state")
 def test_a_disk_of_another_machine_is_for_clusters_and_needs_locks(
     workspace, monkeypatch, kind, executor, state
 ):
@@ -63,11 +59,7 @@ def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(workspace, tmp_path):
     assert (found.state, "citeloom harvest" in found.way_out) == (WARNING, True)
 
 
-@cases(
-    "unit/doctor/cases.toml",
-    "what_a_snapshot_is_shows_in_its_first_line",
-    ("content", "name", "told"),
-)
+@cases_beside("content", "name", "told")
 def test_what_a_snapshot_is_shows_in_its_first_line(workspace, tmp_path, content, name, told):
     (tmp_path / name).write_text(content)
     found = one(checks.snapshot(workspace(metadata_snapshot=tmp_path / name)))

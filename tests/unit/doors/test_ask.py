@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.answering.answer import ABSTAINED
 from pipeline.index.opening import close_indexes
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.command import invoke
 from tests.processes import COMMAND, PATIENCE, environment_without_settings
 from tests.scripted_llm import Refusal, ScriptedLlm
@@ -98,11 +98,7 @@ def test_months_and_systems_are_chosen(variables):
     assert "this is what reader says" in alone.stderr
 
 
-@cases(
-    "unit/doors/cases.toml",
-    "what_cannot_be_asked_says_why",
-    ("arguments", "changes", "code", "named"),
-)
+@cases_beside("arguments", "changes", "code", "named")
 def test_what_cannot_be_asked_says_why(variables, arguments, changes, code, named):
     for words in (["ask", QUESTION], ["chat"]):
         done = invoke(*words, *arguments, env=variables | changes)

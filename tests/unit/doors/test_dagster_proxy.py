@@ -10,7 +10,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from pipeline.doors.web.dagster_proxy import make_proxy
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.processes import free_port
 from tests.unit.doors.conftest import serving
 
@@ -79,7 +79,7 @@ def test_a_link_of_another_site_opens_a_page(proxy):
     assert answer.headers.get_list("set-cookie") == ["a=1", "b=2"]
 
 
-@cases("unit/doors/cases.toml", "no_post_of_another_site_reaches_dagster", ("headers", "status"))
+@cases_beside("headers", "status")
 def test_no_post_of_another_site_reaches_dagster(proxy, headers, status):
     executed.clear()
     answer = httpx2.post(

@@ -21,7 +21,7 @@ from pipeline.doors.mcp import INSTRUCTIONS, MOST_CHARACTERS, CorpusTools, pass_
 from pipeline.doors.web.app import make_app
 from pipeline.doors.web.site import Site
 from pipeline.index.opening import close_indexes
-from tests.cases import cases, read_cases
+from tests.cases import cases_beside, read_cases
 from tests.processes import PATIENCE
 from tests.unit.doors.conftest import serving
 from tests.unit.doors.corpus import FUSION, HOSTILE_TEXTS, passage_id
@@ -128,11 +128,7 @@ def assert_fenced(result, fence):
             assert words not in outside, (words, outside)
 
 
-@cases(
-    "unit/doors/cases.toml",
-    "wrong_arguments_are_errors_that_say_what_is_wrong",
-    ("tool", "arguments"),
-)
+@cases_beside("tool", "arguments")
 def test_wrong_arguments_are_errors_that_say_what_is_wrong(address, tool, arguments):
     async def use():
         async with Client(address) as client:

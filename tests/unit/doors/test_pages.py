@@ -15,7 +15,7 @@ from pipeline.doors.web.app import make_app
 from pipeline.doors.web.site import LiveAnswer, Site
 from pipeline.index.opening import edge_folder, live_index
 from pipeline.report import rendering
-from tests.cases import cases, read_cases
+from tests.cases import cases, cases_beside, read_cases
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.answering.corpus import asking
 from tests.unit.answering.scripted_answers import faithful, form_of
@@ -221,7 +221,7 @@ def test_what_is_not_there_is_a_page_for_a_browser_and_a_problem_document_for_a_
     assert set(answer.json()) == {"type", "title", "status", "detail"}
 
 
-@cases("unit/doors/cases.toml", "a_wrong_parameter_is_refused", ("path", "repeated"))
+@cases_beside("path", "repeated")
 def test_a_wrong_parameter_is_refused(client, path, repeated):
     answer = client.get(path + (repeated or "") * 3_000)
     assert (answer.status_code, answer.json()["type"]) == (400, "urn:citeloom:wrong-parameter")
@@ -249,7 +249,7 @@ def test_every_response_has_a_strict_policy(client):
         assert headers["x-content-type-options"] == "nosniff"
 
 
-@cases("unit/doors/cases.toml", "on_loopback_only_its_own_names_are_answered", ("host", "status"))
+@cases_beside("host", "status")
 def test_on_loopback_only_its_own_names_are_answered(corpus, host, status):
     client = TestClient(make_app(corpus))
     assert client.get("/style.css", headers={"Host": host}).status_code == status
@@ -257,7 +257,7 @@ def test_on_loopback_only_its_own_names_are_answered(corpus, host, status):
     assert client.get("/style.css", headers=two_hosts).status_code == 421
 
 
-@cases("unit/doors/cases.toml", "pages_of_other_sites_may_only_link_to_it", ("headers", "status"))
+@cases_beside("headers", "status")
 @pytest.mark.parametrize("token", [None, "s3cret"])
 def test_pages_of_other_sites_may_only_link_to_it(corpus, token, headers, status):
     """A browser adds the password of a page it was given to what other sites embed, too."""
@@ -266,7 +266,7 @@ def test_pages_of_other_sites_may_only_link_to_it(corpus, token, headers, status
     assert client.get("/style.css", headers=headers).status_code == status
 
 
-@cases("unit/doors/cases.toml", "with_a_token_every_request_needs_it", ("token", "value", "status"))
+@cases_beside("token", "value", "status")
 def test_with_a_token_every_request_needs_it(corpus, token, value, status):
     client = TestClient(make_app(corpus, token))
     assert client.get("/").status_code == 401

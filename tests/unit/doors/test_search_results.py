@@ -10,7 +10,7 @@ from pipeline.doors.web.forms import SearchForm
 from pipeline.doors.web.pages import render_passage
 from pipeline.errors import SettingError
 from pipeline.index.opening import close_indexes, edge_folder
-from tests.cases import cases, values_at
+from tests.cases import cases, cases_beside, values_at
 from tests.unit.doors.corpus import BEAM, FUSION, RETRIEVAL
 from tests.unit.index.building import opened_by_another_process
 
@@ -55,11 +55,7 @@ def test_a_result_is_a_paper_with_its_two_best_passages(client):
     ]
 
 
-@cases(
-    "unit/doors/cases.toml",
-    "a_query_is_read_and_the_reader_is_told",
-    ("query", "note", "named", "first"),
-)
+@cases_beside("query", "note", "named", "first")
 def test_a_query_is_read_and_the_reader_is_told(client, query, note, named, first):
     results = found(client, q=query)
     assert (results["note"], results["named"]) == (note, named or None)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pipeline.llm.completion import read_reply
-from tests.cases import cases
+from tests.cases import cases_beside
 
 
 def ended(reason, **message):
@@ -16,11 +16,7 @@ def read(choice, limit=50):
     return read_reply(json.dumps({"choices": [choice]}).encode(), 1, limit)
 
 
-@cases(
-    "unit/llm/cases.toml",
-    "a_text_is_without_thoughts_and_marks",
-    ["name", "content", "text", "beside"],
-)
+@cases_beside("name", "content", "text", "beside")
 def test_a_text_is_without_thoughts_and_marks(name, content, text, beside):
     (completion,) = read(ended("stop", content=content, **beside or {})).completions
     assert (completion.text, completion.failure) == (text or "Fusion.", None), name
@@ -32,7 +28,7 @@ def test_a_text_of_its_whole_length_is_whole_if_the_caller_set_the_limit(limit, 
     assert (completion.text, completion.failure) == ("word " * 60, failure)
 
 
-@cases("unit/llm/cases.toml", "what_is_no_answer_has_a_kind", ["kind", "reason", "message", "more"])
+@cases_beside("kind", "reason", "message", "more")
 def test_what_is_no_answer_has_a_kind(kind, reason, message, more):
     (completion,) = read(ended(reason, **message) | (more or {})).completions
     assert completion.failure == kind

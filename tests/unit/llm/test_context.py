@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.llm.context import Cut, count_tokens, cut_to_share, first_that_fit, fit, shares
-from tests.cases import cases
+from tests.cases import cases_beside
 
 PAPER = (
     "# Title\n\n## Abstract\n\nShort one.\n\n## One\n\n"
@@ -62,11 +62,7 @@ def test_what_is_kept_is_a_beginning_that_fits_whatever_the_text(parts, tokens):
     assert found.cut == (found.text != text) == (count_tokens(text) > tokens)
 
 
-@cases(
-    "unit/llm/cases.toml",
-    "short_texts_stay_whole_and_long_ones_share_what_is_left",
-    ("lengths", "tokens", "parts"),
-)
+@cases_beside("lengths", "tokens", "parts")
 def test_short_texts_stay_whole_and_long_ones_share_what_is_left(lengths, tokens, parts):
     assert shares(lengths, tokens) == parts
 

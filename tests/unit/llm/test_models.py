@@ -7,7 +7,7 @@ from pipeline.errors import SettingError
 from pipeline.llm.messages import Prices
 from pipeline.llm.models import BUNDLED_MODEL, get_model, judge_model, known_prices, models_of
 from pipeline.settings import load_settings
-from tests.cases import cases
+from tests.cases import cases_beside
 
 KEY = "sk-sentinel-of-a-model"
 TWO = """
@@ -98,7 +98,7 @@ def test_a_model_that_stands_in_has_its_own_name_in_requests_and_fingerprint_alo
     assert other.setting("model").startswith("the served_as of [strict]")
 
 
-@cases("unit/llm/cases.toml", "a_wrong_file_is_refused_with_model_and_field", ["named", "text"])
+@cases_beside("named", "text")
 def test_a_wrong_file_is_refused_with_model_and_field(tmp_path, named, text):
     message = refusal(tmp_path, text)
     assert named in message

@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.llm.prompts import PromptFolder, as_data, fenced
 from pipeline.related_work.prompt_files import PROMPTS
-from tests.cases import cases
+from tests.cases import cases_beside
 
 MARKS = (
     "<|im_start|>", "<|im_end|>", "[INST]", "[/INST]", "<<SYS>>", "</s>", "<start_of_turn>",
@@ -63,6 +63,6 @@ def test_a_digest_follows_the_file_and_what_it_includes(folder, tmp_path):
     assert folder.digest("read") != read
 
 
-@cases("unit/llm/cases.toml", "tags_around_an_answer_are_none_of_it", ("given", "own"))
+@cases_beside("given", "own")
 def test_tags_around_an_answer_are_none_of_it(given, own):
     assert PROMPTS.unwrapped(given) == own

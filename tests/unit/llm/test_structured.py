@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel
 
 from pipeline.llm.structured import copyable, parse_answer
-from tests.cases import cases
+from tests.cases import cases, cases_beside
 
 
 class Verdict(BaseModel):
@@ -46,6 +46,6 @@ class Claims(BaseModel):
     claims: list[Verdict]
 
 
-@cases("unit/llm/cases.toml", "broken_json_is_read_without_another_call", "answer")
+@cases_beside("answer")
 def test_broken_json_is_read_without_another_call(answer):
     assert parse_answer(answer, Claims) == Claims(claims=[Verdict(why="it floats")])

@@ -8,7 +8,7 @@ from pipeline.errors import SettingError
 from pipeline.llm.client import open_client
 from pipeline.llm.loop import run
 from pipeline.related_work.chatcite import best_choices, chatcite, read_vote
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import beam, make_elements, make_task, prompts, workspace
 
@@ -78,7 +78,7 @@ def test_a_vote_that_cannot_be_read_is_an_abstention_and_counted(tmp_path):
     assert (only["abstentions"], only["kept"][0]) == (3, 2)
 
 
-@cases("unit/related_work/cases.toml", "votes_are_read_with_tolerance", ("text", "choice"))
+@cases_beside("text", "choice")
 def test_votes_are_read_with_tolerance(text, choice):
     assert read_vote(text, 3) == choice
 

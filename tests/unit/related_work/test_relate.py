@@ -16,7 +16,7 @@ from pipeline.corpus.citation_formats import (
 from pipeline.errors import SettingError
 from pipeline.related_work.relate import relate, relate_file
 from pipeline.related_work.systems import SYSTEMS
-from tests.cases import cases
+from tests.cases import cases, cases_beside
 from tests.month_tables import write_table
 from tests.unit.related_work.building import (
     beam,
@@ -66,11 +66,7 @@ def test_citations_in_a_row_become_one_group_and_those_of_no_reference_are_noted
     assert strange.endswith("numbers that no reference has: [Reference 7]")
 
 
-@cases(
-    "unit/related_work/cases.toml",
-    "wrong_arguments_are_named",
-    ["message", "references", "draft", "system"],
-)
+@cases_beside("message", "references", "draft", "system")
 def test_wrong_arguments_are_named(tmp_path, message, references, draft, system):
     with corpus_with(tmp_path, {}) as (place, llm), pytest.raises(SettingError, match=message):
         relate(place, draft or DRAFT, references, system or "chatcite")
@@ -136,7 +132,7 @@ def test_a_task_file_is_related_with_what_there_is_of_its_references(tmp_path):
     assert any(known in prompt for prompt in prompts(llm))
 
 
-@cases("unit/related_work/cases.toml", "bibtex_keeps_what_tex_can_set", ["title", "shown"])
+@cases_beside("title", "shown")
 def test_bibtex_keeps_what_tex_can_set(title, shown):
     entry = bibtex_entry("k", paper_row("2403.00001") | {"title": title, "authors": []})
     assert f"title = {{{{{shown}}}}}" in entry
@@ -208,6 +204,6 @@ def test_quotations_are_marked_and_a_line_says_so(tmp_path):
     assert "\n% No model wrote this section" in related.latex
 
 
-@cases("unit/related_work/cases.toml", "authors_are_named_as_in_a_text", ["names", "authors"])
+@cases_beside("names", "authors")
 def test_authors_are_named_as_in_a_text(names, authors):
     assert author_names(authors) == names

@@ -11,7 +11,7 @@ from pipeline.related_work.summary import (
     normalize,
     split_sentences,
 )
-from tests.cases import cases
+from tests.cases import cases, cases_beside
 
 
 @cases("unit/related_work/cases.toml", "other_spellings_of_a_citation", ["written", "exact"])
@@ -36,7 +36,7 @@ def test_sentences_know_the_references_that_they_cite():
     ]
 
 
-@cases("unit/related_work/cases.toml", "text_is_split_into_sentences", ["text", "sentences"])
+@cases_beside("text", "sentences")
 def test_text_is_split_into_sentences(text, sentences):
     assert split_sentences(text) == sentences
 
@@ -62,7 +62,7 @@ def test_what_a_model_puts_around_a_section_is_taken_off_and_listed(written):
     assert summary.trace["frame"]
 
 
-@cases("unit/related_work/cases.toml", "lines_of_the_section_stay", "written")
+@cases_beside("written")
 def test_lines_of_the_section_stay(written):
     summary = make_summary(written, {1}, {}, Spent())
     assert (summary.text, "frame" in summary.trace) == (written, False)

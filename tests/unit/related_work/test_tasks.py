@@ -17,7 +17,7 @@ from pipeline.related_work.tasks import (
     related_work_section,
 )
 from pipeline.report.frames import read_ledger
-from tests.cases import cases
+from tests.cases import cases, cases_beside
 from tests.month_tables import write_table
 from tests.unit.related_work.building import paper_row
 from tests.workspaces import make_workspace
@@ -246,11 +246,7 @@ def test_a_task_of_a_file_joins_those_of_its_month_and_a_changed_file_makes_it_a
     assert state(RELATED_WORK_TASKS, place, "2024-04") is State.STALE
 
 
-@cases(
-    "unit/related_work/cases.toml",
-    "a_wrong_task_file_is_named_with_its_fault",
-    ("changed", "message"),
-)
+@cases_beside("changed", "message")
 def test_a_wrong_task_file_is_named_with_its_fault(tmp_path, changed, message):
     with pytest.raises(SettingError, match=message):
         read_task_file(write_file(tmp_path, **changed))
