@@ -2,11 +2,13 @@
 
 import os
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from pipeline.corpus.dump.catalogue import months_in_dump, read_dump
+from pipeline.corpus.dump.folder import LocalFile
 from pipeline.corpus.dump.member import LARGEST_PAGE, Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput, SettingError
@@ -245,3 +247,13 @@ def test_a_loose_page_too_large_is_not_read(tmp_path):
     (page,) = members_of(dump_settings(tmp_path))
     assert page.crc32 == 0
     assert refusal(tmp_path, page) == "too_large"
+
+
+def test_a_range_that_the_system_reads_in_pieces_is_whole(tmp_path, monkeypatch):
+    content = bytes(range(20))
+    (tmp_path / "a.zip").write_bytes(content)
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda file, most, start: pread(file, min(most, 3), start))
+    with closing(LocalFile(tmp_path / "a.zip")) as file:
+        assert file.read(1, 7) == content[1:8]
+        assert file.read(15, 9) == content[15:]
