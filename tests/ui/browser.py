@@ -81,11 +81,13 @@ class Page:
 
     def click_for(self, xpath, dialog):
         """Click what opens a dialog until the dialog is there: a page that is still being drawn
-        forgets a click.
+        forgets a click, and a dialog that comes late is in the way of the next one.
         """
+        from selenium.common.exceptions import WebDriverException
 
         def opened():
-            self.click(xpath)
+            with contextlib.suppress(WebDriverException):
+                self.find(xpath).click()
             with contextlib.suppress(TimeoutError):
                 return bool(self.find(dialog, seconds=5))
             return False
