@@ -57,37 +57,39 @@ class Page:
 
         return wait_until(displayed, xpath, seconds)
 
-    def click(self, xpath):
-        """Click the first displayed element of an XPath, once it takes clicks."""
+    def refusal(self, xpath):
+        """Click the first displayed element of an XPath; why it took no click, empty if it did."""
         from selenium.common.exceptions import (
             ElementClickInterceptedException,
             StaleElementReferenceException,
         )
 
-        refusal = []
+        try:
+            self.find(xpath).click()
+        except (ElementClickInterceptedException, StaleElementReferenceException) as error:
+            return str(error.msg)
+        return ""
+
+    def click(self, xpath):
+        """Click the first displayed element of an XPath, once it takes clicks."""
+        refusals = []
 
         def clicked():
-            try:
-                self.find(xpath).click()
-            except (ElementClickInterceptedException, StaleElementReferenceException) as error:
-                refusal[:] = [str(error.msg)]
-                return False
-            return True
+            refusals.append(self.refusal(xpath))
+            return not refusals[-1]
 
         try:
             wait_until(clicked, f"click on {xpath}")
         except TimeoutError as error:
-            raise self.missed(f"{error}: {refusal}") from None
+            raise self.missed(f"{error}: {refusals[-1:]}") from None
 
     def click_for(self, xpath, dialog):
         """Click what opens a dialog until the dialog is there: a page that is still being drawn
-        forgets a click, and a dialog that comes late is in the way of the next one.
+        forgets a click, and a dialog that opens late covers what is clicked.
         """
-        from selenium.common.exceptions import WebDriverException
 
         def opened():
-            with contextlib.suppress(WebDriverException):
-                self.find(xpath).click()
+            self.refusal(xpath)
             with contextlib.suppress(TimeoutError):
                 return bool(self.find(dialog, seconds=5))
             return False
