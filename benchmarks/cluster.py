@@ -8,8 +8,8 @@ Months of pages from `benchmarks.corpus`, through papers, passages, references a
 once, each step a Ray job. The zips are indexed before. Each node is bound to a processor of its
 own; the daemon, the runs' own processes, Postgres and the cluster's services share both, as they
 would on the head. Every backfill has a data root and a cluster of its own, started before the
-clock. Both nodes are this machine: no network is between them. The two processes are bound
-likewise, and start within the clock; all ways must give the same rows.
+clock. Both nodes are this machine: no network is between them. Each part has a processor of its
+own too; the seconds of the parts hold their start. All three must give the same rows.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from resources.dagster_home import dagster_home
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One backfill: seconds from the start of its first run to the end of its last, seconds within
-    stages, number of passages, and the digest of each table.
+    """wall: seconds from the start of the first run to the end of the last. passages: their number.
+    tables: the digest of each. work: seconds within stages, which parts do not report.
     """
 
     wall: float
-    work: float
     passages: int
     tables: Mapping[str, str]
+    work: float = 0.0
 
 
 def build(folder: Path, months: int, pages: int) -> None:
@@ -168,11 +168,17 @@ def backfill(
         return list(records)
 
 
-def measure(folder: Path, months: Sequence[str], nodes: int, store: str) -> Measured:
-    """One backfill on a cluster of so many nodes."""
+def indexed_root(folder: Path) -> Path:
+    """A new data root whose zips are indexed."""
     data = folder / "data"
     shutil.rmtree(data, ignore_errors=True)
     shutil.copytree(folder / "indexed", data)
+    return data
+
+
+def measure(folder: Path, months: Sequence[str], nodes: int, store: str) -> Measured:
+    """One backfill on a cluster of so many nodes."""
+    data = indexed_root(folder)
     home = dagster_home(Workspace(load_settings(data=data, dagster_pg_url=store)))
     secrets = {"CITELOOM_DAGSTER_PG_URL": store}
     with cluster(nodes, {**secrets, "OMP_NUM_THREADS": "1"}, bound=True) as started:
@@ -199,9 +205,7 @@ def measure(folder: Path, months: Sequence[str], nodes: int, store: str) -> Meas
 
 def measure_parts(folder: Path, months: Sequence[str], processes: int) -> Measured:
     """The months by so many processes at once, each its part. Exits if one fails."""
-    data = folder / "data"
-    shutil.rmtree(data, ignore_errors=True)
-    shutil.copytree(folder / "indexed", data)
+    data = indexed_root(folder)
     citeloom = str(Path(sys.executable).with_name("citeloom"))
     start = time.monotonic()
     running = []
@@ -215,7 +219,7 @@ def measure_parts(folder: Path, months: Sequence[str], processes: int) -> Measur
         raise SystemExit(f"parts ended with {codes}")
     wall = time.monotonic() - start
     tables, passages = written_tables(data, months)
-    return Measured(wall=wall, work=wall * processes, passages=passages, tables=tables)
+    return Measured(wall=wall, passages=passages, tables=tables)
 
 
 def written_tables(data: Path, months: Sequence[str]) -> tuple[dict[str, str], int]:
