@@ -311,9 +311,9 @@ class Answer:
 
     queries: of each hop. shown: the passages that were read in each hop; in place of an answer,
     those closest to the question, with excerpts. fits: whether any of these fits the question; if
-    not, note says so. question, system, model (None for a system that
-    calls none) and cost (calls, tokens, seconds; answers from the cache are free) are of an answer
-    to somebody who asked just now.
+    not, note says so. question, system, model (None for a system that calls none) and cost (calls,
+    tokens, seconds; answers from the cache are free) are of an answer to somebody who asked just
+    now.
     """
 
     text: str

@@ -203,14 +203,15 @@ def read_queries(content: bytes, file: str) -> list[str]:
 
     Raises SettingError for a line that is not UTF-8, or a file without queries.
     """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise SettingError(
-            f"--queries {file}: line {line} is not UTF-8 ({error.reason}): write it anew"
-        ) from error
-    queries = list(filter(None, map(str.strip, text.splitlines())))
+    lines = []
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            lines.append(line.decode("utf-8-sig").strip())
+        except UnicodeDecodeError as error:
+            raise SettingError(
+                f"--queries {file}: line {number} is not UTF-8 ({error.reason}): write it anew"
+            ) from error
+    queries = [query for query in lines if query]
     if not queries:
         raise SettingError(f"--queries {file} holds no query: write one on each line")
     return queries

@@ -193,11 +193,18 @@ def _markdown(pages: Sequence[Results], *, is_batch: bool) -> str:
 
 def _read_queries(words: Sequence[str] | None, file: Path | None) -> list[str]:
     """The one query of the arguments, or those of a file."""
-    from pipeline.index.search_options import read_queries
-    from pipeline.storage.csv_reader import read_content
+    from pipeline.index.search_options import check_query, read_queries
 
     if words is not None:
-        return [" ".join(words)]
-    if file is None or str(file) == "-":
+        query = " ".join(words)
+        check_query(query)
+        return [query]
+    if str(file) == "-":
         return read_queries(sys.stdin.buffer.read(), "-")
-    return read_queries(read_content(file, "a file of queries"), str(file))
+    try:
+        content = Path(file or "").read_bytes()
+    except OSError as error:
+        raise SettingError(
+            f"--queries {file} cannot be read ({error.strerror}): give a file of queries"
+        ) from error
+    return read_queries(content, str(file))

@@ -162,6 +162,18 @@ class CorpusView:
 
     months: tuple[CorpusMonth, ...]
 
+    def total(self, table: str) -> int:
+        """Rows of a table over all months."""
+        return sum(month.counts[table] for month in self.months)
+
+    @property
+    def points_expected(self) -> int:
+        return sum(month.points_expected for month in self.months)
+
+    @property
+    def points_present(self) -> int:
+        return sum(month.points_present for month in self.months)
+
 
 def _read_month(workspace: Workspace, month: str) -> CorpusMonth:
     root = workspace.root
