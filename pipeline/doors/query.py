@@ -32,6 +32,7 @@ from pipeline.corpus.references.citation_index import (
 from pipeline.corpus.references.lookups import metadata_titles
 from pipeline.corpus.references.title_index import TitleIndex
 from pipeline.embedding.lexical import term_id
+from pipeline.embedding.minilm import english_words
 from pipeline.engine.month_index import MonthIndex, TableSource
 from pipeline.errors import CiteloomError
 from pipeline.identity.identifiers import arxiv_id_of, arxiv_ids_among_words, doi_of
@@ -253,8 +254,9 @@ def _correct(workspace: Workspace, query: TypedQuery) -> TypedQuery:
 
 
 def well_spelt(workspace: Workspace, text: str) -> str:
-    """A text with its misspelt words corrected: those that the corpus lacks, or has far more rarely
-    than a word that is one slip away. Raises as `MonthIndex.open` does.
+    """A text with its misspelt words corrected: those that are neither frequent English nor in the
+    corpus, or there far more rarely than a word that is one slip away. Raises as
+    `MonthIndex.open` does.
     """
     if len(text.split()) > _MOST_WORDS:
         return text
@@ -269,7 +271,7 @@ def _right_spelling(connection: sqlite3.Connection, typed: str) -> str:
     word = typed.lower()
     stored = connection.execute("select texts from words where word = ?", (word,)).fetchone()
     texts = stored[0] if stored else 0
-    if texts >= _COMMON:
+    if texts >= _COMMON or word in english_words():
         return typed
     of_letter = (word[0], f"{word[0]}~", len(word))
     near = {

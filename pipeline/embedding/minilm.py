@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,6 +74,15 @@ class MiniLM(PackedEmbedder):
         from tokenizers import Tokenizer
 
         return plain(Tokenizer.from_file(str(_folder() / "tokenizer.json")))
+
+
+@cache
+def english_words() -> frozenset[str]:
+    """The 22,000 or so whole words of the model's vocabulary, in lower case: frequent in English
+    books and Wikipedia. Raises SettingError without the package.
+    """
+    vocabulary = (_folder() / "vocab.txt").read_text(encoding="utf-8").split()
+    return frozenset(word for word in vocabulary if word.isalpha())
 
 
 def _checked_folder() -> Path:

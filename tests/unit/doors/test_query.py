@@ -137,6 +137,7 @@ def test_misspelt_words_are_corrected_and_the_rest_stays(workspace, typed, right
         "bean",  # too short
         "FUSON and DecOder and fuson2",  # names
         "wheelbarrow",
+        "lifts",  # English, and one letter from "lists"
         "fuson " * 60,  # a pasted paragraph
     ],
 )
