@@ -8,22 +8,18 @@ another.
 
 import os
 import random
-import re
 import threading
 import time
-from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 
-import httpx2
 import numpy as np
 import pytest
-from werkzeug import Response
 
 from pipeline.errors import TransientFailure
 from pipeline.index.load import audit_month, load_month
 from pipeline.index.passage_index import Layout
-from tests.server.conftest import KEY, MortalServer, Server, open_collections
+from tests.server.conftest import MortalServer, Server, open_collections
 from tests.server.faulty import CuttingProxy
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import make_points
@@ -193,33 +189,6 @@ def test_a_load_survives_a_line_that_swallows_everything_and_does_not_end(mortal
     assert (load.sent, line.done["swallow"]) == (POINTS, 1)
     insist_on_whole(index, index.acknowledged)
     through.close()
-
-
-def test_a_load_is_whole_though_one_request_in_five_is_refused(mortal, httpserver, seed):
-    """Half of those are done, and only their answer is lost."""
-    draw, fates = random.Random(seed), Counter()
-
-    def answer(request):
-        (fate,) = draw.choices(("handed on", "refused", "lost"), (0.8, 0.1, 0.1))
-        fates[fate] += 1
-        if fate == "refused":
-            return Response(status=500)
-        url = mortal.at.url + request.full_path
-        headers = {"api-key": KEY, "content-type": "application/json"}
-        answered = httpx2.request(request.method, url, content=request.data, headers=headers)
-        status = 500 if fate == "lost" else answered.status_code
-        return Response(answered.content, status, content_type="application/json")
-
-    httpserver.expect_request(re.compile("")).respond_with_handler(answer)
-    through = open_collections(Server(httpserver.port, 0), "refused", "http")
-    index = Watched(made(through))
-    load_month(index, MONTH, batches(), expected_rows=POINTS)
-    through.close()
-    collections = open_collections(mortal.at, "refused", "http")
-    sent = insist_on_whole(made(collections), index.acknowledged)
-    collections.close()
-    print(f"{dict(fates)}, {sent} points sent again by the rerun")
-    assert (sent, fates["refused"] > 0, fates["lost"] > 0) == (0, True, True)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import socket
 import pytest
 from pydantic import SecretStr
 
-from pipeline.errors import SettingError, TransientFailure
+from pipeline.errors import SettingError
 from pipeline.index.server import ServerCollections
 from tests.server.conftest import KEY
 from tests.unit.index.building import LAYOUT, make_points
@@ -54,17 +54,6 @@ def test_where_grpc_cannot_be_reached_points_go_over_http_and_the_log_says_so_on
         collections.close()
     told = [record.getMessage() for record in caplog.records]
     assert len([line for line in told if "CITELOOM_QDRANT_GRPC_PORT" in line]) == 1
-
-
-def test_a_server_that_is_not_there_is_not_taken_for_one_without_grpc():
-    with _listening(0) as http, _listening(0) as grpc:
-        url = f"http://127.0.0.1:{http.getsockname()[1]}"
-        collections = ServerCollections(
-            url, "c", SecretStr(KEY), grpc_port=grpc.getsockname()[1], patience=0.2
-        )
-        with pytest.raises(TransientFailure, match=f"{url} does not answer"):
-            collections.live()
-    collections.close()
 
 
 def test_a_call_whose_connection_is_closed_by_another_thread_is_repeated(collections):

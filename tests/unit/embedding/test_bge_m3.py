@@ -21,13 +21,6 @@ pytestmark = pytest.mark.slow
 TEXT = "a quick brown fox"
 
 
-def test_a_text_beyond_the_models_positions_is_cut(m3):
-    tiny = BgeM3(str(m3), "cpu", "fp32")
-    (batch,) = tiny.encode_stream(["a b", "a b " * 100, "a"])
-    assert batch.truncated.tolist() == [False, True, False]
-    assert batch.tokens == tiny.max_tokens + 7 == 135
-
-
 @pytest.mark.parametrize("name", ["XLMRobertaTokenizer", "PreTrainedTokenizerFast"])
 def test_texts_are_split_as_by_auto_tokenizer(own_m3, name):
     from transformers import AutoTokenizer

@@ -2,18 +2,9 @@
 absent.
 """
 
-import hashlib
-import json
-import os
-import re
-import subprocess
-import sys
-from pathlib import Path
-
 import httpx2
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
-from werkzeug import Response
 
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.choice import make_embedder, model_name
@@ -63,93 +54,22 @@ def test_a_revision_of_the_hub_may_be_pinned(monkeypatch, tmp_path, path, revisi
     assert requests == [("nobody/model", revision)]
 
 
-def _run(code, **environment):
-    """The errors of a process of its own, since huggingface_hub reads its environment when it is
-    imported.
-    """
-    command, environment = [sys.executable, "-c", code], os.environ | environment
-    return subprocess.run(command, env=environment, capture_output=True, text=True).stderr
+def test_what_a_model_in_the_cache_lacks_is_fetched_at_the_same_commit(monkeypatch, tmp_path):
+    head, commits = tmp_path / "sparse_linear.pt", []
 
+    def download(name, *, revision, ignore_patterns, local_files_only=False):
+        commits.append(revision)
+        assert "onnx/*" in ignore_patterns
+        if not local_files_only:
+            head.touch()
+        return str(tmp_path)
 
-COMMIT = "5617a9f61b028005a4858fdac845db406aefb181"
-HEADS = ("sparse_linear.pt", "colbert_linear.pt")
-OTHER_PARTS = ("config.json", "pytorch_model.bin", "tokenizer.json")
-FIND_MODEL = "from pipeline.embedding.bge_m3 import find_model; find_model('BAAI/bge-m3')"
+    def lacking(folder):
+        return [] if head.exists() else [head.name]
 
-
-class FakeHub:
-    """A hub with BGE-M3, each file of which contains its name.
-
-    breaks_off: while it sends a file.
-    """
-
-    breaks_off = False
-
-    def answer(self, request):
-        name = Path(request.path).name
-        if "/tree/" in request.path:
-            names = (*HEADS, *OTHER_PARTS, "onnx/model.onnx")
-            return Response(json.dumps(list(map(_entry, names))), mimetype="application/json")
-        if request.path.startswith("/api/models/"):
-            model = {"id": "BAAI/bge-m3", "sha": COMMIT}
-            return Response(json.dumps(model), mimetype="application/json")
-        entry = _entry(name)
-        headers = {
-            "X-Repo-Commit": COMMIT,
-            "ETag": f'"{entry["oid"]}"',
-            "Content-Length": str(entry["size"]),
-        }
-        is_broken = self.breaks_off and request.method == "GET"
-        return Response(name[:3] if is_broken else name, headers=headers)
-
-
-def _entry(path):
-    """A file of the hub's listing."""
-    name = Path(path).name
-    digest = hashlib.sha1(name.encode()).hexdigest()
-    return {"type": "file", "path": path, "size": len(name), "oid": digest}
-
-
-@pytest.fixture
-def hub(monkeypatch, tmp_path, httpserver):
-    """The hub that processes ask, unless they are offline, with an empty cache in tmp_path."""
-    settings = {
-        "ENDPOINT": httpserver.url_for("").rstrip("/"),
-        "HUB_CACHE": str(tmp_path),
-        "HUB_OFFLINE": "0",
-        "HUB_DOWNLOAD_TIMEOUT": "2",
-        "HUB_DISABLE_XET": "1",
-        "HUB_DISABLE_PROGRESS_BARS": "1",
-    }
-    for name, value in settings.items():
-        monkeypatch.setenv(f"HF_{name}", value)
-    found = FakeHub()
-    httpserver.expect_request(re.compile("")).respond_with_handler(found.answer)
-    return found
-
-
-def test_parts_that_another_program_did_not_fetch_are_fetched(hub, tmp_path):
-    model = tmp_path / "models--BAAI--bge-m3"
-    snapshot = model / "snapshots" / COMMIT
-    snapshot.mkdir(parents=True)
-    (model / "refs").mkdir()
-    (model / "refs" / "main").write_text(COMMIT)
-    for name in OTHER_PARTS:
-        (snapshot / name).write_text("of another program")
-    offline = _run(FIND_MODEL, HF_HUB_OFFLINE="1")
-    assert "lacks sparse_linear.pt, colbert_linear.pt" in offline
-    assert _run(FIND_MODEL) == ""
-    expected = dict.fromkeys(OTHER_PARTS, "of another program") | {name: name for name in HEADS}
-    assert {file.name: file.read_text() for file in snapshot.iterdir()} == expected
-    assert _run(FIND_MODEL, HF_HUB_OFFLINE="1") == ""
-
-
-def test_a_hub_that_cannot_be_reached_or_breaks_off_is_named(hub, tmp_path):
-    refused = "SettingError: CITELOOM_EMBEDDER_PATH: BAAI/bge-m3 is neither"
-    assert refused in _run(FIND_MODEL, HF_HUB_OFFLINE="1")
-    hub.breaks_off = True
-    assert refused in _run(FIND_MODEL)
-    assert not list(tmp_path.rglob("snapshots/*/*.bin"))
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    found = find_folder("nobody/model", "CITELOOM_EMBEDDER_PATH", "leave it empty", lacking)
+    assert (found, commits) == (tmp_path, [None, tmp_path.name])
 
 
 def test_settings_of_bge_m3_do_not_touch_what_minilm_made():

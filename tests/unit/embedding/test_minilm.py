@@ -53,12 +53,6 @@ def test_a_text_has_the_same_vectors_whatever_it_is_encoded_with_on_two_devices(
         np.testing.assert_allclose(alone.dense, dense, rtol=0, atol=MARGINS[precision])
 
 
-def test_a_text_beyond_512_tokens_is_cut(minilm):
-    cut, whole = minilm.encode(["word " * 600, "word"])
-    assert (cut.truncated, whole.truncated) == (True, False)
-    assert minilm.encode([]) == []
-
-
 @pytest.mark.parametrize(("precision", "least"), [("bf16", 0.999), ("int8", 0.99)])
 def test_fewer_bits_keep_the_vectors(minilm, precision, least):
     skip_without(precision)

@@ -8,7 +8,6 @@ folder.
 import os
 import random
 from functools import lru_cache
-from operator import attrgetter
 from pathlib import Path
 from string import ascii_lowercase
 
@@ -17,12 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks import vector_parity
-from benchmarks.vector_parity import EXACT, ReferenceVectors, compare, reference_of
+from benchmarks.vector_parity import EXACT, compare, reference_of
 from pipeline.embedding.bge_m3 import BgeM3
-from pipeline.embedding.embedder import SparseRows, Vectors
-from tests.cases import cases_beside
-from tests.unit.embedding.hashing_embedder import MARGINS, skip_without
+from pipeline.embedding.embedder import Vectors
+from tests.unit.embedding.hashing_embedder import skip_without
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import TEXTS
 
@@ -135,18 +132,6 @@ def test_any_text_has_flagembeddings_vectors(random_model, text):
     _same(found, random_model.expected(text))
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
-def test_a_budget_of_tokens_changes_no_vector_on_a_cpu(random_model, precision):
-    skip_without(precision)
-    texts = ["a b c d", "e", "f g h i j k l m n", "", "o p q r"] * 5
-    (large,), (small,) = (
-        list(random_model.ours(tokens=tokens, precision=precision).encode_stream(texts))
-        for tokens in (4096, 7)
-    )
-    for numbers in (attrgetter("dense"), attrgetter("sparse.weights")):
-        np.testing.assert_allclose(numbers(large), numbers(small), rtol=0, atol=MARGINS[precision])
-
-
 def test_bfloat16_is_close_where_the_processor_has_it(random_model):
     skip_without("bf16")
     model = random_model.ours(precision="bf16")
@@ -154,16 +139,3 @@ def test_bfloat16_is_close_where_the_processor_has_it(random_model):
         assert float(found.dense @ random_model.expected(text).dense) > 0.99
     facts = model.last_facts
     assert (facts.precision, facts.devices, facts.halved) == ("bf16", ("cpu",), 0)
-
-
-@cases_beside("changed", "bounds", "holds")
-def test_vectors_are_the_same_within_the_bounds(changed, bounds, holds):
-    """Half precision may lose a faint weight, but no other."""
-    dense, weights = [0.6, 0.8], {"7": 0.5, "9": 0.005}
-    ours, theirs = (
-        {int(term): weight for term, weight in changed.get(side, weights).items()}
-        for side in ("ours", "theirs")
-    )
-    vectors = Vectors(np.array(dense), SparseRows.of([ours]).row(0), truncated=False)
-    reference = ReferenceVectors(np.array(changed.get("dense", dense)), theirs)
-    assert compare(vectors, reference, getattr(vector_parity, bounds)).holds is holds

@@ -12,9 +12,8 @@ import pytest
 from pipeline import tables
 from pipeline.embedding.reuse import TEXTS as SHARD
 from pipeline.embedding.reuse import KnownVectors
-from pipeline.embedding.stages import EMBEDDINGS, STEP, count_off_norm
+from pipeline.embedding.stages import EMBEDDINGS, count_off_norm
 from pipeline.engine.checks import run_checks
-from pipeline.engine.progress import StageAdvanced, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import Job
 from pipeline.errors import PermanentFailure
@@ -236,16 +235,6 @@ def test_an_embedder_that_loses_a_text_ends_the_run(workspace, factor, fault):
     with pytest.raises(ValueError, match=fault):
         _run(workspace, Miscounting())
     assert not _file(workspace).exists()
-
-
-def test_progress_counts_the_months_passages(workspace):
-    write_month(workspace, texts=_many(2_500))
-    events = []
-    with listening(events.append):
-        _run(workspace, HashingEmbedder(window=1_000))
-    assert [event for event in events if isinstance(event, StageAdvanced)] == [
-        StageAdvanced("embeddings", MONTH, done, 2_500) for done in range(STEP, 2_501, STEP)
-    ]
 
 
 def test_a_previous_file_that_is_damaged_is_named(workspace):

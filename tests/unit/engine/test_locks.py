@@ -114,15 +114,6 @@ def test_a_lock_that_the_file_system_refuses_is_named(workspace):
         pass
 
 
-def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path):
-    with taking(tmp_path, **PAPERS) as holder:
-        assert taken(holder)
-        assert waits(tmp_path, **PAPERS)
-        holder.kill()
-        holder.wait()
-        assert is_free(tmp_path, **PAPERS)
-
-
 def test_a_process_that_waits_gets_the_lock_once_it_is_free(workspace, tmp_path):
     with ExitStack() as stack:
         with pool_lock(workspace, "qdrant"):

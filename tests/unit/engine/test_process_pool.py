@@ -8,7 +8,7 @@ import time
 import pytest
 
 from pipeline.engine import process_pool
-from pipeline.engine.process_pool import LostItem, count_workers, map_chunks
+from pipeline.engine.process_pool import LostItem, map_chunks
 from tests.processes import is_alive, start_python, wait_until
 from tests.unit.engine import pool_tasks
 
@@ -186,8 +186,3 @@ def test_a_process_ends_silently_with_idle_workers():
     parent = run_apart("list(map_chunks(pool_tasks.double, [[1], [2]], 2))")
     assert parent.communicate() == ("", "")
     assert parent.returncode == 0
-
-
-def test_the_number_of_workers_is_the_setting_or_the_cores():
-    assert count_workers(3) == 3
-    assert 1 <= count_workers(0) <= len(os.sched_getaffinity(0))

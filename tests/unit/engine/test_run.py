@@ -18,7 +18,6 @@ from pipeline.engine.progress import (
     StageFailed,
     StageFinished,
     StageStarted,
-    duration,
     listening,
 )
 from pipeline.engine.run import State, run_stage, state
@@ -227,10 +226,6 @@ def test_the_time_left_follows_from_the_pace_so_far():
     assert stage.describe(0, 7200) == "0 of 7,200"
 
 
-def test_without_a_total_rows_are_told_alone():
-    assert StageClock().describe(1200, None) == "1,200 rows"
-
-
 def test_a_log_is_told_every_half_minute():
     clock = FakeClock()
     stage = StageClock(clock)
@@ -239,8 +234,3 @@ def test_a_log_is_told_every_half_minute():
         clock.time += 10
         due += [seconds] if stage.is_due() else []
     assert due == [30, 60]
-
-
-@cases_beside("words", "seconds")
-def test_durations_have_one_unit(words, seconds):
-    assert duration(seconds) == words

@@ -14,7 +14,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,6 @@ from pipeline.index.edge import LAYOUT_FILE, EdgeCollections, EdgeIndex
 from pipeline.index.edge_folder import SHORTEST_TURN, IndexInUse, holder_of, translate_errors
 from pipeline.index.fusion import Ranking, rank
 from pipeline.index.passage_index import Layout, QueryVectors, Request
-from pipeline.storage.writing import write_whole
 from tests.cases import cases_beside
 from tests.processes import PATIENCE, wait_until
 from tests.small_disk import small_disk_in
@@ -387,26 +386,8 @@ def _make_both(collections):
     collections.make_live(FIRST)
 
 
-def _pretend_both(collections):
-    """As `_make_both`, for tests that open neither: a real one takes a second of a busy disk."""
-    for layout, name in ((LAYOUT, FIRST), (OTHER, SECOND)):
-        write_whole(
-            collections.folder / name / LAYOUT_FILE, json.dumps({"layout": asdict(layout)}).encode()
-        )
-    collections.make_live(FIRST)
-
-
-def test_what_is_live_outlives_the_process_and_only_what_is_there_takes_its_place(collections):
-    _pretend_both(collections)
-    for name in ("another", "..", ""):
-        with pytest.raises(PermanentFailure, match="there is no collection"):
-            collections.make_live(name)
-    again = EdgeCollections(collections.folder, "citeloom")
-    assert (again.live(), again.names()) == (FIRST, sorted([FIRST, SECOND]))
-
-
 def test_none_is_live_where_the_folder_was_deleted(collections):
-    _pretend_both(collections)
+    _make_both(collections)
     collections.collection(FIRST).folder.rename(collections.folder.parent / "elsewhere")
     assert collections.live() is None
     assert collections.names() == [SECOND]
@@ -423,7 +404,7 @@ def test_a_file_that_names_no_collection_is_named(collections, content):
 
 
 def test_folders_of_others_are_not_listed_and_not_dropped(collections):
-    _pretend_both(collections)
+    _make_both(collections)
     for name in ("segments", ".hidden"):
         (collections.folder / name).mkdir()
     assert collections.names() == sorted([FIRST, SECOND])
@@ -440,7 +421,7 @@ def test_a_name_that_leads_elsewhere_is_refused(collections, name):
 
 
 def test_what_a_killed_process_began_to_drop_is_cleared_away(collections):
-    _pretend_both(collections)
+    _make_both(collections)
     gone = collections.folder / f".{SECOND}.4711.gone"
     collections.collection(SECOND).folder.rename(gone)
     assert collections.names() == [FIRST]
@@ -467,15 +448,3 @@ def test_a_collection_that_another_process_uses_is_not_dropped(collections):
         assert collections.names() == sorted([FIRST, SECOND])
     collections.drop(SECOND)
     assert collections.names() == [FIRST]
-
-
-def test_readers_see_one_of_two_collections_while_the_live_one_changes(collections):
-    _pretend_both(collections)
-    reader = EdgeCollections(collections.folder, "citeloom")
-    with ThreadPoolExecutor(1) as pool:
-        changes = pool.submit(
-            lambda: [collections.make_live(name) for name in [SECOND, FIRST] * 50]
-        )
-        while not changes.done():
-            assert reader.live() in {FIRST, SECOND}
-        changes.result()

@@ -1,8 +1,5 @@
 """The table citations, papers read by id, and the papers that cite one."""
 
-import subprocess
-import sys
-
 import pytest
 
 from pipeline import tables
@@ -112,14 +109,3 @@ def test_a_paper_has_its_passages_and_references_in_order(workspace):
     ]
     with pytest.raises(MissingInput, match=r"2403\.00009"):
         read_paper(workspace, "2403.00009")
-
-
-def test_a_paper_is_read_without_pandas(workspace):
-    code = (
-        "import sys; from pipeline.engine.stage import Workspace;"
-        " from pipeline.index.papers import read_paper; from pipeline.settings import load_settings;"
-        f" workspace = Workspace(load_settings(data={str(workspace.root.path)!r}));"
-        " paper = read_paper(workspace, '2403.00001');"
-        " print(len(paper.passages), 'pandas' in sys.modules)"
-    )
-    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "3 False\n"

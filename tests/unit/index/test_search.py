@@ -2,18 +2,14 @@
 where it cannot.
 """
 
-import inspect
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from pipeline import tables
-from pipeline.corpus.citation_formats import CITATION_FORMATS
 from pipeline.corpus.nouns import Passage
-from pipeline.doors.cli.search import search as search_command
-from pipeline.doors.web.forms import SearchForm
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
 from pipeline.index.opening import close_indexes, open_collections
@@ -277,22 +273,6 @@ def test_the_command_takes_every_option(loaded):
     assert (hits[0]["paper"]["grade"], hits[0]["paper"]["subset"]) == ("C", "no_problem")
 
 
-def test_the_command_and_the_form_of_the_pages_have_every_option_of_a_search():
-    by_name = {
-        "category": "categories", "kind": "kinds", "severity": "severities", "grade": "worst_quality",
-        "page_quality": "worst_quality", "first": "first_month", "last": "last_month",
-        "author": "authors",
-    }  # fmt: skip
-    years, of_lists = {"first_year", "last_year"}, {"papers", "without_papers", "per_paper"}
-    options = {option.name for option in fields(SearchOptions)} - years - of_lists | {"year"}
-    command = set(inspect.signature(search_command).parameters)
-    others = {"words", "queries", "like", "passages"}
-    forms = {f"as_{form}" for form in ("json", "markdown", *CITATION_FORMATS)}
-    assert {by_name.get(name, name) for name in command - others - forms} == options
-    form = {by_name.get(name, name) for name in SearchForm.model_fields}
-    assert form - {"q", "page"} == options - {"offset", "by", "exact"}
-
-
 def test_the_command_lists_the_papers(loaded):
     papers = partial(invoke, "papers", env=environment_of(loaded))
     listing = json.loads(papers("--author", "lovelace", "--json").stdout)["hits"]
@@ -331,8 +311,3 @@ def test_a_command_that_cannot_be_says_why(workspace, tmp_path, arguments, conte
     done = _invoke(workspace, *(argument.replace("FILE", str(file)) for argument in arguments))
     assert done.exit_code == 2
     assert message.replace("FILE", str(file)) in " ".join(done.output.split())
-
-
-def test_a_search_leaves_no_noise_in_the_log(loaded, caplog):
-    search(loaded, "decoding words")
-    assert caplog.records == []

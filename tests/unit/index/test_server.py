@@ -269,13 +269,6 @@ def _collections(httpserver, *statuses, key=None):
     return ServerCollections(url, "c", key, patience=600, clock=clock)
 
 
-def test_a_server_that_recovers_causes_no_error(httpserver, monkeypatch):
-    monkeypatch.setattr("pipeline.index.connection.FIRST_READ_PATIENCE", 600.0)
-    collections = _collections(httpserver, 500, 429, 503, 200)
-    assert collections.collection("c-model").layout() is None
-    assert len(httpserver.log) == 4
-
-
 def test_a_server_that_does_not_recover_is_named(httpserver):
     collections = _collections(httpserver, 503)
     with pytest.raises(TransientFailure, match=f"{httpserver.url_for('')[:-1]} answered 503"):

@@ -14,9 +14,8 @@ import psutil
 import pytest
 
 from pipeline.errors import PermanentFailure, TransientFailure
-from pipeline.llm.budget import Budget, Limits
 from pipeline.llm.cache import CLAIM_SECONDS, CallCache, call_key
-from pipeline.llm.messages import Prices, Spent
+from pipeline.llm.messages import Spent
 from tests.processes import wait_until
 
 REQUEST = {
@@ -161,22 +160,17 @@ def test_processes_that_make_the_file_at_the_same_moment_wait_for_each_other(tmp
     assert subprocess.run([sys.executable, "-c", OPEN_AT_ONCE, str(tmp_path)]).returncode == 0
 
 
-@pytest.mark.parametrize("name", ["calls.sqlite", "budgets.sqlite"])
 @pytest.mark.parametrize("moment", ["before it is opened", "after"])
-def test_a_file_that_stays_locked_is_named(name, moment, tmp_path, monkeypatch):
+def test_a_file_that_stays_locked_is_named(moment, tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.llm.cache.LOCK_SECONDS", 0.1)
-    monkeypatch.setattr("pipeline.llm.budget.LOCK_SECONDS", 0.1)
-    file = tmp_path / name
+    file = tmp_path / "calls.sqlite"
 
     def use():
-        if name == "budgets.sqlite":
-            return partial(Budget(Limits(calls=9), "shared", file).reserve, Spent(1), Prices())
-        cache = CallCache(file)
-        return partial(cache.write, "key", {"model": "m"}, {0: {}}, Spent(1), 1.0)
+        return partial(CallCache(file).write, "key", {"model": "m"}, {0: {}}, Spent(1), 1.0)
 
     again = use() if moment == "after" else lambda: use()()
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as holder:
         holder.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(TransientFailure, match=rf"{name}.*locked.*end the process"):
+        with pytest.raises(TransientFailure, match=r"calls\.sqlite.*locked.*end the process"):
             again()
     again()

@@ -13,7 +13,7 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.errors import PermanentFailure, SettingError, TransientFailure
+from pipeline.errors import PermanentFailure, SettingError
 from pipeline.llm.cache import CallCache, call_key
 from pipeline.llm.client import check_model, open_client
 from pipeline.llm.loop import run, side_by_side
@@ -310,14 +310,6 @@ def test_a_prompt_that_a_filter_refuses_fails_alone(tmp_path):
             ask_texts(place, text="rude")
         assert caught.value.kind == "filtered"
         assert ask_texts(place, text="kind")
-
-
-def test_an_unreachable_endpoint_is_named_with_what_to_do(tmp_path):
-    with ScriptedLlm() as llm:
-        pass
-    place = workspace(llm, tmp_path)
-    with pytest.raises(TransientFailure, match=rf"{llm.url} cannot be reached .* CITELOOM_LLM_URL"):
-        ask(place, many_prompts)
 
 
 @cases("unit/llm/cases.toml", "a_fault_names_what_to_correct")

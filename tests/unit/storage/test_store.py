@@ -121,20 +121,6 @@ def test_a_large_file_is_seen_only_when_its_last_part_is_there(root, store, tmp_
     assert store.unfinished() == 0
 
 
-def test_small_things_are_one_request_each(root, store):
-    file = root.path / "timings" / "papers" / f"{MONTH}.json"
-    write_whole(file, b"[]")
-    assert store.counted() == {"PUT": 1}
-    assert file.read_bytes() == b"[]"
-    assert store.counted() == {"GET": 1}
-    write(root, 10)
-    assert store.counted() == {"PUT": 1}
-    assert root.provenance(LEDGER, MONTH) is not None
-    assert store.counted() == {"GET": 1}
-    file.unlink(missing_ok=True)
-    assert store.counted() == {"DELETE": 1}
-
-
 def test_looking_once_lists_a_folder_once_and_asks_for_nothing_that_is_not_there(root, store):
     months = [f"{year}-{month:02}" for year in (2023, 2024) for month in range(1, 13)]
     for month in months[::2]:
