@@ -9,7 +9,6 @@ another.
 import os
 import random
 import threading
-import time
 from contextlib import suppress
 from dataclasses import replace
 
@@ -29,7 +28,6 @@ pytestmark = pytest.mark.faults
 MONTH = "2024-03"
 POINTS, PER_REQUEST, DIMENSIONS = 3_000, 100, 64
 LAYOUT = Layout("a model", DIMENSIONS, sparse=True)
-MOMENTS = 10
 
 
 @pytest.fixture
@@ -38,15 +36,6 @@ def seed():
     drawn = int(os.environ.get("CITELOOM_TEST_SEED", "20261120"))
     print(f"seed {drawn}")
     return drawn
-
-
-@pytest.fixture(scope="module")
-def mortal(qdrant_binary, tmp_path_factory):
-    """A server that the tests of this module may kill."""
-    server = MortalServer(qdrant_binary, tmp_path_factory.mktemp("mortal"))
-    server.start()
-    yield server
-    server.kill()
 
 
 def batches(**payload):
@@ -102,64 +91,12 @@ def insist_on_whole(index, acknowledged):
     return load.sent
 
 
-def test_a_server_killed_at_ten_moments_loses_nothing_acknowledged(mortal, seed):
-    """By turns the client gives up at once, and waits until the server is back."""
-    draw = random.Random(seed)
-    survived = acknowledged = sent_again = 0
-    for moment in range(MOMENTS):
-        request, pause = draw.randrange(1, POINTS // PER_REQUEST - 4), draw.uniform(0, 0.02)
-        over, patience = ("grpc", "http")[moment % 2], (0.0, 60.0)[moment // 2 % 2]
-        collections = open_collections(mortal.at, f"killed-{moment}", over=over, patience=patience)
-        killing = _Killing(mortal, request, pause)
-        index = Watched(made(collections), killing)
-        try:
-            load_month(index, MONTH, batches(), expected_rows=POINTS)
-            survived += 1
-        except TransientFailure:
-            assert patience == 0.0
-        killing.join()
-        collections.close()
-        again = open_collections(mortal.at, f"killed-{moment}", over=over)
-        acknowledged += len(index.acknowledged)
-        sent_again += insist_on_whole(made(again), index.acknowledged)
-        again.drop(again.names()[0])
-        again.close()
-    print(
-        f"{MOMENTS} kills: {survived} loads survived; {acknowledged} points acknowledged,"
-        f" {sent_again} sent again"
-    )
-    assert 0 < survived < MOMENTS
-
-
-class _Killing:
-    """Kills the server a little after a request was taken, and starts it again."""
-
-    def __init__(self, server, request, pause):
-        self._server, self._request, self._pause = server, request, pause
-        self._thread = threading.Thread(target=self._kill)
-
-    def __call__(self, number, points):
-        if number == self._request:
-            self._thread.start()
-
-    def _kill(self):
-        time.sleep(self._pause)
-        self._server.kill()
-        time.sleep(0.3)
-        self._server.start()
-
-    def join(self):
-        """Wait until the server is back."""
-        self._thread.join()
-
-
 @pytest.mark.parametrize("over", ["grpc", "http"])
 @pytest.mark.parametrize(("kind", "share"), [("cut", 0.05), ("half-cut", 0.03)])
-def test_a_load_over_a_bad_line_is_whole(mortal, seed, kind, share, over):
+def test_a_load_over_a_bad_line_is_whole(qdrant, seed, kind, share, over):
     number = seed + len(over)
     lines = [
-        CuttingProxy(port, kind, share, number)
-        for port in (mortal.at.http_port, mortal.at.grpc_port)
+        CuttingProxy(port, kind, share, number) for port in (qdrant.http_port, qdrant.grpc_port)
     ]
     through = open_collections(Server(lines[0].port, lines[1].port), f"{kind}-{over}", over=over)
     index = Watched(made(through))
@@ -170,7 +107,7 @@ def test_a_load_over_a_bad_line_is_whole(mortal, seed, kind, share, over):
     for line in lines:
         line.close()
     through.close()
-    collections = open_collections(mortal.at, f"{kind}-{over}", over=over)
+    collections = open_collections(qdrant, f"{kind}-{over}", over=over)
     sent = insist_on_whole(made(collections), index.acknowledged)
     collections.close()
     struck = sum(line.done[kind] for line in lines)
@@ -179,10 +116,10 @@ def test_a_load_over_a_bad_line_is_whole(mortal, seed, kind, share, over):
 
 
 @pytest.mark.slow
-def test_a_load_survives_a_line_that_swallows_everything_and_does_not_end(mortal, seed):
+def test_a_load_survives_a_line_that_swallows_everything_and_does_not_end(qdrant, seed):
     """As a firewall does that forgot the connection. It takes half a minute to be noticed."""
-    line = CuttingProxy(mortal.at.grpc_port, "swallow", 0.0, seed, most=1)
-    through = open_collections(Server(mortal.at.http_port, line.port), "swallowed", patience=50.0)
+    line = CuttingProxy(qdrant.grpc_port, "swallow", 0.0, seed, most=1)
+    through = open_collections(Server(qdrant.http_port, line.port), "swallowed", patience=50.0)
     index = Watched(made(through), lambda number, points: number == 5 and line.strike())
     load = load_month(index, MONTH, batches(), expected_rows=POINTS)
     line.close()

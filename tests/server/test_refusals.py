@@ -33,17 +33,12 @@ def test_a_wrong_or_missing_key_is_named_without_being_shown(qdrant, over, key, 
     collections.close()
 
 
-def _listening(port):
-    bound = socket.socket()
-    bound.bind(("127.0.0.1", port))
-    return bound
-
-
 @pytest.mark.parametrize("what", ["nothing", "http"])
 def test_where_grpc_cannot_be_reached_points_go_over_http_and_the_log_says_so_once(
     qdrant, what, caplog
 ):
-    with _listening(0) as bound:  # without `listen`, so that nobody answers there
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # without `listen`, so that nobody answers there
         port = bound.getsockname()[1] if what == "nothing" else qdrant.http_port
         collections = ServerCollections(qdrant.url, f"over-{what}", SecretStr(KEY), grpc_port=port)
         index = collections.collection(LAYOUT.collection(collections.alias))

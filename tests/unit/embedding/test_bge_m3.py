@@ -1,24 +1,36 @@
 """BGE-M3 on a model of its architecture made here: its name, what it cuts and leaves out, clear
-refusals, and weights that are read as weights alone.
+refusals, weights that are read as weights alone; and FlagEmbedding as its engine, whose `encode`
+test_parity.py compares.
 """
 
 import json
 import pickle
+from operator import attrgetter
 
 import numpy as np
 import pytest
 
+from benchmarks.vector_parity import TEXTS
 from pipeline.embedding.bge_m3 import BgeM3, name_of
+from pipeline.embedding.choice import model_name
 from pipeline.embedding.encoder import shape_of
+from pipeline.embedding.flag_embedding import FlagBgeM3
 from pipeline.embedding.model_files import read_file
+from pipeline.embedding.stages import EMBEDDINGS
+from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import SettingError
+from pipeline.settings import load_settings
 from tests.cases import cases_beside
 from tests.unit.embedding.planted_code import Planted
+from tests.unit.index.building import make_workspace, write_month
 
-# The first import of transformers takes seconds.
+# The first imports of transformers and FlagEmbedding take seconds.
 pytestmark = pytest.mark.slow
 
 TEXT = "a quick brown fox"
+MONTH = "2024-03"
+# Of unlike length, so that a pack of them is padded: a token spelt out, and texts that are cut.
+MIXED = [*TEXTS.values(), "a <pad> b", *("a b c " * times for times in (1, 40, 7, 3, 60))]
 
 
 @pytest.mark.parametrize("name", ["XLMRobertaTokenizer", "PreTrainedTokenizerFast"])
@@ -114,3 +126,43 @@ def test_another_kind_of_encoder_is_refused(change):
     assert shape_of(config | {"model_type": "bert"}).longest == 10
     with pytest.raises(ValueError, match="no encoder with gelu"):
         shape_of(config | change)
+
+
+@pytest.fixture(scope="module")
+def theirs(m3):
+    return FlagBgeM3(str(m3), "cpu", tokens=600)
+
+
+def test_a_stream_has_the_vectors_of_our_engine_in_order(m3, theirs):
+    texts = MIXED * 60
+    ours = list(BgeM3(str(m3), "cpu", "fp32").encode_stream(texts))
+    found = list(theirs.encode_stream(texts))
+    assert len(found) > 1
+    for one, other in zip(found, ours, strict=True):
+        np.testing.assert_allclose(one.dense, other.dense, atol=2e-3)
+        for equal in ("sparse.offsets", "sparse.ids", "truncated"):
+            np.testing.assert_array_equal(*map(attrgetter(equal), (one, other)))
+        np.testing.assert_allclose(one.sparse.weights, other.sparse.weights, atol=1e-4)
+        assert one.tokens == other.tokens
+
+
+def test_the_engine_computes_bge_m3_alone_and_in_float32_on_a_cpu(m3):
+    with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_PRECISION"):
+        FlagBgeM3(str(m3), "cpu", "bf16").encode(["a text"])
+    with pytest.raises(
+        SettingError, match="CITELOOM_EMBEDDER_ENGINE: flagembedding computes BGE-M3 alone"
+    ):
+        load_settings(_env_file=None, embedder_engine="flagembedding")
+
+
+def test_a_month_of_either_engine_is_a_month_of_the_model(m3, tmp_path):
+    shared = {"embedder": "bge-m3", "embedder_path": str(m3), "embedder_device": "cpu"}
+    theirs, ours = (
+        make_workspace(tmp_path, embedder_engine=engine, **shared)
+        for engine in ("flagembedding", "citeloom")
+    )
+    write_month(theirs)
+    assert run_stage(EMBEDDINGS, theirs, MONTH).measured["engine"] == "flagembedding"
+    assert state(EMBEDDINGS, ours, MONTH) is State.DONE
+    assert model_name(theirs.settings) == model_name(ours.settings)
+    assert run_stage(EMBEDDINGS, ours, MONTH, force=True).measured["engine"] == "citeloom"

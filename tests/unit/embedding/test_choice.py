@@ -39,21 +39,6 @@ def test_a_hub_whose_failure_says_nothing_is_named(monkeypatch):
         find_folder("nobody/model", "CITELOOM_EMBEDDER_PATH", "leave it empty")
 
 
-@pytest.mark.parametrize(
-    ("path", "revision"), [("nobody/model@5617a9f", "5617a9f"), ("nobody/model", None)]
-)
-def test_a_revision_of_the_hub_may_be_pinned(monkeypatch, tmp_path, path, revision):
-    requests = []
-
-    def download(name, **options):
-        requests.append((name, options["revision"]))
-        return str(tmp_path)
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    assert find_folder(path, "CITELOOM_EMBEDDER_PATH", "leave it empty") == tmp_path
-    assert requests == [("nobody/model", revision)]
-
-
 def test_what_a_model_in_the_cache_lacks_is_fetched_at_the_same_commit(monkeypatch, tmp_path):
     head, commits = tmp_path / "sparse_linear.pt", []
 
@@ -68,8 +53,8 @@ def test_what_a_model_in_the_cache_lacks_is_fetched_at_the_same_commit(monkeypat
         return [] if head.exists() else [head.name]
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    found = find_folder("nobody/model", "CITELOOM_EMBEDDER_PATH", "leave it empty", lacking)
-    assert (found, commits) == (tmp_path, [None, tmp_path.name])
+    found = find_folder("nobody/model@5617a9f", "CITELOOM_EMBEDDER_PATH", "", lacking)
+    assert (found, commits) == (tmp_path, ["5617a9f", tmp_path.name])
 
 
 def test_settings_of_bge_m3_do_not_touch_what_minilm_made():
@@ -107,11 +92,6 @@ def test_auto_stands_for_the_embedder_of_the_data_root(tmp_path):
     later = _settings(data=tmp_path, embedder_device="cpu")
     assert (later.embedder, later.embedder_reason) == ("bge-m3", "recorded in the data root")
     assert _settings(data=tmp_path, embedder="minilm").embedder_reason == "CITELOOM_EMBEDDER"
-
-
-def test_several_devices_may_be_named():
-    assert pick_devices("cpu") == ("cpu",)
-    assert pick_devices("cpu, cpu:0") == ("cpu", "cpu")
 
 
 @cases_beside("wanted", "message")

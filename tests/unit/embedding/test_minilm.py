@@ -10,10 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from pipeline.embedding.choice import make_embedder, model_name
 from pipeline.embedding.minilm import MiniLM
 from pipeline.errors import PermanentFailure
-from pipeline.settings import load_settings
 from tests.cases import cases_beside
 from tests.unit.embedding.hashing_embedder import MARGINS, skip_without
 from tests.unit.index.building import TEXTS as ABSTRACTS
@@ -66,12 +64,6 @@ def test_a_query_has_the_vector_of_the_same_passage(minilm):
     for passage, query in zip(minilm.encode(texts), minilm.encode_queries(texts), strict=True):
         np.testing.assert_allclose(query.dense, passage.dense, atol=2e-6)
         assert query.truncated == passage.truncated
-
-
-def test_an_embedder_is_made_once_per_process():
-    settings = load_settings(_env_file=None)
-    assert make_embedder(settings) is make_embedder(load_settings(_env_file=None))
-    assert make_embedder(settings).name == model_name(settings)
 
 
 def test_a_query_needs_no_torch():

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from benchmarks.vector_parity import EXACT, compare, reference_of
 from pipeline.embedding.bge_m3 import BgeM3
 from pipeline.embedding.embedder import Vectors
-from tests.unit.embedding.hashing_embedder import skip_without
 from tests.unit.embedding.tiny_m3 import make_tiny_m3
 from tests.unit.index.building import TEXTS
 
@@ -130,12 +129,3 @@ def test_order_and_budget_of_tokens_change_nothing(random_model, texts, tokens):
 def test_any_text_has_flagembeddings_vectors(random_model, text):
     (found,) = random_model.ours().encode([text])
     _same(found, random_model.expected(text))
-
-
-def test_bfloat16_is_close_where_the_processor_has_it(random_model):
-    skip_without("bf16")
-    model = random_model.ours(precision="bf16")
-    for text, found in zip(ODD, model.encode(ODD), strict=True):
-        assert float(found.dense @ random_model.expected(text).dense) > 0.99
-    facts = model.last_facts
-    assert (facts.precision, facts.devices, facts.halved) == ("bf16", ("cpu",), 0)

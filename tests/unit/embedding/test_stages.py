@@ -2,7 +2,6 @@
 taken up.
 """
 
-import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 from pipeline import tables
 from pipeline.embedding.reuse import TEXTS as SHARD
-from pipeline.embedding.reuse import KnownVectors
 from pipeline.embedding.stages import EMBEDDINGS, count_off_norm
 from pipeline.engine.checks import run_checks
 from pipeline.engine.run import State, run_stage, state
@@ -183,32 +181,6 @@ def test_shards_of_an_older_state_serve_by_their_texts_to_the_same_model_and_are
     measured = _run(workspace, HashingEmbedder(model)).measured
     assert (measured["reused"], measured["encoded"]) == (resumed, 5_000 - resumed)
     assert _shards(workspace) == []
-
-
-class Group:
-    """A group of vectors in memory: each is the number of its text; how often they were read."""
-
-    def __init__(self, numbers):
-        self.numbers, self.reads = numbers, 0
-
-    def digests(self):
-        digests = [hashlib.sha256(bytes([number])).hexdigest() for number in self.numbers]
-        return pa.chunked_array([digests], pa.string())
-
-    def vectors(self):
-        self.reads += 1
-        return pa.table({"dense": pa.array(self.numbers, pa.int64())})
-
-
-def test_a_group_is_read_once_however_its_rows_are_mixed():
-    groups = [Group([1, 2, 3, 7]), Group([7, 4, 5, 6])]
-    known = KnownVectors(groups, Group([6, 1, 4, 9, 7, 3, 5, 2]).digests())
-    rows = known.rows
-    assert rows[3] < 0
-    taken = known.take(rows[rows >= 0])
-    assert taken["dense"].to_pylist() == [6, 1, 4, 7, 3, 5, 2]
-    assert [group.reads for group in groups] == [1, 1]
-    assert rows[4] == 3, "of two rows of one text the first is taken"
 
 
 def test_the_embedder_is_told_to_end_where_a_run_fails(workspace):

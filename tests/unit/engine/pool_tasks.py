@@ -48,13 +48,6 @@ def loop_on_13(chunk):
     return double(chunk)
 
 
-def exit_on_13(chunk):
-    """Each number twice; 13 leaves the interpreter."""
-    if 13 in chunk:
-        sys.exit("leaving")
-    return double(chunk)
-
-
 def kill_self(chunk):
     """End as Linux ends a process where memory runs out."""
     os.kill(os.getpid(), signal.SIGKILL)

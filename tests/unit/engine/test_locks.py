@@ -65,11 +65,6 @@ def taking(folder, **order):
         process.communicate()
 
 
-def taken(process):
-    """Wait until a process has its lock."""
-    return process.stdout.readline() == "taken\n"
-
-
 def is_free(folder, **order):
     """Whether a process of its own gets a lock at once, and not after a wait."""
     with taking(folder, **order) as process:
@@ -119,7 +114,7 @@ def test_a_process_that_waits_gets_the_lock_once_it_is_free(workspace, tmp_path)
         with pool_lock(workspace, "qdrant"):
             waiting = stack.enter_context(taking(tmp_path, pool="qdrant"))
             assert waiting.stderr.readline()
-        assert taken(waiting)
+        assert waiting.stdout.readline() == "taken\n"
 
 
 def test_a_process_that_waits_ends_when_it_is_asked_to(workspace, tmp_path):

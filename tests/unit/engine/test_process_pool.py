@@ -93,20 +93,12 @@ def test_a_worker_cannot_take_all_memory():
     [
         (pool_tasks.fail, KeyError, "no 13"),
         (pool_tasks.fail_unpicklably, RuntimeError, "Unpicklable: something"),
-        (pool_tasks.exit_on_13, RuntimeError, "SystemExit: leaving"),
     ],
 )
 def test_an_exception_is_raised_in_the_caller_with_its_traceback_as_a_note(work, error, message):
     with pytest.raises(error, match=message) as raised:
         list(map_chunks(work, [[13]], 1))
     assert "pool_tasks.py" in raised.value.__notes__[0]
-
-
-def test_a_worker_goes_on_after_an_exception():
-    before = process_of_worker()
-    with pytest.raises(KeyError):
-        list(map_chunks(pool_tasks.fail, [[7]], 1))
-    assert process_of_worker() == before
 
 
 def test_chunks_are_taken_only_a_few_ahead():

@@ -14,7 +14,6 @@ from pipeline.engine.checks import run_checks
 from pipeline.engine.failures import all_failures, read_failure, record_failure
 from pipeline.engine.progress import (
     StageAdvanced,
-    StageClock,
     StageFailed,
     StageFinished,
     StageStarted,
@@ -28,7 +27,6 @@ from pipeline.stages import lookup_stage
 from pipeline.storage.data_root import DataRoot
 from pipeline.tables import DUMP_MEMBERS, REPORT
 from tests.cases import cases_beside
-from tests.fake_clock import FakeClock
 from tests.workspaces import altered, make_workspace
 
 MONTH = "2024-03"
@@ -215,22 +213,3 @@ def test_a_file_that_cannot_be_read_counts_for_nothing(tmp_path):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(damage)
         assert read_timings(root, "scores", "2024-03") == []
-
-
-def test_the_time_left_follows_from_the_pace_so_far():
-    clock = FakeClock()
-    stage = StageClock(clock)
-    clock.time += 60
-    assert stage.describe(1200, 7200) == "1,200 of 7,200, about 5 min left"
-    assert stage.describe(7200, 7200) == "7,200 of 7,200"
-    assert stage.describe(0, 7200) == "0 of 7,200"
-
-
-def test_a_log_is_told_every_half_minute():
-    clock = FakeClock()
-    stage = StageClock(clock)
-    due = []
-    for seconds in range(10, 80, 10):
-        clock.time += 10
-        due += [seconds] if stage.is_due() else []
-    assert due == [30, 60]

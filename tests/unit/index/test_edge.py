@@ -31,7 +31,6 @@ from tests.processes import PATIENCE, wait_until
 from tests.small_disk import small_disk_in
 from tests.unit.index.building import (
     LAYOUT,
-    answers,
     best_ten,
     clustered,
     find,
@@ -139,16 +138,6 @@ def test_each_vector_ranks_by_what_it_says(edge):
     assert _ids(find(edge, asked, Request(40, "lexical"))) == [passage_id(30)]
     with_the_term = {passage_id(number) for number in range(2, 40, 3)}
     assert set(_ids(find(edge, asked, Request(40, "sparse")))) <= with_the_term
-
-
-@pytest.mark.parametrize("layout", [LAYOUT, replace(LAYOUT, quantization="int8")])
-def test_a_small_collection_answers_the_same_after_it_settled(edge, layout):
-    _load(edge, *three_months(), layout=layout)
-    edge.defer_indexing()
-    before = answers(edge)
-    edge.build_graph(wait=True)
-    edge.close()
-    assert answers(edge) == [nearly(hits) for hits in before]
 
 
 @pytest.mark.parametrize("quantization", ["turbo4", "turbo2", "int8"])
@@ -384,13 +373,6 @@ def _make_both(collections):
     collections.collection(FIRST).create(LAYOUT)
     collections.collection(SECOND).create(OTHER)
     collections.make_live(FIRST)
-
-
-def test_none_is_live_where_the_folder_was_deleted(collections):
-    _make_both(collections)
-    collections.collection(FIRST).folder.rename(collections.folder.parent / "elsewhere")
-    assert collections.live() is None
-    assert collections.names() == [SECOND]
 
 
 @cases_beside("content")

@@ -2,7 +2,6 @@
 of a month. Points by columns: taking and splitting them, and what no engine is given.
 """
 
-import hashlib
 import uuid
 from dataclasses import replace
 
@@ -11,7 +10,7 @@ import pytest
 
 from pipeline.errors import PermanentFailure, TransientFailure
 from pipeline.index.batch import check_points
-from pipeline.index.load import audit_month, digest_of, load_month
+from pipeline.index.load import audit_month, load_month
 from tests.cases import cases_beside
 from tests.unit.index.building import make_points, passage_id
 
@@ -61,11 +60,6 @@ class FakeIndex:
 def single(numbers):
     """Points in batches of one."""
     return [make_points([number]) for number in numbers]
-
-
-def test_the_digest_of_a_month_is_over_its_lines_in_order():
-    assert digest_of({"b": "2", "a": "1"}) == hashlib.sha256(b"a 1\nb 2").hexdigest()
-    assert digest_of({}) == hashlib.sha256(b"").hexdigest()
 
 
 def test_an_index_is_given_the_number_of_new_points_and_built_once_at_the_end():
@@ -175,11 +169,6 @@ def test_parts_hold_every_point_once_and_in_order(most):
 def test_the_authors_of_a_paper_count_in_the_size_of_a_request():
     points = make_points(range(4), authors=["ann lee"] * 100_000)
     assert [len(part) for part in points.split()] == [1, 1, 1, 1]
-
-
-def test_no_points_are_no_parts_and_no_fault():
-    assert list(make_points([]).split()) == []
-    check_points(make_points([]))
 
 
 @cases_beside("column", "value", "number")

@@ -213,22 +213,6 @@ def test_a_month_that_fails_leaves_the_old_collection_live_and_a_run_into_the_ne
     assert is_refused(make_workspace(loaded.root.path, qdrant_quantization="turbo4"))
 
 
-def assert_refused_until_it_is_made_again(workspace, reason):
-    for refused in (check_layout, partial(search, query="beam search")):
-        with pytest.raises(CiteloomError, match=reason):
-            refused(workspace)
-    assert change_over(workspace).done
-    check_layout(workspace)
-
-
-def test_an_index_of_other_headings_is_refused_until_it_is_made_again(workspace):
-    write_month(workspace)
-    embed(workspace)
-    in_another_form(workspace, MONTHS[0])
-    make_live(workspace, layout_of(workspace, MONTHS[0])[0])
-    assert_refused_until_it_is_made_again(workspace, "passage embedded")
-
-
 def test_a_month_that_another_version_adds_meanwhile_keeps_the_old_collection_live(loaded, changed):
     def run(months):
         failures = run_stages(changed, months)
@@ -268,14 +252,27 @@ def test_an_earlier_collection_is_loaded_and_searched_on_until_reindex_is_asked_
     assert live_index(workspace).layout() == layout == layout_of(workspace, MONTHS[0])[0]
 
 
-def test_a_collection_in_a_compression_that_left_is_refused(workspace):
+@pytest.mark.parametrize(
+    ("earlier", "reason"),
+    [
+        ({"form": "passage"}, "passage embedded"),
+        ({"quantization": "binary"}, "quantization binary"),
+    ],
+)
+def test_a_collection_of_an_earlier_version_is_refused_until_it_is_made_again(
+    workspace, earlier, reason
+):
     load(workspace, MONTHS[0])
     layout, _ = layout_of(workspace, MONTHS[0])
-    binary = replace(layout, quantization="binary")
+    earlier_layout = replace(layout, **earlier)
     collections = open_collections(workspace)
-    index = collections.collection(binary.collection("citeloom"))
-    index.create(replace(layout, quantization="none"))
+    index = collections.collection(earlier_layout.collection("citeloom"))
+    index.create(layout)
     index.close()
-    (index.folder / LAYOUT_FILE).write_text(json.dumps({"layout": asdict(binary)}))
+    (index.folder / LAYOUT_FILE).write_text(json.dumps({"layout": asdict(earlier_layout)}))
     collections.make_live(index.name)
-    assert_refused_until_it_is_made_again(workspace, "quantization binary")
+    for refused in (check_layout, partial(search, query="beam search")):
+        with pytest.raises(CiteloomError, match=reason):
+            refused(workspace)
+    assert change_over(workspace).done
+    check_layout(workspace)

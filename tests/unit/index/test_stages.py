@@ -52,14 +52,6 @@ def test_only_what_changed_is_sent_and_what_is_stale_goes(loaded):
     assert live_index(loaded).count("2024-04") == len(TEXTS)
 
 
-def test_a_month_without_passages_has_a_receipt_of_zero(workspace):
-    write_month(workspace, texts=[])
-    embed(workspace)
-    run_stage(INDEX_RECEIPTS, workspace, MONTH)
-    assert workspace.root.rows(tables.INDEX_RECEIPTS, MONTH)[0]["expected"] == 0
-    assert state(INDEX_RECEIPTS, workspace, MONTH) is State.DONE
-
-
 def test_a_receipt_does_not_hold_once_the_folder_is_deleted(loaded):
     assert state(INDEX_RECEIPTS, loaded, MONTH) is State.DONE
     close_indexes()

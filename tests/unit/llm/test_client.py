@@ -15,12 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.errors import PermanentFailure, SettingError
 from pipeline.llm.cache import CallCache, call_key
-from pipeline.llm.client import check_model, open_client
+from pipeline.llm.client import REPEAT_SAMPLES, check_model, open_client
 from pipeline.llm.loop import run, side_by_side
 from pipeline.llm.messages import LlmAnswerError, Message
 from pipeline.llm.structured import AtMost
 from pipeline.settings import load_settings
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.models_file import write_models
 from tests.processes import PATIENCE
 from tests.scripted_llm import Asked, Refusal, ScriptedLlm
@@ -157,9 +157,7 @@ def test_two_processes_at_once_pay_for_each_call_once(tmp_path, executor):
     assert llm.generations == 60
 
 
-@cases(
-    "unit/llm/cases.toml", "what_other_machines_may_write_too_has_no", ["executor", "kind", "log"]
-)
+@cases_beside("executor", "kind", "log")
 def test_what_other_machines_may_write_too_has_no_log_in_shared_memory(
     tmp_path, monkeypatch, executor, kind, log
 ):
@@ -169,19 +167,6 @@ def test_what_other_machines_may_write_too_has_no_log_in_shared_memory(
         assert len(ask(place, texts)) == 1
     with contextlib.closing(sqlite3.connect(place.cache("llm") / "calls.sqlite")) as cache:
         assert cache.execute("PRAGMA journal_mode").fetchone() == (log,)
-
-
-def test_samples_are_in_the_order_of_their_numbers_and_differ(tmp_path):
-    class Reversed(ScriptedLlm):
-        def respond(self, body, key):
-            answer = super().respond(body, key)
-            answer["choices"].reverse()
-            return answer
-
-    with Reversed() as llm, ScriptedLlm() as plain:
-        found = ask_texts(workspace(llm, tmp_path / "reversed"), 3)
-        assert found == ask_texts(workspace(plain, tmp_path / "plain"), 3)
-    assert len(set(found)) == 3
 
 
 def test_completions_in_flight_stay_within_the_limit(tmp_path):
@@ -286,22 +271,6 @@ def test_what_is_copied_from_a_prompt_into_a_form_is_what_stood_there(tmp_path):
     assert len(llm.requests) == 2
 
 
-def test_a_busy_endpoint_is_tried_again_and_the_waits_are_measured(tmp_path):
-    refusals = [
-        Refusal(503, "loading", {"Retry-After": "0.01"}),
-        Refusal(429, "slow down", {"retry-after-ms": "10"}),
-    ]
-
-    async def measure(client):
-        await texts(client)
-        return client.usage.measured()
-
-    with ScriptedLlm(lambda asked: refusals.pop() if refusals else None) as llm:
-        measured = ask(workspace(llm, tmp_path), measure)
-    assert (len(llm.requests), measured["llm_retries"]) == (3, 2)
-    assert measured["llm_waited_seconds"] >= 0.02
-
-
 def test_a_prompt_that_a_filter_refuses_fails_alone(tmp_path):
     said = "The prompt triggers Azure OpenAI's content management policy."
     with ScriptedLlm(lambda asked: Refusal(400, said) if "rude" in asked.prompt else None) as llm:
@@ -312,7 +281,7 @@ def test_a_prompt_that_a_filter_refuses_fails_alone(tmp_path):
         assert ask_texts(place, text="kind")
 
 
-@cases("unit/llm/cases.toml", "a_fault_names_what_to_correct")
+@cases_beside("case")
 def test_a_fault_names_what_to_correct_and_no_key(tmp_path, monkeypatch, caplog, case):
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("STRICT_KEY", SECRET)
@@ -332,7 +301,7 @@ def test_a_fault_names_what_to_correct_and_no_key(tmp_path, monkeypatch, caplog,
     assert not any(SECRET.encode() in content for content in written)
 
 
-@cases("unit/llm/cases.toml", "a_key_is_sent_over_https_or_to", ["message", "url", "key"])
+@cases_beside("message", "url", "key")
 def test_a_key_is_sent_over_https_or_to_this_machine_alone_and_never_shown(message, url, key):
     settings = load_settings(llm_url=url, llm_model="m", llm_api_key=key, _env_file=None)
     if not message:
@@ -367,11 +336,7 @@ def test_a_client_works_where_a_loop_is_running_already(tmp_path):
         assert asyncio.run(outer()) == ask(place, texts)
 
 
-@cases(
-    "unit/llm/cases.toml",
-    "what_an_endpoint_does_not_take_is_left",
-    ["status", "complaint", "field"],
-)
+@cases_beside("status", "complaint", "field")
 def test_what_an_endpoint_does_not_take_is_left_out(
     tmp_path, monkeypatch, status, complaint, field
 ):
@@ -403,3 +368,31 @@ def test_a_key_that_a_model_or_an_endpoint_repeats_is_neither_shown_nor_stored(l
     assert SECRET[:4] not in completion.finish_reason + str(caught.value)
     for file in place.cache("llm").glob("calls.sqlite*"):
         assert SECRET.encode() not in file.read_bytes()
+
+
+def test_repeat_0_makes_no_new_call_and_the_others_do(tmp_path):
+    async def calls(client):
+        views = [client.view(repeat=repeat) for repeat in (0, 1, 2, 1)]
+        return [await texts(view, 3) for view in (client, *views)]
+
+    with ScriptedLlm() as llm:
+        own, *repeats = ask(workspace(llm, tmp_path), calls)
+    assert (repeats[0], repeats[3]) == (own, repeats[1])
+    assert len({*own, *repeats[1], *repeats[2]}) == 9
+    seeds = [body["seed"] for body in llm.requests]
+    assert seeds == [repeat * REPEAT_SAMPLES for repeat in range(3)]
+
+
+def test_equal_prompts_of_two_systems_are_two_draws_and_each_is_paid_once(tmp_path):
+    async def calls(client):
+        systems = ("zero_shot", "few_shot", "zero_shot")
+        return await side_by_side(texts(client.view(system), 3) for system in systems)
+
+    with ScriptedLlm() as llm:
+        place = workspace(llm, tmp_path)
+        zero, few, again = ask(place, calls)
+        assert ask(place, calls) == [zero, few, again]
+    assert zero == again
+    assert not set(zero) & set(few)
+    assert len(llm.requests) == 2
+    assert all(0 <= body["seed"] < 2**31 for body in llm.requests)

@@ -21,7 +21,7 @@ from pipeline.llm.loop import side_by_side
 from pipeline.llm.models import get_model
 from pipeline.llm.transport import PaidInVain, Transport, UnusableAnswer
 from pipeline.settings import load_settings
-from tests.cases import cases
+from tests.cases import cases_beside
 from tests.fake_clock import run_without_waiting
 
 SECRET = "sk-sentinel-9f31"
@@ -109,11 +109,7 @@ def until(end, *failure):
     return answer
 
 
-@cases(
-    "unit/llm/cases.toml",
-    "an_endpoint_that_fails_is_outlasted",
-    ["after_an_answer", "failure", "seconds", "ended", "requests", "error"],
-)
+@cases_beside("after_an_answer", "failure", "seconds", "ended", "requests", "error")
 def test_an_endpoint_that_fails_is_outlasted_or_given_up(
     after_an_answer, failure, seconds, ended, requests, error
 ):
@@ -141,18 +137,6 @@ def test_an_endpoint_that_refuses_one_request_and_answers_others_is_waited_for()
         return endpoint.asked["this"][-1]
 
     assert run_without_waiting(scenario()) >= 6 * 60
-
-
-def test_an_endpoint_that_comes_back_answers_every_request():
-    async def scenario():
-        endpoint = Endpoint(until(20.0, "no connection"))
-        await endpoint.ask("first")
-        await side_by_side(endpoint.ask() for _ in range(50))
-        return endpoint.asked["this"]
-
-    asked = run_without_waiting(scenario())
-    assert max(asked) < 20 + LONGEST_WAIT
-    assert len(asked) <= 50 * 8
 
 
 def test_after_patience_every_request_ends_with_what_is_wrong():
@@ -219,7 +203,7 @@ def test_an_error_inside_an_answer_is_tried_again():
     assert "answers 502 (upstream is down for ***)" in str(reply)
 
 
-@cases("unit/llm/cases.toml", "an_answer_that_is_no_completion", "body")
+@cases_beside("body")
 def test_an_answer_that_is_no_completion_is_shown_with_the_endpoint(body):
     check_unusable(body.encode())
 

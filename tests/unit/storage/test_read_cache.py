@@ -1,11 +1,12 @@
-"""What many blocks read of the same files: each once, and kept for the next process."""
-
-import sqlite3
-from contextlib import closing
+"""What many blocks read of the same files: each once, and kept for the next process in a small SQLite
+file.
+"""
 
 import pytest
 
+from pipeline.errors import TransientFailure
 from pipeline.storage.read_cache import FactStore, once, read_cache, remember
+from pipeline.storage.sqlite import open_store
 
 
 class Reader:
@@ -50,17 +51,6 @@ def test_a_fact_is_kept_while_its_version_is_the_same_and_read_again_where_the_f
     assert FactStore(file).find("name", "3") == "other"
 
 
-def test_facts_that_another_process_keeps_from_being_written_are_left(tmp_path, monkeypatch):
-    monkeypatch.setattr("pipeline.storage.sqlite.LOCK_SECONDS", 0.1)
-    file = tmp_path / "facts.sqlite"
-    with closing(sqlite3.connect(file, isolation_level=None)) as holder:
-        holder.execute("begin exclusive")
-        store = FactStore(file)
-        store.add("name", "1", "fact")
-        store.close()
-    assert FactStore(file).find("name", "1") is None
-
-
 def test_without_a_readable_file_facts_are_computed_each_time(tmp_path):
     (tmp_path / "facts.sqlite").mkdir()
     reader = Reader()
@@ -68,3 +58,14 @@ def test_without_a_readable_file_facts_are_computed_each_time(tmp_path):
         with read_cache(tmp_path):
             assert remember("name", "1", reader) == "fact"
     assert reader.calls == 2
+
+
+def fill_disk(file):
+    with open_store(file, "facts", "move the file away", "create table facts (fact)") as store:
+        store.execute("pragma max_page_count = 2")
+        store.execute("insert into facts values (zeroblob(100000))")
+
+
+def test_of_a_full_disk_the_way_out_is_room_and_not_another_file(tmp_path):
+    with pytest.raises(TransientFailure, match=r"disk is full.*: make room on its disk"):
+        fill_disk(tmp_path / "facts.sqlite")

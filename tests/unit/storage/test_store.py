@@ -9,8 +9,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from pipeline.engine.digests import digest_of
-from pipeline.engine.failures import all_failures, forget_failure, record_failure
-from pipeline.engine.run_stats import StageTiming, note_timing, read_timings
+from pipeline.engine.failures import record_failure
 from pipeline.errors import MissingInput, PermanentFailure, SettingError, TransientFailure
 from pipeline.ops.preflight import check_data_root
 from pipeline.settings import load_settings
@@ -145,15 +144,6 @@ def test_a_month_that_is_written_anew_has_another_digest(workspace):
     one = digest_of(workspace, LEDGER, [MONTH])
     write(workspace.root, 2)
     assert len({absent, one, digest_of(workspace, LEDGER, [MONTH])}) == 3
-
-
-def test_failures_and_timings_are_kept_on_the_store(workspace, store):
-    record_failure(workspace, "papers", MONTH, PermanentFailure("a zip is broken"))
-    note_timing(workspace.root, "papers", MONTH, StageTiming("f", 1.5, {}))
-    assert [failure.message for failure in all_failures(workspace.root)] == ["a zip is broken"]
-    assert [timing.seconds for timing in read_timings(workspace.root, "papers", MONTH)] == [1.5]
-    forget_failure(workspace, "papers", MONTH)
-    assert list(store.objects("root/")) == [f"timings/papers/{MONTH}.json"]
 
 
 def test_a_store_that_does_not_answer_is_named_and_the_first_error_is_the_one_told(
