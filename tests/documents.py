@@ -15,14 +15,14 @@ PAGES = (
 
 
 def fenced(text):
-    """The lines to type in code blocks without a language, without comments and prompts. If a block
-    has prompts (`$`), other lines are answers.
+    """The lines to type in code blocks of the shell or without a language, without comments, prompts
+    and redirections. If a block has prompts (`$`), other lines are answers.
     """
-    for block in re.findall(r"^```\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+    for block in re.findall(r"^```(?:bash)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         lines = block.splitlines()
         prompted = any(line.startswith("$ ") for line in lines)
         for line in lines:
-            typed = re.sub(r"\s+# .*$|^#.*$", "", line.removeprefix("$ ")).strip()
+            typed = re.sub(r"\s+[#>] .*$|^#.*$", "", line.removeprefix("$ ")).strip()
             if typed and (line.startswith("$ ") or not prompted):
                 yield typed
 

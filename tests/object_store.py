@@ -14,10 +14,9 @@ BUCKET = "corpus"
 
 @dataclass
 class Object:
-    """What lies under a name: its content, the content's mark, and when it was put there."""
+    """What lies under a name: its content, and when it was put there."""
 
     content: bytes
-    mark: str
     written: Any
 
 
@@ -99,7 +98,7 @@ class ObjectStore:
         it.
         """
         return {
-            name.removeprefix(below): Object(key.value, key.etag, key.last_modified)
+            name.removeprefix(below): Object(key.value, key.last_modified)
             for name, key in self._backend.buckets[BUCKET].keys.items()
             if name.startswith(below)
         }

@@ -1,8 +1,7 @@
 """A scripted OpenAI-compatible server on loopback, for every tier of tests.
 
 Its answers are a pure function of the messages and the seed, so that a run that was killed and
-resumed must end with the same tables. `python -m tests.scripted_llm --port 0` (or the file's path)
-serves it from a process of its own and prints its base URL.
+resumed must end with the same tables.
 
     with ScriptedLlm() as llm:
         settings = load_settings(llm_url=llm.url, llm_model=llm.model, …)
@@ -15,7 +14,6 @@ a `json_schema`, a vote where the prompt asks for "The best choice is", else pro
 [Reference i] of the prompt.
 """
 
-import argparse
 import hashlib
 import json
 import re
@@ -181,9 +179,6 @@ class ScriptedLlm:
             )
         return counts
 
-    def serve_forever(self):
-        self._server.serve_forever()
-
     def respond(self, body, key):
         """The answer to one request."""
         count = body.get("n", 1)
@@ -255,19 +250,7 @@ def _handler(llm):
         )  # head and body in one packet; in two, the second waits 40 ms for the first one's receipt
 
         def do_GET(self):
-            known = [
-                {"id": name, "object": "model", "created": 0, "owned_by": "tests"}
-                for name in llm.models
-            ]
-            self._send(
-                200,
-                (
-                    {"object": "list", "data": known}
-                    if self.path == "/v1/models"
-                    else {"status": "ok"}
-                ),
-                {},
-            )
+            self._send(200, {"object": "list", "data": [{"id": name} for name in llm.models]}, {})
 
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -298,19 +281,3 @@ def _handler(llm):
             pass
 
     return Handler
-
-
-def main():
-    parser = argparse.ArgumentParser(description="Serve the default script on loopback.")
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument(
-        "--latency", type=float, default=0.0, help="seconds that every request takes"
-    )
-    options = parser.parse_args()
-    llm = ScriptedLlm(port=options.port, latency=options.latency)
-    print(llm.url, flush=True)
-    llm.serve_forever()
-
-
-if __name__ == "__main__":
-    main()

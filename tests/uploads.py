@@ -11,32 +11,24 @@ import sys
 from pathlib import Path
 
 from pipeline.storage.data_root import DataRoot
-from pipeline.storage.provenance import Provenance
 from pipeline.storage.store import StorePath
-from pipeline.storage.writing import MonthWriter, write_whole
+from pipeline.storage.writing import write_whole
 from pipeline.tables import LEDGER
+from tests.month_tables import write_table
 
 MONTHS = ("2024-03", "2024-04")
 # Of texts that zstd makes no smaller than three quarters: 19 MB in the end, which is three parts.
 ROWS, CHARACTERS = 1_100, 24_000
 
 
-def provenance(month, version):
-    """What a month of a version says of itself, rows not yet counted."""
-    return Provenance(LEDGER.name, month, LEDGER.version, 1, "0", version, {}, {})
-
-
 def write_months(root, version):
     """Write all months, and after each a small file."""
     for month in MONTHS:
         chance = random.Random(f"{month} {version}")
-        with MonthWriter(LEDGER, root.file(LEDGER, month)) as writer:
-            for number in range(ROWS):
-                text = base64.b64encode(chance.randbytes(CHARACTERS * 3 // 4)).decode()
-                writer.add(
-                    {"subject": str(number), "stage": "papers", "reason": version, "detail": text}
-                )
-            writer.commit(provenance(month, version))
+        texts = (
+            base64.b64encode(chance.randbytes(CHARACTERS * 3 // 4)).decode() for _ in range(ROWS)
+        )
+        write_table(root, LEDGER, month, ({"reason": version, "detail": text} for text in texts))
         write_whole(root.path / "timings" / f"{month}.json", f'["{version}"]'.encode())
 
 

@@ -24,7 +24,6 @@ from pipeline.engine.status import month_status, stages_due
 from pipeline.index.stages import INDEX_RECEIPTS
 from pipeline.stages import STAGES, choose_stages, lookup_stage
 from pipeline.storage.provenance import read_provenance
-from sensors import stuck_runs
 from sensors.months import dump_folder
 from tests.assets.conftest import MONTHS
 from tests.definitions import load_definitions
@@ -36,7 +35,6 @@ MONTH = MONTHS[0]
 NAMES = [stage.name for stage in STAGES if stage is not PAGES]  # the sample has no sources
 # Tables with the figures of which each row is in one.
 COUNTED = {"dump_members": "pages/", "papers": "grade/", "passages": "kind/"}
-GROUPS = {"corpus", "index", "related_work", "answers", "evaluation", "report"}
 
 
 @pytest.fixture
@@ -89,11 +87,8 @@ def test_figures_of_a_month_count_all_that_its_table_holds(place):
         for name, kind in COUNTED.items()
     }
     assert sums == {name: len(rows_of(place, name)) for name in COUNTED}
-    papers = rows_of(place, "papers")
-    lost = {figure: value for figure, value in figures["papers"].items() if "lost/" in figure}
-    assert sum(lost.values()) == sum(sum(paper["losses"].values()) for paper in papers) > 0
-    assert 0 < figures["papers"]["share_kept"] < 1
-    assert figures["passages"]["picture"].md_str.startswith("![passage lengths](data:image/svg")
+    lost = sum(value for figure, value in figures["papers"].items() if "lost/" in figure)
+    assert lost == sum(sum(paper["losses"].values()) for paper in rows_of(place, "papers")) > 0
 
 
 def rows_of(place, name):
@@ -201,39 +196,15 @@ def test_a_disabled_stage_says_why_and_its_months_are_empty_in_both_doors(own):
     assert [(outcome.rows, outcome.disabled) for outcome in report.outcomes] == [(0, True)]
 
 
-def test_the_means_of_each_system_can_be_plotted(place, instance):
-    figures = metadata_of(instance, "scores", MONTH)
-    rows = place.workspace().root.rows(tables.SCORES, MONTH)
-    rouge = [
-        row["value"] for row in rows if (row["metric"], row["system"]) == ("rouge1", "chatcite")
-    ]
-    assert figures["ROUGE-1/chatcite@scripted"] == pytest.approx(sum(rouge) / len(rouge), abs=1e-4)
-    assert 1 <= figures["G-Score/chatcite@scripted"] <= 5
-
-
-def test_everything_in_dagster_has_an_owner_a_tag_and_a_description():
-    team = "team:citeloom"
+def test_all_assets_and_checks_are_described_with_the_columns_of_their_tables():
     for spec in defs.resolve_all_asset_specs():
-        assert list(spec.owners) == [team], spec.key
         assert spec.description, spec.key
-        assert "citeloom/resource" in spec.tags, spec.key
         name = spec.key.to_user_string()
         if name in NAMES:
-            assert spec.group_name in GROUPS, spec.key
-            assert spec.kinds, spec.key
             columns = spec.metadata["dagster/column_schema"].columns
             assert [column.name for column in columns] == tables.TABLES[name].schema.names
-            assert all(column.description for column in columns), spec.key
     checks = [spec for check in defs.asset_checks for spec in check.check_specs]
-    assert checks
-    for check in checks:
-        assert check.metadata["owner"] == team, check.key
-        assert check.description, check.key
-    sensors = [*defs.sensors, *stuck_runs.defs.sensors]
-    for item in (*sensors, *defs.schedules):
-        assert item.metadata["owner"].value == team, item.name
-        assert item.description, item.name
-        assert item.tags, item.name
+    assert [check.key for check in checks if not check.description] == []
 
 
 def stale_in_dagster(place):
@@ -391,15 +362,9 @@ def test_a_month_whose_newest_runs_died_before_their_first_step_is_asked_for_aga
         assert isinstance(ask_sensor(here, cursor, instance), dg.SkipReason)
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["dg check defs", "dagster definitions validate -w workspace.yaml"],
-    ids=["dg", "dagster"],
-)
-def test_the_code_location_passes_the_tools_own_check(command, tmp_path):
-    program, *arguments = command.split()
+def test_the_code_location_passes_the_tools_own_check(tmp_path):
     done = subprocess.run(
-        [str(Path(sys.executable).with_name(program)), *arguments],
+        [str(Path(sys.executable).with_name("dg")), "check", "defs"],
         cwd=PROJECT,
         env={**os.environ, "DAGSTER_HOME": str(tmp_path), "CITELOOM_DATA": str(tmp_path / "data")},
         capture_output=True,

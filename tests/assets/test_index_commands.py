@@ -1,17 +1,8 @@
-"""The commands that keep the index in order, as a user meets them: audit and reindex; and the guide
-to new papers.
-"""
-
-import json
-import re
-import subprocess
-from pathlib import Path
+"""The commands that keep the index in order, as a user meets them: audit and reindex."""
 
 from pipeline import tables
 from pipeline.index.opening import live_index
 from pipeline.index.stages import index_holds_the_embeddings
-from tests.documents import DOCS
-from tests.processes import COMMAND
 
 
 def test_an_audit_names_what_is_missing_and_repair_brings_it_back(own):
@@ -44,19 +35,3 @@ def test_another_layout_is_refused_until_reindex_has_changed_over_to_it(own):
     assert changed.told("search", "beam search", "--limit", "1")["hits"]
     assert changed.told("reindex", "--drop-old")["dropped"] == [first["before"]]
     assert "nothing was loaded" in changed.invoke("reindex").stdout
-
-
-def test_the_script_of_the_guide_lists_the_papers_of_a_month(own, tmp_path):
-    page = (DOCS / "how-to" / "new-months.md").read_text()
-    (script,) = re.findall(r"^```bash\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    (folder / "new-papers.sh").write_text(script)
-    (folder / "queries.txt").write_text("beam search\nreciprocal rank fusion\n")
-    environment = own.with_settings(refresh_harvest=False).environment
-    environment["PATH"] = f"{Path(COMMAND).parent}:/usr/bin:/bin"
-    subprocess.run(["bash", folder / "new-papers.sh", "2024-04"], env=environment, check=True)
-    listed = json.loads((folder / "new-2024-04.json").read_text())
-    assert [answer["query"] for answer in listed] == ["beam search", "reciprocal rank fusion"]
-    months = {hit["paper"]["month"] for answer in listed for hit in answer["hits"]}
-    assert months == {"2024-04"}

@@ -1,8 +1,6 @@
 """The package `citeloom` on the finished sample corpus, and the page that documents it."""
 
 import doctest
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -53,14 +51,3 @@ def test_a_folder_without_a_corpus_has_no_index(place, tmp_path):
         assert corpus.months() == []
         with pytest.raises(citeloom.MissingInput, match=str(tmp_path)):
             corpus.search("anything")
-
-
-def test_the_import_is_light():
-    code = (
-        "import sys, citeloom; print(*sorted({'pyarrow', 'torch', 'numpy', 'pydantic'} &"
-        " sys.modules.keys()))"
-    )
-    printed = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
-    assert printed.strip() == ""

@@ -13,7 +13,7 @@ from pipeline.definitions import defs
 from pipeline.settings import SAMPLE_DUMP, SAMPLE_QUESTIONS
 from pipeline.stages import CORPUS_STAGES, STAGES
 from resources.services import LLM_BUDGET_TAG, LLM_TOKENS_TAG
-from sensors.refresh import PART_TAG, STAGES_TAG, refresh_schedule, refreshed_months
+from sensors.refresh import PART_TAG, STAGES_TAG, refreshed_months
 from tests.assets.conftest import digests
 from tests.fake_arxiv import deleted, error, raw, record
 
@@ -168,15 +168,21 @@ def run_of_refresh(instance, **about):
     return run
 
 
-@pytest.mark.parametrize(("tokens", "asks"), [(0, False), (5000, True)])
-def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_alone(
-    own, tokens, asks
+@pytest.mark.parametrize(
+    ("tokens", "in_use", "asks"),
+    [(0, STAGES, False), (5000, STAGES, True), (5000, CORPUS_STAGES, False)],
+)
+def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_for_stages_in_use(
+    own, tokens, in_use, asks
 ):
-    """A month whose questions and tasks are there, and whose answers were never made."""
+    """A month whose questions and tasks are there, and whose answers were never made. Which stages
+    were in use when the refresh began stands in its tags.
+    """
     (own.root / "answers" / f"{LAST}.parquet").unlink()
     there = own.with_settings(refresh_llm_tokens=tokens)
     with there.entered(), dg.DagsterInstance.ephemeral() as instance:
-        (request,) = follow(there, instance, run_of_refresh(instance))
+        tags = {STAGES_TAG: ",".join(stage.name for stage in in_use)}
+        (request,) = follow(there, instance, run_of_refresh(instance, tags=tags))
     assert request.job_name == ("refresh_corpus" if asks else "summarize_refresh")
     if asks:
         assert request.asset_selection[0].path[-1] == "answers"
@@ -184,24 +190,6 @@ def test_below_the_index_a_scheduled_refresh_asks_a_model_within_its_budget_alon
         assert request.tags[LLM_BUDGET_TAG] == "refresh r1", (
             "one budget for all runs of the refresh"
         )
-
-
-def test_a_scheduled_refresh_of_a_new_data_root_goes_on_below_the_index(own):
-    """After its first part the root has tables of the corpus alone, and what it began with stands
-    in its tags.
-    """
-    for stage in STAGES[len(CORPUS_STAGES) :]:
-        for file in (own.root / stage.name).glob("*.parquet"):
-            file.unlink()
-    there = own.with_settings(refresh_llm_tokens=5000)
-    requests = []
-    for stages in (STAGES, CORPUS_STAGES):
-        with there.entered(), dg.DagsterInstance.ephemeral() as instance:
-            tags = {STAGES_TAG: ",".join(stage.name for stage in stages)}
-            requests += follow(there, instance, run_of_refresh(instance, tags=tags))
-    goes_on, ends = requests
-    assert goes_on.asset_selection[0].path[-1] == "key_elements"
-    assert ends.job_name == "summarize_refresh"
 
 
 def test_a_scheduled_refresh_is_summarized_once_no_run_of_it_is_left(here, dump, oai):
@@ -220,8 +208,3 @@ def test_a_scheduled_refresh_is_summarized_once_no_run_of_it_is_left(here, dump,
     counted = json.loads(written.read_text())["months"][LAST]
     assert (counted["papers_revised"], counted["papers_new"]) == (1, 0)
     assert {name: made.metadata[name].value for name in counted} == counted
-
-
-def test_the_schedule_is_due_when_the_setting_says():
-    assert refresh_schedule("30 2 * * 1").cron_schedule == "30 2 * * 1"
-    assert [schedule.name for schedule in defs.schedules].count("refresh") == 1

@@ -35,7 +35,7 @@ def is_pickle(content):
 
 
 def test_nothing_that_a_run_leaves_is_a_pickle(place):
-    """So that nothing stored can be unpickled; `tests/unit/test_no_foreign_code.py` looks at the
+    """So that nothing stored can be unpickled; `banned-api` in pyproject.toml looks at the
     sources.
     """
     assert is_pickle(pickle.dumps(place.root))

@@ -44,34 +44,26 @@ class Watch:
             self.lost += now.split()[-1:] != was.split()[-1:] and not name.startswith("ledger/")
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A disturbed data root against the calm one: rows that it lacks, rows too many, and files that
-    differ at all.
+def count_wrong(calm, watch, month=""):
+    """What is wrong with a data root that was watched, held against an undisturbed one, byte by byte:
+    tables, ledgers and pages, of one month or of all. Rows are counted only in files that differ.
     """
-
-    lost: int
-    duplicated: int
-    files: list[str]
-    torn: list[str]
-
-    @property
-    def none(self):
-        """Whether both are the same."""
-        return not (self.lost or self.duplicated or self.files or self.torn)
-
-
-def compare(calm, disturbed):
-    """Tables, ledgers and pages of two data roots, byte by byte; rows only of those that differ."""
-    ours, theirs = digests(disturbed), digests(calm)
-    differing = sorted(
-        name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
+    ours, theirs = digests(watch.root), digests(calm.root)
+    differing = [
+        name
+        for name in ours.keys() | theirs.keys()
+        if ours.get(name) != theirs.get(name) and month in name
+    ]
+    counts = Counter(
+        lost=watch.lost,
+        duplicated=0,
+        torn=watch.torn + len(_broken_stores(watch.root)),
+        files_that_differ=len(differing),
     )
-    lost, more = 0, 0
     for name in (name for name in differing if name.endswith(".parquet")):
-        here, there = _rows(disturbed / name), _rows(calm / name)
-        lost, more = lost + (there - here).total(), more + (here - there).total()
-    return Difference(lost, more, differing, _broken_stores(disturbed))
+        here, there = _rows(watch.root / name), _rows(calm.root / name)
+        counts.update(lost=(there - here).total(), duplicated=(here - there).total())
+    return counts
 
 
 def _rows(file):

@@ -4,13 +4,14 @@ both stores.
 
 import os
 import shutil
+from collections import Counter
 from contextlib import contextmanager, nullcontext
 
 import dagster as dg
 import pytest
 
 from tests.assets.conftest import MONTHS
-from tests.faults.accounts import Watch, compare
+from tests.faults.accounts import Watch, count_wrong
 from tests.postgres import postgres
 from tests.small_months import write_small_months
 
@@ -32,19 +33,11 @@ def test_two_runs_of_the_same_months_make_them_once(
     watch = Watch(place.root)
     watch.look()
     made = [*ends[0].made, *ends[1].made]
-    after = compare(calm.root, place.root)
-    twice = len(made) - len(set(made))
-    tell(
-        made=len(made),
-        made_twice=twice,
-        lost=after.lost,
-        duplicated=after.duplicated,
-        torn=watch.torn,
-    )
+    wrong = count_wrong(calm, watch)
+    wrong["made_twice"] = len(made) - len(set(made))
+    tell(made=len(made), **wrong)
     assert all(end.done for end in ends), ends
-    assert twice == 0
-    assert after.none
-    assert watch.torn == 0
+    assert not any(wrong.values())
 
 
 @contextmanager
@@ -63,7 +56,7 @@ def test_four_runs_of_the_same_24_months_make_them_once_and_meet_no_lock(
     assert (
         serial.citeloom("run", "--months", "all", "--until", "metadata", "--json").returncode == 0
     )
-    failed, locked, differing, twice = 0, 0, 0, 0
+    wrong = Counter()
     with _store(kind) as store:
         for number in range(REPEATS):
             place = make(tmp_path / f"{number}", **settings, **store)
@@ -71,20 +64,15 @@ def test_four_runs_of_the_same_24_months_make_them_once_and_meet_no_lock(
                 place.start("run", "--months", "all", "--until", "metadata") for _ in range(RUNS)
             ]
             said = "".join(run.communicate()[1] for run in runs)
-            failed += sum(run.returncode != 0 for run in runs)
-            locked += sum("locked" in line or "deadlock" in line for line in said.splitlines())
-            differing += len(compare(serial.root, place.root).files)
-            twice += _reported(place, "metadata") - len(MANY)
+            wrong.update(
+                failed=sum(run.returncode != 0 for run in runs),
+                lock_errors=said.count("locked") + said.count("deadlock"),
+                reported_twice=_reported(place, "metadata") - len(MANY),
+            )
+            wrong.update(count_wrong(serial, Watch(place.root)))
             shutil.rmtree(place.root)
-    tell(
-        repeats=REPEATS,
-        months=len(MANY),
-        failed=failed,
-        lock_errors=locked,
-        files_that_differ=differing,
-        reported_twice=twice,
-    )
-    assert (failed, locked, differing, twice) == (0, 0, 0, 0)
+    tell(repeats=REPEATS, months=len(MANY), **wrong)
+    assert not any(wrong.values())
 
 
 def _reported(place, stage):

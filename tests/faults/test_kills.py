@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from pipeline.settings import load_settings
 from tests.assets.conftest import MONTHS
-from tests.faults.accounts import Watch, audited, compare
+from tests.faults.accounts import Watch, audited, count_wrong
 from tests.faults.zygote import Fault
 
 KILLS = int(os.environ.get("CITELOOM_FAULTS_KILLS", "200"))
@@ -41,8 +41,8 @@ def run_and_kill(zygote, place, chance):
 
 
 def test_kills_anywhere_change_nothing(zygote, calm, make, llm, tmp_path, seed, tell):
-    chance, kills, rounds = random.Random(seed), 0, 0
-    counts = Counter()
+    chance, kills, rounds, repeated = random.Random(seed), 0, 0, 0
+    wrong = Counter()
     while kills < KILLS:
         place = make(tmp_path / f"round-{rounds}")
         rounds += 1
@@ -53,30 +53,16 @@ def test_kills_anywhere_change_nothing(zygote, calm, make, llm, tmp_path, seed, 
                 run_and_kill(zygote, place, chance) if kills < KILLS else zygote.run(place, MONTHS)
             )
             watch.look()
-            counts["redone"] += len(finished & set(end.made))
+            wrong["redone"] += len(finished & set(end.made))
             finished |= set(end.made)
             if end.code != -signal.SIGKILL:
                 break
             kills += 1
         assert end.done, end
-        difference = compare(calm.root, place.root)
-        counts.update(lost=difference.lost + watch.lost, duplicated=difference.duplicated)
-        counts.update(
-            torn=watch.torn + len(difference.torn), files_that_differ=len(difference.files)
-        )
-        counts.update(audited(place))
+        wrong.update(count_wrong(calm, watch))
+        wrong.update(audited(place))
         texts = llm.requested_texts()
-        counts["repeated"] += texts.total() - len(texts)
-    wrong = {
-        name: counts[name] for name in ("lost", "duplicated", "torn", "redone", "files_that_differ")
-    }
-    tell(
-        kills=kills,
-        rounds=rounds,
-        **wrong,
-        points_wrong=counts["points_wrong"],
-        repeated=counts["repeated"],
-    )
+        repeated += texts.total() - len(texts)
+    tell(kills=kills, rounds=rounds, repeated=repeated, **wrong)
     assert not any(wrong.values())
-    assert counts["points_wrong"] == counts["audit_code"] == 0
-    assert counts["repeated"] <= kills * load_settings(_env_file=None).llm_concurrency
+    assert repeated <= kills * load_settings(_env_file=None).llm_concurrency

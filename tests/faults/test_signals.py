@@ -3,20 +3,18 @@
 import os
 import random
 import signal
-import subprocess
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
 
 import dagster as dg
 import psutil
 import pytest
 
-from tests.assets.conftest import Place
-from tests.faults.accounts import Watch, compare
-from tests.processes import ask_graphql, family, free_port, is_alive, wait_until
+from tests.faults.accounts import Watch, count_wrong
+from tests.processes import ask_graphql, family, is_alive, wait_until
 from tests.scripted_llm import ScriptedLlm
+from tests.ui.test_ui import start
 
 MONTH = "2024-03"
 SIGNALS = 10
@@ -44,22 +42,14 @@ def test_a_run_that_is_asked_to_end_loses_no_answer(zygote, calm, make, tmp_path
             watch.look()
         end = zygote.run(place, [MONTH])
         texts = llm.requested_texts()
-        twice = texts.total() - len(texts)
     assert end.done, end
-    after = compare(calm.root, place.root)
-    ours = [name for name in after.files if MONTH in name]
-    tell(
-        signals=SIGNALS,
-        codes=dict(codes),
-        longest_seconds=round(longest, 1),
-        answers_asked_twice=twice,
-        lost=watch.lost + len(ours),
-        torn=watch.torn,
-    )
+    wrong = count_wrong(calm, watch, MONTH)
+    wrong["answers_asked_twice"] = texts.total() - len(texts)
+    tell(signals=SIGNALS, codes=dict(codes), longest_seconds=round(longest, 1), **wrong)
     assert codes.keys() <= {0, 130}
     assert codes[130] > 0
     assert longest < SECONDS_TO_EXIT
-    assert (twice, ours, watch.lost, watch.torn) == (0, [], 0, 0)
+    assert not any(wrong.values())
 
 
 def _in_an_answer(place, llm):
@@ -90,77 +80,6 @@ def test_a_second_signal_ends_it_at_once(make, tmp_path):
         assert process.wait() == 128 + signal.SIGTERM
 
 
-@dataclass(frozen=True, slots=True)
-class Ui:
-    """A `citeloom ui` and everything that it started."""
-
-    place: Place
-    port: int
-    process: subprocess.Popen[str]
-
-    def ask(self, query, **variables):
-        """What its GraphQL answers; None while it is not up."""
-        with suppress(OSError):
-            return ask_graphql(f"http://127.0.0.1:{self.port}", query, **variables)
-        return None
-
-    def launch(self):
-        """Launch a run of the month; its id."""
-        selector = {
-            "repositoryLocationName": "citeloom",
-            "repositoryName": "__repository__",
-            "jobName": "refresh_corpus",
-        }
-        wait_until(self._has_loaded_jobs)
-        found = self.ask(
-            "mutation ($p: ExecutionParams!) { launchRun(executionParams: $p) { __typename "
-            "... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }",
-            p={
-                "selector": selector,
-                "mode": "default",
-                "runConfigData": {},
-                "executionMetadata": {"tags": [{"key": "dagster/partition", "value": MONTH}]},
-            },
-        )
-        assert "run" in found["launchRun"], found["launchRun"]
-        return str(found["launchRun"]["run"]["runId"])
-
-    def _has_loaded_jobs(self):
-        """Whether the code server answers: on a busy machine after the webserver does."""
-        found = self.ask(
-            "query ($r: RepositorySelector!) { repositoryOrError(repositorySelector: $r)"
-            " { __typename } }",
-            r={"repositoryLocationName": "citeloom", "repositoryName": "__repository__"},
-        )
-        return bool(found) and found["repositoryOrError"]["__typename"] == "Repository"
-
-    def stored(self, run):
-        """The status of a run in Dagster's store, also while the webserver is not up yet."""
-        with dg.DagsterInstance.from_config(str(self.place.root / "dagster")) as instance:
-            found = instance.get_run_by_id(run)
-        return found.status.value if found else ""
-
-    def taken(self):
-        """Slots of pools that are taken, by Dagster's store too."""
-        with dg.DagsterInstance.from_config(str(self.place.root / "dagster")) as instance:
-            events = instance.event_log_storage
-            pools = events.get_concurrency_keys()
-            return sum(events.get_concurrency_info(pool).active_slot_count for pool in pools)
-
-    def crash(self):
-        """End every process of it at once, as the machine's end does."""
-        for process in family(self.process.pid) if is_alive(self.process.pid) else ():
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        self.process.wait()
-
-
-def open_ui(place):
-    """Start `citeloom ui` on the place."""
-    port = free_port()
-    return Ui(place, port, place.start("ui", "--port", str(port)))
-
-
 @pytest.fixture
 def slow(make, tmp_path):
     """A place whose model takes so long that a run stays in the middle of its first answer."""
@@ -168,16 +87,64 @@ def slow(make, tmp_path):
         yield make(tmp_path / "data", llm_url=llm.url)
 
 
-def _run_process(ui, run):
+def launch(ui):
+    """Launch a run of the month; its id."""
+    selector = {
+        "repositoryLocationName": "citeloom",
+        "repositoryName": "__repository__",
+        "jobName": "refresh_corpus",
+    }
+    launched = ask_graphql(
+        ui.url,
+        "mutation ($p: ExecutionParams!) { launchRun(executionParams: $p) { __typename "
+        "... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }",
+        p={
+            "selector": selector,
+            "mode": "default",
+            "runConfigData": {},
+            "executionMetadata": {"tags": [{"key": "dagster/partition", "value": MONTH}]},
+        },
+    )["launchRun"]
+    assert "run" in launched, launched
+    return str(launched["run"]["runId"])
+
+
+def has_let_go(ui, run):
+    """Whether Dagster's store has a run as ended, and no slot of a pool as taken."""
+    with dg.DagsterInstance.from_config(str(ui.root / "dagster")) as instance:
+        status = instance.get_run_by_id(run).status
+        return status.value in ("FAILURE", "CANCELED") and not slots_taken(instance)
+
+
+def slots_taken(instance):
+    events = instance.event_log_storage
+    pools = events.get_concurrency_keys()
+    return sum(events.get_concurrency_info(pool).active_slot_count for pool in pools)
+
+
+def crash(ui):
+    """End every process of it at once, as the machine's end does."""
+    for process in family(ui.process.pid) if is_alive(ui.process.pid) else ():
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    ui.process.wait()
+
+
+def process_of(ui, run):
     """The process that works on a run, once it asks the model."""
-    wait_until(
-        lambda: (ui.place.root / "related_work_tasks" / f"{MONTH}.parquet").exists() and ui.taken()
-    )
-    return int(wait_until(lambda: _said_on_start(ui, run)).split("pid: ")[1].split(")")[0])
+
+    def asks():
+        with dg.DagsterInstance.from_config(str(ui.root / "dagster")) as instance:
+            tasks = ui.root / "related_work_tasks" / f"{MONTH}.parquet"
+            return tasks.exists() and slots_taken(instance)
+
+    wait_until(asks)
+    return int(wait_until(lambda: said_on_start(ui, run)).split("pid: ")[1].split(")")[0])
 
 
-def _said_on_start(ui, run):
-    events = ui.ask(
+def said_on_start(ui, run):
+    events = ask_graphql(
+        ui.url,
         "query ($id: ID!) { logsForRun(runId: $id) "
         "{ ... on EventConnection { events { ... on MessageEvent { message } } } } }",
         id=run,
@@ -187,34 +154,31 @@ def _said_on_start(ui, run):
 
 
 def test_a_run_ends_with_the_server_that_started_it_and_a_crash_leaves_none_stuck(slow, tell):
-    ui = open_ui(slow)
+    ui = start(slow)
     try:
-        run = ui.launch()
-        process = _run_process(ui, run)
+        run = launch(ui)
+        process = process_of(ui, run)
         os.kill(psutil.Process(process).ppid(), signal.SIGKILL)
         killed = time.monotonic()
         wait_until(lambda: not is_alive(process))
         as_orphan = time.monotonic() - killed
-        wait_until(lambda: ui.stored(run) in ("FAILURE", "CANCELED") and ui.taken() == 0)
+        wait_until(lambda: has_let_go(ui, run))
         as_stuck = time.monotonic() - killed
     finally:
-        ui.crash()
-    again = open_ui(slow)
+        crash(ui)
+    again = start(slow)
     try:
-        second = again.launch()
-        _run_process(again, second)
-        again.crash()
-        third = open_ui(slow)
-        started = time.monotonic()
-        try:
-            wait_until(
-                lambda: third.stored(second) in ("FAILURE", "CANCELED") and third.taken() == 0
-            )
-            after_crash = time.monotonic() - started
-        finally:
-            third.crash()
+        second = launch(again)
+        process_of(again, second)
     finally:
-        again.crash()
+        crash(again)
+    started = time.monotonic()
+    third = start(slow)
+    try:
+        wait_until(lambda: has_let_go(third, second))
+        after_crash = time.monotonic() - started
+    finally:
+        crash(third)
     tell(
         seconds_as_orphan=round(as_orphan, 2),
         seconds_stuck=round(as_stuck, 1),

@@ -14,7 +14,7 @@ from collections import Counter
 
 import pytest
 
-from tests.faults.accounts import Watch, compare
+from tests.faults.accounts import Watch, count_wrong
 from tests.faults.zygote import Fault
 from tests.small_disk import small_disk_in
 
@@ -45,22 +45,20 @@ def test_each_write_of_a_small_run_may_fail(zygote, make, tmp_path, tell):
     calm = make(tmp_path / "calm")
     whole = run_bare(zygote, calm)
     assert whole.done, whole
-    counts = Counter()
+    wrong, told = Counter(), 0
     for at in range(1, whole.calls + 1):
         place = make(tmp_path / "struck")
         watch = Watch(place.root)
         first = run_bare(zygote, place, Fault(at=at, error=ERRORS[at % 2]))
         watch.look()
-        same = compare(calm.root, place.root).none
-        counts["told" if not first.done else "harmless" if same else "silent"] += 1
+        is_same = not any(count_wrong(calm, watch).values())
+        told += not first.done
+        wrong["silent"] += first.done and not is_same
         again = run_bare(zygote, place)
         assert again.done, again
-        after = compare(calm.root, place.root)
-        counts.update(lost=after.lost + len(after.files), duplicated=after.duplicated)
-        counts.update(torn=watch.torn + len(after.torn))
+        wrong.update(count_wrong(calm, watch))
         shutil.rmtree(place.root)
-    wrong = {name: counts[name] for name in ("silent", "lost", "duplicated", "torn")}
-    tell(writes=whole.calls, told=counts["told"], harmless=counts["harmless"], **wrong)
+    tell(writes=whole.calls, told=told, **wrong)
     assert whole.calls > 100
     assert not any(wrong.values())
 
@@ -69,7 +67,7 @@ def test_writes_of_every_stage_may_fail(zygote, calm, make, tmp_path, seed, tell
     """To the report, with the stores of answers, of the index and of Dagster; each run goes on
     where the last one failed, and where one is done the next begins anew.
     """
-    chance, counts, struck = random.Random(seed), Counter[str](), 0
+    chance, wrong, failures, struck = random.Random(seed), Counter(), 0, 0
     for number in itertools.count():
         place = make(tmp_path / f"round-{number}")
         watch, done = Watch(place.root), False
@@ -78,19 +76,17 @@ def test_writes_of_every_stage_may_fail(zygote, calm, make, tmp_path, seed, tell
             fault = Fault(at=at, error=chance.choice(ERRORS)) if at else None
             end = zygote.run(place, [MONTH], fault=fault)
             struck += bool(at)
-            counts["failed"] += not end.done
+            failures += not end.done
             done = end.done
             assert done or at, end
             watch.look()
-        after = compare(calm.root, place.root)
-        counts.update(lost=watch.lost + sum(MONTH in name for name in after.files))
-        counts.update(torn=watch.torn + len(after.torn))
+        wrong.update(count_wrong(calm, watch, MONTH))
         shutil.rmtree(place.root)
         if struck >= DRAWN:
             break
-    tell(struck=struck, failures=counts["failed"], lost=counts["lost"], torn=counts["torn"])
-    assert counts["failed"] > 0
-    assert (counts["lost"], counts["torn"]) == (0, 0)
+    tell(struck=struck, failures=failures, **wrong)
+    assert failures > 0
+    assert not any(wrong.values())
 
 
 def resize(disk, kilobytes):
@@ -99,7 +95,7 @@ def resize(disk, kilobytes):
 
 
 def test_a_full_disk_is_told_of_and_more_room_mends_it(zygote, undisturbed, make, tmp_path, tell):
-    refused, torn = 0, 0
+    refused = 0
     with small_disk_in(tmp_path, megabytes=0.25) as disk:
         place = make(disk / "data")
         watch = Watch(place.root)
@@ -114,10 +110,8 @@ def test_a_full_disk_is_told_of_and_more_room_mends_it(zygote, undisturbed, make
             named = ("No space left", "is full", "disk I/O error")
             assert any(words in message for words in named), end
         resize(disk, 65_536)  # SQLite needs room to read a store
-        after = compare(undisturbed.root, place.root)
-        torn += watch.torn + len(after.torn)
-        tell(refused=refused, lost=after.lost + watch.lost, duplicated=after.duplicated, torn=torn)
+        wrong = count_wrong(undisturbed, watch)
+        tell(refused=refused, **wrong)
         assert end.done, end
         assert refused > 0
-        assert after.none
-        assert (watch.torn, watch.lost) == (0, 0)
+        assert not any(wrong.values())

@@ -51,7 +51,6 @@ class End:
 
     code: int
     made: list[str] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
     failures: list[list[str]] = field(default_factory=list)
     calls: int = 0
     error: str = ""
@@ -60,11 +59,6 @@ class End:
     def done(self):
         """Whether it ran to its end and said that all went well."""
         return self.code == 0 and not self.failures and not self.error
-
-
-"""What works on the months: the loop of the command line, which reports to Dagster; runs of
-Dagster's, one a month; or one stage after another without Dagster, in a tenth of the time.
-"""
 
 
 class Zygote:
@@ -98,7 +92,10 @@ class Zygote:
         self._process.wait()
 
     def run(self, place, months, stages=(), fault=None, *, door="command"):
-        """One run, to its end; how it ended."""
+        """One run, to its end; how it ended. `door`, what works on the months: the loop of the
+        command line, which reports to Dagster; runs of Dagster's, one a month; or one stage after
+        another without Dagster, in a tenth of the time.
+        """
         self.start(place, months, stages, fault, door=door)
         return self.end()
 
@@ -121,9 +118,8 @@ class Zygote:
         end = {"code": heard["code"]}
         for line in heard["told"].splitlines():
             told = json.loads(line)
-            for name in ("made", "kept"):
-                if name in told:
-                    end.setdefault(name, []).append(told[name])
+            if "made" in told:
+                end.setdefault("made", []).append(told["made"])
             end |= {name: told[name] for name in ("failures", "calls", "error") if name in told}
         return End(**end)
 
@@ -186,10 +182,9 @@ def _run_months(order, told):
     from pipeline.stages import STAGES, lookup_stage
 
     def write_outcome(event):
-        if isinstance(event, StageFinished):
-            outcome = event.outcome
-            key = "kept" if outcome.skipped else "made"
-            told.write(json.dumps({key: f"{outcome.stage}/{outcome.month}"}) + "\n")
+        if isinstance(event, StageFinished) and not event.outcome.skipped:
+            made = f"{event.outcome.stage}/{event.outcome.month}"
+            told.write(json.dumps({"made": made}) + "\n")
 
     workspace = Workspace(load_settings())
     os.chdir(workspace.local)

@@ -27,17 +27,19 @@ class Page:
     written on things.
     """
 
-    def __init__(self, driver, url, shots):
-        self.driver, self.url, self._shots = driver, url, shots
+    def __init__(self, driver, url):
+        self.driver, self.url = driver, url
 
     def open(self, path):
         """Go to a path of the UI."""
         self.driver.get(f"{self.url}{path}")
 
-    def missed(self, error):
-        """Save what the browser shows; the error with the text of the page."""
-        self.driver.save_screenshot(str(self._shots / "missed.png"))
-        return AssertionError(f"{error}; the page says:\n{self.text}")
+    def wait(self, happens, what):
+        """Wait until something is true of the page; where it never is, the error shows its text."""
+        try:
+            wait_until(happens, what)
+        except TimeoutError as error:
+            raise AssertionError(f"{error}; the page says:\n{self.text}") from None
 
     @property
     def text(self):
@@ -57,8 +59,8 @@ class Page:
 
         return wait_until(displayed, xpath, seconds)
 
-    def refusal(self, xpath):
-        """Click the first displayed element of an XPath; why it took no click, empty if it did."""
+    def takes_click(self, xpath):
+        """Click the first displayed element of an XPath; whether it took the click."""
         from selenium.common.exceptions import (
             ElementClickInterceptedException,
             StaleElementReferenceException,
@@ -66,22 +68,13 @@ class Page:
 
         try:
             self.find(xpath).click()
-        except (ElementClickInterceptedException, StaleElementReferenceException) as error:
-            return str(error.msg)
-        return ""
+        except (ElementClickInterceptedException, StaleElementReferenceException):
+            return False
+        return True
 
     def click(self, xpath):
         """Click the first displayed element of an XPath, once it takes clicks."""
-        refusals = []
-
-        def clicked():
-            refusals.append(self.refusal(xpath))
-            return not refusals[-1]
-
-        try:
-            wait_until(clicked, f"click on {xpath}")
-        except TimeoutError as error:
-            raise self.missed(f"{error}: {refusals[-1:]}") from None
+        self.wait(lambda: self.takes_click(xpath), f"click on {xpath}")
 
     def click_for(self, xpath, dialog):
         """Click what opens a dialog until the dialog is there: a page that is still being drawn
@@ -89,19 +82,16 @@ class Page:
         """
 
         def opened():
-            self.refusal(xpath)
+            self.takes_click(xpath)
             with contextlib.suppress(TimeoutError):
                 return bool(self.find(dialog, seconds=5))
             return False
 
-        wait_until(opened, dialog)
+        self.wait(opened, dialog)
 
     def says(self, *words):
         """Wait until all of these are written on the page."""
-        try:
-            wait_until(lambda: all(word in self.text for word in words), ", ".join(words))
-        except TimeoutError as error:
-            raise self.missed(error) from None
+        self.wait(lambda: all(word in self.text for word in words), ", ".join(words))
 
 
 def tool(*names):
@@ -144,7 +134,7 @@ def chrome(options):
 def browse(url, tmp_path_factory):
     """A browser on a UI, ended afterwards."""
     with chrome(chrome_options(tmp_path_factory)) as driver:
-        yield Page(driver, url, tmp_path_factory.mktemp("shots"))
+        yield Page(driver, url)
 
 
 def look(driver, width, colours="light"):

@@ -133,15 +133,6 @@ def test_a_click_on_a_sentence_shows_its_evidence_and_where_it_stands(
     assert not panel.is_displayed()
 
 
-def test_a_sentence_opens_by_the_keyboard_and_says_its_verdict(chrome, plain):
-    look(chrome, 1280)
-    chrome.get((plain / TASK).as_uri())
-    sentence = css(chrome, "#chatcite a.said")
-    assert sentence.get_property("textContent").endswith("(partly)")
-    sentence.send_keys("\ue007")
-    assert css(chrome, "#chatcite-1").is_displayed()
-
-
 def test_the_leaderboard_is_sorted_by_a_click_on_a_column(chrome, plain):
     look(chrome, 1280)
     chrome.get((plain.parent / "index.html").as_uri())

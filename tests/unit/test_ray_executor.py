@@ -11,7 +11,6 @@ pytest.importorskip(
 )
 
 from resources.ray_cluster import RunAwareStepHandler
-from tests.cases import cases
 
 
 class JobServer:
@@ -20,7 +19,6 @@ class JobServer:
     def __init__(self):
         self.jobs = []
         self.stopped = []
-        self.status = "RUNNING"
 
     def add(self, name, run_id, status="RUNNING"):
         metadata = {"dagster/run-id": run_id} if run_id else None
@@ -32,29 +30,10 @@ class JobServer:
     def stop_job(self, name):
         self.stopped.append(name)
 
-    def get_job_status(self, name):
-        return self.status
-
-    def get_job_info(self, name):
-        return SimpleNamespace(error_type=None, message="its node is lost")
-
 
 def handler(server):
     nothing = dict.fromkeys(("env_vars", "runtime_env", "num_gpus", "memory", "resources"))
     return RunAwareStepHandler(client=server, num_cpus=1.0, **nothing)
-
-
-def step():
-    """The context of the step `papers` of a run."""
-    arguments = SimpleNamespace(run_id="5b6d", step_keys_to_execute=["papers"], known_state=None)
-    return SimpleNamespace(execute_step_args=arguments)
-
-
-@cases("unit/cases.toml", "a_job_that_failed_or_was_stopped_is", ["status", "healthy"])
-def test_a_job_that_failed_or_was_stopped_is_a_lost_step(status, healthy):
-    server = JobServer()
-    server.status = status
-    assert handler(server).check_step_health(step()).is_healthy is healthy
 
 
 def test_jobs_of_ended_runs_are_stopped_and_no_others():

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tools.size import PROJECT, Size, measure, python_weight, read_budgets
+from tools.size import PROJECT, measure, python_weight, read_budgets
 
 pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="counted on Python 3.11")
 
@@ -45,24 +45,3 @@ def test_the_budgets_of_the_packages_add_up_to_no_more_than_that_of_the_product(
 )
 def test_the_weight_of_python_is_that_of_its_tokens_and_long_strings(source, weight):
     assert python_weight(source) == weight
-
-
-def test_data_weighs_its_words_in_tests_half_of_them_and_prompts_nothing(tmp_path):
-    for path in (
-        "pipeline/a.py", "pipeline/rules/list.toml", "pipeline/rules/prompts/ask.j2",
-        "pipeline/rules/page.html", "assets/b.py", "tests/unit/cases.toml", "benchmarks/results/c.json",
-    ):  # fmt: skip
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text("a\n" if path.endswith(".py") else "one two three four\n")
-    groups, packages = measure(tmp_path)
-    assert groups == {
-        "product": Size(2, 2, 8),
-        "drafts": Size(),
-        "tests": Size(weight=2),
-        "benchmarks": Size(),
-    }
-    assert packages == {
-        "pipeline": Size(1, 1, 2),
-        "pipeline/rules": Size(weight=4),
-        "assets": Size(1, 1, 2),
-    }

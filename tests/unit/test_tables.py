@@ -98,16 +98,6 @@ def test_rows_give_the_same_bytes_in_whatever_batches_they_come(tmp_path, sizes,
     assert pq.read_metadata(file).num_row_groups == 6
 
 
-def test_smaller_row_groups_hold_the_same_rows_with_the_same_digest(tmp_path):
-    whole, parts = DataRoot(tmp_path / "whole"), DataRoot(tmp_path / "parts")
-    for root, table in ((whole, NESTED), (parts, replace(NESTED, rows_per_read=4))):
-        write_table(root, table, MONTH, map(nested_row, range(25)))
-    digests = [root.provenance(NESTED, MONTH).rows_sha256 for root in (whole, parts)]
-    assert digests[0] == digests[1]
-    assert pq.read_metadata(parts.file(NESTED, MONTH)).num_row_groups == 8
-    assert whole.read(NESTED, MONTH).equals(parts.read(NESTED, MONTH))
-
-
 def test_a_batch_of_other_columns_is_refused(tmp_path):
     with (
         MonthWriter(LEDGER, tmp_path / "x.parquet") as writer,
@@ -212,30 +202,6 @@ def test_rows_that_are_not_those_that_were_written_are_named(tmp_path, table):
     with read_cache(facts), pytest.raises(PermanentFailure, match=failure):
         root.check_rows(table, MONTH)
     root.check_rows(replace(table, version=table.version + 1), MONTH)
-
-
-def test_texts_have_a_dictionary_and_vectors_none(tmp_path):
-    """Down to the innermost columns, as Parquet names them."""
-    row = {
-        "passage_id": "p",
-        "dense": [0.5, 0.25],
-        "sparse_ids": [1],
-        "sparse_weights": [0.5],
-        "colbert": [[0.5]],
-    }
-    root = DataRoot(tmp_path)
-    write_table(root, EMBEDDINGS, MONTH, [row])
-    group = pq.read_metadata(root.file(EMBEDDINGS, MONTH)).row_group(0)
-    columns = [group.column(number) for number in range(group.num_columns)]
-    named = {
-        column.path_in_schema for column in columns if column.dictionary_page_offset is not None
-    }
-    assert {"passage_id", "sparse_ids.list.element"} <= named
-    assert not named & {
-        "dense.list.element",
-        "sparse_weights.list.element",
-        "colbert.list.element.list.element",
-    }
 
 
 def test_reading_a_month_by_batches_does_not_hold_the_month(tmp_path):

@@ -1,13 +1,12 @@
 """Writers: names, names shown beside others, and those that a setting means."""
 
-import pyarrow as pa
 import pytest
 
 from pipeline.engine.systems import System, Writers
 from pipeline.errors import SettingError
 from pipeline.llm.models import settings_for
 from pipeline.settings import load_settings
-from pipeline.tables.writers import Writer, full_name, parse_writer, short_names, with_writer_names
+from pipeline.tables.writers import full_name, parse_writer, short_names
 
 SYSTEMS = {
     "chatcite": System(name="chatcite", settings=("llm_model",), prompts=()),
@@ -67,11 +66,3 @@ def test_a_model_is_shown_where_its_system_has_several():
     }
     assert full_name("few_shot", ["few_shot@a", "chatcite@a"]) == "few_shot@a"
     assert full_name("chatcite", ["chatcite@a", "chatcite@b"]) == "chatcite"
-
-
-def test_rows_get_their_writers_names():
-    table = pa.table({"system": ["chatcite", "chatcite", "lead"], "model": ["a", "b", None]})
-    assert with_writer_names(table)["system"].to_pylist() == ["chatcite@a", "chatcite@b", "lead"]
-    empty = pa.table({"system": pa.array([], pa.string()), "model": pa.array([], pa.string())})
-    assert with_writer_names(empty).num_rows == 0
-    assert Writer("lead").columns == {"system": "lead", "model": None}

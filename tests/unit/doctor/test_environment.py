@@ -1,18 +1,21 @@
-"""Settings, models' files, and Dagster's home."""
+"""Settings, models' files, Dagster's home, and a Ray cluster."""
 
 import pytest
 
 from pipeline.errors import SettingError, TransientFailure
+from pipeline.ops.doctor import checks
 from pipeline.ops.doctor.checks import (
-    embedder_for_gpu,
     embedding_model,
     gpu,
     refused_settings,
     snapshot,
 )
+from pipeline.ops.doctor.findings import Probe, run_probes
 from resources.dagster_home import InstanceState, dagster_home, describe_state, probe_instance
 from tests.cases import cases_beside
-from tests.unit.doctor.conftest import OK, WARNING, one
+from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, one
+from tests.unit.doctor.test_servers import nobody_listens
+from tests.unit.test_cluster_settings import VALID
 
 
 def test_a_folder_that_lacks_files_of_bge_m3_is_refused(workspace, tmp_path):
@@ -25,12 +28,6 @@ def test_a_folder_that_lacks_files_of_bge_m3_is_refused(workspace, tmp_path):
 def test_a_device_that_torch_cannot_use_is_refused(workspace):
     with pytest.raises(SettingError, match="CITELOOM_EMBEDDER_DEVICE"):
         list(gpu(workspace(embedder_device="cuda:99")))
-
-
-def test_on_a_gpu_bge_m3_is_what_to_choose(workspace):
-    finding = one(embedder_for_gpu(workspace().settings))
-    assert (finding.state, "CITELOOM_EMBEDDER=bge-m3" in finding.way_out) == (WARNING, True)
-    assert list(embedder_for_gpu(workspace(embedder="bge-m3").settings)) == []
 
 
 def test_a_home_that_does_not_exist_yet_is_not_opened(workspace, tmp_path):
@@ -67,3 +64,32 @@ def test_settings_are_checked(workspace, probe, settings, findings):
     found = list(PROBES[probe](workspace(**settings)))
     assert [finding.state for finding in found] == [state for state, _ in findings]
     assert all(words in finding.seen for finding, (_, words) in zip(found, findings, strict=True))
+
+
+@pytest.fixture
+def findings(workspace):
+    """Runs the probe of the cluster under the given settings."""
+    probe = Probe("cluster", "Does it answer?", checks.cluster, "see the head")
+    return lambda **settings: run_probes([probe], workspace(**settings))
+
+
+def test_settings_that_a_cluster_needs_are_problems_and_those_of_models_warnings(
+    findings, monkeypatch
+):
+    monkeypatch.setattr(checks, "job_client", lambda settings: None)
+    reported = findings(executor="ray")
+    assert [finding.state for finding in reported] == [PROBLEM, PROBLEM, WARNING, OK]
+    names = ("CITELOOM_QDRANT_URL", "CITELOOM_DAGSTER_PG_URL", "CITELOOM_LLM_URL", "answers")
+    assert all(name in finding.seen for name, finding in zip(names, reported, strict=True))
+
+
+def test_an_address_where_nobody_listens_is_a_problem_with_a_way_out(findings):
+    pytest.importorskip(
+        "dagster_ray",
+        reason="Ray is not installed: pip install --constraint constraints.txt --editable '.[ray]'",
+    )
+    address = nobody_listens()
+    (finding,) = findings(**VALID, ray_address=address)
+    assert finding.state is PROBLEM
+    assert f"CITELOOM_RAY_ADDRESS: no Ray job server at {address}" in finding.seen
+    assert finding.way_out == "see the head"

@@ -13,7 +13,6 @@ from pipeline.ops.doctor import servers
 from pipeline.settings import load_settings
 from pipeline.settings.models_file import read_models_file
 from tests.cases import cases
-from tests.models_file import write_models
 from tests.processes import free_port
 from tests.scripted_llm import Refusal, ScriptedLlm
 from tests.unit.doctor.conftest import NOT_CHECKED, OK, PROBLEM, WARNING
@@ -121,16 +120,6 @@ def test_an_endpoint_is_asked_for_its_models(workspace, httpserver, model, key, 
     assert told in found.seen
     assert (found.state is OK) == (told == "lists small")
     assert KEY not in found.seen
-
-
-def test_a_judge_is_asked_with_its_own_key(workspace, tmp_path, httpserver, monkeypatch):
-    url = play_llm(httpserver, "small", "judge")
-    monkeypatch.setenv("JUDGE_KEY", "wrong")
-    file = write_models(tmp_path, url, "judge", api_key_env="JUDGE_KEY")
-    settings = {"llm_url": url, "llm_model": "small", "llm_api_key": KEY}
-    found = list(servers.language_models(workspace(**settings, models=file, judges="judge")))
-    assert states(found) == {"llm": OK, "judge": PROBLEM}
-    assert "set JUDGE_KEY" in found[1].seen
 
 
 @pytest.mark.parametrize(("status", "state"), [(404, WARNING), (200, PROBLEM), (503, WARNING)])

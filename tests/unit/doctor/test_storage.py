@@ -1,13 +1,11 @@
 """The data root, its disk, the dump and the snapshot."""
 
-import gzip
-import os
 import shutil
 from pathlib import Path
 
 from pipeline.ops.doctor import checks
 from pipeline.ops.doctor.findings import Probe, run_probes
-from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
+from pipeline.settings import SAMPLE_DUMP
 from tests.cases import cases_beside
 from tests.unit.doctor.conftest import OK, PROBLEM, WARNING, one
 
@@ -46,12 +44,6 @@ def test_a_broken_zip_is_told_beside_what_is_whole(workspace, tmp_path):
     assert "28 pages of 3 months (2024-03 to 2024-05)" in whole.seen
 
 
-def test_the_age_of_a_snapshot_is_that_of_its_last_lines_whatever_the_dump(workspace, tmp_path):
-    lost = workspace(dump_dir=tmp_path / "absent", metadata_snapshot=SAMPLE_SNAPSHOT)
-    found = one(checks.snapshot(lost))
-    assert (found.state, "its last lines are of 2024-05-30" in found.seen) == (OK, True)
-
-
 def test_a_snapshot_older_than_the_dump_asks_for_a_harvest(workspace, tmp_path):
     old = tmp_path / "old.jsonl"
     old.write_text('{"id": "2403.1", "update_date": "2024-03-05"}\n')
@@ -64,10 +56,3 @@ def test_what_a_snapshot_is_shows_in_its_first_line(workspace, tmp_path, content
     (tmp_path / name).write_text(content)
     found = one(checks.snapshot(workspace(metadata_snapshot=tmp_path / name)))
     assert told in found.seen
-
-
-def test_a_compressed_snapshot_is_as_old_as_its_file(workspace, tmp_path):
-    file = tmp_path / "s.jsonl.gz"
-    file.write_bytes(gzip.compress(SAMPLE_SNAPSHOT.read_bytes()))
-    os.utime(file, (0, 0))
-    assert "the file is of 1970" in one(checks.snapshot(workspace(metadata_snapshot=file))).seen

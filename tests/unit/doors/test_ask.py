@@ -77,13 +77,6 @@ def test_an_answer_comes_with_its_sources_its_steps_and_its_cost(variables):
     assert "arxivbot_fused · reader · 5 calls" in done.stderr
 
 
-def test_the_small_model_is_announced_before_it_is_asked(variables):
-    small = variables | {"CITELOOM_LLM_MODEL": "smollm2-135m-instruct"}
-    done = invoke("ask", QUESTION, env=small)
-    notice = " ".join(done.stderr.partition("answering with")[0].split())
-    assert "arxivbot_fused asks smollm2-135m-instruct" in notice
-
-
 def test_what_the_corpus_does_not_hold_is_said_plainly(variables):
     done = invoke("ask", "Who won the race?", env=variables)
     assert (done.exit_code, done.stdout) == (0, f"{ABSTAINED}\n")

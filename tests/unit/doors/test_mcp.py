@@ -197,18 +197,6 @@ def test_a_tool_that_takes_too_long_is_an_error(corpus, monkeypatch):
     anyio.run(use)
 
 
-def test_a_new_session_learns_what_the_corpus_holds_now(corpus, monkeypatch):
-    server = mcp_server.make_server(Site(corpus))
-
-    async def instructions():
-        async with Client(server) as client:
-            return client.instructions
-
-    assert "in 2 months" in anyio.run(instructions)
-    monkeypatch.setattr(Site, "months", lambda site: [])
-    assert anyio.run(instructions).endswith("The corpus is empty.")
-
-
 def test_a_page_of_another_site_cannot_call_the_tools(address):
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}

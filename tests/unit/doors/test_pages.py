@@ -225,6 +225,7 @@ def test_what_is_not_there_is_a_page_for_a_browser_and_a_problem_document_for_a_
 def test_a_wrong_parameter_is_refused(client, path, repeated):
     answer = client.get(path + (repeated or "") * 3_000)
     assert (answer.status_code, answer.json()["type"]) == (400, "urn:citeloom:wrong-parameter")
+    assert len(answer.json()["detail"]) < 300, "a long value is cut"
 
 
 def test_another_method_is_refused(client):
