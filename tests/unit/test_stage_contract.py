@@ -314,8 +314,6 @@ def test_a_month_that_was_killed_in_the_middle_is_not_seen_and_comes_out_the_sam
 
 @for_every_stage
 def test_a_damaged_input_is_named_and_a_second_run_changes_nothing(corpus, stage):
-    file, ledger = corpus.file(stage), corpus.workspace.root.ledger_file(stage.name, MONTH)
-    written = [path.stat().st_mtime_ns for path in (file, ledger)]
     refusals = {}
     for table in stage.upstream:
         damaged = corpus.workspace.root.file(table, MONTH)
@@ -329,6 +327,8 @@ def test_a_damaged_input_is_named_and_a_second_run_changes_nothing(corpus, stage
             damaged.write_bytes(whole)
     assert bool(refusals) == bool(stage.upstream)
     assert all(f"{name} is damaged" in refusal for name, refusal in refusals.items())
+    file, ledger = corpus.file(stage), corpus.workspace.root.ledger_file(stage.name, MONTH)
+    written = [path.stat().st_mtime_ns for path in (file, ledger)]
     assert state(stage, corpus.workspace, MONTH) is State.DONE
     outcome, first = run_stage(stage, corpus.workspace, MONTH), corpus.outcomes[stage.name]
     assert (outcome.skipped, outcome.rows, outcome.left_out) == (True, first.rows, first.left_out)
