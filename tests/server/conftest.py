@@ -118,11 +118,9 @@ class MortalServer:
         end_with_tests(self._process)
 
     def revive(self):
-        """Start it where it has died; whether it had."""
-        died = self._process is None or self._process.poll() is not None
-        if died:
+        """Start it where it has died."""
+        if self._process is None or self._process.poll() is not None:
             self.start()
-        return died
 
     def kill(self):
         """End it as kill -9 does."""

@@ -64,14 +64,6 @@ def test_a_compression_that_the_server_lacks_is_refused(grpc):
     assert grpc.names() == []
 
 
-def test_payload_indexes_that_a_killed_run_did_not_come_to_are_made_up_for(grpc):
-    index = _made(grpc)
-    grpc.connection.write(lambda client: client.delete_payload_index(index.name, "kind"))
-    assert "kind" not in _info(grpc, index.name).payload_schema
-    index.create(LAYOUT)
-    assert "kind" in _info(grpc, index.name).payload_schema
-
-
 def test_runs_that_make_a_collection_at_once_do_not_hinder_each_other(grpc):
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda _: _made(grpc).layout(), range(4)))

@@ -21,7 +21,6 @@ def test_a_wrong_or_missing_key_is_named_without_being_shown(qdrant, over, key, 
     index = collections.collection(LAYOUT.collection("c"))
     for call in (
         lambda: index.create(LAYOUT),
-        lambda: index.delete(["x"]),
         collections.live,
         collections.names,
     ):

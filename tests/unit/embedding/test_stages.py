@@ -3,6 +3,7 @@ taken up.
 """
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.embedding.reuse import TEXTS as SHARD
+from pipeline.embedding.reuse import KnownVectors
 from pipeline.embedding.stages import EMBEDDINGS, count_off_norm
 from pipeline.engine.checks import run_checks
 from pipeline.engine.run import State, run_stage, state
@@ -181,6 +183,20 @@ def test_shards_of_an_older_state_serve_by_their_texts_to_the_same_model_and_are
     measured = _run(workspace, HashingEmbedder(model)).measured
     assert (measured["reused"], measured["encoded"]) == (resumed, 5_000 - resumed)
     assert _shards(workspace) == []
+
+
+def group(*numbers):
+    """A group of vectors in memory: each is the number of its text."""
+    digests = pa.chunked_array([list(map(str, numbers))], pa.string())
+    vectors = pa.table({"dense": pa.array(numbers)})
+    return SimpleNamespace(digests=lambda: digests, vectors=lambda: vectors)
+
+
+def test_vectors_of_several_groups_are_taken_in_the_order_of_the_texts():
+    known = KnownVectors([group(1, 2, 3, 7), group(7, 4, 5)], group(5, 1, 4, 9, 7, 3).digests())
+    rows = known.rows
+    assert rows.tolist() == [6, 0, 5, -1, 3, 2], "of two rows of one text the first"
+    assert known.take(rows[rows >= 0])["dense"].to_pylist() == [5, 1, 4, 7, 3]
 
 
 def test_the_embedder_is_told_to_end_where_a_run_fails(workspace):

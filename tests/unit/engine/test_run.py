@@ -206,10 +206,8 @@ def test_the_last_twenty_runs_with_the_same_inputs_are_kept(tmp_path):
 
 
 def test_a_file_that_cannot_be_read_counts_for_nothing(tmp_path):
-    root = DataRoot(tmp_path)
-    assert read_timings(root, "scores", "2024-03") == []
+    file = tmp_path / "timings" / "scores" / "2024-03.json"
+    file.parent.mkdir(parents=True)
     for damage in ("{", "[3]", '[{"seconds": "long"}]'):
-        file = tmp_path / "timings" / "scores" / "2024-03.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(damage)
-        assert read_timings(root, "scores", "2024-03") == []
+        assert read_timings(DataRoot(tmp_path), "scores", "2024-03") == []

@@ -12,10 +12,10 @@ from pipeline import tables
 from pipeline.corpus.nouns import Passage
 from pipeline.embedding.minilm import NAME as MINILM
 from pipeline.errors import MissingInput, PermanentFailure, SettingError
-from pipeline.index.opening import close_indexes, open_collections
+from pipeline.index.opening import close_indexes
 from pipeline.index.papers import read_like
 from pipeline.index.passage_index import Layout, ScoredPoint
-from pipeline.index.search import PaperRankings, search, search_index, search_many
+from pipeline.index.search import PaperRankings, search, search_many
 from pipeline.index.search_options import SearchOptions
 from tests.cases import cases_beside
 from tests.command import invoke
@@ -202,12 +202,6 @@ def test_the_collection_decides_which_model_reads_the_question(loaded):
 def test_a_collection_name_that_cannot_be_is_refused(tmp_path):
     with pytest.raises(SettingError, match="CITELOOM_QDRANT_COLLECTION"):
         search(make_workspace(tmp_path, qdrant_collection="a/b"), "anything")
-
-
-def test_a_collection_that_is_dropped_before_it_is_searched_is_missing(loaded):
-    dropped = open_collections(loaded).collection("citeloom-dropped")
-    with pytest.raises(MissingInput, match="there is no index citeloom"):
-        search_index(loaded, dropped, ["words"], SearchOptions())
 
 
 class Batch:
