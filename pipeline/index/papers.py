@@ -167,9 +167,9 @@ def read_texts(workspace: Workspace, hits: Iterable[ScoredPoint]) -> Mapping[str
     for point in points.values():
         by_month[point.payload["month"]].append(point)
     texts: dict[str, str] = {}
-    for month in sorted(by_month):
-        papers = {point.payload["arxiv_id"] for point in by_month[month]}
-        ids = {point.passage_id for point in by_month[month]}
+    for month, of_month in sorted(by_month.items()):
+        papers = {point.payload["arxiv_id"] for point in of_month}
+        ids = {point.passage_id for point in of_month}
         rows = workspace.root.rows_with(
             tables.PASSAGES, month, "arxiv_id", papers, ["passage_id", "text"], ids
         )

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left, bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,8 @@ from pipeline.corpus.parse.policies import (
 from pipeline.errors import SettingError
 from pipeline.index.excerpts import with_excerpts
 from pipeline.index.papers import papers_of
-from pipeline.index.search import search_many
-from pipeline.index.search_options import SearchOptions, check_length
+from pipeline.index.search import search
+from pipeline.index.search_options import check_length
 
 if TYPE_CHECKING:
     from pipeline.engine.stage import Workspace
@@ -29,11 +28,12 @@ if TYPE_CHECKING:
 # Passages whose words are compared with the quote's. The passage that a quote is from shares all
 # its words, so that lexical search ranks it high: benchmarks/quotes.py measures the recall.
 _CANDIDATES = 50
-# The least similarity of a near match, as a share of equal characters. Two changed words of a
-# sentence of ten leave 0.8 or more; sentences of other passages of a paper seldom reach 0.7.
-_LEAST_SIMILARITY = 0.78
+# The least share of equal characters of a near match, in percent. Two changed words of a sentence
+# of ten leave 80 or more; sentences of other passages of a paper seldom reach 70.
+_LEAST_SIMILARITY = 78
 _FEWEST_WORDS = 4
-_NO_SOURCE = "no passage has these words or their meaning"
+# Words of a quote that may leave out others at one place: fewer stand in many texts.
+_FEWEST_OF_SHORTENED = 8
 _WORD = re.compile(r"\w+")
 _MARKER = re.compile(f"{CITATION_MARKER.pattern}|{MISSING_MARKER.pattern}")
 
@@ -51,22 +51,24 @@ def find_quote(workspace: Workspace, quote: str, limit: int = 5) -> Results:
     words = [_normalize(word) for word in _WORD.findall(without_markers(quote))]
     if len(words) < _FEWEST_WORDS:
         raise SettingError(f"the quote has {len(words)} words: give at least {_FEWEST_WORDS}")
-    lexical = search_many(workspace, [quote], SearchOptions(limit=_CANDIDATES, by="lexical"))[0]
-    matches = [match for scored in lexical if (match := _compare(words, scored.item)) is not None]
-    matches.sort(key=lambda match: (-match[0], match[1].passage_id))
+    ranking = search(workspace, quote, limit=_CANDIDATES, by="lexical")
+    matches = sorted(
+        filter(None, (_compare(words, scored.item) for scored in ranking)),
+        key=lambda match: (-match[0], match[1].passage_id),
+    )
     reason: Reason | None = None
     if not matches:
-        fused = search_many(workspace, [quote], SearchOptions(limit=limit))[0]
-        fitting = [scored for scored in fused if scored.fits]
-        passages = with_excerpts(quote, [scored.item for scored in fitting])
-        scores = [scored.score for scored in fitting]
-        matches, reason = list(zip(scores, passages, strict=True)), "meaning"
+        reason = "meaning"
+        ranking = [scored for scored in search(workspace, quote, limit=limit) if scored.fits]
+        passages = with_excerpts(quote, [scored.item for scored in ranking])
+        matches = list(zip((scored.score for scored in ranking), passages, strict=True))
     papers = papers_of(workspace, [passage for _, passage in matches[:limit]])
     hits = [
         Hit(paper, score, reason or ("exact" if score == 1 else "near"), (passage,))
         for paper, (score, passage) in zip(papers, matches, strict=False)
     ]
-    return Results(quote, "passages", tuple(hits), note="" if hits else _NO_SOURCE)
+    note = "" if hits else "no passage has these words or their meaning"
+    return Results(quote, "passages", tuple(hits), note=note)
 
 
 def _compare(quote: list[str], passage: Passage) -> tuple[float, Passage] | None:
@@ -83,19 +85,21 @@ def _compare(quote: list[str], passage: Passage) -> tuple[float, Passage] | None
     similarity = 1.0
     start = haystack.find(needle)
     end = start + len(needle)
+    for cut in range(2, len(quote) - 1):
+        before, after = f" {' '.join(quote[:cut])} ", f" {' '.join(quote[cut:])} "
+        if start < 0 and len(quote) >= _FEWEST_OF_SHORTENED:
+            similarity, head = 0.99, haystack.rpartition(after)[0]
+            start, end = f"{head} ".rfind(before), len(head) + len(after)
     if start < 0:
-        alignment = fuzz.partial_ratio_alignment(
-            needle, haystack, score_cutoff=100 * _LEAST_SIMILARITY
-        )
+        alignment = fuzz.partial_ratio_alignment(needle, haystack, score_cutoff=_LEAST_SIMILARITY)
         if alignment is None:
             return None
         # A quote that ends in the middle of a passage's word is no exact match, though all its
         # characters are equal.
         similarity = min(alignment.score / 100, 0.999)
         start, end = alignment.dest_start, alignment.dest_end
-    word_starts = [place + 1 for place, character in enumerate(haystack[:-1]) if character == " "]
-    first = max(bisect_right(word_starts, start + 1) - 1, 0)
-    last = max(bisect_left(word_starts, end) - 1, first)
+    # A space stands before each word.
+    first, last = (haystack.count(" ", 0, place) - 1 for place in (start + 1, end - 1))
     part = with_printed_citations(text[spans[first][0] : spans[last][1]])
     return similarity, replace(passage, excerpt=part, best_sentences=(part,))
 

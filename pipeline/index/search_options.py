@@ -138,11 +138,7 @@ class SearchOptions:
                 f" {DEEPEST} are available"
             )
         _grades(self.worst_quality)
-        if (
-            self.first_year is not None
-            and self.last_year is not None
-            and self.first_year > self.last_year
-        ):
+        if (self.first_year or 0) > (self.last_year or 9999):
             raise SettingError(f"--year: {self.first_year} is later than {self.last_year}")
 
     def _check_months(self) -> None:
