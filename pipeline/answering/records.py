@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
-
 from pipeline import tables
 from pipeline.answering.retriever import MonthSpan
 from pipeline.corpus.links import source_name
@@ -29,12 +27,13 @@ def named_records(workspace: Workspace, span: MonthSpan, question: str) -> list[
     named, written = papers_named_in(workspace, question)
     named = _in_span([*arxiv_ids_among_words(question), *named], span)[:MOST_PAPERS]
     papers = list(dict.fromkeys([*named, *_in_span(written, span)[:MOST_OF_AUTHORS]]))
-    columns = [*PASSAGE_COLUMNS, "ordinal"]
-    rows = rows_of_papers(workspace.root, tables.PASSAGES, papers, columns)
+    rows = rows_of_papers(workspace.root, tables.PASSAGES, papers, [*PASSAGE_COLUMNS, "ordinal"])
     parts = [row for row in rows if row["kind"] == "front_matter"]
-    parts.sort(key=itemgetter("ordinal"))
     parts.sort(
-        key=lambda row: row["ordinal"] > 0 and source_name(row["arxiv_id"]) not in row["text"]
+        key=lambda row: (
+            row["ordinal"] > 0 and source_name(row["arxiv_id"]) not in row["text"],
+            row["ordinal"],
+        )
     )
     return [
         Passage.from_row(row)
