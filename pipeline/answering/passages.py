@@ -4,7 +4,6 @@ search ranks first.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from pipeline.answering.model_calls import StepLog, Tools
@@ -18,18 +17,16 @@ from pipeline.index.scored import NOTHING_FITS
 
 CLOSEST = "Closest passages; no model wrote an answer"
 """The text of an answer that only shows passages."""
+WITH_RECORDS = "Papers that the question names, then the closest passages; no model wrote an answer"
+"""The text where records come first."""
 MOST_PASSAGES, MOST_PAPERS = 5, 3
 # Passages of a search, the first of which are shown.
 _SEARCHED = 20
-# Questions that records answer, rather than prose.
-_ASKS_FOR_RECORDS = re.compile(
-    r"(?i)\b(?:who|whose|where|when|year|authors?|papers|by|wrote|affiliations?)\b"
-)
 
 
 async def passages(question: UserQuestion, tools: Tools) -> Answer:
-    """The passages that the search ranks first, and the records of papers and authors that the
-    question names, without any claim. Records come first where it asks who, where or when.
+    """The records of papers and authors that the question names, then the passages that the search
+    ranks first, without any claim.
 
     An arXiv id in the question limits the search to that paper. It calls no model and never
     abstains; a note says that nothing fits. Raises as the retriever does.
@@ -43,17 +40,16 @@ async def passages(question: UserQuestion, tools: Tools) -> Answer:
     query = searchable(words or text)
     without = {record.passage_id for record in records}
     ranking = await search(tools, steps, query, without=without, papers=ids, most=_SEARCHED)
-    answer = CLOSEST
+    lines = [WITH_RECORDS if records else CLOSEST]
     if ids and not records and not ranking:
-        answer = f"No paper here is {', '.join(ids)}\n{CLOSEST}"
+        lines = [f"No paper here is {', '.join(ids)}", CLOSEST]
         ranking = await search(tools, steps, query, most=_SEARCHED)
     fits = bool(records) or any(scored.fits for scored in ranking)
-    prose = first_passages(scored.item for scored in ranking)
     return Answer(
-        text=answer,
+        text="\n".join(lines),
         sentences=(),
         queries=(query,),
-        shown=((*records, *prose) if _ASKS_FOR_RECORDS.search(text) else (*prose, *records),),
+        shown=((*records, *first_passages(scored.item for scored in ranking)),),
         hops=1,
         fits=fits,
         note="" if fits else NOTHING_FITS,
