@@ -6,6 +6,7 @@ import re
 import shlex
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -14,9 +15,18 @@ import typer
 from pipeline.doors.web.guard import ProblemKind
 from pipeline.settings import Settings
 from pipeline.stages import STAGES
-from tests.documents import DOCS, PAGES, PROJECT, README, fenced, inline
-from tools.generate_reference import GENERATED, REPOSITORY
+from tools.generate_reference import GENERATED
 from tools.generate_reference import PAGES as COMMAND_PAGES
+
+PROJECT = Path(__file__).resolve().parents[2]
+README = PROJECT / "README.md"
+DOCS = PROJECT / "docs"
+PAGES = (
+    README,
+    PROJECT / "CONTRIBUTING.md",
+    PROJECT / "examples" / "README.md",
+    *sorted(DOCS.rglob("*.md")),
+)
 
 # Read by tests and scripts alone, and the variable that names the file of settings.
 NOT_SETTINGS = (
@@ -26,6 +36,26 @@ NOT_SETTINGS = (
 CALL = re.compile(r"(?:[A-Z_]+=\S* )*citeloom (?=[a-z])")
 BUILT = (DOCS / "concepts" / "how-it-is-built.md").read_text()
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+
+
+def fenced(text):
+    """The lines to type in code blocks of the shell or without a language, without comments, prompts
+    and redirections. If a block has prompts (`$`), other lines are answers.
+    """
+    for block in re.findall(r"^```(?:bash)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        lines = block.splitlines()
+        prompted = any(line.startswith("$ ") for line in lines)
+        for line in lines:
+            typed = re.sub(r"\s+[#>] .*$|^#.*$", "", line.removeprefix("$ ")).strip()
+            if typed and (line.startswith("$ ") or not prompted):
+                yield typed
+
+
+def inline(text):
+    """The text between single backticks, outside of code blocks."""
+    outside = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", outside):
+        yield " ".join(span.split())
 
 
 def needs_drafts():
@@ -103,7 +133,7 @@ def test_a_function_that_the_page_on_how_it_is_built_names_is_in_its_file(name, 
 def test_a_generated_file_is_up_to_date(path):
     if path.endswith("commands.md"):
         needs_drafts()
-    assert (REPOSITORY / path).read_text() == GENERATED[path](), (
+    assert (PROJECT / path).read_text() == GENERATED[path](), (
         "run python -m tools.generate_reference"
     )
 
