@@ -4,11 +4,14 @@ end.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 import urllib.request
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +24,7 @@ T = TypeVar("T")
 # machine.
 PATIENCE = 600.0
 PROJECT = Path(__file__).resolve().parents[1]
+SPAWN = get_context("spawn")
 COMMAND = str(Path(sys.executable).with_name("citeloom"))
 
 # The end of the pipe says that the tests' process is gone, however it ended: interrupted twice,
@@ -59,6 +63,23 @@ def start_python(code, *arguments, **options):
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments], cwd=PROJECT, **pipes | options
     )
+
+
+def in_new_process(function, *arguments):
+    """What a function returns in a process of its own, and how many more MB that held at most."""
+    with ProcessPoolExecutor(1, SPAWN) as pool:
+        return pool.submit(_measured, function, arguments).result()
+
+
+def _measured(function, arguments):
+    before = _most_megabytes()
+    result = function(*arguments)
+    return result, _most_megabytes() - before
+
+
+def _most_megabytes():
+    status = Path("/proc/self/status").read_text()
+    return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) // 1024
 
 
 def start_logged(arguments, folder, environment, log):

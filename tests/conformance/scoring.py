@@ -42,28 +42,22 @@ class Mistake:
 
 @dataclass(slots=True)
 class Score:
-    """Fields that count and fields that are right, by page and name of field."""
+    """Fields that count and fields that are right, by name of field."""
 
-    right: Counter[tuple[str, str]] = field(default_factory=Counter)
-    total: Counter[tuple[str, str]] = field(default_factory=Counter)
+    right: Counter[str] = field(default_factory=Counter)
+    total: Counter[str] = field(default_factory=Counter)
     mistakes: list[Mistake] = field(default_factory=list)
 
     def add(self, page, place, name, expected, read, *, right):
         """Count one field."""
-        self.total[page, name] += 1
-        self.right[page, name] += right
+        self.total[name] += 1
+        self.right[name] += right
         if not right:
             self.mistakes.append(Mistake(page, place, name, str(expected), str(read)))
 
-    def rate(self, name, pages=None):
-        """The share of a field that is right, over all pages or some; None where it never
-        counts.
-        """
-        counted = [
-            key for key in self.total if key[1] == name and (pages is None or key[0] in pages)
-        ]
-        total = sum(self.total[key] for key in counted)
-        return sum(self.right[key] for key in counted) / total if total else None
+    def rate(self, name):
+        """The share of a field that is right; None where it never counts."""
+        return self.right[name] / self.total[name] if self.total[name] else None
 
 
 def words(text):

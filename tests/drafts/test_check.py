@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -151,14 +150,6 @@ def test_a_verdict_leads_to_its_passage(checked, workspace):
         assert all(line in text for line in check.quote.splitlines())
 
 
-def test_the_result_as_json_counts_every_citation(checked):
-    result = json.loads(json.dumps(checked.as_json()))
-    assert len(result["citations"]) == sum(
-        len(sentence.keys) for sentence in checked.draft.sentences
-    )
-    assert set(FAILURES) >= {kind for kind in checked.counts() if kind != "verified"}
-
-
 def test_what_has_no_fault_is_no_row_and_uncited_entries_are_one_sentence(checked):
     citations, references = sections(checked, good=False)
     assert len(citations.grids[0].rows) == len(checked.citations) - 2
@@ -168,9 +159,6 @@ def test_what_has_no_fault_is_no_row_and_uncited_entries_are_one_sentence(checke
     assert "halabi2024tidepool" not in keys
     assert "zelinkova2024ledger" not in keys
     assert "zelinkova2024ledger" in references.paragraphs[-1]
-    verified = [check for check in checked.references if check.status == "verified"]
-    clean = replace(checked, references=[replace(check, notes=()) for check in verified])
-    assert not sections(clean, good=False)[1].grids
 
 
 def test_the_page_escapes_what_the_draft_says(workspace, tmp_path):
@@ -198,8 +186,6 @@ def test_papers_that_fit_a_paragraph_are_suggested(workspace, tmp_path):
     )
     check = check_draft(workspace, read_draft(tmp_path / "draft.md"), suggest=True)
     assert check.missing[0].arxiv_id == "2404.90009"
-    page = write_page(check, tmp_path / "page").read_text()
-    assert "Papers that the draft does not cite" in page
     papers = papers_to_cite(
         workspace, "position bias of judges in graded summaries", EXAMPLE / "references.bib", 3
     )
@@ -277,12 +263,6 @@ def test_references_by_key_in_zoteros_bibtex_and_by_id(workspace, tmp_path):
     assert "eprint = {2403.90002}" in related.bibtex
     with pytest.raises(SettingError, match="--reference nowhere: its paper is not in the corpus"):
         relate("nowhere", bibliography=bibliography)
-    other = tmp_path / "other.bib"
-    other.write_text("@misc{nowhere, title = {A Work That Nobody Wrote}, year = {2001}}")
-    with pytest.raises(
-        SettingError, match=r"no entry of its bibliography \(of 1\) is a paper of the corpus"
-    ):
-        relate(bibliography=other)
     with pytest.raises(SettingError, match="no bibliography of it was found"):
         relate()
     draft.write_text(f"---\nbibliography: library.bib\n---\n{draft.read_text()}")

@@ -1,15 +1,23 @@
-"""Reading drafts: LaTeX and Markdown, their bibliographies, and hostile files."""
+"""Reading drafts of many forms: what they cite, their bibliographies, what is not understood, and hostile
+files.
+"""
 
 from itertools import pairwise
 
 import pytest
 
-from drafts.draft import LARGEST_FILE_BYTES
+import drafts
+from drafts.bibliography import correct_bibliography
+from drafts.draft import LARGEST_FILE_BYTES, describe_problems
 from drafts.reading import read_bibliography, read_draft
+from drafts.references import ReferenceCheck
+from pipeline.arxiv.record import Record
 from pipeline.corpus.citation_formats import entries_of
+from pipeline.engine.process_pool import stop_idle_workers
 from pipeline.errors import SettingError
-from tests.cases import cases_beside
+from tests.cases import cases, cases_beside
 from tests.unit.corpus.test_citation_formats import PAPER, REFERENCE, TITLE, WORKS
+from tests.unit.test_patterns import slow_patterns
 
 pytestmark = pytest.mark.slow
 
@@ -17,10 +25,6 @@ BIB = """
 @article{lee2020, title = {On {K}eys}, author = {Lee, Ann and Roe, B{\\'o}}, journal = {Journal of Keys}, year = 2020}
 @misc{roe2021, title = {Locks}, author = {Bo Roe and others}, eprint = {2101.00001v2}, archivePrefix = {arXiv}}
 """
-ITEMS = r"""\begin{thebibliography}{9}
-\bibitem[Lee(2020)]{lee2020} A. Lee and B. Roe. \newblock On keys. \newblock \emph{Journal of Keys}, 2020.
-\bibitem{roe2021} B. Roe. \newblock Locks. \newblock arXiv:2101.00001v2, 2021.
-\end{thebibliography}"""
 
 
 def latex(folder, body, **files):
@@ -84,18 +88,6 @@ def test_two_citations_of_a_sentence_have_a_claim_each(tmp_path):
     assert sentence.claim("roe2021") == "while locks of iron last for years"
 
 
-def test_entries_of_bibtex(tmp_path):
-    entries = latex(tmp_path, "\\cite{lee2020}").entries
-    lee, roe = entries["lee2020"], entries["roe2021"]
-    assert (lee.title, lee.authors, lee.year, lee.venue) == (
-        "On Keys",
-        ("Ann Lee", "Bó Roe"),
-        2020,
-        "Journal of Keys",
-    )
-    assert (roe.authors, roe.arxiv_id, roe.year, roe.line) == (("Bo Roe",), "2101.00001v2", None, 3)
-
-
 def test_exported_bibtex_is_read_back(tmp_path):
     (tmp_path / "works.bib").write_text(entries_of(WORKS))
     paper, reference = read_bibliography(tmp_path / "works.bib").entries.values()
@@ -112,14 +104,6 @@ def test_broken_and_duplicate_entries_are_named(tmp_path):
     assert draft.entries["a"].title == "One"
     assert draft.duplicate_keys == ["a"]
     assert (draft.problems[0].file, draft.problems[0].line) == ("bad.bib", 3)
-
-
-def test_entries_of_a_bbl(tmp_path):
-    (tmp_path / "main.tex").write_text("Keys \\cite{lee2020}.")
-    (tmp_path / "main.bbl").write_text(ITEMS)
-    entries = read_draft(tmp_path / "main.tex").entries
-    assert (entries["lee2020"].title, entries["lee2020"].year) == ("On keys", 2020)
-    assert entries["roe2021"].arxiv_id == "2101.00001v2"
 
 
 def test_markdown_with_citations_of_pandoc(tmp_path):
@@ -200,8 +184,6 @@ def test_a_draft_that_takes_too_long_is_refused(tmp_path):
     [
         ("main.tex", "\\input{main}", "includes itself"),
         pytest.param("main.tex", "x" * (LARGEST_FILE_BYTES + 1), "10 MB", id="too large"),
-        ("main.docx", "", "is a .tex, .ltx, .md"),
-        ("main.txt", "Keys [1].", "is a .tex, .ltx, .md"),
         ("main.Rnw", "\\cite{a}", "is a .tex, .ltx, .md"),
         ("missing.tex", None, "no such file"),
     ],
@@ -211,3 +193,72 @@ def test_a_draft_that_cannot_be_read_is_named(tmp_path, name, content, problem):
         (tmp_path / name).write_text(content)
     with pytest.raises(SettingError, match=problem):
         read_draft(tmp_path / name)
+
+
+def printed(entry):
+    return f"{entry.title} | {', '.join(entry.authors)} | {entry.year} | {entry.venue}"
+
+
+@cases("drafts/drafts.toml")
+def test_a_draft_is_read_whole(tmp_path, case):
+    folder = tmp_path / case.get("folder", "")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in case.get("files", {}).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    main = folder / f"main{case.get('suffix', '.tex')}"
+    main.write_text(case["text"])
+    draft = read_draft(main)
+    assert [key for sentence in draft.sentences for key in sentence.keys] == case["keys"]
+    assert draft.packages == set(case.get("packages", draft.packages))
+    expected = case.get("entries", {})
+    assert {key: printed(draft.entries[key]) for key in expected} == expected
+    sentences = describe_problems(draft.problems)
+    problems = [each for each in sentences if "no bibliography was found" not in each]
+    assert len(problems) == len(case["problems"]), problems
+    for words in case["problems"]:
+        assert any(words in problem for problem in problems), problems
+
+
+def test_a_corrected_bibliography_differs_in_the_corrected_fields_alone(tmp_path):
+    kept = '@string{j = "Journal"}\r\n% Müller\r\n@misc{b, title="T", journal = j # {x}, url={a}, url={b}}\r\n'
+    entry = "@article{A,\r\n title = {%s},\r\n year = %s, note={}, author = j }\r\n"
+    (tmp_path / "refs.bib").write_bytes((kept + entry % ("Old", 2011)).encode("latin-1"))
+    corrections = {"title": "{New & old}", "year": "2021", "author": "Ann Lee"}
+    record = Record("2101.00001")
+    check = ReferenceCheck("a", "differs", record=record, corrections=corrections)
+    expected = kept + entry % ("{New \\& old}", 2021)
+    assert correct_bibliography(tmp_path / "refs.bib", [check]) == (expected.encode("latin-1"), 1)
+
+
+def test_of_a_library_the_cited_entries_alone_are_read(tmp_path):
+    entries = (f"@misc{{k{number}, title={{T}}, crossref={{p}}}}\n" for number in range(1_000))
+    library = "".join(entries) + "@proceedings{p, title={Proceedings}}"
+    (tmp_path / "library.bib").write_text(library)
+    (tmp_path / "main.tex").write_text("\\cite{k7} \\bibliography{library}")
+    draft = read_draft(tmp_path / "main.tex")
+    assert printed(draft.entries["k7"]) == "T |  | None | Proceedings"
+    assert len(draft.entries) == 1
+    assert "1,000 entries are never cited" in draft.problems[0].message
+
+
+def test_a_bibliography_is_found_in_the_working_folder_of_the_reader(tmp_path, monkeypatch):
+    """Also by a worker that was started in another folder, which is gone."""
+    stop_idle_workers()
+    gone = tmp_path / "gone"
+    draft = tmp_path / "thesis/chapters/main.tex"
+    for folder in (gone, draft.parent):
+        folder.mkdir(parents=True)
+    draft.write_text("\\cite{a} \\bibliography{../refs}")
+    (tmp_path / "thesis/refs.bib").write_text("@misc{a, title={T}}")
+    monkeypatch.chdir(gone)
+    assert list(read_draft(draft).entries) == []
+    gone.rmdir()
+    assert list(read_draft(draft).entries) == []
+    monkeypatch.chdir(tmp_path / "thesis")
+    assert list(read_draft(draft).entries) == ["a"]
+
+
+@pytest.mark.slow
+def test_the_time_of_every_pattern_grows_linearly():
+    assert slow_patterns(drafts) == {}

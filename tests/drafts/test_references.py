@@ -1,6 +1,5 @@
 """Entries of bibliographies against a small snapshot: which are as stated, and what differs."""
 
-import json
 import tomllib
 
 import pytest
@@ -11,6 +10,7 @@ from drafts.references import check_references
 from pipeline.errors import SettingError
 from pipeline.index.known_papers import KnownPapers
 from tests.cases import TESTS, cases
+from tests.unit.arxiv.conftest import line
 from tests.workspaces import changed, make_workspace
 
 CASES = "drafts/references.toml"
@@ -18,19 +18,16 @@ CASES = "drafts/references.toml"
 
 def work(number, paper):
     """A line of a snapshot: a paper of May 2021."""
-    return json.dumps(
-        {
-            "id": paper.get("id") or f"2105.{number:05}",
-            "title": paper["title"],
-            "authors": paper["authors"],
-            "categories": "cs.LG",
-            "abstract": "",
-            "update_date": "2021-05-03",
-            "versions": [{"version": "v1", "created": "Mon, 3 May 2021 10:00:00 GMT"}],
-            "journal-ref": paper.get("journal_ref"),
-            "doi": paper.get("doi"),
-            "comments": paper.get("comment"),
-        }
+    return line(
+        paper.get("id") or f"2105.{number:05}",
+        title=paper["title"],
+        authors=paper["authors"],
+        authors_parsed=None,
+        update_date="2021-05-03",
+        versions=[{"version": "v1", "created": "Mon, 3 May 2021 10:00:00 GMT"}],
+        doi=paper.get("doi"),
+        comments=paper.get("comment"),
+        **{"journal-ref": paper.get("journal_ref")},
     )
 
 

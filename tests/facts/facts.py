@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 
+from tests.conformance.scoring import contains
 from tests.facts.latex import words
 
 KINDS = (
@@ -46,7 +47,7 @@ class Work:
 
     def is_in(self, item):
         """Whether an item's text is of this work."""
-        return _contains(words(item), words(self.title if self.prints_title else self.family))
+        return contains(words(item), words(self.title if self.prints_title else self.family))
 
 
 class Reading:
@@ -143,10 +144,6 @@ def _runs_of(prose):
             yield piece[start : start + _RUN]
 
 
-def _contains(text, part):
-    return f" {' '.join(part)} " in f" {' '.join(text)} "
-
-
 def _contains_in_order(text, pieces):
     line, at = f" {' '.join(text)} ", 0
     for piece in pieces:
@@ -160,7 +157,7 @@ def _abstract(source, page):
     text = text_words(page.abstract or "")
     for prose in source.abstract:
         for run in _runs_of(prose):
-            yield Fact("abstract", " ".join(run), _contains(text, run))
+            yield Fact("abstract", " ".join(run), contains(text, run))
 
 
 def _sections(source, page):
@@ -277,7 +274,7 @@ def _blocks(source, reading):
     statements = [text_words(block.text) for block in reading.blocks("theorem")]
     for name, prose in source.statements:
         holds = any(
-            _contains(text[: len(words(name)) + 3], words(name))
+            contains(text[: len(words(name)) + 3], words(name))
             and _contains_in_order(text, prose.pieces)
             for text in statements
         )
@@ -303,7 +300,7 @@ def _lines(source, reading):
     texts = [text_words(line) for line in lines] or [reading.words] * len(source.steps)
     at = 0
     for step in source.steps:
-        place = next((n for n in range(at, len(texts)) if _contains(texts[n], step)), None)
+        place = next((n for n in range(at, len(texts)) if contains(texts[n], step)), None)
         yield Fact("algorithm steps", " ".join(step), place is not None)
         at = at if place is None else place + 1
     printed = [re.sub(r"^\s?\d+:?(?=\s|$)", "", line).rstrip() for line in lines]
@@ -325,7 +322,7 @@ def _citations(source, reading, works):
     for prose in source.prose:
         for beside, keys in prose.citations:
             cited = {
-                key for text, block in texts if _contains(text, beside) for key in block.cited_keys
+                key for text, block in texts if contains(text, beside) for key in block.cited_keys
             }
             for key in keys:
                 holds = any(works[key].is_in(items.get(one, "")) for one in cited)

@@ -27,40 +27,41 @@ def score_today(name):
         paper = html.parse(text, [author["name"] for author in label.get("authors", ())])
         try:
             require_text(paper)
-            kind = "paper"
-        except PageError as error:
-            kind = error.reason
-        _add(score, label, "kind", label["kind"], kind)
-        if kind == "paper":
-            _score_text(score, label, paper, labels.get("frame", {}).get(label["era"], []))
+            read = {"kind": "paper"} | _read(label, paper)
+            frame = labels.get("frame", {}).get(label["era"], []) + label["frame"]
+            inside = [phrase for phrase in frame if phrase in _texts(paper, "paragraph")]
+            score.add(label["id"], "page", "frame", [], inside, right=not inside)
             score_byline(score, label["id"], paper, list(_authors(label)), text.decode())
+        except PageError as error:
+            read = {"kind": error.reason}
+        for field, value in read.items():
+            right = squeezed(str(label[field])) == squeezed(str(value))
+            score.add(label["id"], "page", field, label[field], value, right=right)
     return score
 
 
-def _score_text(score, label, paper, frame):
-    _add(score, label, "paper title", label["title"], paper.title)
-    abstract = squeezed(paper.abstract)[: len(squeezed(label["abstract"]))]
-    _add(score, label, "abstract", label["abstract"], abstract)
+def _read(label, paper):
+    """What was read of a page, by field of its label; where a cell or formula is found, as there."""
     top = [section.anchor.startswith("A") for section in paper.sections if section.depth == 1]
-    _add(score, label, "sections", label["sections"], top.count(False))
-    _add(score, label, "appendices", label["appendices"], top.count(True))
-    _add(score, label, "references", label["references"], len(paper.bibliography))
-    texts = [block.text for block in paper.blocks if block.kind == "paragraph"]
-    inside = [one for one in [*frame, *label["frame"]] if one in "\n".join(texts)]
-    _add(score, label, "frame", [], inside)
+    read = {
+        "title": paper.title,
+        "abstract": squeezed(paper.abstract)[: len(squeezed(label["abstract"]))],
+        "sections": top.count(False),
+        "appendices": top.count(True),
+        "references": len(paper.bibliography),
+    }
     if "cell" in label:
         cells = list(_cells(label["cell"], paper))
-        value = label["cell"]["value"]
-        _add(score, label, "cell", value, value if value in cells else cells)
+        read["cell"] = label["cell"] if label["cell"]["value"] in cells else cells
     if "formula" in label:
-        texts = [block.text for block in paper.blocks] + [item.raw for item in paper.bibliography]
-        tex = squeezed(label["formula"]["tex"])
-        _add(score, label, "formula", tex, tex if tex in squeezed("".join(texts)) else "")
+        items = "".join(item.raw for item in paper.bibliography)
+        found = squeezed(label["formula"]["tex"]) in squeezed(_texts(paper) + items)
+        read["formula"] = label["formula"] if found else ""
+    return read
 
 
-def _add(score, label, field, expected, read):
-    right = squeezed(str(expected)) == squeezed(str(read))
-    score.add(label["id"], "page", field, expected, read, right=right)
+def _texts(paper, *kinds):
+    return "\n".join(block.text for block in paper.blocks if not kinds or block.kind in kinds)
 
 
 def _cells(cell, paper):
@@ -112,7 +113,7 @@ def main():
     """Print the scores of the pages, field by field, and the pairs with what nothing explains."""
     for name in sorted(path.name for path in LABELS.glob("*.toml")):
         score = score_today(name)
-        for field in sorted({field for _, field in score.total}):
+        for field in sorted(score.total):
             sys.stdout.write(f"{name}: {field} {score.rate(field):.3f}\n")
         for pair in pairs(name):
             sys.stdout.write(f"{pair}\n")

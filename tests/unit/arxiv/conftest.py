@@ -3,20 +3,22 @@ other processes.
 """
 
 import json
-import subprocess
-import sys
 import threading
-from textwrap import dedent
 
 import pytest
 
 from pipeline import tables
+from pipeline.arxiv.api import ArxivApi
+from pipeline.arxiv.harvest import harvest
 from pipeline.arxiv.metadata_stage import METADATA
+from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.engine.progress import Notice
 from pipeline.engine.run import run_stage
-from tests.conftest import PROJECT
+from pipeline.engine.stage import Workspace
+from pipeline.settings import load_settings
 from tests.fake_arxiv import FakeApi
 from tests.month_tables import write_table
+from tests.processes import SPAWN
 from tests.workspaces import make_workspace
 
 MONTH = "2024-03"
@@ -28,10 +30,10 @@ def write_members(workspace, month, ids):
     write_table(workspace.root, tables.DUMP_MEMBERS, month, rows)
 
 
-def put_metadata(workspace, *names, stage=METADATA, **options):
+def put_metadata(workspace, *names, stage=METADATA):
     """Run the stage `metadata` over a month of the dump that holds these papers."""
     write_members(workspace, MONTH, names)
-    return run_stage(stage, workspace, MONTH, **options)
+    return run_stage(stage, workspace, MONTH)
 
 
 def metadata_of(workspace):
@@ -62,33 +64,23 @@ def messages(events):
     return [event.message for event in events if isinstance(event, Notice)]
 
 
-CLIENT = """
-    import sys
-    from pathlib import Path
-    from pipeline.arxiv.api import ArxivApi
-    from pipeline.arxiv.harvest import harvest
-    from pipeline.arxiv.rate_limited_client import Pace
-    from pipeline.engine.stage import Workspace
-    from pipeline.settings import load_settings
-
-    way, url, data, machine, gap = sys.argv[1:]
+def ask(way, url, data, machine, gap):
+    """Look up 300 papers (`way` is api), or harvest (oai)."""
     settings = load_settings(arxiv_api_url=url, oai_url=url, data=data, metadata_snapshot=None)
-    pace = Pace(Path(machine), gap=float(gap))
+    pace = Pace(machine, gap=gap)
     if way == "api":
-        with ArxivApi(settings, Path(data), pace=pace) as api:
+        with ArxivApi(settings, data, pace=pace) as api:
             api.find(f"2403.{number:05}" for number in range(300))
     else:
         harvest(Workspace(settings), pace=pace)
-"""
 
 
 def start_client(way, url, data, machine, gap=0.0):
-    """A process that looks up 300 papers (`way` is api) or harvests (oai)."""
+    """A process that asks."""
     data.mkdir(exist_ok=True)
-    return subprocess.Popen(
-        [sys.executable, "-c", dedent(CLIENT), way, url, str(data), str(machine), str(gap)],
-        cwd=PROJECT,
-    )
+    client = SPAWN.Process(target=ask, args=(way, url, data, machine, gap))
+    client.start()
+    return client
 
 
 def kill_in_third_request(server, way, data):
@@ -104,7 +96,7 @@ def kill_in_third_request(server, way, data):
     client = start_client(way, server.url, data, data / "machine")
     reached.wait()
     client.kill()
-    client.wait()
+    client.join()
     released.set()
 
 

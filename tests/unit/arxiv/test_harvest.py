@@ -423,19 +423,6 @@ def test_a_harvest_makes_those_months_due_whose_papers_changed(oai, place, snaps
     assert states() == [State.DONE] * 3
 
 
-def test_a_harvest_that_says_what_the_snapshot_says_leaves_the_row_as_it_is(
-    oai, place, snapshot_file
-):
-    versions = [{"version": "v1", "created": "Mon, 1 Apr 2024 09:00:00 GMT"}]
-    here = with_snapshot(place, snapshot_file, line("2403.00001", versions=versions))
-    put_metadata(here, "2403.00001")
-    before = metadata_of(here)
-    oai.list = [[record("2403.00001", metadata=raw("2403.00001", authors="A. One and B. Two"))]]
-    run(here)
-    assert not run_stage(METADATA, here, MONTH).skipped
-    assert metadata_of(here) == before
-
-
 def test_a_paper_that_arxiv_deleted_counts_as_withdrawn(oai, place, snapshot_file):
     here = with_snapshot(place, snapshot_file, line("2403.00001"))
     oai.list = [

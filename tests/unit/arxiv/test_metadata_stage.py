@@ -6,7 +6,6 @@ from pipeline import tables
 from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.arxiv.rate_limited_client import Pace
 from pipeline.corpus.references.stages import REFERENCES
-from pipeline.engine.progress import StageAdvanced, listening
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import SettingError
 from tests.cases import cases
@@ -67,19 +66,6 @@ def test_the_api_is_asked_for_what_the_snapshot_lacks_alone_and_once(
     run_stage(METADATA, workspace, MONTH)
     assert metadata_of(workspace) == rows
     assert arxiv.asked == [["2403.00002", "2403.00003"], ["2403.00003"]]
-
-
-def test_progress_tells_how_many_papers_the_api_has_yet_to_tell(
-    workspace, snapshot_file, arxiv, unhurried
-):
-    names = [f"2403.{number:05}" for number in range(1, 251)]
-    arxiv.papers = {name: entry(name) for name in names[:-1]}
-    snapshot_file.write_text(line("2403.90000"))
-    events = []
-    with listening(events.append):
-        put_metadata(asking(workspace, arxiv.url), *names, "2403.90000", stage=unhurried)
-    steps = [(event.done, event.total) for event in events if isinstance(event, StageAdvanced)]
-    assert steps[:4] == [(100, 250), (200, 250), (250, 250), (251, 251)]
 
 
 @cases("unit/arxiv/cases.toml", "a_paper_without_a_readable_line_is_a", ["broken", "reason"])

@@ -9,13 +9,13 @@ from pathlib import Path
 SITE = "https://arxiv.org/html"
 
 
-def site_page(body, arxiv_id="2610.00001", title="A Page", year=2024):
-    """A paper's page on the site, as the site had it in a year."""
+def site_page(body, arxiv_id="2610.00001"):
+    """A paper's page on the site, as the site had it in 2024."""
     article = (
         '<article class="ltx_document ltx_authors_1line">'
-        f'<h1 class="ltx_title ltx_title_document">{title}</h1>{body}</article>\n'
+        f'<h1 class="ltx_title ltx_title_document">A Page</h1>{body}</article>\n'
     )
-    return around(article, year, arxiv_id).encode()
+    return around(article, 2024, arxiv_id).encode()
 
 
 def around(page, year, arxiv_id="2610.00001"):

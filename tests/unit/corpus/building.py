@@ -32,13 +32,10 @@ def page(body, title="A Page"):
     ).encode()
 
 
-def byline(names, notes=""):
-    """A byline of one author, or of all."""
-    notes = f'<span class="ltx_author_notes">{notes}</span>' if notes else ""
-    creator = (
-        '<span class="ltx_creator ltx_role_author"><span'
-        f' class="ltx_personname">{names}</span>{notes}</span>'
-    )
+def byline(name):
+    """A byline of one author."""
+    person = f'<span class="ltx_personname">{name}</span>'
+    creator = f'<span class="ltx_creator ltx_role_author">{person}</span>'
     return f'<div class="ltx_authors">{creator}</div>'
 
 
@@ -47,11 +44,11 @@ def para(text, anchor="S1.p1"):
     return f'<div id="{anchor}" class="ltx_para"><p id="{anchor}.1" class="ltx_p">{text}</p></div>'
 
 
-def section(content, title="Methods", number="1", anchor="S1", kind="section"):
+def section(content):
     """A section with its heading."""
-    tag = f'<span class="ltx_tag ltx_tag_{kind}">{number} </span>' if number else ""
-    head = f'<h2 class="ltx_title ltx_title_{kind}">{tag}{title}</h2>'
-    return f'<section id="{anchor}" class="ltx_{kind}">{head}{content}</section>'
+    tag = '<span class="ltx_tag ltx_tag_section">1 </span>'
+    head = f'<h2 class="ltx_title ltx_title_section">{tag}Methods</h2>'
+    return f'<section id="S1" class="ltx_section">{head}{content}</section>'
 
 
 def math(tex):
@@ -63,17 +60,11 @@ def math(tex):
     )
 
 
-def cite(*keys, before="[", after="]"):
-    """A citation in brackets."""
-    links = ", ".join(f'<a href="#{key}" class="ltx_ref">{key[-1]}</a>' for key in keys)
-    return f'<cite class="ltx_cite">{before}{links}{after}</cite>'
-
-
-def note(text, anchor="footnote1"):
+def note(text):
     """A footnote in the middle of a sentence."""
     mark = '<sup class="ltx_note_mark">1</sup>'
     return (
-        f'<span id="{anchor}" class="ltx_note ltx_role_footnote">{mark}<span'
+        f'<span id="footnote1" class="ltx_note ltx_role_footnote">{mark}<span'
         f' class="ltx_note_outer"><span class="ltx_note_content">{mark}<span class="ltx_tag'
         f' ltx_tag_note">1</span>{text}</span></span></span>'
     )

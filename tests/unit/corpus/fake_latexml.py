@@ -56,6 +56,6 @@ def tar_of(files, *members):
     return packed.getvalue()
 
 
-def eprint(files, *members):
+def eprint(files):
     """A gzipped tar, as arXiv sends the source of a paper."""
-    return gzip.compress(tar_of(files, *members))
+    return gzip.compress(tar_of(files))

@@ -51,18 +51,12 @@ def test_fields_that_latexml_named_win():
 @pytest.mark.parametrize(
     "stretch",
     [
-        "A. Bb, ",
         "Bb, A., ",
         "“a ",
         "(",
         "10.1234/()",
-        ".: ",
-        " and ",
         "A. J. Phys. ",
-        "2016 ",
         "https://aA",
-        "Roe, Bob; ",
-        "[abc] ",
         "Roe, B b B. ",
     ],
 )

@@ -1,13 +1,22 @@
-"""Bylines: names apart from affiliations, e-mails and marks."""
+"""Bylines: names apart from affiliations, e-mails and marks, and where authors work."""
 
 import pytest
 
-from pipeline.corpus.parse.affiliations import is_organisation, is_place, is_remark, is_unit
+from pipeline.corpus.parse import html
+from pipeline.corpus.parse.affiliations import (
+    is_organisation,
+    is_place,
+    is_remark,
+    is_unit,
+    places_of_note,
+    stated_places,
+)
 from pipeline.corpus.parse.assembly import characters_of_authors
 from pipeline.corpus.parse.byline import read_bylines
 from pipeline.corpus.parse.byline_text import THANKS, Byline, find_emails, split_doubled_marks
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import AUTHOR, ERRED, LINE, MARK, NOTE, PLACE
+from pipeline.identity.people import KnownNames
 from tests.cases import cases
 
 SIGNS = {
@@ -128,3 +137,66 @@ def test_marks_that_stand_twice_are_read_unless_they_are_endless():
     assert split_doubled_marks("Equal contribution.1122") == ("Equal contribution.", "1,2")
     assert split_doubled_marks("Since 2011") == ("Since 2011", "")
     assert split_doubled_marks("1,2" * 1_000)[1] == ""
+
+
+ANN, BOB, CID = "Ann Lee", "Bob J. Roe", "Cid van der Moe"
+
+
+def places(*thanks, names=(ANN, BOB, CID)):
+    found = [pair for text in thanks for pair in stated_places(text, KnownNames(names))]
+    return [[place for one, place in found if one == name] for name in names]
+
+
+@cases("unit/corpus/thanks.toml")
+def test_a_sentence_says_whose_place_it_is(case):
+    received = "Manuscript received April 1, 2024."
+    assert places(received, case["thanks"]) == case["places"]
+
+
+def test_a_note_is_a_place_by_its_words_or_before_an_email():
+    assert places_of_note("Institute of X and University of Y.") == [
+        "Institute of X",
+        "University of Y",
+    ]
+    assert places_of_note("Acme Analytics. E-mail: ann@acme.org") == ["Acme Analytics"]
+    assert places_of_note("Acme Analytics.") == []
+
+
+@cases("unit/corpus/cases.toml", "no_place_of_work_now")
+def test_what_is_no_place_of_work_now_is_left_out(case):
+    assert (places(case), places_of_note(case)) == ([[], [], []], [])
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["International Research Institute", "Joint Research Centre, Italy", "Workday Research"],
+)
+def test_places_that_begin_as_remarks_do_are_places(place):
+    assert is_place(place)
+
+
+def test_a_hostile_list_takes_no_time():
+    assert places("A" * 100_000 + " is with the University of X. " * 2_000)[0] == []
+
+
+def test_names_of_any_signs_harm_nobody():
+    assert places("Lee is with the University of X.", names=(", Jr.", "[x Lee", "(y Lee", ANN)) == [
+        [],
+        [],
+        [],
+        [],
+    ]
+
+
+def test_the_development_version_of_latexml_is_read(shared_data):
+    folder = shared_data / "latexml-head"
+    names = ["Yoshinari Fujinuma", "Jordan Boyd-Graber", "Michael J. Paul"]
+    authors = html.parse((folder / "1906.01926.html").read_bytes(), names).authors
+    assert [(author.name, author.affiliations) for author in authors] == [
+        ("Yoshinari Fujinuma", ("Computer Science", "University of Colorado")),
+        ("Jordan Boyd-Graber", ("cs, iSchool, umiacs, lsc, University of Maryland",)),
+        ("Michael J. Paul", ("Information Science", "University of Colorado")),
+    ]
+    authors = html.parse((folder / "2405.03064.html").read_bytes()).authors
+    assert len(authors) == 6
+    assert not any("Affiliation" in text for author in authors for text in author.affiliations)

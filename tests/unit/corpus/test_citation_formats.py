@@ -1,10 +1,11 @@
-"""Papers and references written for reference managers, and read back."""
+"""Papers and references written for reference managers, and read back; addresses of papers."""
 
 import json
 
 import rispy
 
-from pipeline.corpus.citation_formats import entries_of
+from pipeline.corpus.citation_formats import bibtex_entry, entries_of
+from pipeline.corpus.links import abstract_url, passage_url
 from pipeline.corpus.nouns import Paper, Reference
 
 AUTHORS = ("Hal Daumé III", "Roos van Aalderen", "Ships and Boats Group")
@@ -29,3 +30,17 @@ def test_csl_json_is_read_back():
     ]
     assert paper["issued"] == {"date-parts": [[2024]]}
     assert (reference["DOI"], reference["container-title"]) == (REFERENCE.doi, REFERENCE.venue)
+
+
+SAMPLE, REAL = "2404.90003", "2404.95003"
+
+
+def test_a_paper_of_the_sample_has_no_address_on_arxiv():
+    assert abstract_url(SAMPLE) == passage_url(SAMPLE, "S1.p1") == ""
+    entry = {"title": "T", "authors": ["A"], "year": 2024, "arxiv_id": SAMPLE}
+    assert "url" not in bibtex_entry("a2024", entry)
+
+
+def test_a_high_number_alone_makes_no_paper_one_of_the_sample():
+    assert abstract_url(REAL) == "https://arxiv.org/abs/2404.95003"
+    assert passage_url(REAL, "S1.p1") == "https://arxiv.org/html/2404.95003#S1.p1"

@@ -9,8 +9,6 @@ import pytest
 from pipeline import tables
 from pipeline.arxiv.metadata_stage import METADATA
 from pipeline.corpus.dump.catalogue import months_in_dump
-from pipeline.corpus.dump.member import Member
-from pipeline.corpus.pages import SelectedPage, chunk_pages
 from pipeline.corpus.stages import DUMP_MEMBERS, PAPERS
 from pipeline.engine.progress import Notice, listening
 from pipeline.engine.run import State, run_stage, state
@@ -62,11 +60,12 @@ def listed(workspace, month=MONTH, *, force=False):
     return [row["arxiv_id"] for row in workspace.root.rows(tables.DUMP_MEMBERS, month)]
 
 
-def put_papers(workspace, contents):
+def put_papers(workspace, contents, **metadata):
     """A month of these pages, all of computer science, listed and ready to be parsed."""
     names = {f"error/2403/{arxiv_id}.html": content for arxiv_id, content in contents.items()}
     file = write_zip(workspace.settings.dump_dir / "errors.zip", names)
-    put_metadata(workspace, *({"arxiv_id": arxiv_id} for arxiv_id in sorted(contents)))
+    rows = ({"arxiv_id": arxiv_id} | metadata for arxiv_id in sorted(contents))
+    put_metadata(workspace, *rows)
     run_stage(DUMP_MEMBERS, workspace, MONTH)
     return file
 
@@ -77,8 +76,7 @@ def parsed_ids(workspace):
 
 def one_paper(workspace, content=GOOD, **metadata):
     """The row of a month's one paper."""
-    put_papers(workspace, {FIRST: content})
-    put_metadata(workspace, {"arxiv_id": FIRST} | metadata)
+    put_papers(workspace, {FIRST: content}, **metadata)
     run_stage(PAPERS, workspace, MONTH)
     (row,) = workspace.root.rows(tables.PAPERS, MONTH)
     return row
@@ -205,7 +203,6 @@ def test_a_page_with_another_title_and_another_abstract_is_another_document(work
         "Reviewers asked for further experiments, longer tables, clearer figures, smaller fonts and"
         " three more citations of their work."
     )
-    known = {"title": "Slow Reading of Pages", "abstract": ours}
     for heading, abstract, is_paper in (
         ("Response to Reviewers", theirs, False),
         ("Response to Reviewers", ours.replace("slow", "fast"), True),
@@ -214,8 +211,7 @@ def test_a_page_with_another_title_and_another_abstract_is_another_document(work
         content = page(
             f'<div class="ltx_abstract">{para(abstract)}</div>' + para("Words."), title=heading
         )
-        put_papers(workspace, {FIRST: content})
-        put_metadata(workspace, {"arxiv_id": FIRST} | known)
+        put_papers(workspace, {FIRST: content}, title="Slow Reading of Pages", abstract=ours)
         run_stage(PAPERS, workspace, MONTH, force=True)
         assert parsed_ids(workspace) == [FIRST] * is_paper
         assert ledger(workspace, "papers") == [(FIRST, "other_document")] * (not is_paper)
@@ -223,7 +219,6 @@ def test_a_page_with_another_title_and_another_abstract_is_another_document(work
 
 def test_a_page_that_a_failed_conversion_left_is_no_paper(workspace):
     put_papers(workspace, {FIRST: page(para("See pages 1-last of paper.pdf"))})
-    put_metadata(workspace, {"arxiv_id": FIRST})
     run_stage(PAPERS, workspace, MONTH)
     assert parsed_ids(workspace) == []
     assert ledger(workspace, "papers") == [(FIRST, "failed_conversion")]
@@ -248,17 +243,6 @@ def test_metadata_decides_before_any_page_is_read(workspace):
         (THIRD, "not_computer_science"),
         (FOURTH, "no_metadata"),
     ]
-
-
-def test_what_was_read_is_measured(workspace):
-    put_papers(workspace, {FIRST: GOOD})
-    outcome = run_stage(PAPERS, workspace, MONTH)
-    assert outcome.measured["pages"] == 1
-    assert (
-        outcome.measured["bytes_read"]
-        == workspace.root.rows(tables.DUMP_MEMBERS, MONTH)[0]["compressed_bytes"]
-    )
-    assert outcome.notes["chars_seen"] >= outcome.notes["chars_kept"] > 0
 
 
 def test_both_parsers_write_rows_of_the_same_paper(tmp_path):
@@ -341,17 +325,7 @@ def test_a_page_with_a_disk_error_is_reported_and_tried_again(workspace):
     assert state(PAPERS, workspace, MONTH) is State.STALE
 
 
-def test_chunks_hold_every_page_once_and_a_large_one_alone():
-    sizes = {"1": 30, "2": 30, "3": 50, "4": 500, "5": 10}
-    pages = [
-        SelectedPage(Member(name, "error", "z", "m", 0, size, 1, 0), None, None, (), None)
-        for name, size in sizes.items()
-    ]
-    chunks = [[selected.member.arxiv_id for selected in chunk] for chunk in chunk_pages(pages, 100)]
-    assert chunks == [["1", "2"], ["3"], ["4"], ["5"]]
-
-
-def test_rows_and_ledger_are_the_same_with_any_number_of_workers_and_without_a_cache(tmp_path):
+def test_rows_and_ledger_are_the_same_with_any_number_of_workers(tmp_path):
     """Pages of 100 KB, cut into three chunks, of which one is done again page by page."""
     contents = {
         f"2403.{number:05d}": page(section(para("Words. " * 15_000 + str(number))))
@@ -364,20 +338,10 @@ def test_rows_and_ledger_are_the_same_with_any_number_of_workers_and_without_a_c
         workspace = workspace_for(tmp_path / str(workers), workers=workers)
         put_papers(workspace, contents)
         run_stage(HARMFUL, workspace, MONTH)
-        files = [
-            workspace.root.file(table, MONTH).read_bytes()
-            for table in (tables.DUMP_MEMBERS, tables.PAPERS)
-        ]
-        results.append((files, ledger(workspace, "papers")))
+        file = workspace.root.file(tables.PAPERS, MONTH)
+        results.append((file.read_bytes(), ledger(workspace, "papers")))
     assert results[0] == results[1] == results[2]
     assert [arxiv_id for arxiv_id, _ in results[0][1]] == ["2403.00003", "2403.00012", "2403.00024"]
-    for cached in (tmp_path / "1" / "data" / "cache" / "zips").iterdir():
-        cached.unlink()
-    listed(workspace_for(tmp_path / "1", workers=1), force=True)
-    assert (
-        workspace_for(tmp_path / "1").root.file(tables.DUMP_MEMBERS, MONTH).read_bytes()
-        == results[0][0][0]
-    )
 
 
 def test_exactly_the_eleven_papers_of_computer_science_are_parsed(shared_data, tmp_path):

@@ -2,11 +2,6 @@
 badly.
 """
 
-import os
-import signal
-import subprocess
-import sys
-import threading
 from dataclasses import replace
 from functools import partial
 
@@ -23,13 +18,11 @@ from pipeline.corpus.fetching import MOST_WITHOUT_PAGE, fetch, select_papers
 from pipeline.errors import PermanentFailure, SettingError, TransientFailure
 from pipeline.settings import SAMPLE_DUMP
 from tests.cases import cases
-from tests.conftest import PROJECT
 from tests.fake_arxiv import FakeSite, reply, status
 from tests.fake_clock import FakeClock
 from tests.unit.arxiv.conftest import line
 from tests.unit.corpus.arxiv_site import site_page
 from tests.unit.corpus.building import (
-    cite,
     math,
     names,
     page,
@@ -43,7 +36,8 @@ pytestmark = pytest.mark.slow
 
 MONTH = "2026-10"
 FIRST, SECOND, THIRD = "2610.00001", "2610.00002", "2610.00003"
-BODY = section(para(f"We read margins {cite('bib.bib1')} of books with {math('x_1')}."))
+CITED = '<cite class="ltx_cite">[<a href="#bib.bib1" class="ltx_ref">1</a>]</cite>'
+BODY = section(para(f"We read margins {CITED} of books with {math('x_1')}."))
 
 
 def text(body, kind="text/html"):
@@ -231,43 +225,6 @@ def test_a_page_that_cannot_be_put_in_place_is_named(place, dump):
     assert names(dump) == [f"2610/{FIRST}.html"]
 
 
-CHILD = """
-import sys
-from pathlib import Path
-from pipeline.corpus.fetching import fetch, select_papers
-from pipeline.arxiv.rate_limited_client import Pace
-from pipeline.settings import load_settings
-from pipeline.engine.stage import Workspace
-url, dump, data, *ids = sys.argv[1:]
-place = Workspace(load_settings(dump_dir=Path(dump), data=Path(data), metadata_snapshot=None, html_url=url))
-fetch(place, select_papers(place, None, ids), pace=Pace(Path(data) / "machine", gap=0.0))
-"""
-
-
-@pytest.mark.faults
-def test_a_killed_fetch_goes_on_after_its_last_page(place, site, dump):
-    reached, released = threading.Event(), threading.Event()
-
-    def hang(request):
-        reached.set()
-        released.wait()
-        return site.usual(request)
-
-    site.script = [None, hang]
-    ids = [FIRST, SECOND, THIRD]
-    places = [site.url, str(dump), str(place.settings.data_root)]
-    child = subprocess.Popen([sys.executable, "-c", CHILD, *places, *ids], cwd=PROJECT)
-    reached.wait()
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    released.set()
-    (dump / "2610" / f".{SECOND}.html.{child.pid}.tmp").write_bytes(b"<html>half")
-    assert names(dump) == [f"2610/.{SECOND}.html.{child.pid}.tmp", f"2610/{FIRST}.html"]
-    assert run(place, *ids).left_out == {"in_dump": 1}
-    assert site.asked == ["robots", FIRST, SECOND, "robots", SECOND, THIRD]
-    assert names(dump) == [f"2610/{name}.html" for name in ids]
-
-
 NAMED = {"named": [FIRST]}
 
 
@@ -275,13 +232,11 @@ NAMED = {"named": [FIRST]}
     ("changed", "asked", "message"),
     [
         ({"dump_dir": SAMPLE_DUMP}, NAMED, "is the sample corpus"),
-        ({"dump_dir": "memory://dump"}, NAMED, "into a folder on a disk"),
         ({"dump_dir": "/nowhere/at/all"}, NAMED, "there is no folder /nowhere/at/all"),
         ({"subsets": "warning"}, NAMED, "CITELOOM_SUBSETS leaves out unrated"),
         ({}, {"month": MONTH}, "there is no metadata of 2026-10: run citeloom harvest"),
         ({}, {"named": ["2610.1"]}, "2610.1: no arXiv id"),
         ({}, {"month": MONTH, "named": ["2609.00001"]}, "2609.00001 is not of 2026-10"),
-        ({}, {}, "name what to fetch"),
     ],
 )
 def test_what_cannot_be_fetched_is_refused(dump, changed, asked, message):

@@ -4,8 +4,6 @@ import gzip
 import os
 import shutil
 import socket
-import subprocess
-import sys
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +24,7 @@ from pipeline.corpus.sources.stage import PAGES
 from pipeline.engine.run import State, run_stage, state
 from pipeline.errors import SettingError
 from tests.cases import cases
-from tests.conftest import PROJECT
-from tests.processes import wait_until
+from tests.processes import SPAWN, wait_until
 from tests.required_tools import missing_tool
 from tests.unit.arxiv.conftest import line
 from tests.unit.corpus import fake_latexml
@@ -327,28 +324,17 @@ def test_without_a_converter_that_runs_confined_the_message_says_what_to_do(
         find_converter(confined)
 
 
-CHILD = """
-from pipeline.corpus.sources.stage import PAGES
-from pipeline.engine.run import run_stage
-from pipeline.engine.stage import Workspace
-from pipeline.settings import load_settings
-run_stage(PAGES, Workspace(load_settings()), "2026-10")
-"""
-
-
 @pytest.mark.faults
 def test_a_killed_month_goes_on_after_its_last_page(place, sources, tmp_path):
     """The second paper's conversion waits for a file, at first for ever."""
     mark = tmp_path / "go"
     slow = document("Slow.", f"run while [ ! -e {mark} ]; do sleep 0.1; done")
     bulk_tar(sources, 1, {f"{FIRST}.gz": PAPER, f"{SECOND}.gz": eprint({"main.tex": slow})})
-    settings = place.settings
-    named = ("dump_dir", "data", "metadata_snapshot", "sources", "convert_unsafe")
-    variables = {f"CITELOOM_{name.upper()}": str(getattr(settings, name)) for name in named}
-    child = subprocess.Popen([sys.executable, "-c", CHILD], cwd=PROJECT, env=os.environ | variables)
+    child = SPAWN.Process(target=run_stage, args=(PAGES, place, MONTH))
+    child.start()
     wait_until(page_of(place, FIRST).exists)
     child.kill()
-    child.wait()
+    child.join()
     page_of(place, FIRST).write_text("kept")
     assert not place.root.file(PAGES.table, MONTH).exists()
     mark.touch()

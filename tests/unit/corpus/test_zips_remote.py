@@ -106,11 +106,6 @@ def test_planned_neighbours_are_fetched_by_one_request_and_other_pages_by_one_ea
     assert len(CountedRequests.ranges) == requests
 
 
-def test_a_zip_is_listed_from_its_end_alone(bucket, tmp_path):
-    put(bucket, "errors.zip", bytes(5_000_000) + (tmp_path / "errors.zip").read_bytes())
-    assert len(members_of(dump_settings(bucket, tmp_path / "data"))) == len(PAGES)
-
-
 def test_loose_pages_on_a_store_are_read(bucket, tmp_path):
     put(bucket, "2404/2404.00001.html", b"<html>loose</html>")
     put(bucket, "warning/2404/2404.00002.html", b"<html>loose too</html>")
@@ -181,13 +176,5 @@ def test_neighbours_are_fetched_together_over_small_gaps_up_to_a_length(planned,
     for start, end in planned:
         assert len(file.read(start, end - start)) == end - start
     assert fetched == (spans or planned)
-
-
-def test_a_remote_file_returns_the_bytes_of_each_range():
-    content = bytes(range(256)) * 100
-    file = RemoteFile(len(content), lambda start, end: content[start:end])
-    ranges = [(0, 10), (500, 900), (9000, 9001), (20_000, 25_600)]
-    file.plan(ranges)
-    others = [(3, 7), (25_000, 25_600), (25_000, 30_000), (30_000, 30_001)]
-    for start, end in [*ranges, *reversed(ranges), *others]:
-        assert file.read(start, end - start) == content[start:end]
+    assert file.read(4 * LONGEST_SPAN, 1) == b""
+    assert file.read(4 * LONGEST_SPAN - 1, 5) == bytes(1)

@@ -1,4 +1,6 @@
-"""Summaries of refreshes over small made-up months."""
+"""Which stages a refresh may run without a language model, what it may spend, and its summary over small
+made-up months.
+"""
 
 import hashlib
 import json
@@ -8,6 +10,7 @@ import pytest
 
 from pipeline import tables
 from pipeline.engine.run_stats import StageTiming, note_timing
+from pipeline.ops.refresh.plan import token_limit
 from pipeline.ops.refresh.summary import (
     ChangeCounts,
     as_json,
@@ -17,7 +20,8 @@ from pipeline.ops.refresh.summary import (
     summary_file,
     unfinished_refresh,
 )
-from pipeline.stages import STAGES
+from pipeline.settings import load_settings
+from pipeline.stages import CORPUS_STAGES, LLM_STAGES, STAGES
 from tests.cases import cases
 from tests.month_tables import write_table
 from tests.workspaces import make_workspace
@@ -136,3 +140,18 @@ def test_what_is_left_out_of_date_and_what_ended_by_the_budget_is_listed(workspa
     assert summary.not_made == {MONTH: ["answers"]}
     assert summary.over_budget == [("summaries", MONTH)]
     assert summary.failures == [("papers", MONTH, "no")]
+
+
+def test_the_stages_of_the_corpus_ask_no_model_and_read_nothing_of_one():
+    prepared = {stage.name for stage in CORPUS_STAGES}
+    assert {"index_receipts", "related_work_tasks", "questions"} <= prepared
+    assert prepared.isdisjoint(stage.name for stage in LLM_STAGES)
+    assert {table.name for stage in CORPUS_STAGES for table in stage.upstream} <= prepared
+    assert {"scores", "report"} <= {stage.name for stage in STAGES} - prepared
+
+
+@cases(
+    "unit/refresh/cases.toml", "a_refresh_may_spend_the_lesser_of_its", ["refresh", "run", "most"]
+)
+def test_a_refresh_may_spend_the_lesser_of_its_budget_and_the_runs(refresh, run, most):
+    assert token_limit(load_settings(refresh_llm_tokens=refresh, llm_budget_tokens=run)) == most

@@ -1,17 +1,20 @@
-"""Where sentences end: hand-checked text of the sample papers and hard cases, and what no cut may
-fall into.
+"""Words, markers and sentences: hand-checked text of the sample papers and hard cases, and what no cut
+may fall into.
 
 `sentences.txt` holds a sentence on each line and a paragraph between empty lines. From "We follow
 Smith" on, the sentences were written as hard cases; those before are of `examples/papers`.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.corpus.parse.policies import without_markers
 from pipeline.corpus.passages.sentences import mask, split_sentences
+from pipeline.corpus.passages.text import count_words, embedded_text
 from tests.cases import cases
 
 CHECKED = Path(__file__).with_name("sentences.txt").read_text().strip()
@@ -21,10 +24,6 @@ PARAGRAPHS = [paragraph.split("\n") for paragraph in CHECKED.split("\n\n")]
 @pytest.mark.parametrize("paragraph", PARAGRAPHS, ids=lambda paragraph: paragraph[0][:40])
 def test_the_sentences_of_a_checked_paragraph_are_found(paragraph):
     assert split_sentences(" ".join(paragraph)) == paragraph
-
-
-def test_the_checked_paragraphs_have_more_than_150_boundaries():
-    assert sum(len(paragraph) - 1 for paragraph in PARAGRAPHS) > 150
 
 
 @cases("unit/corpus/cases.toml", "single_sentences")
@@ -54,17 +53,43 @@ def test_a_numbered_line_keeps_its_number():
     ]
 
 
-def test_a_text_that_only_opens_brackets_is_read_to_its_end():
-    """Patterns that try every way to part such a text would take years."""
-    for sign in ("$", "{", "${", "[@", "$$", ". [@a]", "\\", "A. ", "( ", "$$a ", "$\\", "${a "):
-        assert "".join(split_sentences(sign * 20_000)).replace(" ", "") == (sign * 20_000).replace(
-            " ", ""
-        )
-
-
 @given(st.text(alphabet="aB.?! $[@]{}\\;\n(”é…", max_size=200))
 def test_nothing_but_white_space_is_lost_between_sentences(text):
     found = split_sentences(text)
     assert "".join("".join(found).split()) == "".join(text.split())
     assert all(sentence == sentence.strip() and sentence for sentence in found)
     assert len(mask(text)) == len(text)
+
+
+def test_the_embedded_text_has_the_headings_and_no_markers():
+    assert (
+        embedded_text("Tidepool", ["Method", "Data"], "Known [@b1; @b2] since.")
+        == "Tidepool > Method > Data\nKnown since."
+    )
+
+
+def test_a_paper_or_section_without_a_title_leaves_no_gap_in_the_heading():
+    assert embedded_text(None, ["Method", ""], "Known.") == "Method\nKnown."
+
+
+def test_a_marker_goes_with_the_space_before_it():
+    assert without_markers("One [@b1], two[@b2]\n[@b3] [?lee].") == "One, two."
+
+
+@cases("unit/corpus/cases.toml", "numbers_of_words", ["text", "count"])
+def test_words_are_counted(text, count):
+    assert count_words(text) == count
+
+
+def test_a_lone_surrogate_is_no_word():
+    assert count_words("\ud800 x") == 1
+
+
+@given(st.text(st.characters(max_codepoint=0x24F), max_size=80))
+def test_words_are_what_white_space_parts_and_holds_a_letter_or_digit(text):
+    parted = re.sub(r"\[@[^\[\]]+\]", " ", text).split()
+    assert count_words(text) == sum(re.search(r"\w", word) is not None for word in parted)
+
+
+def test_a_million_signs_hold_no_word():
+    assert count_words("." * 1_000_000 + "…") == 0

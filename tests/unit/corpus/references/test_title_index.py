@@ -1,11 +1,7 @@
 """The index of the titles of all months: what a month sees, and how it is kept."""
 
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
-from typing import Any
 
 import pytest
 
@@ -18,12 +14,10 @@ from pipeline.errors import TransientFailure
 from pipeline.identity.titles import title_keys, window_key
 from pipeline.settings import load_settings
 from tests.month_tables import write_table
-from tests.processes import end_with_tests
 
 pytestmark = pytest.mark.slow
 
 MONTHS = [f"20{22 + number // 12}-{number % 12 + 1:02}" for number in range(14)]
-Items = list[tuple[dict[str, Any], str]]
 
 
 def row(month, title=None, **known):
@@ -66,22 +60,6 @@ def cited_papers(workspace, month=NEWEST):
     ]
 
 
-def process(workspace, before=""):
-    """Another process that opens the index; before: code that it runs first."""
-    code = (
-        "import sys\n"
-        "from pipeline.engine.stage import Workspace\n"
-        "from pipeline.corpus.references.lookups import metadata_titles\n"
-        "from pipeline.settings import load_settings\n"
-        f"{before}\n"
-        "with metadata_titles(Workspace(load_settings(data=sys.argv[1]))).open(): pass"
-    )
-    command = [sys.executable, "-c", code, str(workspace.settings.data_root)]
-    started = subprocess.Popen(command)
-    end_with_tests(started)
-    return started
-
-
 @pytest.fixture
 def workspace(tmp_path):
     return Workspace(load_settings(data=tmp_path / "data"))
@@ -116,15 +94,13 @@ def test_a_data_root_that_cannot_be_written_is_read(filled):
     assert cited_papers(filled) == MONTHS
 
 
-@pytest.mark.parametrize("harm", ["absent", "no index", "another version", "cut off", "garbled"])
+@pytest.mark.parametrize("harm", ["absent", "another version", "cut off", "garbled"])
 def test_an_index_that_cannot_be_used_is_made_again(filled, harm):
     assert cited_papers(filled) == MONTHS
     file = metadata_titles(filled).file
     match harm:
         case "absent":
             file.unlink()
-        case "no index":
-            file.write_bytes(b"no index at all" * 1_000)
         case "another version":
             with sqlite3.connect(file) as connection:
                 connection.executescript("delete from keys; pragma user_version = 99")
@@ -135,20 +111,6 @@ def test_an_index_that_cannot_be_used_is_made_again(filled, harm):
             file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
             with pytest.raises(TransientFailure, match="run"):
                 cited_papers(filled)
-    assert cited_papers(filled) == MONTHS
-
-
-def test_processes_that_extend_it_at_once_and_one_that_is_killed_leave_it_whole(
-    filled,
-):
-    die = (
-        "import os\nfrom pipeline.storage.data_root import DataRoot\niterate = DataRoot.iterate\n"
-        f"def die(root, table, month, columns):\n    if month == {MONTHS[7]!r}: os.kill(os.getpid(),"
-        " 9)\n    return iterate(root, table, month, columns)\nDataRoot.iterate = die"
-    )
-    assert process(filled, die).wait() == -signal.SIGKILL
-    children = [process(filled) for _ in range(2)]
-    assert [child.wait() for child in children] == [0, 0]
     assert cited_papers(filled) == MONTHS
 
 
@@ -170,17 +132,6 @@ def test_a_doi_that_two_months_bear_is_that_of_the_smaller_identifier(workspace)
     by_doi = item("Nothing of the kind") | {"doi": "10.5555/two"}
     resolutions = resolve(workspace, [(by_doi, "9.9"), (by_doi, "2023-01.1")])
     assert [resolution.arxiv_id for resolution in resolutions] == ["2023-01.1", None]
-
-
-def test_many_items_at_once_are_resolved_as_one_by_one(filled):
-    items = [
-        (item(row(month)["title"]) | {"title": None if number % 2 else row(month)["title"]}, "9.9")
-        for number, month in enumerate(MONTHS)
-    ]
-    at_once = resolve(filled, items, MONTHS[9])
-    assert at_once == [resolve(filled, [one], MONTHS[9])[0] for one in items]
-    assert [one.by for one in at_once] == ["title"] * 10 + [None] * 4
-    assert resolve(filled, []) == []
 
 
 def test_keys_are_the_same_in_every_process():
