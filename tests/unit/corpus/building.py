@@ -84,6 +84,14 @@ def write_zip(file, members, method=zipfile.ZIP_DEFLATED):
     return file
 
 
+def put_loose(folder, path, content):
+    """A page beside the zips of a dump."""
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return file
+
+
 def names(folder):
     """The paths of all files below a folder."""
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())

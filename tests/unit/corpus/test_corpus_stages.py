@@ -21,6 +21,7 @@ from tests.unit.corpus.building import (
     ledger,
     page,
     para,
+    put_loose,
     put_metadata,
     section,
     workspace_for,
@@ -45,13 +46,6 @@ def put_zip(workspace, subset, *names, content=GOOD):
     """A zip of one subset, of files below its folder."""
     members = {f"{subset}/{name}": content for name in names}
     return write_zip(workspace.settings.dump_dir / f"ar5iv-{subset}.zip", members)
-
-
-def put_loose(workspace, path, content=GOOD):
-    file = workspace.settings.dump_dir / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(content)
-    return file
 
 
 def listed(workspace, month=MONTH, *, force=False):
@@ -118,8 +112,8 @@ def test_only_the_chosen_subsets_and_their_strays_are_listed(tmp_path):
     workspace = workspace_for(tmp_path, subsets="warning")
     put_zip(workspace, "warning", f"2403/{THIRD}.html", "2403/notes.txt")
     put_zip(workspace, "error", f"2403/{FIRST}.html", "2403/notes.txt")
-    put_loose(workspace, f"warning/2403/{FOURTH}.html")
-    put_loose(workspace, f"2403/{SECOND}.html")
+    put_loose(workspace.settings.dump_dir, f"warning/2403/{FOURTH}.html", GOOD)
+    put_loose(workspace.settings.dump_dir, f"2403/{SECOND}.html", GOOD)
     assert listed(workspace) == [THIRD, FOURTH]
     assert ledger(workspace, "dump_members") == [
         ("ar5iv-warning.zip:warning/2403/notes.txt", "not_an_arxiv_page")
@@ -127,7 +121,7 @@ def test_only_the_chosen_subsets_and_their_strays_are_listed(tmp_path):
 
 
 def test_a_changed_page_makes_its_month_alone_out_of_date_and_a_touched_file_none(workspace):
-    loose = put_loose(workspace, "2404/2404.00003.html", b"<html>one</html>")
+    loose = put_loose(workspace.settings.dump_dir, "2404/2404.00003.html", b"<html>one</html>")
     names = [f"2403/{FIRST}.html", "2404/2404.00001.html", "2404/2404.00002.html"]
     file = put_zip(workspace, "error", *names[:2])
     for month in (MONTH, APRIL):
@@ -308,7 +302,7 @@ def test_pages_of_a_zip_that_was_cut_off_since_it_was_listed_are_not_given_up(wo
 
 
 def test_a_page_with_a_disk_error_is_reported_and_tried_again(workspace):
-    file = put_loose(workspace, f"2403/{FIRST}.html")
+    file = put_loose(workspace.settings.dump_dir, f"2403/{FIRST}.html", GOOD)
     file.unlink()
     file.symlink_to("/proc/self/mem")  # it says that it is empty, and to read it is an error
     put_papers(workspace, {SECOND: GOOD})

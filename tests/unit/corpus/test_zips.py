@@ -17,17 +17,14 @@ from pipeline.corpus.dump.member import LARGEST_PAGE, Member, MemberError
 from pipeline.corpus.dump.reader import MemberReader
 from pipeline.errors import MissingInput, SettingError
 from tests.cases import cases_beside
-from tests.unit.corpus.building import dump_settings, members_of, write_zip
+from tests.unit.corpus.building import dump_settings, members_of, put_loose, write_zip
 from tests.unit.corpus.hostile_zips import GOOD
 
 PAGE = b"<html>loose</html>"
 
 
 def put(folder, path, content=PAGE):
-    file = folder / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(content)
-    return file
+    return put_loose(folder, path, content)
 
 
 @cases_beside("zip_name", "member", "subset")
