@@ -101,8 +101,6 @@ def test_a_directory_of_more_entries_than_its_count_can_say_is_read(tmp_path):
     assert len(members_of(dump_settings(tmp_path))) == 65_540
 
 
-pytestmark = pytest.mark.slow
-
 NAMES = (
     "error/2403/2403.00001.html",
     "error/9802/quant-ph9802040.html",
