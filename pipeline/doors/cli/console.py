@@ -301,7 +301,9 @@ def _describe_reasons(left_out: Mapping[str, int]) -> str:
 
 
 def run_table(outcomes: Iterable[Outcome]) -> Table:
-    """One row per stage over all months of a run: rows, seconds, what was left out and why."""
+    """One row per stage over the months for which it ran: rows, seconds, what was left out and why;
+    "up to date" where it ran for none.
+    """
     table = make_table(
         "What was done",
         ("stage", "rows", "seconds", "left out, and why"),
@@ -314,14 +316,14 @@ def run_table(outcomes: Iterable[Outcome]) -> Table:
     for stage, of_stage in by_stage.items():
         if not of_stage:
             continue
+        computed = [outcome for outcome in of_stage if not outcome.skipped]
         left_out: Counter[str] = Counter()
-        for outcome in of_stage:
+        for outcome in computed:
             left_out.update(outcome.left_out)
-        computed = [outcome.seconds for outcome in of_stage if not outcome.skipped]
         table.add_row(
             plain_name(stage),
-            f"{sum(outcome.rows for outcome in of_stage):,}",
-            f"{sum(computed):.1f}" if computed else "up to date",
+            f"{sum(outcome.rows for outcome in computed):,}" if computed else "up to date",
+            f"{sum(outcome.seconds for outcome in computed):.1f}",
             _describe_reasons(dict(sorted(left_out.items()))) or "–",
         )
     return table

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -44,22 +45,30 @@ def status(
       citeloom status --months 2024-03..2024-05 --json
       citeloom status --failed
     """
-    if failed:
-        return _show_failures(months, as_json=as_json)
-
     from pipeline.doors.cli.console import out, print_error, print_json
     from pipeline.engine.status import month_status
-    from pipeline.ops.run_months import months_of_status
+    from pipeline.ops.run_months import failures_in, months_of_status
     from pipeline.stages import STAGES
     from pipeline.storage.data_root import deletable
 
     workspace = open_workspace()
     selected, trouble = months_of_status(workspace, months)
+    if trouble:
+        print_error(trouble)
+    if failed:
+        failures = failures_in(workspace, months)
+        if as_json:
+            print_json({"failed": [asdict(failure) for failure in failures]})
+        elif not failures:
+            out.print(f"No failure is recorded in {workspace.root.path}.", soft_wrap=True)
+        else:
+            for each in failures:
+                text = f"{plain_name(each.stage_name)} of {each.month}: {each.describe()}"
+                out.print(text, markup=False, soft_wrap=True)
+        return 0
     with workspace.read_cache():
         rows = [row for month in selected for row in month_status(STAGES, workspace, month)]
         unused = deletable(workspace.root)
-    if trouble:
-        print_error(trouble)
     if as_json:
         print_json({"stages": rows, "deletable": unused})
         return 0
@@ -72,29 +81,8 @@ def status(
     if unused:
         paths = ", ".join(unused)
         out.print(f"Can be deleted: {paths}", soft_wrap=True, markup=False)
-    for row in rows:
-        if row["failure"]:
-            print_error(f"{plain_name(row['stage'])} of {row['month']}: {row['failure']}")
-    return 0
-
-
-def _show_failures(months: str, *, as_json: bool) -> int:
-    from pipeline.doors.cli.console import out, print_json
-    from pipeline.ops.run_months import failures_in
-
-    workspace = open_workspace()
-    failures = failures_in(workspace, months)
-    if as_json:
-        print_json({"failed": [asdict(failure) for failure in failures]})
-        return 0
-    if not failures:
-        out.print(f"No failure is recorded in {workspace.root.path}.", soft_wrap=True)
-    for failure in failures:
-        out.print(
-            f"{plain_name(failure.stage_name)} of {failure.month}: {failure.describe()}",
-            markup=False,
-            soft_wrap=True,
-        )
+    for row in filter(itemgetter("failure"), rows):
+        print_error(f"{plain_name(row['stage'])} of {row['month']}: {row['failure']}")
     return 0
 
 
@@ -174,6 +162,8 @@ def _months_table(rows: Sequence[StatusRow], months: Sequence[str]) -> Table:
     for month in months:
         of_month = [row for row in rows if row["month"] == month]
         counts = Counter(row["state"] for row in of_month)
+        if counts.keys() == {"missing"}:  # nobody has begun it
+            counts.clear()
         left_out = sum(sum(row["left_out"].values()) for row in of_month)
         table.add_row(
             month,

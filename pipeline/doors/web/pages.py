@@ -179,7 +179,8 @@ def papers_page(site: Site, request: Request) -> Response:
     """The list of the corpus's papers."""
     form = ListingForm.of(request)
     listing = run_paper_listing(site, form)
-    return _page("papers.html.j2", request, form=form, listing=listing)
+    corpus = site.overview()
+    return _page("papers.html.j2", request, form=form, listing=listing, corpus=corpus)
 
 
 def paper_page(site: Site, request: Request) -> Response:
