@@ -80,10 +80,10 @@ ENTRIES = (SHADE, BEAM, FUSION, AUTHORS)
 """Three of March, in this order, and one of May."""
 
 
-def write_set(folder, *entries, name="set.jsonl"):
+def write_set(folder, *entries):
     """A question set in a file."""
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / name
+    file = folder / "set.jsonl"
     file.write_text("".join(json.dumps(entry) + "\n" for entry in entries or ENTRIES))
     return file
 
@@ -130,14 +130,14 @@ def answers_of(place, system, month=MARCH):
     return [row for row in place.root.rows(ANSWERS.table, month) if row["system"] == system]
 
 
-def contents(place, month=MARCH, stages=STAGES):
-    """The files of a month, by stage."""
-    return {stage.name: place.root.file(stage.table, month).read_bytes() for stage in stages}
+def contents(place, stages=STAGES):
+    """The files of March, by stage."""
+    return {stage.name: place.root.file(stage.table, MARCH).read_bytes() for stage in stages}
 
 
-def ledger(place, stage, month=MARCH):
-    """(subject, reason) of what a stage left out."""
-    return [(item.subject, item.reason) for item in read_ledger(place.root, month, [stage.table])]
+def ledger(place, stage):
+    """(subject, reason) of what a stage left out in March."""
+    return [(item.subject, item.reason) for item in read_ledger(place.root, MARCH, [stage.table])]
 
 
 def reading(asked):

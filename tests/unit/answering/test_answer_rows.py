@@ -18,14 +18,12 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize(
     "answered",
     [
-        plain_answer(""),
         plain_answer("It floats. It is blue."),
         replace(
             grounded("It floats.", [1, 2], [3]),
             trace={"steps": [{"stage": "query", "made": None, "found": ["é", 1, 0.5]}]},
             spent=Spent(2**40, 7, 5),
         ),
-        Answer(ABSTAINED, (), (), ("a query",), ((),), hops=1, abstained=True),
         Answer(ABSTAINED, (), (), ("one", "two"), ((), ()), hops=2, abstained=True),
         replace(grounded("It floats.", [1]), queries=(), hops=0),
     ],

@@ -79,16 +79,11 @@ def test_no_answer_and_what_a_model_says_by_itself_are_named_as_that():
 
 def test_the_cost_is_what_was_paid_now():
     usage = Usage(calls=7, cached=2, requests=5, prompt_tokens=2_643, completion_tokens=152)
-    line = (
-        "arxivbot · a model · 7 calls, 2 of them answered by the cache · 2,643 tokens read, 152"
-        " written"
-    )
-    answer = delivered(plain_answer("x"), usage=usage)
-    assert cost_line(answer) == f"{line} · 1.2 s"
-    assert cost_line(replace(answer, model=None)) == "arxivbot · no model · 1.2 s"
     usage.prices = Prices(10, 100)
-    priced = delivered(plain_answer("x"), usage=usage)
-    assert cost_line(priced) == f"{line} · 0.0416 to pay · 1.2 s"
+    answer = delivered(plain_answer("x"), usage=usage)
+    paid = "2 of them answered by the cache · 2,643 tokens read, 152 written · 0.0416 to pay"
+    assert cost_line(answer) == f"arxivbot · a model · 7 calls, {paid} · 1.2 s"
+    assert cost_line(replace(answer, model=None)) == "arxivbot · no model · 1.2 s"
 
 
 def test_what_would_steer_a_terminal_is_a_sign():

@@ -1,5 +1,5 @@
 """The stages `questions` and `answers` on a small corpus with a real index: rows, ledger, order,
-span.
+span, and what makes a month of them stale.
 """
 
 import json
@@ -9,21 +9,25 @@ import pytest
 
 from pipeline import tables
 from pipeline.answering.answer import ABSTAINED, hides_failure
-from pipeline.answering.questions import read_posed_questions, read_questions
 from pipeline.answering.stages import ANSWERS, QUESTIONS
 from pipeline.answering.systems import SYSTEMS
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.run_stats import read_timings
 from pipeline.errors import SettingError
+from pipeline.index.opening import close_indexes
 from pipeline.report.frames import read_ledger
-from tests.cases import cases
-from tests.scripted_llm import Asked, ScriptedLlm
-from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, UNSIGNED
-from tests.unit.answering.scripted_answers import form_of, more_searches, say
+from tests.cases import cases, cases_beside
+from tests.folders import copy_folder
+from tests.models_file import write_models
+from tests.month_tables import write_table
+from tests.scripted_llm import ScriptedLlm
+from tests.unit.answering.corpus import FERNS, MARCH, MAY, QUILLNET, UNSIGNED, asking
+from tests.unit.answering.scripted_answers import more_searches, say
 from tests.unit.answering.stage_runs import (
     BEAM,
     ENTRIES,
     FUSION,
+    SHADE,
     STAGES,
     answers_of,
     contents,
@@ -32,6 +36,8 @@ from tests.unit.answering.stage_runs import (
     reading,
     run_all,
     staged,
+    stale,
+    write_set,
 )
 from tests.workspaces import changed
 
@@ -51,7 +57,7 @@ class Run:
         with ScriptedLlm(*RULES) as llm:
             self.place = staged(corpus, folder, llm, answer_systems=ALL_SYSTEMS)
             self.outcomes = run_all(self.place, stages=[QUESTIONS, ANSWERS])
-            self.requests, self.at_once = list(llm.requests), llm.at_once
+            self.at_once = llm.at_once
             run_all(self.place)
             self.may = run_stage(QUESTIONS, self.place, MAY)
             self.written = contents(self.place)
@@ -79,18 +85,6 @@ def test_questions_stand_in_the_order_of_the_set_in_the_month_of_their_newest_pa
     assert [row["question_id"] for row in rows(done.place, QUESTIONS, MAY)] == ["shade"]
     assert done.outcomes["questions"].notes == {"of_set": 4, "of_other_months": {MAY: 1}}
     assert done.may.notes["of_other_months"] == {MARCH: 3}
-
-
-def test_a_question_comes_back_from_its_row_with_the_passages_of_its_gold_claims(done):
-    given = {question.id: question for question in read_questions(done.place.settings.questions)}
-    posed = read_posed_questions(rows(done.place, QUESTIONS))
-    dates = {"date": None, "reviewed": True}
-    questions = [each.question.model_copy(update=dates) for each in posed]
-    assert questions == [given[name] for name in ORDER]
-    (passage,) = posed[0].gold_passages[0]
-    texts = {row["passage_id"]: row["text"] for row in done.place.root.rows(tables.PASSAGES, MARCH)}
-    assert "keeps the best partial hypotheses" in texts[passage]
-    assert posed[0].gold_passages[1] == ()
 
 
 def test_what_is_not_asked_is_in_the_ledger_and_a_date_is_of_the_set_else_of_metadata_else_the_month(
@@ -143,13 +137,6 @@ def test_every_system_answers_every_question_of_the_month(done, system):
     assert timing.measured["seconds_a_question"] > 0
 
 
-def test_what_all_systems_asked_is_measured_and_an_answer_of_the_model_is_asked_for_once(done):
-    paid = sum(row["calls"] for row in rows(done.place, ANSWERS))
-    assert paid == done.outcomes["answers"].measured["llm_calls"]
-    # WikiChat checks the answer that `direct` gives.
-    assert [form_of(Asked(body, 0)) for body in done.requests].count("Text") == len(ORDER)
-
-
 def test_second_hops_and_questions_on_authors_are_in_the_rows_of_who_has_them(done):
     bot = answers_of(done.place, "arxivbot_fused")
     for row in bot:
@@ -198,20 +185,6 @@ def test_a_question_is_asked_of_the_papers_up_to_its_month(corpus, tmp_path):
                 each["arxiv_id"] for row in rows(place, ANSWERS, month) for each in row["shown"]
             }
     assert papers == {MARCH: {QUILLNET, UNSIGNED}, MAY: {QUILLNET, UNSIGNED, FERNS}}
-
-
-def test_abstentions_are_counted_and_odd_signs_in_answers_do_not_stop_the_month(corpus, tmp_path):
-    nothing = say("Claims", {"relevant": [], "claims": []})
-    odd = say("Bullets", {"bullets": ["Half \ud83d and \x00 and \x1b[31m."]})
-    with ScriptedLlm(nothing, odd, say("Text", "Null \x00 and \ud83d."), reading) as llm:
-        place = staged(
-            corpus, tmp_path, llm, BEAM, FUSION, answer_systems="arxivbot,wikichat,direct"
-        )
-        outcome = run_all(place)["answers"]
-    assert [row["abstained"] for row in answers_of(place, "arxivbot")] == [True, True]
-    assert notes_of(outcome, "arxivbot@scripted")["abstained"] == 2
-    assert notes_of(outcome, "direct@scripted")["abstained"] == 0
-    assert outcome.rows == 6
 
 
 def test_imported_answers_stand_beside_ours_and_what_is_not_asked_is_told(corpus, tmp_path):
@@ -307,3 +280,124 @@ def test_an_abstention_of_an_earlier_version_with_a_failed_step_is_no_abstention
     row = {"abstained": True, "trace": json.dumps({"steps": [step]})}
     assert hides_failure(row) is failed
     assert hides_failure(row | {"abstained": False}) is False
+
+
+# ---- what is stale ----
+
+BOT, CHAT, ALONE, ELSEWHERE = (
+    "answers arxivbot_fused",
+    "answers wikichat",
+    "answers direct",
+    "answers imported",
+)
+CLOSEST = "answers passages"
+ALL_ASKING = {BOT, CHAT, ALONE, "answer_grades"}
+
+
+@pytest.fixture(scope="module")
+def llm():
+    with ScriptedLlm(reading) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def whole(corpus, tmp_path_factory, llm):
+    """A data root of which both months are done; tests only read it."""
+    place = staged(corpus, tmp_path_factory.mktemp("whole"), llm)
+    for month in (MARCH, MAY):
+        run_all(place, month)
+        assert stale(place, month) == set()
+    return place
+
+
+@pytest.fixture
+def copy(corpus, whole, tmp_path, llm):
+    """A copy of it to write into."""
+    close_indexes()
+    copy_folder(whole.root.path.parent, tmp_path)
+    return staged(corpus, tmp_path, llm)
+
+
+def other(copy, llm, **settings):
+    """The same data root under other settings."""
+    return asking(copy, llm, **{"questions": copy.settings.questions} | settings)
+
+
+@cases_beside("setting", "value", "changed")
+def test_a_setting_makes_stale_what_it_changes(
+    whole,
+    llm,
+    tmp_path,
+    setting,
+    value,
+    changed,
+):
+    models = write_models(tmp_path, llm.url, "another", context=whole.settings.llm_context)
+    assert stale(other(whole, llm, **{"models": models, setting: value})) == set(changed)
+
+
+def test_a_set_in_another_place_is_the_same_and_a_question_of_another_month_changes_no_answer(
+    copy, llm
+):
+    moved = write_set(copy.root.path / "elsewhere", *ENTRIES)
+    assert stale(other(copy, llm, questions=moved)) == set()
+    more = SHADE | {"id": "more", "question": "What grows in shade?"}
+    write_set(copy.settings.questions.parent, *ENTRIES, more)  # type: ignore[union-attr]
+    assert stale(copy) == {"questions"}  # whose notes say how many the other months have
+    assert run_stage(QUESTIONS, copy, MARCH).rows == 3
+    assert stale(copy) == set()
+    run_stage(QUESTIONS, copy, MAY)
+    assert stale(copy, MAY) == ALL_ASKING | {CLOSEST, "answer_scores"}
+
+
+@pytest.mark.parametrize(
+    ("table", "month", "change", "in_march", "in_may"),
+    [
+        (tables.INDEX_RECEIPTS, MAY, {}, set(), {BOT, CHAT, CLOSEST}),
+        (tables.INDEX_RECEIPTS, "2024-02", {}, {BOT, CHAT, CLOSEST}, {BOT, CHAT, CLOSEST}),
+        # Metadata concerns who reads records, and dates the questions.
+        (
+            tables.METADATA,
+            MARCH,
+            {"published": "2024-03-08"},
+            {"questions", BOT, CLOSEST},
+            {BOT, CLOSEST},
+        ),
+        # May asks about a paper of March too.
+        (tables.PASSAGES, MARCH, {"text": "Other."}, *[{"questions", "answer_grades"}] * 2),
+    ],
+    ids=["what comes later", "what came before", "metadata", "passages"],
+)
+def test_a_changed_input_makes_stale_what_reads_it(copy, table, month, change, in_march, in_may):
+    rows = [row | change for row in copy.root.rows(table, MARCH)]
+    write_table(copy.root, table, month, rows)
+    assert (stale(copy), stale(copy, MAY)) == (in_march, in_may)
+
+
+def test_a_file_of_imported_answers_is_read_again_when_it_or_the_set_changes(copy, llm, tmp_path):
+    file = tmp_path / "answers.csv"
+    file.write_text("question_id,system,answer\nbeam,site,Hypotheses.\n")
+    place = other(copy, llm, imported_answers=file)
+    assert stale(place) == {ELSEWHERE}
+    run_all(place)
+    file.write_text("question_id,system,answer\nbeam,site,Partial hypotheses.\n")
+    assert stale(place) == {ELSEWHERE}
+    run_all(place)
+    write_set(
+        tmp_path,
+        *ENTRIES,
+        entry("new", "What is new?", [QUILLNET, "2402.00007"], {"It is new.": ""}),
+    )
+    assert stale(place) == {"questions", ELSEWHERE}  # whose notes say how many questions it leaves
+
+
+def test_a_gold_claim_that_is_mended_is_graded_anew_from_answers_that_cost_nothing(
+    copy,
+):
+    mended = BEAM | {"claims": [BEAM["claims"][0]]}
+    write_set(
+        copy.settings.questions.parent, *(mended if entry is BEAM else entry for entry in ENTRIES)
+    )  # type: ignore[union-attr]
+    run_stage(QUESTIONS, copy, MARCH)
+    measured = run_all(copy)["answers"].measured
+    assert measured["llm_cached"] == measured["llm_calls"] > 0

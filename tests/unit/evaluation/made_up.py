@@ -156,10 +156,6 @@ def paper(arxiv_id, text=same):
         "subset": "no_problem",
         "title": text(title),
         "primary_category": text("cs.IR"),
-        "sections": [
-            {"anchor": f"S{n}", "title": "S", "depth": 1, "number": str(n), "path": ["S"]}
-            for n in range(6)
-        ],
         "chars_seen": 31_200,
         "chars_kept": 30_914,
         "truncated": arxiv_id.endswith("2"),

@@ -95,14 +95,11 @@ def test_a_judge_that_did_not_write_is_asked_within_its_limit_and_told_no_writer
         outcome = run_stage(stage, work, MONTH)
         rows = work.root.rows(stage.table, MONTH)
         assert {row["judge"] for row in rows} == {"strict"}
-        calls = outcome.measured["llm_calls"]
-        assert sum(row["calls"] for row in rows) == calls == llm.generations
+        calls = sum(row["calls"] for row in rows)
+        assert calls == outcome.measured["llm_calls"] == llm.generations
         assert (llm.at_once, {body["temperature"] for body in llm.requests}) == (1, {0.0})
         sent = json.dumps(llm.requests).lower().replace("-", "_")
         assert not [name for name in ("zero_shot", "direct", "writing") if name in sent]
-        outcome = run_stage(stage, work, MONTH, force=True)
-        assert work.root.rows(stage.table, MONTH) == rows
-        assert outcome.measured["llm_cached"] == calls == llm.generations
 
 
 @STAGES

@@ -7,8 +7,9 @@ import pytest
 from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.evaluation.g_score.judge import CRITERIA
-from pipeline.evaluation.rouge import FLOOR, METRICS, rouge
+from pipeline.evaluation.rouge import FLOOR, METRICS, floor_task, rouge
 from pipeline.evaluation.stages import SCORES
+from tests.cases import cases
 from tests.month_tables import write_table
 from tests.unit.evaluation.made_up import GOLD, judgement, summary, task
 from tests.workspaces import make_workspace
@@ -130,8 +131,14 @@ def test_measures_of_verdicts_name_their_judge_and_a_repeat_or_an_unjudged_secti
     assert by_verdict.keys().isdisjoint(unjudged)
 
 
-def test_rows_are_sorted(month):
-    rows_of, _ = month
-    columns = ("task_id", "system", "model", "metric", "candidate_set", "judge")
-    keys = [([row[name] or "" for name in columns], row["repeat"]) for row in rows_of()]
-    assert keys == sorted(keys)
+@cases("unit/evaluation/cases.toml", "rouge", ["gold", "text", "values"])
+def test_values_are_the_fixed_ones(gold, text, values):
+    expected = {name: 100 * value for name, value in zip(METRICS, values, strict=True)}
+    assert rouge(gold, text) == pytest.approx(expected)
+
+
+def test_the_floor_is_another_task_with_a_gold_section_and_always_the_same():
+    golds = {"a": "Text.", "b": "Text.", "c": " ", "d": "Text."}
+    assert floor_task("a", golds) in ("b", "d")
+    assert floor_task("a", golds) == floor_task("a", dict(reversed(golds.items())))
+    assert floor_task("a", {"a": "Text.", "c": ""}) is None

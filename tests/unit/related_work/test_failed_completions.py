@@ -8,7 +8,6 @@ from pipeline import tables
 from pipeline.engine.run import State, run_stage, state
 from pipeline.engine.stage import STATES
 from pipeline.engine.status import month_status, stages_due
-from pipeline.errors import PermanentFailure
 from pipeline.llm.cache import MOST_ASKED
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from pipeline.report.frames import read_ledger, read_month
@@ -29,8 +28,6 @@ MISBEHAVIOURS = {
     "only_reasoning": message(None, reasoning_content="Hm."),
     "cut": message("Half a sen", "length"),
     "refused": message(None, refusal="I cannot."),
-    "filtered": message("", "content_filter"),
-    "error": message("Half", "error"),
     "unreadable": message("{ no JSON"),
 }
 
@@ -93,7 +90,7 @@ def test_a_mended_endpoint_is_asked_for_what_failed_alone(tmp_path, never_failed
         answered = {text for text in llm.requested_texts() if "compares 2 things" not in text}
         llm.rules.clear()
         llm.requests.clear()
-        if kind in ("refused", "filtered"):
+        if kind == "refused":
             run_all(place)
             assert llm.requests == []
             forget_failures(place)
@@ -106,19 +103,6 @@ def test_a_mended_endpoint_is_asked_for_what_failed_alone(tmp_path, never_failed
 def forget_failures(place):
     with sqlite3.connect(place.cache("llm") / "calls.sqlite") as sql:
         sql.execute("DELETE FROM failures")
-
-
-@pytest.mark.parametrize("kind", ["empty", "cut", "unreadable"])
-def test_a_stage_whose_first_items_fail_alike_fails(tmp_path, kind):
-    with corpus_with(tmp_path, TASKS, lambda _: MISBEHAVIOURS[kind], systems=SYSTEMS) as (
-        place,
-        llm,
-    ):
-        with pytest.raises(PermanentFailure, match="the first 6 items of key_elements"):
-            run_stage(KEY_ELEMENTS, place, MONTH)
-        llm.rules.clear()
-        run_all(place)
-        assert states(place) == [State.DONE, State.DONE]
 
 
 def test_a_request_is_asked_three_times_at_most(tmp_path):

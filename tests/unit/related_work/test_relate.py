@@ -15,11 +15,9 @@ from pipeline.corpus.citation_formats import (
 )
 from pipeline.errors import SettingError
 from pipeline.related_work.relate import relate, relate_file
-from pipeline.related_work.systems import SYSTEMS
 from tests.cases import cases, cases_beside
 from tests.month_tables import write_table
 from tests.unit.related_work.building import (
-    beam,
     corpus_with,
     paper_row,
     prompts,
@@ -89,18 +87,6 @@ def test_a_draft_that_was_cut_is_noted(tmp_path, system):
 def test_a_reference_that_is_not_cited_is_noted(tmp_path):
     related, _ = related_by(tmp_path, lambda _: "One [Reference 1].", system="zero_shot")
     assert related.notes == ("the section does not cite [Reference 2]",)
-
-
-@pytest.mark.parametrize("system", sorted(SYSTEMS))
-def test_every_system_relates_a_users_own_draft(tmp_path, system):
-    related, llm = related_by(tmp_path, system=system, **beam())
-    assert "[@lovelace2024paper" in related.markdown
-    assert related.spent.calls == llm.generations
-    assert (llm.generations > 0) == SYSTEMS[system].calls_model
-    from_elements = {"chatcite", "chatcite_no_reflection"}
-    assert sum("Its seven fields" in prompt for prompt in prompts(llm)) == (
-        3 if system in from_elements else 0
-    )
 
 
 def write_task(folder, *references):

@@ -1,11 +1,12 @@
-"""Tables of a report: how a number is told, and as what in JSON."""
-
-import json
+"""Numbers of a report: how they are shown in tables, in JSON and on the axis of a figure."""
 
 import pytest
 
-from pipeline.report.grid import Cell, Grid, RowGroup
+from pipeline.report.figures import box
+from pipeline.report.grid import Cell, Grid
+from pipeline.report.pages import share_kept
 from tests.cases import cases
+from tests.unit.evaluation.made_up import paper
 
 CASES = "unit/report/cases.toml"
 
@@ -21,17 +22,21 @@ def test_a_value_that_is_absent_below_zero_or_tagged_is_told():
     assert Cell(3.5, "one", tag="best").plain() == "3.5 [best]"
 
 
-def test_in_json_what_there_is_not_is_null_and_a_number_with_an_interval_an_object():
-    grid = Grid(
-        "k", "Title", ("System", "R-1"), groups=[RowGroup([["chatcite", None]], "Here", "2 tasks")]
-    )
-    told = json.loads(json.dumps(grid.as_json()))
-    assert told["rows"] == [{"group": "Here", "System": "chatcite", "R-1": None}]
-    assert told["groups"] == [{"title": "Here", "about": "2 tasks"}]
-    assert Cell(25.3, "two", 24.0, 26.0).as_json() == {"value": 25.3, "low": 24.0, "high": 26.0}
-    assert Cell(0.0, "two", 0.0, 0.0).as_json() == {"value": 0.0, "low": 0.0, "high": 0.0}
-
-
 def test_a_row_of_another_length_is_refused():
     with pytest.raises(ValueError, match="1 cells under 2 columns"):
         Grid("k", "Title", ("a", "b"), [["x"]])
+
+
+def test_a_box_has_its_quartiles_on_the_axis_and_marks_beyond_it_at_its_end():
+    found = box("ChatCite", 1, [1.0, 2.0, 3.0, 4.0, 5.0], 1.0, 5.0)
+    places = (found.least, found.lower, found.median, found.upper, found.most)
+    assert places == pytest.approx((0.0, 0.25, 0.5, 0.75, 1.0))
+    single = box("ChatCite", 1, [3.0], 1.0, 5.0)
+    assert single.least == single.median == single.most == 0.5
+    assert box("x", 1, [0.0, 9.0], 1.0, 5.0).points == [0.0, 1.0]
+
+
+def test_a_paper_without_visible_text_has_no_share_kept():
+    empty = {**paper("2403.90002"), "chars_seen": 0, "chars_kept": 0}
+    assert share_kept(paper("2403.90001")).value == pytest.approx(30_914 / 31_200)
+    assert share_kept(empty).value is None

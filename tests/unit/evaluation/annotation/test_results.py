@@ -1,5 +1,5 @@
 """What people's ratings and grades say, beside the judge's: numbers that can be worked out by hand,
-and nothing where there is nothing. `test_recount.py` counts means and preference of a month.
+and nothing where there is nothing.
 """
 
 import json

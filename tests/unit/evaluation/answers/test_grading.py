@@ -76,18 +76,6 @@ def test_what_systems_say_alike_or_again_is_asked_once_and_judged_alike_by_no_cl
     assert (again, llm.requests) == (found, [])
 
 
-def test_grades_depend_neither_on_the_order_of_answers_nor_on_how_many_are_asked_at_once(
-    tmp_path,
-):
-    cases = [
-        answer_to_grade(f"Boat {n} can float. There are {n} boats.", f"s{n % 3}", question(n // 3))
-        for n in range(9)
-    ]
-    one, _ = graded(tmp_path / "one", cases, sentences_as_claims, llm_concurrency=1)
-    other, _ = graded(tmp_path / "other", cases[::-1], sentences_as_claims, llm_concurrency=16)
-    assert one == other[::-1]
-
-
 def test_an_order_that_judges_see_follows_from_the_question_alone(tmp_path):
     several = [f"Boat {name} floats." for name in "ABCDEF"]
     cases = [answer_to_grade(of=question(n, *several)) for n in (1, 2, 3)]

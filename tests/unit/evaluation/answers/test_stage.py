@@ -4,14 +4,12 @@ what, and what is kept.
 
 import json
 import re
-from collections import Counter
 
 import pytest
 
 from pipeline import tables
 from pipeline.answering.stages import QUESTIONS
 from pipeline.answering.systems import SYSTEMS as ALL_SYSTEMS
-from pipeline.engine.progress import StageAdvanced, listening
 from pipeline.engine.run import run_stage
 from pipeline.evaluation.answers.measures import answer_measures
 from pipeline.evaluation.stages import ANSWER_GRADES, ANSWER_SCORES
@@ -68,10 +66,8 @@ def grades(place, month=MARCH):
 
 
 def test_every_answer_is_graded_and_scored(corpus, tmp_path, llm):
-    events = []
     place = staged(corpus, tmp_path, llm)
-    with listening(events.append):
-        outcomes = run_all(place)
+    outcomes = run_all(place)
     named = [(row["question_id"], row["system"], row["judge"]) for row in grades(place)]
     assert named == sorted(
         (q, s, "scripted") for q in ("beam", "fusion", "authors") for s in SYSTEMS
@@ -82,14 +78,6 @@ def test_every_answer_is_graded_and_scored(corpus, tmp_path, llm):
         "evidence_ranked_by": "vectors and words",
     }
     assert sum(row["calls"] for row in grades(place)) == outcome.measured["llm_calls"]
-    done = [
-        event.done
-        for event in events
-        if isinstance(event, StageAdvanced) and event.stage == "answer_grades"
-    ]
-    # The splits, then the verdicts.
-    splits = done.index(1, 1)
-    assert done == [*range(1, splits + 1), *range(1, len(done) - splits + 1)]
     scores = place.root.rows(tables.ANSWER_SCORES, MARCH)
     about = ("question_id", "system", "model", "judge", "kind", "date")
     assert [tuple(row.values()) for row in scores if row["judge"]] == [
@@ -97,8 +85,6 @@ def test_every_answer_is_graded_and_scored(corpus, tmp_path, llm):
         for row in grades(place)
         for metric, value in answer_measures(row).items()
     ]
-    metrics = Counter(row["metric"] for row in scores)
-    assert outcomes["answer_scores"].notes["metrics"] == dict(sorted(metrics.items()))
     shown = [row for row in scores if row["judge"] is None]
     assert {(row["system"], row["metric"]) for row in shown} == {("passages", "gold_shown")}
     # The front matter of a paper that the question names is shown too.

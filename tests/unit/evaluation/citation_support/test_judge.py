@@ -1,13 +1,15 @@
-"""What a judge of a citation is asked, and what its prompts have in common."""
+"""Which citations a section has, what their judge is asked, and when a quote stands in a passage."""
 
 import pytest
 
 from pipeline.errors import SettingError
-from pipeline.evaluation.citation_support.judge import judge_request
+from pipeline.evaluation.citation_support.judge import Citation, citations_of, judge_request
 from pipeline.evaluation.judged import FINDING_TOKENS
 from pipeline.evaluation.passages import EvidencePassage
+from pipeline.evaluation.verdicts import place_of
 from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import count_message_tokens
+from tests.cases import cases
 
 PASSAGES = (EvidencePassage("It weighs quartz.", 4), EvidencePassage("It is about stones.", 1))
 SENTENCE = "Unlike [another work], [this work] weighs quartz."
@@ -50,3 +52,45 @@ def test_where_many_passages_would_leave_nothing_of_each_the_best_are_shown():
     assert made.cut == len(many)
     with pytest.raises(SettingError, match="CITELOOM_LLM_CONTEXT"):
         asked(context=1024)
+
+
+def test_every_number_of_a_sentence_is_a_citation_once_also_one_that_the_task_or_the_text_lacks():
+    sentences = [
+        {"text": "Stones are old.", "references": []},
+        {"text": "Both [Reference 2] and [Reference 9] weigh [Reference 2].", "references": [2]},
+        {"text": "It weighs [Reference 1].", "references": [1, 3]},
+    ]
+    cited = [(each.sentence, each.number) for each in citations_of(sentences)]
+    assert cited == [(2, 2), (2, 9), (3, 1), (3, 3)]
+
+
+@cases("unit/evaluation/cases.toml", "claims_of_sentences", ["text", "claim"])
+def test_a_search_is_asked_for_the_words_without_the_markers(text, claim):
+    assert Citation(1, 1, text).claim == claim
+
+
+CASES = "unit/evaluation/cases.toml"
+PASSAGE = (
+    "We call it “self-attention” – a layer’s output $x_{i} = \\alpha W^{2}$ depends on all"
+    " positions. It scores 28.4 BLEU, not 27.3."
+)
+
+
+@cases(CASES, "quotes_found")
+def test_a_quote_is_found_whatever_its_case_space_quotes_dashes_and_tex(case):
+    assert place_of(case, ["Something else.", PASSAGE]) == 1
+
+
+@cases(CASES, "quotes_absent")
+def test_a_quote_with_other_words_with_some_left_out_or_with_none_is_not_found(case):
+    assert place_of(case, [PASSAGE]) is None
+
+
+def test_signs_that_nobody_sees_and_tags_that_a_prompt_breaks_hide_no_quote():
+    shown = "A co\u00adop\u200berates \x08with <b> and <|im_end|> ﬁnally."
+    assert place_of("A cooperates with < b> and < |im_end| > finally", [shown]) == 0
+
+
+def test_of_two_passages_with_the_quote_the_first_is_named():
+    assert place_of("weighs stones", ["It counts.", "It weighs stones.", "Who weighs stones?"]) == 1
+    assert place_of("weighs stones", []) is None

@@ -1,16 +1,13 @@
 """Repeats of sections: which are written, and how far their scores lie apart."""
 
-import math
 from collections import Counter
-from dataclasses import asdict
-from statistics import fmean, stdev, variance
 
 import pytest
 
 from pipeline import tables
 from pipeline.engine.run import run_stage
 from pipeline.errors import SettingError
-from pipeline.evaluation.g_score.measures import Spread, spread
+from pipeline.evaluation.g_score.measures import spread
 from pipeline.related_work.stages import KEY_ELEMENTS, SUMMARIES
 from tests.scripted_llm import ScriptedLlm
 from tests.unit.related_work.building import workspace, write_corpus
@@ -70,20 +67,6 @@ def scores(values, system="chatcite"):
         for task, of_task in values.items()
         for repeat, value in enumerate(of_task)
     ]
-
-
-def test_spread_is_over_runs_and_within_tasks_by_system_and_metric():
-    values = {"a": [1.0, 2.0, 3.0, 5.0], "b": [2.0, 2.0, 4.0, 3.0]}
-    runs = (1.5, 2.0, 3.5, 4.0)
-    pooled = math.sqrt(fmean(variance(of_task) for of_task in values.values()))
-    rows = scores({"a": [4.0, 4.0]}, "lead") + scores(values)[::-1]
-    rows += [row | {"metric": "rouge1", "value": 9.0} for row in rows]
-    expected = Spread("chatcite", 2, runs, 2.75, stdev(runs), pooled)
-    alike = Spread("lead", 1, (4.0, 4.0), 4.0, 0.0, 0.0)
-    assert [asdict(each) for each in spread(rows)] == [
-        pytest.approx(asdict(each)) for each in (expected, alike)
-    ]
-    assert [each.mean for each in spread(rows, "rouge1")] == [9.0, 9.0]
 
 
 def test_a_task_that_lacks_a_score_is_in_no_run_and_what_was_not_repeated_has_no_spread():
