@@ -26,7 +26,6 @@ def message(content, reason="stop", **more):
 MISBEHAVIOURS = {
     "empty": message(""),
     "only_reasoning": message(None, reasoning_content="Hm."),
-    "cut": message("Half a sen", "length"),
     "refused": message(None, refusal="I cannot."),
     "unreadable": message("{ no JSON"),
 }
