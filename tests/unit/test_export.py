@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -202,6 +203,8 @@ def test_the_command_answers_in_json_and_refuses_with_its_exit_code(
     rows = {file["path"]: file["rows"] for file in document["files"]}
     assert (rows["passages/2024-03.parquet"], rows["ledger/papers/2024-04.parquet"]) == (5, 1)
     assert document["columns_left_out"]["papers"] == ["authors"]
+    printed = invoke("export", "--to", str(tmp_path / "printed"), "--tables", "papers").stdout
+    assert re.search(r"│ papers +│ .*authors", printed)
     refused = invoke(*call)
     assert refused.exit_code == 2
     assert json.loads(refused.stdout)["error"] == "SettingError"

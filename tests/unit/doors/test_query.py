@@ -107,6 +107,11 @@ def test_the_name_of_an_author_restricts_the_search(papers, typed, note):
     assert query.options.first_year == (2024 if "2024" in typed else None)
 
 
+def test_authors_of_an_option_are_not_replaced_by_one_who_is_typed(papers):
+    options = SearchOptions(authors=("Tom Baker",))
+    assert read_query(papers, "Ada Lovelace", options).options == options
+
+
 def write_passages(workspace, month, texts):
     paper = f"{month[2:4]}{month[5:]}.00001"
     rows = [passage_row(paper, number, "Ferns", (), text) for number, text in enumerate(texts)]
