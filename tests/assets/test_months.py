@@ -160,3 +160,13 @@ def test_months_are_finished_by_one_run_once_no_more_are_computed(empty):
         assert key() is None
     (made,) = done.asset_materializations_for_node("months")
     assert made.metadata["finished"].value == "report"
+
+
+def test_an_overall_page_that_cannot_be_written_fails_the_run_in_words(empty):
+    page = empty.root / "reports" / "index.html"
+    page.mkdir(parents=True)
+    with empty.entered(), dg.DagsterInstance.ephemeral() as instance:
+        mark_unfinished(empty.workspace(), REPORT)
+        done = finish_months(instance, empty.workspace())
+    (failed,) = [event for event in done.all_events if event.is_step_failure]
+    assert str(page) in failed.step_failure_data.user_failure_data.description
