@@ -95,17 +95,17 @@ def test_a_load_over_a_bad_line_is_whole(qdrant, seed, kind, share, over):
     lines = [
         CuttingProxy(port, kind, share, number) for port in (qdrant.http_port, qdrant.grpc_port)
     ]
+    collections = open_collections(qdrant, f"{kind}-{over}", over=over)
+    whole = made(collections)
     through = open_collections(Server(lines[0].port, lines[1].port), f"{kind}-{over}", over=over)
-    index = Watched(made(through))
-    with suppress(
-        TransientFailure
-    ):  # the line may have been bad for longer than anybody's patience
+    index = Watched(through.collection(LAYOUT.collection(through.alias)))
+    # The line may be bad for longer than anybody's patience.
+    with suppress(TransientFailure):
         load_month(index, MONTH, batches(), expected_rows=POINTS)
     for line in lines:
         line.close()
     through.close()
-    collections = open_collections(qdrant, f"{kind}-{over}", over=over)
-    insist_on_whole(made(collections), index.acknowledged)
+    insist_on_whole(whole, index.acknowledged)
     collections.close()
     assert sum(line.done[kind] for line in lines) > 0
 
