@@ -161,7 +161,7 @@ def test_a_disk_that_is_full_is_named_and_leaves_nothing_half(snapshot_file, cac
 def test_broken_lines_are_counted_and_told_once_and_the_rest_is_read(snapshot_file, cache):
     cut = line("2403.00002")[:80]
     shape = json.dumps({"id": "2403.00003", "versions": [7], "title": ["a list"]})
-    deep = f'{{"id": "2403.00003", "update_date": {"[" * 995}{"]" * 995}}}'
+    deep = f'{{"id": "2403.00003", "update_date": {"[" * 100_000}{"]" * 100_000}}}'
     versions = [[{"version": "v" + "9" * 20}], [{"version": "v1", "created": "1 Jan 99999999999"}]]
     lines = [
         line("2403.00001"),

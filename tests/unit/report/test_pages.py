@@ -313,6 +313,7 @@ def test_two_models_of_one_system_have_rows_and_sections_of_their_own_and_are_co
     columns = ("System", "Less", "R-1", "Common tasks")
     between = [cells(grids, f"differences/Between models of one system/{name}") for name in columns]
     assert between == [["ChatCite (large)"], ["ChatCite (small)"], [1.0], [3]]
+    assert cells(grids, "differences/From ChatCite (small)/Less") == ["ChatCite (small)"] * 2
     page = parsed_page(work, TASK_PAGE)
     sections = [article.attributes.get("id") for article in page.css("article")]
     assert sections == [None, "chatcite@large", "chatcite@small", "zero_shot"]
