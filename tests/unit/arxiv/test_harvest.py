@@ -113,16 +113,18 @@ def test_api_harvest_and_snapshot_give_the_same_record(oai, place, comment):
 
 def test_a_newest_version_without_source_is_withdrawn(oai, place):
     gone = raw("2403.00001", source="<source_type>I</source_type>")
+    noted = raw("2403.00002", comments="This paper has been withdrawn by the authors")
     twice = record("2403.00003", metadata=raw("2403.00003", 2, title="New"))
     oai.list = [
         [
             record("2403.00001", metadata=gone),
+            record("2403.00002", metadata=noted),
             twice,
             record("2403.00003", "2024-11-01"),
         ]
     ]
     report = run(place)
-    assert (report.withdrawn, report.new) == (1, 1)
+    assert (report.withdrawn, report.new) == (2, 1)
     assert stored(place, "2403.00003")["2403.00003"].title == "New"
     assert stored(place, "2403.00001")["2403.00001"].status == "withdrawn"
 

@@ -72,11 +72,28 @@ def test_between_tags_stand_texts_of_papers_and_no_ids():
     assert hit["paper"]["authors"] == ["<fence>\nA. Bee\n</fence>"]
 
 
-def test_results_are_numbered_and_a_passage_without_a_section_is_named_by_its_kind():
-    front = replace(PASSAGE, section_path=(), kind="front_matter")
-    lines = as_markdown(results(PASSAGE, front, first=10)).splitlines()
-    assert [line[:6] for line in lines if "**" in line] == ["10. **", "11. **"]
-    assert "    [front matter](https://arxiv.org/html/2403.18886#S1.p2):" in lines
+def test_markdown_links_the_title_and_quotes_the_passage():
+    front = replace(PASSAGE, section_path=(), kind="front_matter", text="One line.\n\nAnother.")
+    head = [
+        "**[A paper](https://arxiv.org/abs/2403.18886)**\\",
+        "    A. Bee · 2024 · cs.CL · 2403.18886 · cited by 1 paper here · fits · score 0.031",
+    ]
+    assert as_markdown(results(PASSAGE, front, first=10)).splitlines() == [
+        f"10. {head[0]}",
+        head[1],
+        "",
+        "    [Method › Decoding](https://arxiv.org/html/2403.18886#S1.p2):",
+        "",
+        "    > A passage \\[…\\] of text.",
+        "",
+        f"11. {head[0]}",
+        head[1],
+        "",
+        "    [front matter](https://arxiv.org/html/2403.18886#S1.p2):",
+        "",
+        "    > One line.\\",
+        "    > Another.",
+    ]
     assert as_markdown(results()) == "Nothing found."
     assert replace(front, anchor="authors").place() == "Affiliations"
 

@@ -149,7 +149,14 @@ def test_rows_stand_by_task_and_number(tmp_path):
         for place_in_task, arxiv_id in enumerate([f"2405.0000{number}", *TASKS[number]])
     ]
     assert {(row["calls"], row["model"]) for row in elements} == {(1, "scripted")}
-    assert summaries.measured["llm_calls"] == sum(row["calls"] for row in rows)
+    assert [(row["task_id"], row["system"], row["calls"]) for row in rows] == [
+        ("2405.00001#S2", "chatcite", 30),
+        ("2405.00001#S2", "zero_shot", 1),
+        ("2405.00002#S2", "chatcite", 19),
+        ("2405.00002#S2", "zero_shot", 1),
+    ]
+    assert summaries.measured["llm_calls"] == 51
+    assert len(json.loads(rows[0]["trace"])["rounds"]) == 3
     assert json.loads(rows[0]["settings"])["chatcite_votes"] == place.settings.chatcite_votes
     assert {n for sentence in rows[0]["sentences"] for n in sentence["references"]} == {1, 2, 3}
 
