@@ -85,11 +85,9 @@ def _compare(quote: list[str], passage: Passage) -> tuple[float, Passage] | None
     similarity = 1.0
     start = haystack.find(needle)
     end = start + len(needle)
-    for cut in range(2, len(quote) - 1):
-        before, after = f" {' '.join(quote[:cut])} ", f" {' '.join(quote[cut:])} "
-        if start < 0 and len(quote) >= _FEWEST_OF_SHORTENED:
-            similarity, head = 0.99, haystack.rpartition(after)[0]
-            start, end = f"{head} ".rfind(before), len(head) + len(after)
+    if start < 0:
+        similarity = 0.99
+        start, end = _find_shortened(quote, haystack)
     if start < 0:
         alignment = fuzz.partial_ratio_alignment(needle, haystack, score_cutoff=_LEAST_SIMILARITY)
         if alignment is None:
@@ -102,6 +100,19 @@ def _compare(quote: list[str], passage: Passage) -> tuple[float, Passage] | None
     first, last = (haystack.count(" ", 0, place) - 1 for place in (start + 1, end - 1))
     part = with_printed_citations(text[spans[first][0] : spans[last][1]])
     return similarity, replace(passage, excerpt=part, best_sentences=(part,))
+
+
+def _find_shortened(quote: list[str], haystack: str) -> tuple[int, int]:
+    """(start, end) of the part of which a quote leaves out words at one place; start is -1 where
+    there is none.
+    """
+    cuts = range(2, len(quote) - 1) if len(quote) >= _FEWEST_OF_SHORTENED else ()
+    for cut in cuts:
+        head, after, _ = haystack.rpartition(f" {' '.join(quote[cut:])} ")
+        start = f"{head} ".rfind(f" {' '.join(quote[:cut])} ")
+        if start >= 0:
+            return start, len(head) + len(after)
+    return -1, -1
 
 
 def _normalize(word: str) -> str:

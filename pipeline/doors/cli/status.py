@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +18,7 @@ from pipeline.text import number_of
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from pipeline.engine.stage import Workspace
     from pipeline.ops.estimate import CostEstimate, StageCost
 
 # With more months, a row for each month replaces the table of stages.
@@ -47,7 +47,7 @@ def status(
     """
     from pipeline.doors.cli.console import out, print_error, print_json
     from pipeline.engine.status import month_status
-    from pipeline.ops.run_months import failures_in, months_of_status
+    from pipeline.ops.run_months import months_of_status
     from pipeline.stages import STAGES
     from pipeline.storage.data_root import deletable
 
@@ -56,15 +56,7 @@ def status(
     if trouble:
         print_error(trouble)
     if failed:
-        failures = failures_in(workspace, months)
-        if as_json:
-            print_json({"failed": [asdict(failure) for failure in failures]})
-        elif not failures:
-            out.print(f"No failure is recorded in {workspace.root.path}.", soft_wrap=True)
-        else:
-            for each in failures:
-                text = f"{plain_name(each.stage_name)} of {each.month}: {each.describe()}"
-                out.print(text, markup=False, soft_wrap=True)
+        _show_failures(workspace, months, as_json=as_json)
         return 0
     with workspace.read_cache():
         rows = [row for month in selected for row in month_status(STAGES, workspace, month)]
@@ -81,9 +73,25 @@ def status(
     if unused:
         paths = ", ".join(unused)
         out.print(f"Can be deleted: {paths}", soft_wrap=True, markup=False)
-    for row in filter(itemgetter("failure"), rows):
-        print_error(f"{plain_name(row['stage'])} of {row['month']}: {row['failure']}")
+    for row in rows:
+        if row["failure"]:
+            print_error(f"{plain_name(row['stage'])} of {row['month']}: {row['failure']}")
     return 0
+
+
+def _show_failures(workspace: Workspace, months: str, *, as_json: bool) -> None:
+    from pipeline.doors.cli.console import out, print_json
+    from pipeline.ops.run_months import failures_in
+
+    failures = failures_in(workspace, months)
+    if as_json:
+        print_json({"failed": [asdict(failure) for failure in failures]})
+        return
+    if not failures:
+        out.print(f"No failure is recorded in {workspace.root.path}.", soft_wrap=True)
+    for failure in failures:
+        text = f"{plain_name(failure.stage_name)} of {failure.month}: {failure.describe()}"
+        out.print(text, markup=False, soft_wrap=True)
 
 
 def status_report(rows: Sequence[StatusRow]) -> Iterator[Table | str]:
