@@ -170,7 +170,8 @@ def best_first(scores: Scores, systems: Iterable[str], metric: str) -> list[str]
 def leader_card(
     title: str, writings: Writings, scores: Scores, ranked: Sequence[str], measure: Measure
 ) -> tuple[str, str, str]:
-    """Which system is ahead, and the means of the first two with their intervals.
+    """Which system is ahead, the means of the first two with their intervals, and whether the judge
+    wrote too.
 
     ranked: the highest mean first. Nothing is ahead where the two intervals overlap, or where no
     system calls a model.
@@ -181,6 +182,10 @@ def leader_card(
         f"{names[system]} {measure.cell(mean).plain()}"
         for system, mean in zip(ranked, means, strict=False)
     )
+    served = writings.served_as
+    judge = served.get(scores.judge, scores.judge)
+    if any(served.get(model, model) == judge for model in map(writings.model_of, ranked)):
+        remark += f". The judge is the same model as the writer: {judge}."
     first = ranked[0]
     value = f"{names[first]}{', a baseline' if writings.model_of(first) == NO_MODEL else ''}"
     if all(writings.model_of(system) == NO_MODEL for system in ranked):

@@ -19,7 +19,7 @@ class Report(Stage):
 
     table = tables.REPORT
     upstream = UPSTREAM
-    version = 4
+    version = 5
     kinds = ("html",)
 
     def build(self, job: Job) -> Iterator[Row]:
