@@ -46,7 +46,17 @@ def search(
     options = options.checked()
     check_queries(queries)
     with workspace.read_cache():
-        return _pages(workspace, [read_query(workspace, query, options) for query in queries], of)
+        return _pages(workspace, [_read(workspace, query, options) for query in queries], of)
+
+
+def _read(workspace: Workspace, typed: str, options: SearchOptions) -> TypedQuery:
+    """What a typed text means; its words stay as they are if nothing fits the corrected ones."""
+    query = read_query(workspace, typed, options)
+    if query.is_corrected:
+        (found,) = search_many(workspace, [query.text], replace(options, offset=0))
+        if not query.fits(found, 0):
+            return read_query(workspace, typed, replace(options, as_typed=True))
+    return query
 
 
 def search_sentences(
