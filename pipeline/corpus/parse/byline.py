@@ -42,11 +42,11 @@ from pipeline.corpus.parse.policies import AUTHOR, CELL, INNER, LINE, MARK, NOTE
 from pipeline.identity.people import KnownNames, blank_titles, is_name, is_suffix
 from pipeline.identity.titles import title_words
 
-# LaTeX's column sign left over from \And, as in "&Ann Lee", or the macro itself.
-_NEXT_AUTHOR = re.compile(rf"(?:(?<=[\s{LINE}{MARK}{AUTHOR}])|^)&(?=[^\s&])|\\(?:And|AND|and)\b")
-_NEXT = re.compile(f"([{AUTHOR}{PLACE}])")
+_NEXT = re.compile(f"(?=[{AUTHOR}{PLACE}])")
 _CELLS = re.compile(f"[{CELL}{INNER}]")
-_BETWEEN_NAMES = re.compile(rf"{MARK}[^{MARK}]*{MARK}?|[,;:·•|()\[\]{CELL}{INNER}]|\band\b|&")
+_BETWEEN_NAMES = re.compile(
+    rf"{MARK}[^{MARK}]*{MARK}?|[,;:·•|()\[\]{CELL}{INNER}{AUTHOR}]|\band\b|&"
+)
 _LABEL = re.compile(
     rf"\s*(?:{MARK}([^{MARK}]*){MARK}|[(\[]?(\d{{1,2}}|[a-z])[)\].]?\s*(?=[^\W\d_a-z]))"
 )
@@ -58,7 +58,7 @@ _PIECE = re.compile(
 )
 _EDGES = " \n,"
 # A word of a text, apart from the signs and words that part it from its neighbours.
-_SIGN = rf"\s,;:·•|(\[&{CELL}{INNER}"
+_SIGN = rf"\s,;:·•|(\[&{CELL}{INNER}{AUTHOR}{PLACE}"
 _WORD = re.compile(rf"(?<![^{_SIGN}])(?!and\b)[^{_SIGN}]+")
 # LaTeXML runs the \thanks of several authors together: "Work performed at X.Work performed at Y."
 _NEXT_REMARK = re.compile(rf"{PLACE}|(?<=[a-z]{{2}}\.)(?=[A-Z][a-z])")
@@ -67,7 +67,7 @@ _NO_LETTER = re.compile(r"[^a-z]+")
 # these.
 _MOST_NAMES = 300
 _SENTENCE_END = re.compile(r"(?<=\w{4})\.\s+(?=[^\W\d_a-z])")
-_STUCK_EMAIL = re.compile(r"(?<![\w.-])([\w.-]++)@([\w-]+(?:\.[\w-]+)+)")
+_STUCK_EMAIL = re.compile(r"(?<![\w.-])([\w.-]++)@[\w-]+(?:\.[\w-]+)+")
 
 
 @dataclass(slots=True, eq=False)
@@ -152,12 +152,11 @@ def read_bylines(
     reader.link()
     authors = reader.authors() if bylines else ()
     others = [person.name for person in reader.read_people if person not in reader.people]
-    linked = {text for author in authors for text in (author.name, *author.affiliations)}
     return BylineText(
         authors,
         len({*reader.read_people} ^ {*reader.people}) if bylines and known else 0,
         _plain_lines([*reader.remarks, *others]),
-        [text for text in _plain_lines(reader.unlinked) if text not in linked],
+        _plain_lines(reader.unlinked),
         used,
     )
 
@@ -172,8 +171,7 @@ def printed_names(bylines: Sequence[Byline]) -> list[str]:
     lines below that are lists of names alone.
     """
     names: list[str] = []
-    text = AUTHOR.join(normalize(byline.names) for byline in bylines)
-    for block in _NEXT.split(_NEXT_AUTHOR.sub(AUTHOR, text)):
+    for block in _NEXT.split(AUTHOR.join(normalize(byline.names) for byline in bylines)):
         is_list = True
         is_alone = all(map(_are_names, filter(has_letters, block.split(LINE))))
         for line in block.replace(INNER, LINE).split(LINE):
@@ -252,9 +250,9 @@ class _Reader:
         group = self.groups[-1]
         # Beside contacts, bare text is the second affiliation of acmart and amsart.
         has_places = bool(group.places)
-        parts = map(normalize, _NEXT_REMARK.split(text.replace(LINE, ", ")))
-        for number, part in enumerate(part for part in parts if part.strip(_EDGES)):
-            remark, marks = split_doubled_marks(part.strip(_EDGES))
+        parts = _NEXT_REMARK.split(normalize(text.replace(LINE, ", ")))
+        for number, part in enumerate(filter(None, (part.strip(_EDGES) for part in parts))):
+            remark, marks = split_doubled_marks(part)
             for person in people:
                 self._add_marks(person, marks)
             # EPTCS's later places are those of others.
@@ -296,10 +294,10 @@ class _Reader:
         """An e-mail at the end of its line, apart from a place that LIPIcs's class prints without
         space before it.
         """
-        local, host = email.groups()
-        for start in range(len(local)):
-            if any(person.fit(local[start:]) > 1 for person in self.people[:_MOST_NAMES]):
-                return f"{local[:start]} {local[start:]}@{host}{LINE}" if start else email[0]
+        for start in range(len(email[1])):
+            address = email[0][start:]
+            if any(person.fit(address) > 1 for person in self.people[:_MOST_NAMES]):
+                return f"{email[0][:start]} {address}{LINE}"
         return email[0]
 
     def _owners(self, emails: Collection[str]) -> list[_Person]:
@@ -322,19 +320,15 @@ class _Reader:
         """Read a text line by line, and of grids beside each other that begin with names, one by
         one.
         """
-        is_author = False
-        for piece in _NEXT.split(_NEXT_AUTHOR.sub(AUTHOR, normalize(text))):
-            if _NEXT.fullmatch(piece):
-                is_author = piece == AUTHOR
+        for line in _NEXT.sub(LINE, normalize(text)).split(LINE):
+            if _NEXT.match(line):
                 self._begin_place()
-            for line in piece.split(LINE) if has_letters(piece) else ():
-                is_grid = INNER in line and self.known.find(line.split(INNER)[0])
-                for part in _CELLS.split(line) if is_grid else [line]:
-                    self._read_line(part, is_author=is_author)
-                    is_author = False
+            is_grid = INNER in line and self.known.find(line.split(INNER)[0])
+            for part in _CELLS.split(line) if is_grid else [line]:
+                self._read_line(part)
 
-    def _read_line(self, line: str, *, is_author: bool) -> None:
-        tokens = self._tokens(without_addresses(line), is_author=is_author)
+    def _read_line(self, line: str) -> None:
+        tokens = self._tokens(without_addresses(line))
         is_text = not any(isinstance(token, _Person) for token in tokens)
         if is_text and tokens and type(tokens[0]) is str and isinstance(tokens[-1], _Mark):
             tokens.reverse()  # "University of X¹, Institute of Y²"
@@ -357,7 +351,7 @@ class _Reader:
                 marks += f" {token}"
         self.emails += find_emails(line)
 
-    def _tokens(self, line: str, *, is_author: bool) -> list[_Person | _Mark | str]:
+    def _tokens(self, line: str) -> list[_Person | _Mark | str]:
         """The people, marks and other texts of a line, in order."""
         bare = blank_titles(line)
         names = self.known.find(blank_marks(bare))
@@ -369,7 +363,7 @@ class _Reader:
             for piece in _PIECE.finditer(text, position, start):
                 if piece[1] or piece[2]:
                     tokens.append(_Mark(piece[1] or piece[2]))
-                elif (len(names) > 1 or is_author > len(names)) and _are_names(piece[0]):
+                elif (names[1:] or (AUTHOR in line and not names)) and _are_names(piece[0]):
                     tokens += map(_Person, _parts(piece[0]))
                 # Before a name stands more of it, unless its words say that it is a place.
                 elif (place := _without_edges(piece[0])) and (
@@ -395,9 +389,10 @@ class _Reader:
             self.wanted.update((mark,), mark if NOTE not in mark else ())
 
     def _begin_place(self, marks: Sequence[str] = ()) -> None:
-        self.groups[-1].places.append(_Place([*marks]))
+        place = _Place([*marks])
+        self.groups[-1].places.append(place)
         for mark in marks:
-            self.places[mark].append(self.groups[-1].places[-1])
+            self.places[mark].append(place)
 
     def _add_text(self, signs: str, text: str) -> None:
         """Add a line to the place that is open, or begin another with its marks."""
@@ -466,4 +461,4 @@ def _without_edges(text: str) -> str:
     words = [word.span() for word in _WORD.finditer(text)] or [(0, 0)]
     text = text[words[0][0] : words[-1][1]]
     bare = text if "(" in text else text.removesuffix(")")
-    return bare if has_letters(bare) and not is_suffix(bare) else ""
+    return bare if has_letters(bare) else ""

@@ -62,38 +62,40 @@ _PLAIN_MARK = re.compile(
 _MARK_PARTS = re.compile(rf"{NOTE}?\d+|{NOTE}?[{_SYMBOLS}]|{NOTE}?[^\W\d_]+")
 _MARK_ONLY = re.compile(rf"[{_SYMBOLS}\da-z,;()\s]+")
 _MARKED = re.compile(f"{MARK}[^{MARK}]*{MARK}")
-_FORMULA = re.compile(r"\$([^$]*)\$")
+_FORMULA = re.compile(r"\$(?:\\([{}])|([^$]*))\$")
 _TEX_COMMAND = re.compile(r"\\([A-Za-z]+)\s*|\\.")
 _TEX_SPACE = re.compile(r"[\s~{}^_]+")
 # What LaTeXML leaves of imsart's \\ead[label=e1]{…} behind a name, and the keys of elsarticle's
 # \\affiliation[a]{organization=…, city=…}.
 _KEY = re.compile(r"label=\w+\]|(?:[a-z]\w{1,20}\])?\b[a-z]{4,}=")
+# LaTeX's column sign left over from \\And, as in "&Ann Lee", or the macro itself.
+_NEXT_AUTHOR = re.compile(rf"(?:(?<=[\s{LINE}{MARK}{AUTHOR}])|^)&(?=[^\s&])|\\(?:And|AND|and)\b")
 # A name once more, in its own script, as in "Zhao Yiming (赵一鸣)".
 _OTHER_SCRIPT = re.compile(rf"{MAYBE_SPACES}\([\u3040-\u9fff\uac00-\ud7af ·・]{{1,20}}\)")
 # What LaTeXML makes of LNCS's \\inst{1} and \\inst{1,2}: each mark twice.
 _DOUBLED_MARK = re.compile(r"(\d{1,2}(?:,\s?\d{1,2}){0,5}?)\1")
 _DOUBLED_MARKS = re.compile(rf"(?<![\d,])(?:{_DOUBLED_MARK.pattern}){{1,6}}$")
-# Wider ones part columns.
-_THIN_SPACES = str.maketrans(dict.fromkeys(map(chr, range(0x2004, 0x200B)), " "))
 _SIGNS = str.maketrans(dict.fromkeys((AUTHOR, CELL, INNER, LINE, MARK, NOTE, PLACE), " "))
 
 
 def normalize(names: str) -> str:
-    """The text with formulas and symbols as marks, and e-mails over two lines whole."""
-    text = _ORCID.sub(" ", names.translate(_THIN_SPACES))
+    """The text with formulas and symbols as marks, AUTHOR for what parts authors, and e-mails over
+    two lines whole.
+    """
+    text = _ORCID.sub(" ", names)
     text = _OTHER_SCRIPT.sub("", text).replace(ERRED, "")
     text = _FORMULA.sub(_formula_as_mark, _KEY.sub(" ", text))
     text = _PLAIN_MARK.sub(lambda sign: sign[1] or f"{MARK}{sign[0]}{MARK}", text)
     if "@" in text:
         text = _BROKEN_EMAIL.sub("@", text)
-    return text
+    return _NEXT_AUTHOR.sub(AUTHOR, text)
 
 
 def _formula_as_mark(formula: re.Match[str]) -> str:
-    """A formula among names: a mark where it is nothing else, else its text."""
-    tex = formula[1].replace("\\{", "{").replace("\\}", "}")
-    if tex in ("{", "}"):
-        return tex
+    """A formula among names: a mark or a brace where it is nothing else, else its text."""
+    brace, tex = formula.groups()
+    if brace:
+        return brace
     text = _TEX_SPACE.sub(" ", _TEX_COMMAND.sub(_sign_of_command, tex)).strip()
     if not text:
         return "  " if "quad" in tex else " "
@@ -124,19 +126,16 @@ def split_doubled_marks(text: str) -> tuple[str, str]:
     return text[: run.start()].strip(), ",".join(_DOUBLED_MARK.findall(run[0]))
 
 
-def without_signs(text: str) -> str:
-    """The text on one line, without the signs that citeloom sets in bylines."""
-    return fold(text.translate(_SIGNS))
-
-
 def blank_marks(text: str) -> str:
     """The text with spaces in place of its marks: offsets stay."""
     return _MARKED.sub(lambda mark: " " * len(mark[0]), text)
 
 
 def plain_line(line: str) -> str:
-    """The words of a line, without marks and the spaces that these leave before commas."""
-    return without_signs(blank_marks(line)).replace(" ,", ",")
+    """The words of a line, without marks, the spaces that these leave before commas, and the signs
+    that citeloom sets in bylines.
+    """
+    return fold(blank_marks(line).translate(_SIGNS)).replace(" ,", ",")
 
 
 def has_letters(text: str) -> bool:
