@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Literal
@@ -184,18 +184,23 @@ class FullPaper(Paper):
     @property
     def sections(self) -> tuple[Section, ...]:
         """The sections in order, each once, without their texts."""
-        sections: dict[tuple[str, ...], Section] = {}
-        for passage in self.passages:
-            # LaTeXML's anchors hold the numbers: S4.SS2.p1.
-            anchors = takewhile(_SECTION_ANCHOR.fullmatch, passage.anchor.split("."))
-            numbers = [anchor.strip("S") for anchor in anchors]
-            for depth in range(1, len(passage.section_path) + 1):
-                path = passage.section_path[:depth]
-                section = sections.setdefault(path, Section(path, passage.passage_id))
-                if not section.number and len(numbers) >= depth:
-                    number = ".".join(numbers[:depth])
-                    sections[path] = Section(path, section.passage_id, number)
-        return tuple(sections.values())
+        return sections_of(self.passages)
+
+
+def sections_of(passages: Iterable[Passage]) -> tuple[Section, ...]:
+    """The sections of passages and those around them, in order, each once, without their texts."""
+    sections: dict[tuple[str, ...], Section] = {}
+    for passage in passages:
+        # LaTeXML's anchors hold the numbers: S4.SS2.p1.
+        anchors = takewhile(_SECTION_ANCHOR.fullmatch, passage.anchor.split("."))
+        numbers = [anchor.strip("S") for anchor in anchors]
+        for depth in range(1, len(passage.section_path) + 1):
+            path = passage.section_path[:depth]
+            section = sections.setdefault(path, Section(path, passage.passage_id))
+            if not section.number and len(numbers) >= depth:
+                number = ".".join(numbers[:depth])
+                sections[path] = Section(path, section.passage_id, number)
+    return tuple(sections.values())
 
 
 Reason = Literal[

@@ -24,6 +24,7 @@ from pipeline.corpus.nouns import (
     Reference,
     Results,
     Section,
+    sections_of,
 )
 from pipeline.corpus.parse.policies import with_printed_citations
 from pipeline.corpus.passages.sentences import split_sentences
@@ -164,13 +165,15 @@ def _(citing: CitingPaper) -> str:
 
 @as_markdown.register
 def _(section: Section) -> str:
-    """The texts as the table has them, under the titles of the subsections."""
+    """The texts as the table has them, under the headings of the subsections."""
+    passages = section.passages or ()
+    headings = {each.path: each.heading() for each in sections_of(passages)}
     lines: list[str] = []
     path: tuple[str, ...] = ()
-    for passage in section.passages or ():
+    for passage in passages:
         if passage.section_path != path:
             path = passage.section_path
-            lines.append(f"{'#' * min(len(path), 6)} {path[-1]}")
+            lines.append(f"{'#' * min(len(path), 6)} {headings[path]}")
         lines.append(with_printed_citations(passage.text))
     return "\n\n".join(lines)
 

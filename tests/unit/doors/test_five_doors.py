@@ -135,6 +135,8 @@ def test_a_section_is_read_by_its_printed_number():
     lengths = [len(read_section(paper, name).passages) for name in ("1", "2", "2.1", "12")]
     assert lengths == [1, 3, 2, 1]
     assert "- 2 How\n  - 2.1 Data\n" in as_markdown(paper)
+    printed = as_markdown(read_section(paper, "2"))
+    assert re.findall("#.*", printed) == ["# 2 How", "## 2.1 Data"]
     with pytest.raises(MissingInput, match=r"1 Why, 2 How, 2\.1 Data"):
         read_section(paper, "3")
 
