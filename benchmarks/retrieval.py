@@ -206,7 +206,7 @@ class Measurement:
     def _fits(self, query: str) -> bool:
         places, dense = self.search(query, DEPTH)
         model, texts = self.embedder.name, self.texts
-        return any(fits(model, query, texts[place], float(dense[place])) for place in places)
+        return any(fits(model, query, [texts[place]], float(dense[place])) for place in places)
 
 
 def _own_long_forms(text: str) -> str:

@@ -8,14 +8,13 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.corpus.nouns import Hit, Passage, Reason, Results
-from pipeline.corpus.passages.text import embedded_text
 from pipeline.doors.query import TypedQuery, read_example, read_query
 from pipeline.identity.titles import title_words
 from pipeline.index.excerpts import with_excerpts
 from pipeline.index.opening import live_index
 from pipeline.index.papers import papers_of
 from pipeline.index.scored import Scored
-from pipeline.index.search import PaperRankings, QueryBatch, coverage, search_many
+from pipeline.index.search import PaperRankings, QueryBatch, coverage, own_words, search_many
 from pipeline.index.search_options import SearchOptions, check_queries
 
 if TYPE_CHECKING:
@@ -192,9 +191,7 @@ def _best_passages(query: str, passages: Sequence[Scored[Passage]]) -> list[Pass
     """
 
     def fit(scored: Scored[Passage]) -> float:
-        passage = scored.item
-        own = embedded_text("", passage.section_path, passage.text)
-        return scored.score + _OWN_WORDS * coverage(query, own)
+        return scored.score + _OWN_WORDS * coverage(query, [own_words(scored.item)])
 
     ordered = [scored.item for scored in sorted(passages, key=fit, reverse=True)]
     others = [passage for passage in ordered if passage.kind not in _LEADING]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
 from rapidfuzz import fuzz, process
@@ -264,28 +266,39 @@ def _with_texts(
             continue
         row = {**point.payload, "passage_id": point.passage_id, "text": text}
         passage = Passage.from_row(row)
-        embedded = embedded_text(passage.title, passage.section_path, text)
-        is_fit = fits(model, query, embedded, point.cosine)
+        is_fit = fits(model, query, (passage.title, own_words(passage)), point.cosine)
         passages.append(Scored(passage, point.score, is_fit))
     return passages
 
 
-def fits(model: str, query: str, text: str, cosine: float | None) -> bool:
+def own_words(passage: Passage) -> str:
+    """The text that is embedded for a passage, without the title of its paper."""
+    return embedded_text("", passage.section_path, passage.text)
+
+
+def fits(model: str, query: str, texts: Sequence[str], cosine: float | None) -> bool:
     """Whether a passage fits a query: by the cosine of its vector, and the share of the query's
     words that it has, so that a name that the model does not know counts too.
 
-    text: as it was embedded. cosine: None if unknown; then, and with other models than MiniLM,
-    every passage fits: their cosines lie in other ranges, which were not measured.
+    texts: what was embedded, in parts. cosine: None if unknown; then, and with other models than
+    MiniLM, every passage fits: their cosines lie in other ranges, which were not measured.
     """
     if model != MINILM or cosine is None:
         return True
-    return cosine + _COVERAGE_WEIGHT * coverage(query, text) >= _LEAST_EVIDENCE
+    return cosine + _COVERAGE_WEIGHT * coverage(query, texts) >= _LEAST_EVIDENCE
 
 
-def coverage(query: str, text: str) -> float:
-    """The share of a query's distinct stems that a text has; 0 for a query without words."""
-    stems = set(map(term_id, terms_of(query)))
-    return len(stems & set(map(term_id, terms_of(text)))) / len(stems) if stems else 0.0
+def coverage(query: str, texts: Sequence[str]) -> float:
+    """The share of a query's distinct stems that some texts have; 0 for a query without words."""
+    stems = _stems_of(query)
+    found = stems.intersection(chain.from_iterable(map(_stems_of, texts)))
+    return len(found) / len(stems) if stems else 0.0
+
+
+# The passages of a page are compared with its query twice: by themselves, and under their titles.
+@lru_cache(maxsize=512)
+def _stems_of(text: str) -> frozenset[int]:
+    return frozenset(map(term_id, terms_of(text)))
 
 
 def explain_nothing(workspace: Workspace, index: PassageIndex, options: SearchOptions) -> None:

@@ -144,6 +144,8 @@ def render_formulas(text: str, marks: Sequence[str] = ()) -> Markup:
     """
     parts, end = [], 0
     text = printable(text)
+    if "$" not in text:
+        return _with_marks(text, marks)
     for formula in _FORMULA.finditer(text):
         before = text[end : formula.start()]
         parts += [_with_marks(before, marks), _formula(formula[2], formula[1])]

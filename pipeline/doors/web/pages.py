@@ -50,7 +50,6 @@ from pipeline.doors.web.site import LiveAnswer, Site, asks_model
 from pipeline.errors import CiteloomError, MissingInput
 from pipeline.identity.months import month_name
 from pipeline.index.papers import read_paper
-from pipeline.ops.run_months import loading_note
 from pipeline.report import publish as reports
 from pipeline.report import rendering
 from pipeline.settings import SUBSETS
@@ -169,7 +168,7 @@ def results_page(site: Site, request: Request) -> Response:
         problem=problem,
         removable=removable,
         month_choices=[(month, month_name(month)) for month in site.months()],
-        loading=loading_note(site.workspace),
+        loading=site.loading(),
     )
     response.headers.update(problem.headers if problem else {})
     return response
@@ -234,7 +233,7 @@ def ask_page(site: Site, request: Request) -> Response:
         live=live,
         problem_of=problem_of,
         site=site,
-        loading=loading_note(site.workspace),
+        loading=site.loading(),
     )
     return StreamingResponse(_filled(pieces), media_type="text/html; charset=utf-8")
 
@@ -333,6 +332,12 @@ def _find_words(text: str, words: str) -> tuple[int, int] | None:
     """Where the words stand in a text, with any white space between them: a quote of two sentences
     may cross a border of paragraphs.
     """
+    # To compile a pattern takes longer than these.
+    start = text.find(words)
+    if start >= 0:
+        return start, start + len(words)
+    if not all(word in text for word in words.split()):
+        return None
     match = re.search(r"\s+".join(map(re.escape, words.split())), text)
     return match.span() if match else None
 

@@ -7,16 +7,17 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pipeline import tables
 from pipeline.answering.rendering import StepRenderer
 from pipeline.engine.stage import Workspace
 from pipeline.engine.status import month_status
 from pipeline.errors import TransientFailure
-from pipeline.ops.run_months import months_of_status
+from pipeline.ops.run_months import loading_note, months_of_status
 from pipeline.report import FUNNEL, page_of_month
 from pipeline.report import publish as reports
 from pipeline.report.frames import rows_out
@@ -27,8 +28,12 @@ if TYPE_CHECKING:
     from pipeline.answering.session import StepObserver
     from pipeline.corpus.nouns import Answer, Passage
 
+T = TypeVar("T")
+
 # A month takes 0.1 s to look at.
 _OVERVIEW_SECONDS = 60.0
+# A zip takes 0.3 ms.
+_LOADING_SECONDS = 5.0
 # Each holds a thread until its last step.
 MOST_QUESTIONS = 8
 # Tables whose rows the overview counts.
@@ -41,6 +46,23 @@ _COUNTED = (
 )
 
 
+class Recent(Generic[T]):
+    """A value as it was at most some seconds ago; one thread computes it while others wait."""
+
+    def __init__(self, compute: Callable[[], T], seconds: float) -> None:
+        self._compute, self._seconds = compute, seconds
+        self._lock = threading.Lock()
+        self._computed: tuple[float, T] | None = None
+
+    def __call__(self) -> T:
+        """The value. Raises as what computes it does."""
+        with self._lock:
+            if self._computed is None or time.monotonic() - self._computed[0] > self._seconds:
+                value = self._compute()
+                self._computed = time.monotonic(), value
+            return self._computed[1]
+
+
 class Site:
     """A data root as a server shows it."""
 
@@ -50,21 +72,10 @@ class Site:
         """Taken for a search: more at once than there are cores delay one another."""
         self.questions = threading.Semaphore(MOST_QUESTIONS)
         """Taken for a question while it is answered."""
-        self._overview: CorpusView | None = None
-        self._overview_time = 0.0
-        self._lock = threading.Lock()
-
-    def overview(self) -> CorpusView:
-        """All months of the data root and the dump, as they were at most a minute ago. Raises
-        PermanentFailure for a broken table.
-        """
-        with self._lock:
-            if self._overview is None or time.monotonic() - self._overview_time > _OVERVIEW_SECONDS:
-                months, _ = months_of_status(self.workspace, "all")
-                read = tuple(_read_month(self.workspace, month) for month in months)
-                self._overview = CorpusView(read)
-                self._overview_time = time.monotonic()
-            return self._overview
+        self.overview = Recent(partial(_read_corpus, workspace), _OVERVIEW_SECONDS)
+        """All months of the data root and the dump. Raises PermanentFailure for a broken table."""
+        self.loading = Recent(partial(loading_note, workspace), _LOADING_SECONDS)
+        """How many months can be searched, while a load runs."""
 
     def has_reports(self) -> bool:
         """Whether the page over all months is there, which every run of the stage writes."""
@@ -173,6 +184,11 @@ class CorpusView:
     @property
     def points_present(self) -> int:
         return sum(month.points_present for month in self.months)
+
+
+def _read_corpus(workspace: Workspace) -> CorpusView:
+    months, _ = months_of_status(workspace, "all")
+    return CorpusView(tuple(_read_month(workspace, month) for month in months))
 
 
 def _read_month(workspace: Workspace, month: str) -> CorpusMonth:

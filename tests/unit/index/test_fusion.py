@@ -41,13 +41,13 @@ def test_front_matter_and_boilerplate_count_less(case):
 @cases_beside("query", "is_fit", "cosine")
 def test_a_hit_fits_by_its_cosine_and_the_words_that_it_shares(query, is_fit, cosine):
     text = "Beam search keeps partial hypotheses."
-    assert fits(MINILM, query, text, cosine) is is_fit
-    assert fits("BAAI/bge-m3", query, text, cosine)
+    assert fits(MINILM, query, [text], cosine) is is_fit
+    assert fits("BAAI/bge-m3", query, [text], cosine)
 
 
 def test_coverage_counts_stems_once():
-    assert coverage("retrieving retrieved beams", "a beam") == 0.5
-    assert coverage("the", "the") == 0.0
+    assert coverage("retrieving retrieved beams", ["a beam"]) == 0.5
+    assert coverage("the", ["the"]) == 0.0
 
 
 @pytest.mark.parametrize(
