@@ -23,8 +23,10 @@ _UNIT = re.compile(
 )
 # Remarks and roles that are no prose.
 _REMARK = re.compile(
-    r"equal|correspond|contribut|\bauthors?\b|\bleads?\b|deceased|\bnow at\b|\bwork(?:ed)?\b"
-    r"|\bmembers?\b|e-?mail|\b(?:professor|student|fellow)s?\W*$|\bet al\b|manuscript"
+    r"equal|correspond|contribut|\bauthors?\b|\bleads?\b|deceased|\bwork(?:ed)?\b|received"
+    r"|\b(?:now|present|current|former)(?:ly)? (?:at|address)\b|\b(?:also|intern|visiting|behalf)\b"
+    r"|\b(?:supported|funded)\b|\bmembers?\b|e-?mail|\bet al\b|manuscript|:(?=\s)"
+    r"|\b(?:professor|student|fellow|engineer|scientist)s?\W*$"
     r"|^\W*affiliations?\W*$|^\W*(?:\d+ )?[a-z]+\.? (?:\d+, )?(?:19|20)\d\d$",
     re.IGNORECASE,
 )
@@ -35,14 +37,12 @@ _LONG_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}")
 _LONGEST = 600
 GAP = re.compile(rf"(?<!\s)(?=\s*[\u2001\u2003\u3000])\s++|[ \xa0]{{2,}}|{CELL}")
 _BETWEEN_PLACES = re.compile(r"; | & |,? and (?:the )?")
-# One that ends no abbreviation.
-_FULL_STOP = re.compile(r"(?<=\w{5})\.$")
 _WITH = re.compile(
     r"\b(?:is|are) (?:(?:also|both|currently|now|jointly) )*with (?:the )?(?=[^\W\d_a-z])"
 )
 _BRACKETS = re.compile(r"\([^()]{0,400}\)")
 _ALSO = re.compile(r",? and (?:is |are )?(?:also )?with (?:the )?")
-_END = re.compile(r"[(;]|\S{1,80}@|\b[Ee]-?mails?\b|(?<=\w{5})\.(?=\s|$)")
+_END = re.compile(r"[({;]|\S{1,80}@|\b[Ee]-?mails?\b|(?<=\w{5})\.(?=\s|$)")
 _EDGES = " .,:;\n\xa0"
 
 
@@ -90,8 +90,7 @@ def places_of_note(note: str) -> list[str]:
 
 
 def _until_end(text: str) -> str:
-    end = _END.search(text, 0, _LONGEST)
-    return text[: end.start() if end else _LONGEST].strip(_EDGES)
+    return _END.split(text[:_LONGEST], maxsplit=1)[0].strip(_EDGES)
 
 
 def stated_places(text: str, known: KnownNames) -> Iterator[tuple[str, str]]:
@@ -111,10 +110,10 @@ def stated_places(text: str, known: KnownNames) -> Iterator[tuple[str, str]]:
 def join_lines(lines: Sequence[str]) -> list[str]:
     """The lines of one address or several as places: a second organisation begins another."""
     places: list[list[str]] = [[]]
-    for line in lines:
+    for line in filter(has_letters, GAP.split(CELL.join(lines))):
         if is_organisation(line) and any(map(is_organisation, places[-1])):
             places.append([])
-        places[-1].append(_FULL_STOP.sub("", line.strip(EDGES)))
+        places[-1].append(line.strip(EDGES))
     return [", ".join(place) for place in places]
 
 
@@ -126,12 +125,10 @@ def share(count: int, runs: Sequence[Sequence[str]]) -> list[list[str]]:
     if count > 1 and columns and all(len(cells) == count for cells in columns):
         return [join_lines(INNER.join(cells).split(INNER)) for cells in zip(*columns, strict=True)]
     places = [place for run in runs for place in join_lines(run)]
-    if count == 1:
-        return [places]
     if len(places) == 1:
         parts = re.split(r", | & | and ", places[0])
         if len(parts) == count and all(map(is_organisation, parts)):
             places = parts
     if len(places) == count:
         return [[place] for place in places]
-    return [places] * count if len(places) == 1 else []
+    return [places] * count if count == 1 or len(places) == 1 else []

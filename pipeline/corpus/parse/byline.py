@@ -39,7 +39,7 @@ from pipeline.corpus.parse.byline_text import (
 )
 from pipeline.corpus.parse.parsed_page import Author
 from pipeline.corpus.parse.policies import AUTHOR, CELL, INNER, LINE, MARK, NOTE, PLACE, fold
-from pipeline.identity.people import KnownNames, blank_titles, is_name, is_suffix
+from pipeline.identity.people import KnownNames, blank_titles, is_name
 from pipeline.identity.titles import title_words
 
 _NEXT = re.compile(f"(?=[{AUTHOR}{PLACE}])")
@@ -66,7 +66,8 @@ _NO_LETTER = re.compile(r"[^a-z]+")
 # Lists of thousands of authors name a few addresses; each is compared with no more names than
 # these.
 _MOST_NAMES = 300
-_SENTENCE_END = re.compile(r"(?<=\w{4})\.\s+(?=[^\W\d_a-z])")
+# Not of an abbreviation.
+_SENTENCE_END = re.compile(r"(?<=\w{5})\.(?:\s+(?=[^\W\d_a-z])|$)")
 _STUCK_EMAIL = re.compile(r"(?<![\w.-])([\w.-]++)@[\w-]+(?:\.[\w-]+)+")
 
 
@@ -84,12 +85,11 @@ class _Person:
         it has a word of it.
         """
         local = _NO_LETTER.sub("", email.partition("@")[0].lower())
-        words = [word for word in title_words(self.name) if not is_suffix(word)] or [""]
+        words = title_words(self.name) or [""]
         first, last = words[0], words[-1]
         ends = ("".join(words[start:]) for start in range(len(words)))
         initials = "".join(word[:1] for word in words)
-        made = (initials, first, first[:1] + last, last + first[:1], first + last)
-        if local in (*made, *ends):
+        if local in (initials, first, first[:1] + last, *ends):
             return 2
         return int(any(len(word) > 2 and word in local for word in words))
 
@@ -213,7 +213,7 @@ class _Reader:
         self.read_people: list[_Person] = []
         """In the order of the page, those too whom metadata lacks."""
         self.wanted: set[str] = set()
-        """The marks of people, and the signs that they are made of."""
+        """The marks of people."""
         self.groups = [_Group()]
         self.places = defaultdict[str, list[_Place]](list)
         """By their marks."""
@@ -242,15 +242,18 @@ class _Reader:
 
     def _read_note(self, role: str, text: str, people: Sequence[_Person]) -> None:
         """Read a footnote or thanks: places, marks of the people, or a remark."""
-        if self._is_labelled(normalize(text).split(LINE)):
+        text = normalize(text)
+        stated = [*stated_places(text.replace(LINE, ", "), self.known)]
+        for name, place in stated:
+            self.stated[name].append(place)
+        if not stated and self._is_labelled(text.split(LINE)):
             self._begin_place()
             self._read_text(text)
             return
         label = [role] if role.startswith(NOTE) else []
-        group = self.groups[-1]
         # Beside contacts, bare text is the second affiliation of acmart and amsart.
-        has_places = bool(group.places)
-        parts = _NEXT_REMARK.split(normalize(text.replace(LINE, ", ")))
+        has_places = bool(self.groups[-1].places)
+        parts = _NEXT_REMARK.split(text.replace(LINE, ", "))
         for number, part in enumerate(filter(None, (part.strip(_EDGES) for part in parts))):
             remark, marks = split_doubled_marks(part)
             for person in people:
@@ -258,14 +261,13 @@ class _Reader:
             # EPTCS's later places are those of others.
             is_own = len(people) == 1 and "@" not in remark if has_places else people and not number
             places = places_of_note(plain_line(remark)) if label or is_own else []
+            if places and self.groups[-1].people != people:
+                self.groups.append(_Group([*people]))
             for place in places:
-                self._begin_place(label)
-                group.places[-1].lines.append(place)
+                self._begin_place(label, [place])
             # Thanks that are no label or contact may say more than a place.
             if not places or not (label or has_places):
                 self.remarks.append(remark)
-            for name, place in stated_places(remark, self.known):
-                self.stated[name].append(place)
 
     def _is_labelled(self, lines: Iterable[str]) -> bool:
         """Whether a line begins with a mark of somebody."""
@@ -276,8 +278,9 @@ class _Reader:
         """Read paragraphs outside of bylines that have a name that these lack, an e-mail of an
         author, or a place with a mark of one; returns these.
         """
-        read = {person.name for person in self.read_people}
-        missing = KnownNames(name for name in self.known.names if name not in read)
+        missing = KnownNames(
+            person.name for person in self.people if person not in self.read_people
+        )
         used = []
         for paragraph in paragraphs:
             text = _STUCK_EMAIL.sub(self._line_of_email, LINE.join(lines_of(paragraph)))
@@ -304,7 +307,7 @@ class _Reader:
         """The people whose names fit one of some e-mails best."""
         people = self.people[:_MOST_NAMES]
         fits = [max(map(person.fit, emails), default=0) for person in people]
-        best = max(1, *fits, 1)
+        best = max([1, *fits])
         return [person for person, fit in zip(people, fits, strict=True) if fit == best]
 
     def read_institutes(self, institutes: Sequence[str]) -> None:
@@ -330,8 +333,10 @@ class _Reader:
     def _read_line(self, line: str) -> None:
         tokens = self._tokens(without_addresses(line))
         is_text = not any(isinstance(token, _Person) for token in tokens)
-        if is_text and tokens and type(tokens[0]) is str and isinstance(tokens[-1], _Mark):
-            tokens.reverse()  # "University of X¹, Institute of Y²"
+        # "University of X¹, Institute of Y²", or "¹Ann Lee, ²Bob Roe".
+        ends = [isinstance(token, _Mark) for token in tokens[:1] + tokens[-1:]]
+        if ends == ([False, True] if is_text else [True, False]):
+            tokens.reverse()
         owners = self._owners(find_emails(line))
         if is_text and tokens and len(owners) == 1 and owners[0] not in self.groups[-1].people:
             tokens[:0] = owners  # the place of whom the e-mail behind it is
@@ -361,8 +366,8 @@ class _Reader:
         position = 0
         for start, end, name in [*names, (len(line), len(line), "")]:
             for piece in _PIECE.finditer(text, position, start):
-                if piece[1] or piece[2]:
-                    tokens.append(_Mark(piece[1] or piece[2]))
+                if mark := piece[1] or piece[2]:
+                    tokens.append(_Mark(mark))
                 elif (names[1:] or (AUTHOR in line and not names)) and _are_names(piece[0]):
                     tokens += map(_Person, _parts(piece[0]))
                 # Before a name stands more of it, unless its words say that it is a place.
@@ -385,11 +390,10 @@ class _Reader:
 
     def _add_marks(self, person: _Person, signs: str) -> None:
         person.marks += f" {signs}"
-        for mark in marks_of(signs):
-            self.wanted.update((mark,), mark if NOTE not in mark else ())
+        self.wanted.update(marks_of(signs))
 
-    def _begin_place(self, marks: Sequence[str] = ()) -> None:
-        place = _Place([*marks])
+    def _begin_place(self, marks: Sequence[str] = (), lines: Sequence[str] = ()) -> None:
+        place = _Place([*marks], [*lines])
         self.groups[-1].places.append(place)
         for mark in marks:
             self.places[mark].append(place)
@@ -400,7 +404,7 @@ class _Reader:
         label = None if marks else _LABEL.match(text)
         if label and (label[2] in self.wanted or "]" in label[0]):
             marks, text = [label[2]], text[label.end() :]
-        lines = [one for one in _SENTENCE_END.split(text) if not is_remark(plain_line(one))]
+        lines = [one for one in _SENTENCE_END.split(text) if one and not is_remark(plain_line(one))]
         if not lines:
             self.remarks.append(text)
         if marks or not (lines and self.groups[-1].places):

@@ -154,7 +154,9 @@ _EMAIL_WORD = re.compile(
 )
 _EMAIL_PARTS = re.compile(r"[,;|/\s]+")
 _BROKEN_EMAIL = re.compile(rf"@\s*+{LINE}\s*+|{MAYBE_SPACES}{LINE}\s*+@")
-_URL = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
+_OTHER_ADDRESS = re.compile(
+    r"\b(?:(?:https?://|www\.)\S+|(?:tel|fax|phone)\b[\s.:(+]*\d[\d\s()/-]*)", re.IGNORECASE
+)
 _ORCID = re.compile(
     r"(?:(?:https?://)?\borcid\W{1,9}(?:org/)?)?(?<!\d)\d{4}-\d{4}-\d{4}-\d{3}[\dX](?!\d)",
     re.IGNORECASE,
@@ -173,12 +175,12 @@ def find_emails(text: str) -> list[str]:
 
 
 def without_addresses(text: str) -> str:
-    """The text without e-mails, addresses of pages, ORCIDs, and the words that announce them."""
+    """The text without e-mails, addresses of pages, numbers of phones, and the words that announce
+    them.
+    """
     if "@" in text:
         text = _EMAIL_WORD.sub(" ", _EMAILS.sub(" ", text))
-    if "://" in text or "www." in text:
-        text = _URL.sub(" ", text)
-    return text.strip(EDGES)
+    return _OTHER_ADDRESS.sub(" ", text).strip(EDGES)
 
 
 # Bylines that LaTeXML did not mark as such.
