@@ -52,9 +52,9 @@ def is_organisation(text: str) -> bool:
     return _ORGANISATION.search(text[:_LONGEST]) is not None
 
 
-def is_unit(text: str) -> bool:
-    """Whether the words of a text name a part of an organisation."""
-    return _UNIT.search(text[:_LONGEST]) is not None
+def names_place(text: str) -> bool:
+    """Whether the words of a text name an organisation or a part of one."""
+    return is_organisation(text) or _UNIT.search(text[:_LONGEST]) is not None
 
 
 @lru_cache(maxsize=4096)
@@ -63,7 +63,7 @@ def is_remark(text: str) -> bool:
     many words in small letters.
     """
     words = _LONG_WORD.findall(text[:_LONGEST])
-    has_word = is_organisation(text) or is_unit(text)
+    has_word = names_place(text)
     is_long = len(words) > (3 if has_word else 1)
     is_prose = is_long and 2 * sum(map(str.islower, words)) + (not has_word) > len(words)
     return is_prose or _REMARK.search(text[:_LONGEST]) is not None
@@ -71,8 +71,7 @@ def is_remark(text: str) -> bool:
 
 def is_place(text: str) -> bool:
     """Whether the words of a text say that it is where somebody works."""
-    has_word = is_organisation(text) or is_unit(text) or _ADDRESS.search(text)
-    return bool(has_word) and not is_remark(text)
+    return bool(names_place(text) or _ADDRESS.search(text)) and not is_remark(text)
 
 
 def places_of_note(note: str) -> list[str]:
@@ -125,6 +124,9 @@ def share(count: int, runs: Sequence[Sequence[str]]) -> list[list[str]]:
     if count > 1 and columns and all(len(cells) == count for cells in columns):
         return [join_lines(INNER.join(cells).split(INNER)) for cells in zip(*columns, strict=True)]
     places = [place for run in runs for place in join_lines(run)]
+    kinds = {"nivers" in place for place in places}
+    if count == 2 and (len(runs) > 1 or len(kinds) > 1):
+        return []  # maybe an institute above its university, or two addresses of both
     if len(places) == 1:
         parts = re.split(r", | & | and ", places[0])
         if len(parts) == count and all(map(is_organisation, parts)):

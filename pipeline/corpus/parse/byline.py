@@ -86,10 +86,10 @@ class _Person:
         """
         local = _NO_LETTER.sub("", email.partition("@")[0].lower())
         words = title_words(self.name) or [""]
-        first, last = words[0], words[-1]
+        first = words[0]
         ends = ("".join(words[start:]) for start in range(len(words)))
         initials = "".join(word[:1] for word in words)
-        if local in (initials, first, first[:1] + last, *ends):
+        if local in (initials, first, first[:1] + words[-1], *ends):
             return 2
         return int(any(len(word) > 2 and word in local for word in words))
 
@@ -413,12 +413,11 @@ class _Reader:
 
     def link(self) -> None:
         """Give out all places and e-mails."""
-        people = list(dict.fromkeys(self.read_people))
-        for person in people:
-            marks = marks_of(person.marks, self.places)
-            for place in (place for mark in marks for place in self.places.get(mark, ())):
-                person.affiliations.append(", ".join(place.lines))
-                place.is_linked = True
+        for person in self.people:
+            for mark in marks_of(person.marks, self.places):
+                for place in self.places.get(mark, ()):
+                    person.affiliations.append(", ".join(place.lines))
+                    place.is_linked = True
         for group in self.groups:
             self._give_places(group)
         rest = []
@@ -428,7 +427,7 @@ class _Reader:
                 owners[0].emails.append(email)
             else:
                 rest.append(email)
-        others = [person for person in people if not person.emails]
+        others = [person for person in self.people if not person.emails]
         for person, email in zip(others, rest, strict=False) if len(others) == len(rest) else ():
             person.emails.append(email)
 
@@ -437,8 +436,9 @@ class _Reader:
         places = [place for place in group.places if place.lines and not place.is_linked]
         lines = [place.lines for place in places]
         people = group.people
-        marks = [mark for person in people for mark in marks_of(person.marks)]
-        is_lost = len(people) > 1 and any(map(str.isdigit, marks))
+        is_lost = len(people) > 1 and any(
+            mark.isdigit() for person in people for mark in marks_of(person.marks)
+        )
         # Marks that nobody has.
         is_several = len(places) > 1 or any(person.affiliations for person in people)
         is_lost |= is_several and any(place.marks for place in places)

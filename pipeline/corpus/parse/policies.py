@@ -17,9 +17,9 @@ _KEY = "\3"
 # Where a footnote, or a citation of nothing, was taken out of a sentence: the space before it may
 # go with it.
 GONE = "\6"
-# Among author names: a new author, the edge of a grid's cell, a mark that leads to a footnote, an
-# e-mail address taken out, a new line within a cell, an address that follows.
-AUTHOR, CELL, NOTE, EMAIL, INNER, PLACE = "\x0e", "\x0f", "\x10", "\x11", "\x12", "\x13"
+# Among author names: a new author, the edge of a grid's cell, a mark that leads to a footnote, a
+# new line within a cell, an address that follows.
+AUTHOR, CELL, NOTE, INNER, PLACE = "\x0e", "\x0f", "\x10", "\x12", "\x13"
 # Where one of LaTeXML's error marks was among author names.
 ERRED = "\x08"
 # Before a superscript and a subscript of the text, and behind both.
