@@ -73,15 +73,21 @@ def oai(httpserver):
     return FakeOai(httpserver)
 
 
-# The groups that the workers begin with: the longest, and the one that computes the data root of
-# the tests of assets. If all workers began with tests of assets, they would wait for that one.
+# The groups that the workers begin with: the one that computes the data root of the tests of assets
+# and drafts, for which no other should wait, and the longest, which would end alone on one core.
 _FIRST = (
-    "assets/test_check.py",
-    "ui",
+    "assets/test_cli.py",
     "server",
-    "unit/answering",
-    "unit/evaluation",
+    "ui",
+    "unit/index",
+    "unit/engine",
     "unit/corpus",
+    "assets/test_dagster.py",
+    "unit/doors",
+    "unit/embedding",
+    "unit/storage",
+    "drafts",
+    "unit/test_stage_contract.py",
 )
 
 
@@ -89,9 +95,7 @@ _FIRST = (
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Tests that share costly fixtures and imports go to one worker: those of a folder."""
-    items.sort(
-        key=lambda item: _FIRST.index(_group(item)) if _group(item) in _FIRST else len(_FIRST)
-    )
+    items.sort(key=lambda item: [*_FIRST, _group(item)].index(_group(item)))
     for item in items:
         if not _group(item).startswith("faults"):  # which has groups of its own
             item.add_marker(pytest.mark.xdist_group(_group(item)))

@@ -16,6 +16,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
+from operator import contains
 from typing import NamedTuple
 
 SIGNS = "a1 \n.,;:-()[]{}\\\"'$%@/|<>#=~^_*&+!?A\té一–"  # besides those that a pattern names
@@ -161,6 +162,7 @@ class Search:
         }
         self.after = {place: self.reached(place) for place in places}
         self.ways = cache(self.ways)
+        self.steps = cache(self.steps)
 
     def reached(self, place):
         seen = set()
@@ -176,9 +178,9 @@ class Search:
 
     def slow_text(self):
         loops = {place: self.between(place, place) for place in self.after}
-        for one in self.after:
-            is_nested = self.automaton.most_bounded == MOST_NESTED
-            targets = self.after[one] & {one} if is_nested else self.after[one]
+        is_nested = self.automaton.most_bounded == MOST_NESTED
+        for one in filter(loops.get, loops):
+            targets = {one} if is_nested else filter(loops.get, self.after[one])
             for two in targets if one.groups == self.groups else ():
                 text = self.text((one, two), (one, two), [loops[one], loops[two]])
                 if text and one is not two:
@@ -196,17 +198,18 @@ class Search:
         read_by = self.automaton.read_by
         common = [sign for sign in read_by[start[0]] if sign in read_by[start[-1]]]
         for sign in dict.fromkeys(self.before(start, sign) for sign in common):
+            wanted = goal, self.before(goal, sign), True
             texts = {(start, sign, False): ""}
             left = deque(texts)
             while left:
-                state = left.popleft()
-                for following, read in self.steps(*state, allowed):
-                    if following not in texts:
+                places, before, parted = state = left.popleft()
+                for (targets, *rest, parts), read in self.steps(places, before).items():
+                    following = (targets, *rest, parted or parts)
+                    if following not in texts and all(map(contains, allowed, targets)):
                         texts[following] = texts[state] + read
                         left.append(following)
-            text = texts.get((goal, self.before(goal, sign), True))
-            if text:
-                return text
+                if wanted in texts:
+                    return texts[wanted]
         return ""
 
     def before(self, places, sign):
@@ -214,17 +217,18 @@ class Search:
         looks = any(edge.conditions for place in places for edge in self.edges[place])
         return sign if looks else ""
 
-    def steps(self, places, before, parted, allowed):
+    def steps(self, places, before):
+        """The places that come next, the sign before them, and whether the paths part there → the
+        sign.
+        """
+        steps = {}
         ways = [self.ways(place, before) for place in places]
         for sign in min(ways, key=len):
-            choices = [
-                [edge for edge in edges.get(sign, ()) if edge.target in targets]
-                for edges, targets in zip(ways, allowed, strict=True)
-            ]
-            for edges in product(*choices):
+            for edges in product(*[edges.get(sign, ()) for edges in ways]):
                 targets = tuple(edge.target for edge in edges)
-                is_parted = parted or edges[0] is not edges[1]
-                yield (targets, self.before(targets, sign), is_parted), sign
+                parts = edges[0] is not edges[1]
+                steps.setdefault((targets, self.before(targets, sign), parts), sign)
+        return steps
 
     def ways(self, place, before):
         ways = {}

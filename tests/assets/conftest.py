@@ -81,11 +81,7 @@ class Place:
                 release_services()
                 # A command hands settings to its runs by the environment, and in a process of its
                 # own that ends there.
-                for name in [
-                    name
-                    for name in os.environ
-                    if name.startswith("CITELOOM_") and name not in self.variables
-                ]:
+                for name in [name for name in os.environ if name.startswith("CITELOOM_")]:
                     del os.environ[name]
 
     def citeloom(self, *arguments):
@@ -269,5 +265,4 @@ def digests(root):
         *root.glob("ledger/*/*.parquet"),
         *root.glob("reports/**/*"),
     ]
-    pages = [file for file in sorted(files) if file.is_file()]
-    return {str(file.relative_to(root)): file.read_bytes() for file in pages}
+    return {str(file.relative_to(root)): file.read_bytes() for file in files if file.is_file()}

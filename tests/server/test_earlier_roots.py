@@ -1,7 +1,5 @@
 """Data roots that the code of 2026-11-28 filled are continued: nothing is asked, embedded or loaded again."""
 
-import hashlib
-import os
 import subprocess
 import tarfile
 from pathlib import Path
@@ -40,31 +38,31 @@ def earlier(tmp_path):
     return tmp_path
 
 
-def digests(root):
-    files = [file for file in root.rglob("*.parquet") if "cache" not in file.parts]
-    return {file.relative_to(root): hashlib.sha256(file.read_bytes()).digest() for file in files}
+def contents(root):
+    return {
+        file.relative_to(root): file.read_bytes()
+        for file in root.rglob("*.parquet")
+        if "cache" not in file.parts
+    }
 
 
 def run_again(root, **settings):
     """Run all months; the tables of which a month was written again, added or removed."""
-    before = digests(root)
+    before = contents(root)
     environment = environment_without_settings() | settings | {"CITELOOM_DATA": str(root)}
     command = [COMMAND, "run", "--months", "all"]
     run = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    after = digests(root)
-    changed = {file for file in before | after if before.get(file) != after.get(file)}
-    return {file.parts[file.parts[0] == "ledger"] for file in changed}
+    changed = before.items() ^ contents(root).items()
+    return {file.parts[file.parts[0] == "ledger"] for file, _ in changed}
 
 
 def rows_of_other_systems(root):
     """The rows of these tables but for those of `extractive`, by file."""
-    files = sorted(
-        file for table in WITHOUT_EXTRACTIVE for file in (root / table).rglob("*.parquet")
-    )
     return {
         file: [row for row in pq.read_table(file).to_pylist() if row["system"] != "extractive"]
-        for file in files
+        for table in WITHOUT_EXTRACTIVE
+        for file in (root / table).rglob("*.parquet")
     }
 
 
@@ -80,7 +78,7 @@ def test_a_root_of_the_defaults_is_up_to_date(earlier):
 def test_a_root_with_models_and_a_server_sends_no_request_and_loads_no_point(
     earlier, qdrant_binary, monkeypatch
 ):
-    monkeypatch.setitem(os.environ, "CITELOOM_TEST_QDRANT", str(qdrant_binary))
+    monkeypatch.setenv("CITELOOM_TEST_QDRANT", str(qdrant_binary))
     collections = earlier / "qdrant" / "storage" / "collections"
     names = {folder.name for folder in collections.iterdir()}
     root = DataRoot(earlier / "models")

@@ -97,8 +97,10 @@ class Corpus:
         root = self.workspace.root.path
         return {
             str(file.relative_to(root)): file.read_bytes()
-            for file in sorted(root.rglob("*"))
-            if file.is_file() and file.relative_to(root).parts[0] not in INTERNAL
+            for entry in root.iterdir()
+            if entry.name not in INTERNAL
+            for file in (entry, *entry.rglob("*"))
+            if file.is_file()
         }
 
     def changed(self, **settings):
