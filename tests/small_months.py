@@ -1,4 +1,4 @@
-"""A dump of many months of a few pages each, made of the sample's, with metadata."""
+"""A dump of many months of a few pages each, made of the sample's shortest, with metadata."""
 
 import json
 import zipfile
@@ -9,11 +9,10 @@ from pipeline.settings import SAMPLE_DUMP, SAMPLE_SNAPSHOT
 def write_small_months(folder, months, pages=None):
     """Fill a folder with a zip of the months and a snapshot; the settings that name them.
 
-    pages: how many copies of the first page a month has; by default each of the first two pages.
+    pages: how many copies of the first page a month has; by default each of the two shortest.
     """
     with zipfile.ZipFile(next(SAMPLE_DUMP.glob("*no-problem*.zip"))) as sample:
-        names = sorted(name for name in sample.namelist() if name.endswith(".html"))
-        first, second = map(sample.read, names[:2])
+        first, second, *_ = sorted(filter(None, map(sample.read, sample.namelist())), key=len)
     record = json.loads(SAMPLE_SNAPSHOT.read_text().splitlines()[0])
     folder.mkdir()
     with (
