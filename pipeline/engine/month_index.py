@@ -94,18 +94,23 @@ class MonthIndex:
     def open(self) -> Iterator[sqlite3.Connection]:
         """A connection to the index, which has the rows of all months as they are now.
 
-        Several processes may open an index at once; one extends it while the others wait. Each
-        month is a transaction, so that a killed process leaves whole months. Raises as the source
-        does, and TransientFailure where the file cannot be read or written; a damaged file is
-        removed.
+        Several processes and threads may open an index at once; where months changed, one extends
+        it while the others wait. Each month is a transaction, so that a killed process leaves whole
+        months. Raises as the source does, and TransientFailure where the file cannot be read or
+        written; a damaged file is removed.
         """
         lock = self._cache(_LOCKS) / f"index-{self.name}.lock"
         with self._file_errors(), contextlib.ExitStack() as stack:
-            # The months are listed within the lock: by an older list, what another process has just
-            # added would seem to be gone.
-            with file_lock(lock, f"the index of {self.name}"):
-                connection = stack.enter_context(contextlib.closing(self._connect()))
-                self._extend(connection)
+            connection = self._connect()
+            if connection is not None:
+                stack.callback(connection.close)
+            if connection is None or _digests_in(connection) != self.source.digests():
+                # The months are listed within the lock: by an older list, what another process has
+                # just added would seem to be gone.
+                with file_lock(lock, f"the index of {self.name}"):
+                    connection = self._connect() or self._make()
+                    stack.callback(connection.close)
+                    self._extend(connection)
             yield connection
 
     def _cache(self, name: str) -> Path:
@@ -117,13 +122,10 @@ class MonthIndex:
             return self.workspace.cache(name)
         return _temporary_cache(cache)
 
-    def _connect(self) -> sqlite3.Connection:
-        """A connection to the file, which is made anew where it is damaged or of another version.
-        A temporary one begins as a copy of the read-only one.
-        """
-        original = self.workspace.local / "cache" / _FOLDER / self.file.name
-        if not self.file.exists() and original.exists():
-            shutil.copyfile(original, self.file)
+    def _connect(self) -> sqlite3.Connection | None:
+        """A connection to the file; None where it is absent, damaged or of another version."""
+        if not self.file.exists():
+            return None
         try:
             connection = connect(self.file)
             if connection.execute("pragma user_version").fetchone() == (self.version,):
@@ -132,13 +134,25 @@ class MonthIndex:
         except sqlite3.DatabaseError as error:
             if not _means_damage(error):
                 raise
+        return None
+
+    def _make(self) -> sqlite3.Connection:
+        """A connection to a new file, which begins as a copy of the read-only one that it stands
+        for, else without a month.
+        """
+        original = self.workspace.local / "cache" / _FOLDER / self.file.name
+        if not self.file.exists() and original.exists():
+            shutil.copyfile(original, self.file)
+            copied = self._connect()
+            if copied is not None:
+                return copied
         self._remove()
         connection = connect(self.file)
         create_tables(connection, self.schema, self.version)
         return connection
 
     def _extend(self, connection: sqlite3.Connection) -> None:
-        indexed = dict(connection.execute("select month, digest from months"))
+        indexed = _digests_in(connection)
         digests = self.source.digests()
         new = [month for month, digest in digests.items() if indexed.get(month) != digest]
         for number, month in enumerate(new, start=1):
@@ -173,6 +187,11 @@ class MonthIndex:
                     ": free some disk space, or end the process that holds it; then run again"
                 )
             raise TransientFailure(message) from error
+
+
+def _digests_in(connection: sqlite3.Connection) -> dict[str, str]:
+    """The months that an index has, each with the digest of its rows."""
+    return dict(connection.execute("select month, digest from months"))
 
 
 def _is_writable(folder: Path) -> bool:
