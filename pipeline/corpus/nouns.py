@@ -21,7 +21,9 @@ from pipeline.text import clip
 
 PASSAGE_COLUMNS = ["passage_id", "arxiv_id", "anchor", "kind", "title", "section_path", "text"]
 """Columns of `passages` that `Passage.from_row` needs."""
-PAPER_COLUMNS = ["arxiv_id", "title", "authors", "year", "categories"]
+PAPER_COLUMNS = [
+    "arxiv_id", "title", "authors", "year", "categories", "abstract", "grade", "subset"
+]  # fmt: skip
 """Columns of `papers` that `Paper.from_row` needs."""
 PART: Mapping[str, bool] = {"part": True}
 """Metadata of a field that is None where it was not read; JSON leaves it out then."""
@@ -108,20 +110,17 @@ class Paper:
     cited_by: int | None = field(default=None, metadata=PART)
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any], cited_by: int | None = None) -> Paper:
-        """The paper of a row with PAPER_COLUMNS, and with abstract, grade and subset if it has
-        them.
-        """
+    def from_row(cls, row: Mapping[str, Any]) -> Paper:
+        """The paper of a row with PAPER_COLUMNS."""
         return Paper(
             arxiv_id=row["arxiv_id"],
             title=clip(row["title"] or ""),
             authors=tuple(clip(author["name"]) for author in row["authors"] or ()),
             year=row["year"],
             categories=tuple(row["categories"] or ()),
-            abstract=row["abstract"] or "" if "abstract" in row else None,
-            grade=row.get("grade"),
-            subset=row.get("subset"),
-            cited_by=cited_by,
+            abstract=row["abstract"] or "",
+            grade=row["grade"],
+            subset=row["subset"],
         )
 
     @property

@@ -19,11 +19,13 @@ from pipeline.errors import SettingError
 from pipeline.identity.people import has_name_words
 from pipeline.identity.titles import title_words
 
-_VERSION = 3
+_VERSION = 4
 _SCHEMA = """
 create table papers (
-    id integer primary key, arxiv_id text, title text, authors text, year integer, categories text
+    id integer primary key, arxiv_id text, title text, authors text, year integer, categories text,
+    abstract text, grade text, subset text
 );
+create view listed as select id, arxiv_id, title, authors, year, categories from papers;
 create index papers_of_arxiv_id on papers (arxiv_id);
 create virtual table words using fts5 (
     title, authors, names, tokenize = "unicode61 remove_diacritics 0"
@@ -33,10 +35,12 @@ create virtual table words using fts5 (
 # paper. So the newest papers are found first, and a month's numbers are a range.
 _NUMBERS_PER_MONTH = 1_000_000
 _BY_WORDS = """
-select papers.* from words cross join papers on papers.id = words.rowid
+select listed.* from words cross join listed on listed.id = words.rowid
 where words match :words and words.rowid between :first and :last order by words.rowid desc
 """
-_BY_YEAR = "select * from papers where id between :first and :last order by id desc"
+_BY_YEAR = "select * from listed where id between :first and :last order by id desc"
+_LISTED_BY_IDS = "select * from listed where arxiv_id in (select value from json_each(?))"
+_WHOLE_BY_IDS = "select * from papers where arxiv_id in (select value from json_each(?))"
 _AUTHOR_WORDS = """
 create virtual table if not exists temp.author_words using fts5vocab (main, words, col)
 """
@@ -45,7 +49,7 @@ select papers.authors from words cross join papers on papers.id = words.rowid
 where words match ? limit ?
 """
 _BY_NAME = """
-select papers.* from words cross join papers on papers.id = words.rowid where words match ?
+select listed.* from words cross join listed on listed.id = words.rowid where words match ?
 order by arxiv_id
 """
 _TITLE_END = re.compile(r"[:?!]\s|\s[-–—]+\s")
@@ -102,9 +106,13 @@ def find_papers(
     return papers
 
 
-def papers_with_ids(workspace: Workspace, arxiv_ids: Iterable[str]) -> dict[str, Paper]:
-    """Those of these papers that the corpus holds, by arXiv id."""
-    query = "select * from papers where arxiv_id in (select value from json_each(?))"
+def papers_with_ids(
+    workspace: Workspace, arxiv_ids: Iterable[str], *, whole: bool = False
+) -> dict[str, Paper]:
+    """Those of these papers that the corpus holds, by arXiv id. whole: with abstract, grade and
+    subset.
+    """
+    query = _WHOLE_BY_IDS if whole else _LISTED_BY_IDS
     with paper_index(workspace).open() as connection:
         rows = connection.execute(query, (json.dumps(list(arxiv_ids)),)).fetchall()
     papers = map(_paper_of, rows)
@@ -251,8 +259,9 @@ def _names_of(title: str) -> list[str]:
 
 
 def _paper_of(row: tuple[Any, ...]) -> Paper:
-    _, arxiv_id, title, authors, year, categories = row
-    return Paper(arxiv_id, title, tuple(json.loads(authors)), year, tuple(json.loads(categories)))
+    _, arxiv_id, title, authors, year, categories, *parts = row
+    authors, categories = tuple(json.loads(authors)), tuple(json.loads(categories))
+    return Paper(arxiv_id, title, authors, year, categories, *parts)
 
 
 def _author_terms(names: Sequence[str]) -> list[str]:
@@ -277,8 +286,13 @@ def _replace_month(
             json.dumps(paper.authors),
             paper.year,
             json.dumps(paper.categories),
+            paper.abstract,
+            paper.grade,
+            paper.subset,
         )
-        connection.execute("insert into papers values (?, ?, ?, ?, ?, ?)", (last - place, *columns))
+        connection.execute(
+            "insert into papers values (?, ?, ?, ?, ?, ?, ?, ?, ?)", (last - place, *columns)
+        )
         keys = dict.fromkeys("".join(title_words(name)) for name in _names_of(paper.title))
         connection.execute(
             "insert into words (rowid, title, authors, names) values (?, ?, ?, ?)",

@@ -8,14 +8,13 @@ import contextlib
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from pipeline import tables
 from pipeline.corpus.nouns import (
-    PAPER_COLUMNS,
     PASSAGE_COLUMNS,
     FullPaper,
     Paper,
@@ -51,7 +50,6 @@ _REFERENCE_COLUMNS = [
     "doi",
     "cited_arxiv_id",
 ]
-_FRONT_MATTER = [*PAPER_COLUMNS, "abstract", "grade", "subset"]
 
 
 def read_paper(workspace: Workspace, identifier: str) -> FullPaper:
@@ -77,9 +75,11 @@ def read_paper(workspace: Workspace, identifier: str) -> FullPaper:
 
 def read_papers(workspace: Workspace, arxiv_ids: Collection[str]) -> dict[str, Paper]:
     """The papers of these ids that the corpus holds, with abstract, grade and citations."""
-    rows = list(rows_of_papers(workspace.root, tables.PAPERS, arxiv_ids, _FRONT_MATTER))
-    cited_by = count_citing_papers(workspace, arxiv_ids) if rows else Counter[str]()
-    return {row["arxiv_id"]: Paper.from_row(row, cited_by[row["arxiv_id"]]) for row in rows}
+    papers = papers_with_ids(workspace, arxiv_ids, whole=True)
+    cited_by = count_citing_papers(workspace, papers) if papers else Counter[str]()
+    return {
+        arxiv_id: replace(paper, cited_by=cited_by[arxiv_id]) for arxiv_id, paper in papers.items()
+    }
 
 
 def papers_of(workspace: Workspace, passages: Sequence[Passage]) -> list[Paper]:

@@ -159,9 +159,9 @@ def _with_marks(text: str, marks: Sequence[str]) -> Markup:
         return escape(text)
     # Every second piece is a word to mark.
     pieces = re.split(rf"(?<!\w)({'|'.join(words)})(?!\w)", text)
-    marked = Markup("<mark>{}</mark>")
+    marked = Markup("<mark>%s</mark>")
     return Markup("").join(
-        marked.format(piece) if place % 2 else escape(piece) for place, piece in enumerate(pieces)
+        marked % piece if place % 2 else escape(piece) for place, piece in enumerate(pieces)
     )
 
 
@@ -169,7 +169,7 @@ def _with_marks(text: str, marks: Sequence[str]) -> Markup:
 def _formula(tex: str, dollars: str) -> Markup:
     from latex2mathml.converter import convert_to_element
 
-    code = Markup('<code class="tex">{}</code>').format(f"{dollars}{tex}{dollars}")
+    code = Markup('<code class="tex">%s</code>') % f"{dollars}{tex}{dollars}"
     if tex.count("{") > _MOST_NESTING or tex.count("\\left") > _MOST_NESTING:
         return code
     try:
@@ -191,9 +191,9 @@ def _mathml(element: Element) -> Markup | None:
     if element.tag not in _MATH_ELEMENTS or None in children:
         return None
     attributes = Markup("").join(
-        Markup(' {}="{}"').format(name, value)
+        Markup(' %s="%s"') % (name, value)
         for name, value in element.attrib.items()
         if name in _MATH_ATTRIBUTES and value != "inline"
     )
     inner = Markup("").join([escape(html.unescape(element.text or "")), *filter(None, children)])
-    return Markup("<{0}{1}>{2}</{0}>").format(element.tag, attributes, inner)
+    return Markup("<%s%s>%s</%s>") % (element.tag, attributes, inner, element.tag)

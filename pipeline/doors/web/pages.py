@@ -308,10 +308,9 @@ def render_passage(
         if is_table:
             blocks.append(_table(lines, numbers))
         elif words:
-            blocks.append(Markup("<p>{}</p>").format(render_inline(words, marked, numbers)))
-    return Markup('<div class="text {}">{}</div>').format(
-        kind.replace("_", "-"), Markup("").join(blocks)
-    )
+            blocks.append(Markup("<p>%s</p>") % render_inline(words, marked, numbers))
+    shown = kind.replace("_", "-"), Markup("").join(blocks)
+    return Markup('<div class="text %s">%s</div>') % shown
 
 
 def render_inline(
@@ -323,7 +322,7 @@ def render_inline(
     for start, after in sorted(filter(None, (_find_words(text, words) for words in marked))):
         if start >= end:
             parts.append(_cited(text[end:start], numbers))
-            parts.append(Markup("<mark>{}</mark>").format(_cited(text[start:after], numbers)))
+            parts.append(Markup("<mark>%s</mark>") % _cited(text[start:after], numbers))
             end = after
     return Markup("").join([*parts, _cited(text[end:], numbers)])
 
@@ -349,13 +348,13 @@ def _cited(text: str, numbers: Mapping[str, int] | None) -> Markup:
     for marker in CITATION_MARKER.finditer(text):
         parts.append(rendering.render_formulas(text[end : marker.start()]))
         links = [
-            Markup('<a href="#ref-{0}">{0}</a>').format(numbers[key])
+            Markup('<a href="#ref-%s">%s</a>') % (numbers[key], numbers[key])
             for key in cited_keys(marker[0])
             if numbers and key in numbers
         ]
-        linked = Markup("[{}]").format(Markup(", ").join(links))
+        linked = Markup("[%s]") % Markup(", ").join(links)
         shown = linked if links else with_printed_citations(marker[0])
-        parts.append(Markup('<span class="cite">{}</span>').format(shown))
+        parts.append(Markup('<span class="cite">%s</span>') % shown)
         end = marker.end()
     return Markup("").join([*parts, rendering.render_formulas(text[end:])])
 
@@ -370,12 +369,13 @@ def _table(lines: Sequence[str], numbers: Mapping[str, int] | None) -> Markup:
     head: list[Markup] = []
     if len(lines) > 1 and _TABLE_RULE.fullmatch(lines[1]):
         for cell in rows.pop(0):
-            head.append(Markup('<th scope="col">{}</th>').format(_cited(cell, numbers)))
+            head.append(Markup('<th scope="col">%s</th>') % _cited(cell, numbers))
     body = []
     for row in rows:
-        cells = [Markup("<td>{}</td>").format(_cited(cell, numbers)) for cell in row]
-        body.append(Markup("<tr>{}</tr>").format(Markup("").join(cells)))
-    return Markup(
+        cells = [Markup("<td>%s</td>") % _cited(cell, numbers) for cell in row]
+        body.append(Markup("<tr>%s</tr>") % Markup("").join(cells))
+    table = Markup(
         '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table'
-        ' class="figures"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
-    ).format(Markup("").join(head), Markup("").join(body))
+        ' class="figures"><thead><tr>%s</tr></thead><tbody>%s</tbody></table></div>'
+    )
+    return table % (Markup("").join(head), Markup("").join(body))
