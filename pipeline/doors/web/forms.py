@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from pipeline.corpus.nouns import Results
 from pipeline.doors.papers import list_papers
-from pipeline.doors.search import Of, search
+from pipeline.doors.search import Of
 from pipeline.doors.web.site import Site
 from pipeline.errors import SettingError
 from pipeline.index.search_options import DEEPEST, LONGEST_QUERY, MOST, SearchOptions, parse_years
@@ -152,8 +152,7 @@ def run_search(
     `search` does.
     """
     options = form.options(start)
-    with site.searches:
-        return search(site.workspace, [form.q], options, of)[0]
+    return site.searches.search(form.q, options, of)
 
 
 class ListingForm(AddressForm):

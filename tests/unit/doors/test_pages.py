@@ -11,9 +11,12 @@ from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
 from pipeline.doors.api import ENDPOINTS, openapi
+from pipeline.doors.search import search
 from pipeline.doors.web.app import make_app
-from pipeline.doors.web.site import LiveAnswer, Site
+from pipeline.doors.web.site import LiveAnswer, SearchQueue, Site, WaitingSearch
+from pipeline.errors import SettingError
 from pipeline.index.opening import edge_folder, live_index
+from pipeline.index.search_options import SearchOptions
 from pipeline.report import rendering
 from tests.cases import cases, cases_beside, read_cases
 from tests.scripted_llm import ScriptedLlm
@@ -120,6 +123,23 @@ def test_a_step_is_shown_before_the_answer_is_written(with_llm):
     assert list(progress)
     assert live.error is None
     assert live.answer.text == "It merges <b>lists</b>."
+
+
+def test_waiting_searches_are_one_batch_and_one_that_fails_fails_alone(corpus, monkeypatch):
+    batches = []
+
+    def recorded_search(workspace, queries, *options):
+        batches.append(queries)
+        return search(workspace, queries, *options)
+
+    monkeypatch.setattr("pipeline.doors.web.site.search", recorded_search)
+    queries, options = ["beam", "fusion", "x" * 20_000], SearchOptions()
+    waiting = [WaitingSearch(query, options, "papers") for query in queries]
+    SearchQueue(corpus, waiting).search_next()
+    assert batches[0] == queries
+    assert [each.page.result().query for each in waiting[:2]] == queries[:2]
+    with pytest.raises(SettingError):
+        waiting[2].page.result()
 
 
 def test_a_link_on_another_site_runs_no_question_and_a_failure_is_shown(client):
