@@ -189,20 +189,19 @@ def find_arxiv_id(text: str) -> str | None:
     archive in these: page ranges look alike. A space or line break may be at its full stop.
     Identifiers of months to come and the number 0 are none.
     """
-    this_month = f"{date.today():%Y-%m}"
     visible = text.translate(_INVISIBLE)
     for pattern in (_IN_TEXT, _IN_BRACKETS, _OLD_IN_TEXT):
         for match in pattern.finditer(visible):
             written = next(filter(None, match.groups()))
             identifier = normalize_arxiv_id("".join(written.split()))
-            if identifier and _may_exist(identifier, this_month):
+            if identifier and _may_exist(identifier):
                 return identifier
     return None
 
 
-def _may_exist(identifier: str, this_month: str) -> bool:
+def _may_exist(identifier: str) -> bool:
     number = re.split(r"[./]", identifier)[-1]
-    return str(month_of(identifier)) <= this_month and int(number) > 0
+    return str(month_of(identifier)) <= f"{date.today():%Y-%m}" and int(number) > 0
 
 
 def plain_doi(doi: str | None) -> str | None:

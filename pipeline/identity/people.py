@@ -50,7 +50,7 @@ TITLES = (
 _TITLE = re.compile("|".join(pattern for pattern, _ in TITLES[:-1]))
 _TITLE_LETTERS = re.compile(
     r"Member|Fellow|Dr[. ]|Prof|M[rs]s?[. ]|Ph\.?\s?D|Phil"
-    r"|Sc(?:[.,;]|$)|M[DSB]|MPH|M\.\s?[DSA]|[Ee]ds?[.)]"
+    r"|Sc(?:[.,;]|$)|M[DSB]|MPH|M\.(?:[SA]|\s?D|\s?Sc)|Eds?[.)]|eds?[.)]"
 )
 _AND_OTHERS = re.compile(TITLES[-1][0])
 LETTER = r"[^\W\d_]"

@@ -97,7 +97,7 @@ def stated_places(text: str, known: KnownNames) -> Iterator[tuple[str, str]]:
     B. Roe are with the University of X".
     """
     subject, *sentences = _WITH.split(_BRACKETS.sub(" ", text))
-    people = known.find(subject)
+    people = known.find(subject) if sentences else []
     for rest in sentences:
         following = known.find(rest)
         place = _until_end(rest[: following[0].start] if following else rest)

@@ -87,17 +87,18 @@ def read_bibliography(items: Sequence[ItemParts]) -> list[BibliographyItem]:
         by_habit = usual and usual != reading.names_end and reading.names_end in _GUESSES
         read = _read(parts, usual, names_before) if by_habit else reading
         title = _tidy_title(read.title)
-        fields = BibliographyItem(
-            key=parts.key,
-            raw=parts.raw,
-            title=title,
-            authors=_authors(read.names),
-            year=read.year or find_year(parts.raw),
-            venue=tidy_venue(read.venue, read.italics) or archive_in_title(read.title),
-            doi=find_doi(parts.raw, parts.links, title),
-            arxiv_id=find_item_id(parts.raw, parts.links, parts.fields),
+        bibliography.append(
+            BibliographyItem(
+                key=parts.key,
+                raw=parts.raw,
+                title=title,
+                authors=_authors(read.names),
+                year=read.year or find_year(parts.raw),
+                venue=tidy_venue(read.venue, read.italics) or archive_in_title(read.title),
+                doi=find_doi(parts.raw, parts.links, title),
+                arxiv_id=find_item_id(parts.raw, parts.links, parts.fields),
+            )
         )
-        bibliography.append(fields)
         names_before = read.names
     return bibliography
 
@@ -162,13 +163,13 @@ _VENUE_FIELDS = (
 
 def _is_remark(parts: ItemParts) -> bool:
     """Whether an item is a note: words without names, year, italics and address."""
-    bare = (
+    return (
         len(parts.blocks) < 2
         and not parts.emphases
         and not parts.links
         and not _YEAR.search(parts.raw)
+        and parts.raw.count(" ") > _WORDS_OF_AN_ORGANISATION
     )
-    return bare and parts.raw.count(" ") > _WORDS_OF_AN_ORGANISATION
 
 
 # Names, and the year that may follow them.
@@ -241,19 +242,8 @@ _SEPARATORS = (",", ";", " and ", " & ", " – ")
 _MARK_OF_A_NAME = re.compile(rf"\b{LETTER}\.|\bet al\b|\s[A-Z]{{1,3}}$")
 _BETWEEN_NAMES = PARTICLES | {"and", "et", "others", "eds", "editors", "editor"}
 _IN_ORGANISATIONS = _BETWEEN_NAMES | {
-    "of",
-    "for",
-    "on",
-    "the",
-    "in",
-    "at",
-    "to",
-    "with",
-    "und",
-    "für",
-    "its",
-}
-_LONGEST_NAME = 60
+    "of", "for", "on", "the", "in", "at", "to", "with", "und", "für", "its",
+}  # fmt: skip
 _WORDS_OF_A_NAME, _WORDS_OF_AN_ORGANISATION, _WORDS_OF_AUTHORS = 5, 10, 60
 
 
@@ -376,18 +366,14 @@ def _authors(names: str) -> tuple[str, ...]:
     if bare.endswith(".") and bare[-3:-1].isalpha():
         bare = bare[:-1]
     authors = tuple(name for name in split_names(bare) if len(name) > 2 or name[:1].isalpha())
-    initials_last = list[re.Match[str]]()
-    for name in authors:
-        match = _INITIALS_LAST.fullmatch(name)
-        if match is None:
-            return authors
-        initials_last.append(match)
-    return tuple(map(_given_first, initials_last))
+    if all(map(_INITIALS_LAST.match, authors)):
+        return tuple(_INITIALS_LAST.sub(_given_first, name) for name in authors)
+    return authors
 
 
 _GROUP = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _INITIALS_LAST = re.compile(
-    rf"(?=[^,.]+[^\W\d_A-Z])([^,.]+) ({_CAPITAL}(?:[ -]?{_CAPITAL}){{0,2}}|[A-Z]\.[A-Z .-]*)"
+    rf"\A(?=[^,.]+[^\W\d_A-Z])([^,.]+) ({_CAPITAL}(?:[ -]?{_CAPITAL}){{0,2}}|[A-Z]\.[A-Z .-]*)\Z"
 )
 
 
@@ -414,7 +400,7 @@ _STOP = re.compile(
 _WITHIN = re.compile(r"[Ii]n\s?:\s|[Ii]n (?=[A-Z\d“‘'])")
 _FIRST_STOP = re.compile(r"[.?!]\s+(?=[^\W\d_a-z])(?!Part\b|Vol)")
 _SENTENCE_STOP = re.compile(
-    rf"{SHORT_SENTENCE_END}(?!Part\b)|(?<=[a-z]{{2}})\. (?=[A-Z][a-z]+ [a-z]{{4}})"
+    rf"{SHORT_SENTENCE_END}(?!Part\b)|\. (?<=[a-z]{{2}}\. )(?=[A-Z][a-z]+ [a-z]{{4}})"
 )
 _FIRST_COMMA = re.compile(r",\s+(?=[A-Z“])")
 _NO_TITLE = re.compile(

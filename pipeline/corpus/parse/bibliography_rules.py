@@ -25,8 +25,13 @@ Rules = tuple[StyleRule, ...]
 
 
 def alternation(table: Rules, mark: str = "") -> re.Pattern[str]:
-    """One pattern of a table's rules, earlier ones first, a named group for each."""
-    return re.compile(f"{mark}(?:{'|'.join(f'(?P<{rule.name}>{rule.pattern})' for rule in table)})")
+    """One pattern of a table's rules, earlier ones first; the last group names the rule.
+
+    Names stand behind the rules: a group around a rule would hide its first letter, by which the
+    engine passes over it.
+    """
+    rules = (f"(?:{rule.pattern})(?P<{rule.name}>)" for rule in table)
+    return re.compile(f"{mark}(?:{'|'.join(rules)})")
 
 
 Italics = tuple[str, ...]
@@ -58,9 +63,10 @@ _ABBREVIATIONS = (
     "ommun omput ntell chnol strum ecogn atist stron ctron ophys ychol ochem obiol ernat ombin"
     " lgebr lectr nform ntern ybern eoret rosci ysiol nduct ochim"
 )
-_NO_ABBREVIATION = "".join(f"(?<!{letters})" for letters in _ABBREVIATIONS.split())
-SENTENCE_END = rf"(?<=[a-z]{{5}}){_NO_ABBREVIATION}\. "
-SHORT_SENTENCE_END = rf"(?<=[a-z]{{4}}){_NO_ABBREVIATION}\. "
+_NO_ABBREVIATION = "".join(rf"(?<!{letters}\. )" for letters in _ABBREVIATIONS.split())
+# The stop is first: a search for it is faster than one for letters.
+SENTENCE_END = rf"\. (?<=[a-z]{{5}}\. ){_NO_ABBREVIATION}"
+SHORT_SENTENCE_END = rf"\. (?<=[a-z]{{4}}\. ){_NO_ABBREVIATION}"
 # The name of a journal in abbreviations or capitals, up to its volume.
 JOURNAL = (
     rf"[^\W\d_](?:(?! [a-z]{{4}}|{SENTENCE_END}|\. In[: ])[^,;?!()\n\d]){{1,70}}?,?\s"

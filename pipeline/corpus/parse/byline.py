@@ -73,25 +73,33 @@ _STUCK_EMAIL = re.compile(r"(?<![\w.-])([\w.-]++)@[\w-]+(?:\.[\w-]+)+")
 
 @dataclass(slots=True, eq=False)
 class _Person:
-    """An author, or somebody whom the page alone names. marks: all of them, in order."""
+    """An author, or somebody whom the page alone names. marks: all of them, in order.
+
+    local_parts: what an e-mail of names or initials alone has before its @.
+    """
 
     name: str
     marks: str = ""
     affiliations: list[str] = field(default_factory=list)
     emails: list[str] = field(default_factory=list)
+    words: list[str] = field(init=False)
+    local_parts: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.words = title_words(self.name) or [""]
+        first = self.words[0]
+        ends = ("".join(self.words[start:]) for start in range(len(self.words)))
+        initials = "".join(word[:1] for word in self.words)
+        self.local_parts = {initials, first, first[:1] + self.words[-1], *ends}
 
     def fit(self, email: str) -> int:
         """How well an address fits the name: 2 where it is made of names or initials alone, 1 where
         it has a word of it.
         """
         local = _NO_LETTER.sub("", email.partition("@")[0].lower())
-        words = title_words(self.name) or [""]
-        first = words[0]
-        ends = ("".join(words[start:]) for start in range(len(words)))
-        initials = "".join(word[:1] for word in words)
-        if local in (initials, first, first[:1] + words[-1], *ends):
+        if local in self.local_parts:
             return 2
-        return int(any(len(word) > 2 and word in local for word in words))
+        return int(any(len(word) > 2 and word in local for word in self.words))
 
 
 class _Mark(str):
@@ -200,7 +208,8 @@ def _parts(line: str) -> list[str]:
 
 def _are_names(text: str) -> bool:
     """Whether a text is names of people alone."""
-    return "(" not in text and bool(_parts(text)) and all(map(_may_be_person, _parts(text)))
+    parts = [] if "(" in text else _parts(text)
+    return bool(parts) and all(map(_may_be_person, parts))
 
 
 class _Reader:
@@ -305,8 +314,10 @@ class _Reader:
 
     def _owners(self, emails: Collection[str]) -> list[_Person]:
         """The people whose names fit one of some e-mails best."""
+        if not emails:
+            return []
         people = self.people[:_MOST_NAMES]
-        fits = [max(map(person.fit, emails), default=0) for person in people]
+        fits = [max(map(person.fit, emails)) for person in people]
         best = max([1, *fits])
         return [person for person, fit in zip(people, fits, strict=True) if fit == best]
 
@@ -337,7 +348,8 @@ class _Reader:
         ends = [isinstance(token, _Mark) for token in tokens[:1] + tokens[-1:]]
         if ends == ([False, True] if is_text else [True, False]):
             tokens.reverse()
-        owners = self._owners(find_emails(line))
+        emails = find_emails(line)
+        owners = self._owners(emails)
         if is_text and tokens and len(owners) == 1 and owners[0] not in self.groups[-1].people:
             tokens[:0] = owners  # the place of whom the e-mail behind it is
         owner: _Person | None = None
@@ -354,7 +366,7 @@ class _Reader:
                 self._add_marks(owner, token)
             else:
                 marks += f" {token}"
-        self.emails += find_emails(line)
+        self.emails += emails
 
     def _tokens(self, line: str) -> list[_Person | _Mark | str]:
         """The people, marks and other texts of a line, in order."""

@@ -82,9 +82,13 @@ def normalize(names: str) -> str:
     """The text with formulas and symbols as marks, AUTHOR for what parts authors, and e-mails over
     two lines whole.
     """
-    text = _ORCID.sub(" ", names)
-    text = _OTHER_SCRIPT.sub("", text).replace(ERRED, "")
-    text = _FORMULA.sub(_formula_as_mark, _KEY.sub(" ", text))
+    text = _ORCID.sub(" ", names) if "-" in names else names
+    if "(" in text:
+        text = _OTHER_SCRIPT.sub("", text)
+    text = text.replace(ERRED, "")
+    if "=" in text:
+        text = _KEY.sub(" ", text)
+    text = _FORMULA.sub(_formula_as_mark, text)
     text = _PLAIN_MARK.sub(lambda sign: sign[1] or f"{MARK}{sign[0]}{MARK}", text)
     if "@" in text:
         text = _BROKEN_EMAIL.sub("@", text)

@@ -126,7 +126,6 @@ _NO_VENUE = re.compile(
     rf" press)[\W\d]*$)"
 )
 _ARCHIVE_IN_TITLE = re.compile(r"[\s,.(\[]ar[Xx]iv(?::\s*\d|:[a-z-]+/\d|\s[Pp]reprint)")
-_ARCHIVE_MARKS = ("rXiv", "rxiv", "CoRR", "Corr", "abs/", "quant-ph archive")
 # The archive is the venue where nothing that may be one is before it.
 _ARCHIVE = re.compile(
     r"(?:.{0,12}?|(?:(?:\S+"
@@ -151,19 +150,18 @@ def tidy_venue(text: str, italics: Italics) -> str | None:
     text = text.lstrip(EDGES + "()")[:_LONGEST_VENUE]
     if _NO_VENUE.match(text):
         return None
-    archive = _ARCHIVE.match(text) if any(mark in text for mark in _ARCHIVE_MARKS) else None
-    if archive:
+    if archive := _ARCHIVE.match(text):
         return "CoRR" if archive[1][0] == "C" else "arXiv"
     words = next(
         (words for words in italics if words in text and _may_begin(text[: text.find(words)])), ""
     )
     venue = words or text
-    before = _BEFORE_VENUE.match(venue)
-    while before and (before.lastgroup != "editors" or is_name(split_names(before[0])[0])):
+    while (before := _BEFORE_VENUE.match(venue)) and (
+        before.lastgroup != "editors" or is_name(split_names(before[0])[0])
+    ):
         venue = venue[before.end() :]
         if _NO_VENUE.match(venue):
             return None
-        before = _BEFORE_VENUE.match(venue)
     after = _AFTER_VENUE.search(venue, 2)
     if after:
         venue = venue[: after.start()]
@@ -181,7 +179,7 @@ def _may_begin(before: str) -> bool:
     """Whether a venue may begin behind a text: not within a name or a book's series."""
     if before and before.rstrip()[-1:] not in ",.:;)(" and not before.endswith(("n ", "of ")):
         return False
-    return not _SERIES_BEFORE.search(before)
+    return not (before.endswith(("of ", "in ")) and _SERIES_BEFORE.search(before))
 
 
 def _without_publisher(venue: str) -> str:
@@ -200,4 +198,4 @@ def _close(venue: str, text: str) -> str | None:
         venue = f"{venue})" if f"{venue})" in text else venue[: venue.rindex("(")].strip(EDGES)
     if "." in venue and f"{venue}." in text:
         venue = f"{venue}."
-    return venue if any(letter.isalpha() for letter in venue) else None
+    return venue if any(map(str.isalpha, venue)) else None

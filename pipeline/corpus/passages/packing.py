@@ -176,14 +176,11 @@ def _split_blocks(blocks: Iterable[Mapping[str, Any]]) -> Iterator[TextBlock]:
     for block in blocks:
         kind, anchor, text = block["kind"], block["anchor"], block["text"]
         path, keys = tuple(block["section_path"]), tuple(block["cited_keys"])
-        words = count_words(text)
-        if words > MOST_WORDS:
-            for part, count in _SPLITTERS.get(kind, split_text)(text, MOST_WORDS):
-                count = count if len(part) <= MOST_CHARACTERS else _NOT_JOINED
-                yield TextBlock(kind, anchor, path, part, _keys_in(part, keys), count)
-        elif words or text.strip():
-            words = words if len(text) <= MOST_CHARACTERS else _NOT_JOINED
-            yield TextBlock(kind, anchor, path, text, keys, words)
+        for part, count in _SPLITTERS.get(kind, split_text)(text, MOST_WORDS):
+            if count or part.strip():
+                cited = keys if part == text else _keys_in(part, keys)
+                words = count if len(part) <= MOST_CHARACTERS else _NOT_JOINED
+                yield TextBlock(kind, anchor, path, part, cited, words)
 
 
 def _keys_in(part: str, keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -288,13 +285,14 @@ def _common_path(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ..
 
 
 def _passage(group: _Group) -> TextBlock:
-    first, kind = group.blocks[0], _main_kind(group.blocks)
-    if len(group.blocks) == 1:
-        return first._replace(kind=kind)
+    first = group.blocks[0]
+    if len(group.blocks) == 1 and first.kind != "footnote":
+        return first
     text = _join_texts(group.blocks, group.path)
     has_headings = any(block.section_path != group.path for block in group.blocks)
     words = count_words(text) if has_headings else group.words
-    return TextBlock(kind, first.anchor, group.path, text, _cited_keys(group.blocks), words)
+    kind, keys = _main_kind(group.blocks), _cited_keys(group.blocks)
+    return TextBlock(kind, first.anchor, group.path, text, keys, words)
 
 
 def _main_kind(blocks: Sequence[TextBlock]) -> str:

@@ -142,9 +142,12 @@ def split_table(markdown: str, most_words: int) -> list[Part]:
     they would take more than a quarter of each part, the caption is over the first part alone;
     where the head alone would, the head too.
     """
+    words = count_words(markdown)
+    if words <= most_words:
+        return [(markdown, words)]
     lines = markdown.split("\n")
     heads = [number - 1 for number, line in enumerate(lines) if number and _separates_head(line)]
-    if not heads or count_words(markdown) <= most_words:
+    if not heads:
         return split_lines(markdown, most_words)
     caption = lines[: heads[0]]
     grids = [lines[start:end] for start, end in zip(heads, [*heads[1:], len(lines)], strict=True)]
