@@ -186,7 +186,7 @@ def split_names(text: str) -> tuple[str, ...]:
                     names.append(str(parse_name(name)) if "," in name else name.strip())
         return tuple(names)
     pieces = [piece for piece in bare.removeprefix("and ").split(" and ") if piece]
-    parts = [part.strip() for piece in pieces for part in piece.split(",") if part.strip()]
+    parts = [part for piece in pieces for part in map(str.strip, piece.split(",")) if part]
     if _is_inverted(pieces, parts):
         pairs = zip(parts[::2], parts[1::2], strict=True)
         return tuple(f"{given} {family}" for family, given in pairs)

@@ -85,7 +85,7 @@ def places_of_note(note: str) -> list[str]:
         if ("@" in note or is_place(text)) and not (is_remark(text) or small - PARTICLES):
             parts = _BETWEEN_PLACES.split(text)
             places += parts if all(map(is_organisation, parts)) else [text]
-    return [place for place in places if has_letters(place)]
+    return list(filter(has_letters, places))
 
 
 def _until_end(text: str) -> str:

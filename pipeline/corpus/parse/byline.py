@@ -202,7 +202,9 @@ def _parts(line: str) -> list[str]:
     parts: list[str] = []
     for part in filter(has_letters, _BETWEEN_NAMES.split(line)):
         pieces = [fold(piece).rstrip("0123456789 .") for piece in GAP.split(part)]
-        parts += pieces if all(map(is_name, pieces)) else [fold(part).rstrip("0123456789 .")]
+        if pieces[1:] and not all(map(is_name, pieces)):
+            pieces = [fold(part).rstrip("0123456789 .")]
+        parts += pieces
     return parts
 
 

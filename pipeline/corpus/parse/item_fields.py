@@ -177,7 +177,7 @@ def tidy_venue(text: str, italics: Italics) -> str | None:
 
 def _may_begin(before: str) -> bool:
     """Whether a venue may begin behind a text: not within a name or a book's series."""
-    if before and before.rstrip()[-1:] not in ",.:;)(" and not before.endswith(("n ", "of ")):
+    if before.rstrip()[-1:] not in ",.:;)(" and not before.endswith(("n ", "of ")):
         return False
     return not (before.endswith(("of ", "in ")) and _SERIES_BEFORE.search(before))
 
@@ -187,8 +187,7 @@ def _without_publisher(venue: str) -> str:
     if ", " not in venue or not _PUBLISHER.search(venue):
         return venue
     pieces = venue.split(", ")
-    publishers = (number for number, piece in enumerate(pieces) if _PUBLISHER.search(piece))
-    first = next(publishers, len(pieces))
+    first = next(number for number, piece in enumerate(pieces) if _PUBLISHER.search(piece))
     return ", ".join(pieces[: first or 1])
 
 
