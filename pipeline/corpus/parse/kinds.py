@@ -63,14 +63,15 @@ _DROPPED = {
 }
 
 # Notes that say how a paper was published, set by classes such as acmart and elsarticle.
-_PUBLICATION_DATA_ROLES = (
-    "article articlenumber articleseq cc-license ccs citation code conference copyright "
-    "copyrightinfo copyrightyear data doi eprint firstpage heading isbn issn issue journal "
-    "journalvolume journalnumber journalyear journalmonth number pii preprint price "
-    "publicationid publisher pubyear received shortheadings revised accepted submissionid "
-    "volume year"
-)
-_PUBLICATION_DATA = frozenset(f"ltx_role_{role}" for role in _PUBLICATION_DATA_ROLES.split())
+_PUBLICATION_DATA_ROLES = [
+    "article", "articlenumber", "articleseq", "cc-license", "ccs", "citation", "code",
+    "conference", "copyright", "copyrightinfo", "copyrightyear", "data", "doi", "eprint",
+    "firstpage", "heading", "isbn", "issn", "issue", "journal", "journalvolume", "journalnumber",
+    "journalyear", "journalmonth", "number", "pii", "preprint", "price", "publicationid",
+    "publisher", "pubyear", "received", "shortheadings", "revised", "accepted", "submissionid",
+    "volume", "year",
+]  # fmt: skip
+_PUBLICATION_DATA = frozenset(f"ltx_role_{role}" for role in _PUBLICATION_DATA_ROLES)
 
 _BY_CLASS = {
     "ltx_cite": "cite",
