@@ -16,13 +16,7 @@ import typer
 from rich.table import Table
 
 from pipeline.doors.cli.app import GROUPS, PANELS, app
-from pipeline.doors.cli.console import (
-    make_table,
-    out,
-    print_error,
-    print_json,
-    print_note,
-)
+from pipeline.doors.cli.console import make_table, out, print_error, print_json, print_note
 from pipeline.doors.cli.demo import whole_sentences
 from pipeline.doors.cli.exit_codes import run_command
 from pipeline.doors.cli.status import status_report

@@ -8,9 +8,7 @@ import pytest
 from pipeline.errors import SettingError
 from pipeline.llm.models import models_of
 from pipeline.settings import SAMPLE_DUMP, Settings, load_settings
-from pipeline.settings.categories import (
-    nearest_categories,
-)
+from pipeline.settings.categories import nearest_categories
 from pipeline.settings.models_file import read_key
 from pipeline.settings.settings import BUNDLED_LLM
 from pipeline.settings.validators import profile_names, profile_values

@@ -22,14 +22,7 @@ from tests.fake_arxiv import FakeSite, reply, status
 from tests.fake_clock import FakeClock
 from tests.unit.arxiv.conftest import line
 from tests.unit.corpus.arxiv_site import site_page
-from tests.unit.corpus.building import (
-    math,
-    names,
-    page,
-    para,
-    section,
-    write_zip,
-)
+from tests.unit.corpus.building import math, names, page, para, section, write_zip
 from tests.workspaces import changed, make_workspace
 
 pytestmark = pytest.mark.slow

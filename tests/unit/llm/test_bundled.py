@@ -13,12 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.engine.stage import Workspace
 from pipeline.errors import PermanentFailure, SettingError
 from pipeline.llm import bundled
-from pipeline.llm.bundled import (
-    WEIGHTS_SHA256,
-    bundled_endpoint,
-    check_weights,
-    stop_bundled,
-)
+from pipeline.llm.bundled import WEIGHTS_SHA256, bundled_endpoint, check_weights, stop_bundled
 from pipeline.llm.client import check_model, open_client
 from pipeline.llm.loop import run
 from pipeline.llm.messages import Message

@@ -18,13 +18,7 @@ from pipeline.related_work.summary import cited_numbers
 from pipeline.settings import Settings
 from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
-from tests.unit.related_work.building import (
-    make_task,
-    prompts,
-    task_row,
-    workspace,
-    write_corpus,
-)
+from tests.unit.related_work.building import make_task, prompts, task_row, workspace, write_corpus
 
 GOLD = "Boats float [Reference 1], and nets sink [Reference 2]."
 

@@ -17,11 +17,7 @@ from pipeline.errors import SettingError
 from pipeline.related_work.relate import relate, relate_file
 from tests.cases import cases, cases_beside
 from tests.month_tables import write_table
-from tests.unit.related_work.building import (
-    corpus_with,
-    paper_row,
-    prompts,
-)
+from tests.unit.related_work.building import corpus_with, paper_row, prompts
 
 pytestmark = pytest.mark.slow
 

@@ -19,13 +19,7 @@ from pipeline.tables.writers import writer_name
 from tests.models_file import write_models
 from tests.month_tables import write_table
 from tests.scripted_llm import ScriptedLlm
-from tests.unit.related_work.building import (
-    beam,
-    corpus_with,
-    paper_row,
-    workspace,
-    write_corpus,
-)
+from tests.unit.related_work.building import beam, corpus_with, paper_row, workspace, write_corpus
 from tests.workspaces import make_workspace
 
 pytestmark = pytest.mark.slow

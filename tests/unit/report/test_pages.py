@@ -23,10 +23,7 @@ from pipeline.stage_names import RELATED_WORK_SYSTEMS
 from tests.cases import cases
 from tests.models_file import write_models
 from tests.month_tables import write_table
-from tests.unit.evaluation.made_up import (
-    write_ledger,
-    write_month,
-)
+from tests.unit.evaluation.made_up import write_ledger, write_month
 from tests.unit.evaluation.made_up_answers import write_answers
 from tests.workspaces import make_workspace
 
@@ -372,8 +369,7 @@ def test_leaderboards_can_be_sorted(tmp_path):
     work = make_workspace(tmp_path)
     write_month(work.root, MONTH)
     write_answers(work.root, MONTH)
-    page = parsed_page(built(work), "../index.html")
-    leaderboards = page.css("table.sortable")
+    leaderboards = parsed_page(built(work), "../index.html").css("table.sortable")
     assert len(leaderboards) == 2
     for table in leaderboards:
         heads = len(table.css("thead th"))

@@ -6,12 +6,7 @@ import pytest
 
 from pipeline.errors import SettingError
 from pipeline.evaluation.answers.measures import answer_measures
-from pipeline.evaluation.answers.sample import (
-    MOST_CLAIMS,
-    PART_SENTENCES,
-    SPLIT_TOKENS,
-    parts_of,
-)
+from pipeline.evaluation.answers.sample import MOST_CLAIMS, PART_SENTENCES, SPLIT_TOKENS, parts_of
 from tests.cases import cases, values_at
 from tests.scripted_llm import Asked
 from tests.unit.evaluation.answers.graded import (

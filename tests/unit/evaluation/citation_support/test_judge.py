@@ -4,13 +4,18 @@ import pytest
 
 from pipeline.errors import SettingError
 from pipeline.evaluation.citation_support.judge import Citation, citations_of, judge_request
+from pipeline.evaluation.claim_judge import ClaimFinding, ClaimJudge
 from pipeline.evaluation.judged import FINDING_TOKENS
 from pipeline.evaluation.passages import EvidencePassage
 from pipeline.evaluation.verdicts import place_of
 from pipeline.llm.client import REPAIR_TOKENS
 from pipeline.llm.context import count_message_tokens
 from tests.cases import cases
+from tests.scripted_llm import ScriptedLlm
+from tests.unit.evaluation.citation_support.building import verdict_on
+from tests.workspaces import make_workspace
 
+CASES = "unit/evaluation/cases.toml"
 PASSAGES = (EvidencePassage("It weighs quartz.", 4), EvidencePassage("It is about stones.", 1))
 SENTENCE = "Unlike [another work], [this work] weighs quartz."
 
@@ -54,22 +59,24 @@ def test_where_many_passages_would_leave_nothing_of_each_the_best_are_shown():
         asked(context=1024)
 
 
-def test_every_number_of_a_sentence_is_a_citation_once_also_one_that_the_task_or_the_text_lacks():
-    sentences = [
-        {"text": "Stones are old.", "references": []},
-        {"text": "Both [Reference 2] and [Reference 9] weigh [Reference 2].", "references": [2]},
-        {"text": "It weighs [Reference 1].", "references": [1, 3]},
-    ]
-    cited = [(each.sentence, each.number) for each in citations_of(sentences)]
-    assert cited == [(2, 2), (2, 9), (3, 1), (3, 3)]
+def test_claims_of_a_draft_have_their_findings_in_order(tmp_path):
+    rules = (verdict_on("quartz", "supported", "about stones"), verdict_on("Kites", "not", ""))
+    with ScriptedLlm(*rules) as llm:
+        judge = ClaimJudge(make_workspace(tmp_path, llm_url=llm.url, llm_model=llm.model))
+        findings = judge.judge(("A work", PASSAGES, words) for words in ("Kites fly.", SENTENCE))
+    assert findings == [ClaimFinding("not"), ClaimFinding("supported", "about stones", 1)]
 
 
-@cases("unit/evaluation/cases.toml", "claims_of_sentences", ["text", "claim"])
+def test_a_reference_that_a_system_names_without_writing_it_is_a_citation():
+    sentence = {"text": "It weighs [Reference 1].", "references": [1, 3]}
+    assert [citation.number for citation in citations_of([sentence])] == [1, 3]
+
+
+@cases(CASES, "claims_of_sentences", ["text", "claim"])
 def test_a_search_is_asked_for_the_words_without_the_markers(text, claim):
     assert Citation(1, 1, text).claim == claim
 
 
-CASES = "unit/evaluation/cases.toml"
 PASSAGE = (
     "We call it “self-attention” – a layer’s output $x_{i} = \\alpha W^{2}$ depends on all"
     " positions. It scores 28.4 BLEU, not 27.3."
@@ -93,4 +100,3 @@ def test_signs_that_nobody_sees_and_tags_that_a_prompt_breaks_hide_no_quote():
 
 def test_of_two_passages_with_the_quote_the_first_is_named():
     assert place_of("weighs stones", ["It counts.", "It weighs stones.", "Who weighs stones?"]) == 1
-    assert place_of("weighs stones", []) is None
